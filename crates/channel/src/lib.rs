@@ -1,0 +1,1 @@
+//! The trait of every network, its conformance suite, and the channels that need no network.

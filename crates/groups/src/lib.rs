@@ -1,0 +1,1 @@
+//! Views and membership as pure machines.

@@ -1,0 +1,1 @@
+//! What launcher and daemon share: process start, guardian, output, signals, joining.

@@ -1,0 +1,1 @@
+//! Endpoint, requests, matching and progress.

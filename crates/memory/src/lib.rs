@@ -1,0 +1,1 @@
+//! Shared memory between the processes of one host: segments, rings, queues, heap, waiting.

@@ -1,0 +1,1 @@
+//! The Landeck API for Rust programs.

@@ -1,0 +1,1 @@
+//! The real channels: shared memory and TCP.

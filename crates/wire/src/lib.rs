@@ -1,0 +1,1 @@
+//! Identities, the message header, and their encoding.

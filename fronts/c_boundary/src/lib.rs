@@ -1,0 +1,1 @@
+//! What every C front needs at the boundary: no panic crosses it, pointers are checked.
