@@ -1,0 +1,179 @@
+//! A place in the packed bytes of a message, which yields the pieces of the user's buffer.
+
+use std::ops::Range;
+
+use crate::path::{Path, Stop};
+use crate::{Layout, LayoutError};
+
+/// A run of bytes in the user's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins, in bytes from the base address. It may lie before it.
+    pub offset: i64,
+    /// How long it is.
+    pub length: usize,
+}
+
+/// A place in the packed bytes of some items.
+///
+/// It starts and stops anywhere: a pipeline fills one chunk, keeps the cursor, and goes on with the
+/// next. A step allocates nothing; what the cursor keeps grows with the depth of the layout only.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    layout: Layout,
+    count: u64,
+    path: Path,
+    /// The run of bytes the cursor is in: what is left of it.
+    run: Run,
+    position: u64,
+    end: u64,
+    size_bytes: u64,
+}
+
+/// What is left of the run of bytes a cursor is in.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    offset: i64,
+    length: u64,
+}
+
+impl Cursor {
+    /// A cursor over all packed bytes of `count` items.
+    pub(crate) fn new(layout: &Layout, count: u64) -> Result<Self, LayoutError> {
+        let size_bytes = layout.packed_bytes(count)?;
+        // From here on no offset within the items can overflow.
+        layout.span(count)?;
+        let mut cursor = Self {
+            layout: layout.clone(),
+            count,
+            path: Path::new(|facts| facts.dense),
+            run: Run { offset: 0, length: 0 },
+            position: 0,
+            end: size_bytes,
+            size_bytes,
+        };
+        cursor.enter(0);
+        Ok(cursor)
+    }
+
+    /// Restricts the cursor to a range of packed bytes and goes to its start.
+    ///
+    /// # Errors
+    /// [`LayoutError::OutOfRange`] when the items do not have these bytes.
+    pub fn restrict(&mut self, range: Range<u64>) -> Result<(), LayoutError> {
+        if range.start > range.end || range.end > self.size_bytes {
+            return Err(LayoutError::OutOfRange { range, size_bytes: self.size_bytes });
+        }
+        self.end = range.end;
+        self.enter(range.start);
+        Ok(())
+    }
+
+    /// The next packed byte.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many packed bytes are left.
+    pub fn remaining(&self) -> u64 {
+        self.end - self.position
+    }
+
+    /// The next piece, at most `limit` bytes of it; none at the end or for a limit of nothing.
+    pub fn next_piece(&mut self, limit: usize) -> Option<Piece> {
+        let wanted = self.remaining().min(limit as u64);
+        if wanted == 0 {
+            return None;
+        }
+        if self.run.length == 0 {
+            let stop = self.path.next(&self.layout)?;
+            self.run = run_at(&stop);
+        }
+        let length = self.run.length.min(wanted);
+        let piece = Piece { offset: self.run.offset, length: length as usize };
+        self.run.offset += length as i64;
+        self.run.length -= length;
+        self.position += length;
+        Some(piece)
+    }
+
+    /// Goes to a packed byte.
+    fn enter(&mut self, position: u64) {
+        self.position = position;
+        self.run = if position == self.size_bytes {
+            Run { offset: 0, length: 0 }
+        } else if let Some(piece) = self.layout.single_piece(self.count) {
+            Run { offset: piece.offset + position as i64, length: piece.length as u64 - position }
+        } else {
+            run_at(&self.path.go_to(&self.layout, self.count, position))
+        };
+    }
+}
+
+impl Iterator for Cursor {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        self.next_piece(usize::MAX)
+    }
+}
+
+/// The bytes that are left of a dense part.
+fn run_at(stop: &Stop) -> Run {
+    Run {
+        offset: stop
+            .base
+            .wrapping_add(stop.facts.true_bounds.lower)
+            .wrapping_add(stop.within as i64),
+        length: stop.facts.size - stop.within,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Kind};
+
+    #[test]
+    fn a_contiguous_message_is_one_piece() {
+        let run = Layout::elements(Kind::BYTE, 100).unwrap();
+        let mut cursor = run.cursor(3).unwrap();
+        assert_eq!(cursor.next(), Some(Piece { offset: 0, length: 300 }));
+        assert_eq!(cursor.next(), None);
+        cursor.restrict(17..50).unwrap();
+        assert_eq!(cursor.next_piece(20), Some(Piece { offset: 17, length: 20 }));
+        assert_eq!(cursor.next_piece(20), Some(Piece { offset: 37, length: 13 }));
+        assert_eq!(cursor.remaining(), 0);
+    }
+
+    #[test]
+    fn a_cursor_starts_in_the_middle_of_a_block() {
+        let blocks = [Block { offset: 10, count: 4 }, Block { offset: 0, count: 2 }];
+        let indexed = Layout::indexed(&blocks, &Layout::element(Kind::BYTE)).unwrap();
+        let mut cursor = indexed.cursor(2).unwrap();
+        cursor.restrict(3..9).unwrap();
+        let pieces: Vec<_> = cursor.collect();
+        let expected = [(13, 1), (0, 2), (24, 3)].map(|(offset, length)| Piece { offset, length });
+        assert_eq!(pieces, expected);
+    }
+
+    #[test]
+    fn a_range_beyond_the_end_is_refused() {
+        let mut cursor = Layout::elements(Kind::BYTE, 8).unwrap().cursor(1).unwrap();
+        let error = cursor.restrict(4..9).unwrap_err();
+        assert_eq!(error, LayoutError::OutOfRange { range: 4..9, size_bytes: 8 });
+        assert_eq!(
+            error.to_string(),
+            "packed bytes 4..9 were asked for, but the items have 8 packed bytes"
+        );
+        cursor.restrict(8..8).unwrap();
+        assert_eq!(cursor.next(), None);
+    }
+
+    #[test]
+    fn nothing_has_no_pieces() {
+        let nothing = Layout::structure(&[]).unwrap();
+        assert_eq!(nothing.cursor(5).unwrap().next(), None);
+        assert_eq!(Layout::element(Kind::BYTE).cursor(0).unwrap().next(), None);
+    }
+}

@@ -1,0 +1,456 @@
+//! A layout: the value that describes typed data, and the constructors that make it.
+
+use std::sync::Arc;
+
+use crate::signature::Signature;
+use crate::tree::{Entry, Facts, Form, Tree, number, too_large};
+use crate::{Cursor, Kind, LayoutError, Piece};
+
+/// Which bytes, counted from a base address, belong to one item, and in which order they pack.
+///
+/// Cheap to clone. A run of equal elements is a plain value; everything else shares one table.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    facts: Facts,
+    /// `None`: the run of elements that the facts describe.
+    tree: Option<Arc<Tree>>,
+}
+
+/// Where something begins and ends, in bytes from its base address. It may begin before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The first byte.
+    pub lower: i64,
+    /// One behind the last byte.
+    pub upper: i64,
+}
+
+/// `count` items, one behind the other, at `offset` bytes from the base address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where the first item's base address lies.
+    pub offset: i64,
+    /// How many items there are.
+    pub count: u64,
+}
+
+/// A block with a layout of its own: one member of a structure.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Where the first item's base address lies.
+    pub offset: i64,
+    /// How many items there are.
+    pub count: u64,
+    /// What each item looks like.
+    pub layout: Layout,
+}
+
+impl Layout {
+    /// One element.
+    pub fn element(kind: Kind) -> Self {
+        let upper = i64::from(kind.size_bytes() as u8);
+        let bounds = Bounds { lower: 0, upper };
+        let facts = Facts {
+            size: kind.size_bytes(),
+            elements: 1,
+            bounds,
+            true_bounds: bounds,
+            dense: true,
+            uniform: Some(kind),
+        };
+        Self { facts, tree: None }
+    }
+
+    /// `count` elements of one kind, one behind the other: the fast path.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn elements(kind: Kind, count: u64) -> Result<Self, LayoutError> {
+        Ok(Self { facts: Facts::run(kind, count)?, tree: None })
+    }
+
+    /// `count` items, each one extent behind the one before.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn contiguous(count: u64, item: &Self) -> Result<Self, LayoutError> {
+        item.repeated(count, item.extent_bytes()?)
+    }
+
+    /// `count` blocks of `block` items, each block `stride_bytes` behind the one before.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn vector(
+        count: u64,
+        block: u64,
+        stride_bytes: i64,
+        item: &Self,
+    ) -> Result<Self, LayoutError> {
+        Self::contiguous(block, item)?.repeated(count, stride_bytes)
+    }
+
+    /// Blocks of the same item at any offsets, packed in the order given.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
+    pub fn indexed(blocks: &[Block], item: &Self) -> Result<Self, LayoutError> {
+        let mut list = ListBuilder::new();
+        for run in merged(blocks, item)? {
+            list.add(run.offset, &Self::contiguous(run.count, item)?)?;
+        }
+        list.finish()
+    }
+
+    /// Members of different layouts at any offsets, packed in the order given.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
+    pub fn structure(members: &[Member]) -> Result<Self, LayoutError> {
+        let mut list = ListBuilder::new();
+        for member in members {
+            list.add(member.offset, &Self::contiguous(member.count, &member.layout)?)?;
+        }
+        list.finish()
+    }
+
+    /// The same bytes between other bounds: what follows starts at `bounds.upper`.
+    pub fn resized(&self, bounds: Bounds) -> Self {
+        let mut resized = self.clone();
+        resized.facts.bounds = bounds;
+        resized
+    }
+
+    /// How many bytes one item packs to.
+    pub fn size_bytes(&self) -> u64 {
+        self.facts.size
+    }
+
+    /// How many elements one item has.
+    pub fn element_count(&self) -> u64 {
+        self.facts.elements
+    }
+
+    /// The kind of every element, when all are the same.
+    pub fn uniform_kind(&self) -> Option<Kind> {
+        self.facts.uniform
+    }
+
+    /// Where one item begins and ends for who puts one behind the other.
+    pub fn bounds(&self) -> Bounds {
+        self.facts.bounds
+    }
+
+    /// Where the first and the last byte of one item lie.
+    pub fn true_bounds(&self) -> Bounds {
+        self.facts.true_bounds
+    }
+
+    /// The distance from one item to the next: upper less lower bound. It may be negative.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] when the bounds lie more than 63 bits apart.
+    pub fn extent_bytes(&self) -> Result<i64, LayoutError> {
+        self.facts.bounds.extent().ok_or(too_large("the extent"))
+    }
+
+    /// Whether any number of items is one run of bytes that starts at the base address.
+    pub fn is_contiguous(&self) -> bool {
+        self.facts.dense
+            && self.facts.true_bounds.lower == 0
+            && self.facts.bounds.extent() == i64::try_from(self.facts.size).ok()
+    }
+
+    /// The one piece of the buffer that holds `count` items, if there is one: no cursor needed.
+    pub fn single_piece(&self, count: u64) -> Option<Piece> {
+        let dense = self.facts.dense && (count <= 1 || self.next_follows());
+        let length = self.facts.size.checked_mul(count)?;
+        if length == 0 {
+            return Some(Piece { offset: 0, length: 0 });
+        }
+        dense.then_some(Piece {
+            offset: self.facts.true_bounds.lower,
+            length: usize::try_from(length).ok()?,
+        })
+    }
+
+    /// How many bytes `count` items pack to.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn packed_bytes(&self, count: u64) -> Result<u64, LayoutError> {
+        crate::tree::multiply(self.facts.size, count, "the size")
+    }
+
+    /// Where the bytes of `count` items lie, from the first to the last.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn span(&self, count: u64) -> Result<Bounds, LayoutError> {
+        Ok(self.facts.repeated(count, self.extent_bytes()?)?.true_bounds)
+    }
+
+    /// A cursor over all packed bytes of `count` items.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn cursor(&self, count: u64) -> Result<Cursor, LayoutError> {
+        Cursor::new(self, count)
+    }
+
+    /// The sequence of element kinds of `count` items.
+    pub fn signature(&self, count: u64) -> Signature {
+        Signature::new(self.clone(), count)
+    }
+
+    /// The table, if this is more than a run of elements.
+    pub(crate) fn tree(&self) -> Option<&Arc<Tree>> {
+        self.tree.as_ref()
+    }
+
+    /// What is known of one item.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Whether the bytes of the next item follow this one's.
+    fn next_follows(&self) -> bool {
+        self.facts.bounds.extent() == i64::try_from(self.facts.size).ok()
+    }
+
+    /// This item `count` times, each `stride` bytes behind the one before.
+    fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
+        let facts = self.facts.repeated(count, stride)?;
+        if facts.size == 0 || count == 1 {
+            let tree = if facts.size == 0 { None } else { self.tree.clone() };
+            return Ok(Self { facts, tree });
+        }
+        // A dense run of equal elements that starts at its base stays a plain value.
+        if self.tree.is_none() && facts.dense {
+            return Ok(Self { facts, tree: None });
+        }
+        let mut tree = Tree::new();
+        let child = self.copy_into(&mut tree)?;
+        tree.push(Form::Repeat { count, stride, child }, facts)?;
+        Ok(Self { facts, tree: Some(tree.finish()) })
+    }
+
+    /// Copies this layout's parts behind those of a table and returns the index of its root.
+    fn copy_into(&self, tree: &mut Tree) -> Result<u32, LayoutError> {
+        match &self.tree {
+            Some(parts) => tree.append(parts),
+            None => tree.push(Form::Run, self.facts),
+        }
+    }
+}
+
+impl Bounds {
+    /// Nothing, at the base address.
+    pub const EMPTY: Self = Self { lower: 0, upper: 0 };
+
+    /// Upper less lower bound, if 63 bits hold it.
+    pub fn extent(&self) -> Option<i64> {
+        self.upper.checked_sub(self.lower)
+    }
+
+    /// The bounds of both.
+    pub(crate) fn joined(&self, other: &Self) -> Self {
+        Self { lower: self.lower.min(other.lower), upper: self.upper.max(other.upper) }
+    }
+
+    /// The same bounds elsewhere.
+    pub(crate) fn moved(&self, offset: i64) -> Result<Self, LayoutError> {
+        let lower = self.lower.checked_add(offset).ok_or(too_large("an offset"))?;
+        let upper = self.upper.checked_add(offset).ok_or(too_large("an offset"))?;
+        Ok(Self { lower, upper })
+    }
+}
+
+/// The blocks without the empty ones; neighbours that follow each other exactly become one.
+fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
+    let extent = item.extent_bytes()?;
+    let mut runs: Vec<Block> = Vec::with_capacity(blocks.len());
+    for block in blocks.iter().filter(|block| block.count > 0) {
+        if let Some(last) = runs.last_mut()
+            && end_of(last, extent) == Some(block.offset)
+            && let Some(count) = last.count.checked_add(block.count)
+        {
+            last.count = count;
+        } else {
+            runs.push(*block);
+        }
+    }
+    Ok(runs)
+}
+
+/// Where the item behind a block would lie.
+fn end_of(block: &Block, extent: i64) -> Option<i64> {
+    i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
+}
+
+/// Collects the entries of a list and its facts.
+struct ListBuilder {
+    tree: Tree,
+    entries: Vec<Entry>,
+    /// The parts last copied and where they went: equal neighbours are copied once.
+    last_copied: Option<(Layout, u32)>,
+    facts: Facts,
+    has_bounds: bool,
+}
+
+impl ListBuilder {
+    fn new() -> Self {
+        Self {
+            tree: Tree::new(),
+            entries: Vec::new(),
+            last_copied: None,
+            facts: Facts::EMPTY,
+            has_bounds: false,
+        }
+    }
+
+    /// Puts an item at this offset behind those before. Nothing of it is kept but bounds if it has
+    /// no bytes, and nothing at all if it is empty.
+    fn add(&mut self, offset: i64, item: &Layout) -> Result<(), LayoutError> {
+        let facts = item.facts();
+        if facts.size == 0 && facts.bounds == Bounds::EMPTY {
+            return Ok(());
+        }
+        let bounds = facts.bounds.moved(offset)?;
+        self.facts.bounds =
+            if self.has_bounds { self.facts.bounds.joined(&bounds) } else { bounds };
+        self.has_bounds = true;
+        if facts.size == 0 {
+            return Ok(());
+        }
+        let true_bounds = facts.true_bounds.moved(offset)?;
+        let child = self.place(item)?;
+        number(self.entries.len())?;
+        self.entries.push(Entry { offset, packed_start: self.facts.size, child });
+        self.account(facts, true_bounds)
+    }
+
+    /// The list as a layout.
+    fn finish(mut self) -> Result<Layout, LayoutError> {
+        let facts = self.facts;
+        if self.entries.is_empty() {
+            return Ok(Layout { facts, tree: None });
+        }
+        let first = number(self.tree.entries.len())?;
+        let last = number(self.tree.entries.len() + self.entries.len())?;
+        self.tree.entries.append(&mut self.entries);
+        self.tree.push(Form::List { first, last }, facts)?;
+        Ok(Layout { facts, tree: Some(self.tree.finish()) })
+    }
+
+    /// Where the parts of this item are in the table.
+    fn place(&mut self, item: &Layout) -> Result<u32, LayoutError> {
+        if let Some((last, index)) = &self.last_copied
+            && same_parts(last, item)
+        {
+            return Ok(*index);
+        }
+        let index = item.copy_into(&mut self.tree)?;
+        self.last_copied = Some((item.clone(), index));
+        Ok(index)
+    }
+
+    /// Adds an item of some size to what is known of the list.
+    fn account(&mut self, item: &Facts, true_bounds: Bounds) -> Result<(), LayoutError> {
+        let list = &mut self.facts;
+        let is_first = list.size == 0;
+        list.dense = if is_first {
+            item.dense
+        } else {
+            list.dense && item.dense && true_bounds.lower == list.true_bounds.upper
+        };
+        list.uniform = if is_first {
+            item.uniform
+        } else {
+            list.uniform.filter(|_| list.uniform == item.uniform)
+        };
+        list.true_bounds =
+            if is_first { true_bounds } else { list.true_bounds.joined(&true_bounds) };
+        list.size = list
+            .size
+            .checked_add(item.size)
+            .filter(|size| i64::try_from(*size).is_ok())
+            .ok_or(too_large("the size"))?;
+        list.elements =
+            list.elements.checked_add(item.elements).ok_or(too_large("the number of elements"))?;
+        Ok(())
+    }
+}
+
+/// Whether two layouts have the same parts in the table (their outer bounds do not matter there).
+fn same_parts(left: &Layout, right: &Layout) -> bool {
+    match (left.tree(), right.tree()) {
+        (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+        (None, None) => left.facts() == right.facts(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Family;
+
+    fn integer() -> Layout {
+        Layout::element(Kind::new(Family::Signed, 4).unwrap())
+    }
+
+    #[test]
+    fn a_run_of_elements_is_contiguous() {
+        let run = Layout::elements(Kind::BYTE, 1 << 40).unwrap();
+        assert!(run.is_contiguous());
+        assert_eq!(run.size_bytes(), 1 << 40);
+        assert_eq!(run.extent_bytes(), Ok(1 << 40));
+        assert_eq!(run.single_piece(2), Some(Piece { offset: 0, length: 2 << 40 }));
+    }
+
+    #[test]
+    fn a_vector_has_gaps() {
+        let vector = Layout::vector(3, 2, 16, &integer()).unwrap();
+        assert_eq!(vector.size_bytes(), 24);
+        assert_eq!(vector.bounds(), Bounds { lower: 0, upper: 40 });
+        assert!(!vector.is_contiguous());
+        assert!(Layout::vector(3, 4, 16, &integer()).unwrap().is_contiguous());
+    }
+
+    #[test]
+    fn a_negative_stride_begins_before_the_base() {
+        let vector = Layout::vector(3, 1, -8, &integer()).unwrap();
+        assert_eq!(vector.bounds(), Bounds { lower: -16, upper: 4 });
+        assert_eq!(vector.span(1), Ok(Bounds { lower: -16, upper: 4 }));
+    }
+
+    #[test]
+    fn neighbouring_blocks_become_one() {
+        let blocks = [Block { offset: 8, count: 1 }, Block { offset: 12, count: 2 }];
+        let indexed = Layout::indexed(&blocks, &integer()).unwrap();
+        assert_eq!(indexed.single_piece(1), Some(Piece { offset: 8, length: 12 }));
+        assert!(!indexed.is_contiguous());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let huge = Layout::elements(Kind::BYTE, 1 << 62).unwrap();
+        let error = Layout::contiguous(2, &huge).unwrap_err();
+        assert_eq!(error, LayoutError::TooLarge { what: "the size" });
+        assert!(error.to_string().contains("63 bits"), "{error}");
+        assert!(Layout::vector(3, 1, i64::MAX, &integer()).is_err());
+        assert!(Layout::indexed(&[Block { offset: i64::MAX, count: 1 }], &integer()).is_err());
+        assert!(huge.cursor(2).is_err());
+    }
+
+    #[test]
+    fn a_resized_item_keeps_its_bytes() {
+        let resized = integer().resized(Bounds { lower: -4, upper: 12 });
+        assert_eq!(resized.extent_bytes(), Ok(16));
+        let two = Layout::contiguous(2, &resized).unwrap();
+        assert_eq!(two.size_bytes(), 8);
+        assert_eq!(two.true_bounds(), Bounds { lower: 0, upper: 20 });
+        assert_eq!(two.bounds(), Bounds { lower: -4, upper: 28 });
+    }
+}

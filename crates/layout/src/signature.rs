@@ -1,0 +1,154 @@
+//! The sequence of element kinds of a message: what sender and receiver must agree on.
+
+use std::fmt;
+
+use crate::path::Path;
+use crate::{Kind, Layout};
+
+/// The sequence of element kinds of some items, whatever the places of the elements.
+///
+/// Two signatures are equal when the sequences are. It is not written out: comparing walks both,
+/// and a run of equal elements is one step however long it is.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    layout: Layout,
+    count: u64,
+}
+
+/// Elements of one kind, one behind the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The kind of the elements.
+    pub kind: Kind,
+    /// How many there are.
+    pub count: u64,
+}
+
+/// The longest runs of a signature, in order.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    layout: Layout,
+    count: u64,
+    path: Path,
+    is_started: bool,
+    /// A run that may still grow.
+    pending: Option<Run>,
+}
+
+/// How many runs are shown before a signature is cut off.
+const SHOWN_RUNS: usize = 8;
+
+impl Signature {
+    pub(crate) fn new(layout: Layout, count: u64) -> Self {
+        Self { layout, count }
+    }
+
+    /// The runs of the sequence.
+    pub fn runs(&self) -> Runs {
+        Runs {
+            layout: self.layout.clone(),
+            count: self.count,
+            path: Path::new(|facts| facts.uniform.is_some()),
+            is_started: false,
+            pending: None,
+        }
+    }
+
+    /// How many elements there are, if 64 bits hold the number.
+    pub fn element_count(&self) -> Option<u64> {
+        self.layout.element_count().checked_mul(self.count)
+    }
+}
+
+impl PartialEq for Signature {
+    fn eq(&self, other: &Self) -> bool {
+        self.element_count() == other.element_count() && self.runs().eq(other.runs())
+    }
+}
+
+impl Eq for Signature {}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut runs = self.runs();
+        for (index, run) in runs.by_ref().take(SHOWN_RUNS).enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(formatter, "{separator}{} x {}", run.count, run.kind)?;
+        }
+        if runs.next().is_some() { formatter.write_str(", ...") } else { Ok(()) }
+    }
+}
+
+impl Runs {
+    /// The next run as the layout has it, which may be less than the longest.
+    fn next_part(&mut self) -> Option<Run> {
+        let facts = if !self.is_started {
+            self.is_started = true;
+            if self.count == 0 || self.layout.size_bytes() == 0 {
+                return None;
+            }
+            if let Some(kind) = self.layout.uniform_kind() {
+                // One kind only: nothing is walked, unless the number would not fit.
+                if let Some(count) = self.layout.element_count().checked_mul(self.count) {
+                    return Some(Run { kind, count });
+                }
+            }
+            self.path.go_to(&self.layout, self.count, 0).facts
+        } else {
+            self.path.next(&self.layout)?.facts
+        };
+        facts.uniform.map(|kind| Run { kind, count: facts.elements })
+    }
+}
+
+impl Iterator for Runs {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        while let Some(part) = self.next_part() {
+            match &mut self.pending {
+                Some(run) if run.kind == part.kind => {
+                    run.count = run.count.saturating_add(part.count);
+                }
+                pending => {
+                    if let Some(run) = pending.replace(part) {
+                        return Some(run);
+                    }
+                }
+            }
+        }
+        self.pending.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Family, Member};
+
+    fn record() -> Layout {
+        let integer = Layout::element(Kind::new(Family::Signed, 4).unwrap());
+        let float = Layout::element(Kind::new(Family::Float, 8).unwrap());
+        Layout::structure(&[
+            Member { offset: 0, count: 1, layout: integer },
+            Member { offset: 8, count: 2, layout: float },
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn runs_are_as_long_as_they_can_be() {
+        assert_eq!(record().signature(1).to_string(), "1 x signed32, 2 x float64");
+        let shown = record().signature(5).to_string();
+        assert!(shown.ends_with(", ..."), "{shown}");
+    }
+
+    #[test]
+    fn places_do_not_matter() {
+        let float = Layout::element(Kind::new(Family::Float, 8).unwrap());
+        let dense = float.signature(6);
+        assert_eq!(dense, Layout::vector(3, 2, 100, &float).unwrap().signature(1));
+        assert_ne!(dense, float.signature(7));
+        assert_ne!(record().signature(2), float.signature(6));
+    }
+}

@@ -1,0 +1,229 @@
+//! Layouts against a naive model: the list of all elements with their places.
+
+use landeck_layout::{Block, Bounds, Family, Kind, Layout, LayoutError, Member, Run};
+use proptest::prelude::*;
+
+/// A layout as the test describes it.
+#[derive(Clone, Debug)]
+enum Description {
+    Elements(Kind, u64),
+    Contiguous(u64, Box<Description>),
+    Vector(u64, u64, i64, Box<Description>),
+    Indexed(Vec<(i64, u64)>, Box<Description>),
+    Structure(Vec<(i64, u64, Description)>),
+    Resized(i64, i64, Box<Description>),
+}
+
+/// What it means: every element in packing order, and the bounds.
+#[derive(Clone, Debug)]
+struct Model {
+    elements: Vec<(Kind, i64)>,
+    /// `None` for a layout that has no place at all.
+    bounds: Option<(i64, i64)>,
+}
+
+impl Model {
+    fn empty() -> Self {
+        Self { elements: Vec::new(), bounds: None }
+    }
+
+    fn extent(&self) -> i64 {
+        self.bounds.map_or(0, |(lower, upper)| upper - lower)
+    }
+
+    fn add(&mut self, other: &Self, offset: i64) {
+        self.elements.extend(other.elements.iter().map(|(kind, place)| (*kind, place + offset)));
+        if let Some((lower, upper)) = other.bounds {
+            let (lower, upper) = (lower + offset, upper + offset);
+            self.bounds = Some(match self.bounds {
+                None => (lower, upper),
+                Some((low, high)) => (low.min(lower), high.max(upper)),
+            });
+        }
+    }
+
+    fn add_block(&mut self, offset: i64, count: u64, item: &Self) {
+        for index in 0..count as i64 {
+            self.add(item, offset + index * item.extent());
+        }
+    }
+
+    fn bytes(&self) -> Vec<i64> {
+        let width = |kind: Kind| kind.size_bytes() as i64;
+        self.elements.iter().flat_map(|(kind, place)| *place..place + width(*kind)).collect()
+    }
+
+    fn runs(&self) -> Vec<Run> {
+        let mut runs: Vec<Run> = Vec::new();
+        for (kind, _) in &self.elements {
+            match runs.last_mut() {
+                Some(run) if run.kind == *kind => run.count += 1,
+                _ => runs.push(Run { kind: *kind, count: 1 }),
+            }
+        }
+        runs
+    }
+}
+
+fn model(description: &Description) -> Model {
+    let mut model_of = Model::empty();
+    match description {
+        Description::Elements(kind, count) => {
+            for index in 0..*count as i64 {
+                let place = index * kind.size_bytes() as i64;
+                model_of.elements.push((*kind, place));
+                model_of.bounds = Some((0, place + kind.size_bytes() as i64));
+            }
+        }
+        Description::Contiguous(count, item) => model_of.add_block(0, *count, &model(item)),
+        Description::Vector(count, block, stride, item) => {
+            let item = model(item);
+            for index in 0..*count as i64 {
+                model_of.add_block(index * stride, *block, &item);
+            }
+        }
+        Description::Indexed(blocks, item) => {
+            let item = model(item);
+            for (offset, count) in blocks {
+                model_of.add_block(*offset, *count, &item);
+            }
+        }
+        Description::Structure(members) => {
+            for (offset, count, item) in members {
+                model_of.add_block(*offset, *count, &model(item));
+            }
+        }
+        Description::Resized(lower, upper, item) => {
+            model_of = model(item);
+            model_of.bounds = Some((*lower, *upper));
+        }
+    }
+    // The bounds 0..0 of nothing are no place.
+    if model_of.elements.is_empty() && model_of.bounds == Some((0, 0)) {
+        model_of.bounds = None;
+    }
+    model_of
+}
+
+fn layout(description: &Description) -> Result<Layout, LayoutError> {
+    match description {
+        Description::Elements(kind, count) => Layout::elements(*kind, *count),
+        Description::Contiguous(count, item) => Layout::contiguous(*count, &layout(item)?),
+        Description::Vector(count, block, stride, item) => {
+            Layout::vector(*count, *block, *stride, &layout(item)?)
+        }
+        Description::Indexed(blocks, item) => {
+            let blocks: Vec<_> =
+                blocks.iter().map(|&(offset, count)| Block { offset, count }).collect();
+            Layout::indexed(&blocks, &layout(item)?)
+        }
+        Description::Structure(members) => {
+            let members: Result<Vec<_>, LayoutError> = members
+                .iter()
+                .map(|(offset, count, item)| {
+                    Ok(Member { offset: *offset, count: *count, layout: layout(item)? })
+                })
+                .collect();
+            Layout::structure(&members?)
+        }
+        Description::Resized(lower, upper, item) => {
+            Ok(layout(item)?.resized(Bounds { lower: *lower, upper: *upper }))
+        }
+    }
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    let families = vec![Family::Byte, Family::Signed, Family::Float];
+    (prop::sample::select(families), prop::sample::select(vec![1usize, 2, 4, 8]))
+        .prop_map(|(family, bytes)| Kind::new(family, bytes).expect("a width between 1 and 64"))
+}
+
+fn descriptions() -> impl Strategy<Value = Description> {
+    let leaf = (kinds(), 0u64..4).prop_map(|(kind, count)| Description::Elements(kind, count));
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let boxed = inner.clone().prop_map(Box::new);
+        let offset = -40i64..40;
+        prop_oneof![
+            (0u64..4, boxed.clone()).prop_map(|(count, item)| Description::Contiguous(count, item)),
+            (0u64..4, 0u64..3, offset.clone(), boxed.clone()).prop_map(
+                |(count, block, stride, item)| Description::Vector(count, block, stride, item)
+            ),
+            (prop::collection::vec((offset.clone(), 0u64..3), 0..4), boxed.clone())
+                .prop_map(|(blocks, item)| Description::Indexed(blocks, item)),
+            prop::collection::vec((offset.clone(), 0u64..3, inner), 0..4)
+                .prop_map(Description::Structure),
+            (offset.clone(), offset, boxed)
+                .prop_map(|(lower, upper, item)| Description::Resized(lower, upper, item)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 5000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_layout_is_its_model(
+        description in descriptions(),
+        count in 0u64..4,
+        from in any::<prop::sample::Index>(),
+        to in any::<prop::sample::Index>(),
+        limits in prop::collection::vec(1usize..20, 1..8),
+    ) {
+        let item = model(&description);
+        let built = layout(&description).unwrap();
+        let mut items = Model::empty();
+        items.add_block(0, count, &item);
+        let bytes = items.bytes();
+
+        prop_assert_eq!(built.size_bytes(), item.bytes().len() as u64);
+        prop_assert_eq!(built.element_count(), item.elements.len() as u64);
+        let (lower, upper) = item.bounds.unwrap_or((0, 0));
+        prop_assert_eq!(built.bounds(), Bounds { lower, upper });
+        let places = item.bytes();
+        let lower = places.iter().min().copied().unwrap_or(0);
+        let upper = places.iter().max().map_or(0, |place| place + 1);
+        prop_assert_eq!(built.true_bounds(), Bounds { lower, upper });
+        let span = built.span(count).unwrap();
+        prop_assert_eq!(span.lower, bytes.iter().min().copied().unwrap_or(0));
+        prop_assert_eq!(span.upper, bytes.iter().max().map_or(0, |place| place + 1));
+
+        let is_run = bytes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        match built.single_piece(count) {
+            // Elements that follow each other by chance may be missed, never the other way round.
+            None => prop_assert!(!is_run || !bytes.is_empty()),
+            Some(piece) => {
+                prop_assert!(is_run);
+                prop_assert_eq!(piece.length, bytes.len());
+                if let Some(first) = bytes.first() {
+                    prop_assert_eq!(piece.offset, *first);
+                }
+            }
+        }
+        if built.is_contiguous() {
+            prop_assert!(is_run && bytes.first().is_none_or(|first| *first == 0));
+        }
+
+        let (from, to) = (from.index(bytes.len() + 1), to.index(bytes.len() + 1));
+        let (from, to) = (from.min(to), from.max(to));
+        let mut cursor = built.cursor(count).unwrap();
+        cursor.restrict(from as u64..to as u64).unwrap();
+        let mut walked = Vec::new();
+        for limit in limits.iter().cycle() {
+            let Some(piece) = cursor.next_piece(*limit) else { break };
+            prop_assert!(piece.length > 0 && piece.length <= *limit);
+            walked.extend(piece.offset..piece.offset + piece.length as i64);
+            prop_assert_eq!(cursor.position(), (from + walked.len()) as u64);
+        }
+        prop_assert_eq!(walked, &bytes[from..to]);
+        prop_assert_eq!(cursor.remaining(), 0);
+
+        let signature = built.signature(count);
+        prop_assert_eq!(signature.runs().collect::<Vec<_>>(), items.runs());
+        let flat: Vec<_> = items.runs().iter().map(|run| Member {
+            offset: 1000,
+            count: run.count,
+            layout: Layout::element(run.kind),
+        }).collect();
+        prop_assert!(signature == Layout::structure(&flat).unwrap().signature(1));
+    }
+}
