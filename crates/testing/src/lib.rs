@@ -1,0 +1,25 @@
+//! What every test of the workspace needs, and no program: a limit on how long it may take
+//! ([`Watchdog`]), a look at what it leaves behind ([`Trail`]), and random numbers that can be
+//! replayed ([`seed`], [`Random`]).
+//!
+//! ```no_run
+//! use landeck_testing::{Trail, Watchdog};
+//! use std::{process::Command, time::Duration};
+//!
+//! let _watchdog = Watchdog::start(Duration::from_secs(20));
+//! let trail = Trail::new();
+//! let output = trail.run(Command::new("landeck").args(["run", "-n", "2", "true"]), Duration::from_secs(5));
+//! assert!(output.status.success());
+//! trail.assert_gone(Duration::from_secs(1));
+//! ```
+//!
+//! A test that needs none of this but a limit starts with the first line alone.
+#![forbid(unsafe_code)]
+
+mod random;
+mod trail;
+mod watchdog;
+
+pub use random::{Random, seed};
+pub use trail::{Trail, leftovers};
+pub use watchdog::Watchdog;
