@@ -53,6 +53,7 @@ impl Layout {
         let facts = Facts {
             size: kind.size_bytes(),
             elements: 1,
+            is_nothing: false,
             bounds,
             true_bounds: bounds,
             dense: true,
@@ -118,6 +119,7 @@ impl Layout {
     pub fn resized(&self, bounds: Bounds) -> Self {
         let mut resized = self.clone();
         resized.facts.bounds = bounds;
+        resized.facts.is_nothing = false;
         resized
     }
 
@@ -295,31 +297,24 @@ struct ListBuilder {
     /// The parts last copied and where they went: equal neighbours are copied once.
     last_copied: Option<(Layout, u32)>,
     facts: Facts,
-    has_bounds: bool,
 }
 
 impl ListBuilder {
     fn new() -> Self {
-        Self {
-            tree: Tree::new(),
-            entries: Vec::new(),
-            last_copied: None,
-            facts: Facts::EMPTY,
-            has_bounds: false,
-        }
+        Self { tree: Tree::new(), entries: Vec::new(), last_copied: None, facts: Facts::EMPTY }
     }
 
     /// Puts an item at this offset behind those before. Nothing of it is kept but bounds if it has
     /// no bytes, and nothing at all if it is empty.
     fn add(&mut self, offset: i64, item: &Layout) -> Result<(), LayoutError> {
         let facts = item.facts();
-        if facts.size == 0 && facts.bounds == Bounds::EMPTY {
+        if facts.is_nothing {
             return Ok(());
         }
         let bounds = facts.bounds.moved(offset)?;
         self.facts.bounds =
-            if self.has_bounds { self.facts.bounds.joined(&bounds) } else { bounds };
-        self.has_bounds = true;
+            if self.facts.is_nothing { bounds } else { self.facts.bounds.joined(&bounds) };
+        self.facts.is_nothing = false;
         if facts.size == 0 {
             return Ok(());
         }

@@ -50,6 +50,8 @@ pub(crate) struct Facts {
     pub(crate) size: u64,
     /// How many elements it has.
     pub(crate) elements: u64,
+    /// It has neither bytes nor bounds, so it has no place either.
+    pub(crate) is_nothing: bool,
     /// Where it begins and ends for who puts one behind the other.
     pub(crate) bounds: Bounds,
     /// Where its first and last byte lie.
@@ -65,6 +67,7 @@ impl Facts {
     pub(crate) const EMPTY: Self = Self {
         size: 0,
         elements: 0,
+        is_nothing: true,
         bounds: Bounds::EMPTY,
         true_bounds: Bounds::EMPTY,
         dense: true,
@@ -82,6 +85,7 @@ impl Facts {
         Ok(Self {
             size,
             elements: count,
+            is_nothing: false,
             bounds,
             true_bounds: bounds,
             dense: true,
@@ -91,7 +95,7 @@ impl Facts {
 
     /// This part `count` times, each `stride` bytes behind the one before.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
-        if count == 0 || (self.size == 0 && self.bounds == Bounds::EMPTY) {
+        if count == 0 || self.is_nothing {
             return Ok(Self::EMPTY);
         }
         let size = multiply(self.size, count, "the size")?;
@@ -107,6 +111,7 @@ impl Facts {
         Ok(Self {
             size,
             elements: multiply(self.elements, count, "the number of elements")?,
+            is_nothing: false,
             bounds: self.bounds.joined(&self.bounds.moved(reach)?),
             true_bounds: if self.size == 0 {
                 Bounds::EMPTY
