@@ -1,0 +1,83 @@
+//! The operations that combine two elements into one.
+
+use std::fmt;
+
+use crate::Element;
+
+/// How two elements become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// Addition; integers wrap.
+    Sum,
+    /// Multiplication; integers wrap.
+    Product,
+    /// The smaller one; the accumulator stays when either is not a number.
+    Minimum,
+    /// The larger one; the accumulator stays when either is not a number.
+    Maximum,
+    /// 1 when both are true, else 0.
+    LogicalAnd,
+    /// 1 when one is true, else 0.
+    LogicalOr,
+    /// 1 when exactly one is true, else 0.
+    LogicalXor,
+    /// Bit by bit: both.
+    BitAnd,
+    /// Bit by bit: one or both.
+    BitOr,
+    /// Bit by bit: exactly one.
+    BitXor,
+}
+
+impl Operation {
+    /// Every operation.
+    pub const ALL: [Self; 10] = [
+        Self::Sum,
+        Self::Product,
+        Self::Minimum,
+        Self::Maximum,
+        Self::LogicalAnd,
+        Self::LogicalOr,
+        Self::LogicalXor,
+        Self::BitAnd,
+        Self::BitOr,
+        Self::BitXor,
+    ];
+
+    /// Whether the operation means something for elements of this type.
+    pub const fn fits(self, element: Element) -> bool {
+        match self {
+            Self::Sum | Self::Product | Self::Minimum | Self::Maximum => {
+                !matches!(element, Element::Bool)
+            }
+            Self::LogicalAnd | Self::LogicalOr | Self::LogicalXor => {
+                !matches!(element, Element::F32 | Element::F64)
+            }
+            Self::BitAnd | Self::BitOr | Self::BitXor => {
+                !matches!(element, Element::Bool | Element::F32 | Element::F64)
+            }
+        }
+    }
+
+    /// The name of the operation in plain words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Product => "product",
+            Self::Minimum => "minimum",
+            Self::Maximum => "maximum",
+            Self::LogicalAnd => "logical and",
+            Self::LogicalOr => "logical or",
+            Self::LogicalXor => "logical exclusive or",
+            Self::BitAnd => "bitwise and",
+            Self::BitOr => "bitwise or",
+            Self::BitXor => "bitwise exclusive or",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
