@@ -1,0 +1,454 @@
+//! Which process runs where: a pure function of the request and the topology.
+
+use crate::cpu_set::CpuSet;
+use crate::topology::{Level, Topology};
+use std::fmt;
+use std::str::FromStr;
+
+/// How processes are dealt out: over what, and how many cores each takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapBy {
+    /// What neighbouring ranks are dealt out over.
+    pub object: MapObject,
+    /// Cores for each process; `None` is one, and no wish.
+    pub cores: Option<u32>,
+}
+
+/// What neighbouring ranks are dealt out over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MapObject {
+    /// One core after the other.
+    Core,
+    /// One third-level cache after the other.
+    L3,
+    /// One memory node after the other.
+    Numa,
+}
+
+/// What a process may not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindTo {
+    /// It may run anywhere.
+    None,
+    /// One hardware thread.
+    Hwthread,
+    /// Its cores.
+    Core,
+    /// The third-level cache of its first core.
+    L3,
+    /// The memory node of its first core.
+    Numa,
+    /// The package of its first core.
+    Package,
+}
+
+/// What a placement is to be made for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacementRequest {
+    /// How many processes there are.
+    pub processes: usize,
+    /// How they are dealt out.
+    pub map_by: MapBy,
+    /// What they are bound to; `None` leaves it to [`place`].
+    pub bind_to: Option<BindTo>,
+    /// Processors that the job can keep busy: those it may run on, less what a quota takes away.
+    pub processors: usize,
+    /// Why the processes are expected to have several threads, as `NAME=value`.
+    pub threads: Option<String>,
+}
+
+/// Where the processes run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// What they are bound to.
+    pub bind_to: BindTo,
+    /// Why.
+    pub reason: Reason,
+    /// What each process may use; `None` is everything that the launcher may use.
+    pub cpus: Vec<Option<CpuSet>>,
+}
+
+/// Why processes are bound as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The user said so.
+    Asked,
+    /// The default: every process has a core of its own.
+    CoreEach,
+    /// A single process has nobody to be kept apart from.
+    Single,
+    /// More processes than cores.
+    Crowded {
+        /// Cores that the processes want.
+        wanted: usize,
+        /// Cores that there are.
+        cores: usize,
+    },
+    /// The environment asks for threads.
+    Threads(String),
+}
+
+/// Why processes cannot be placed as asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlacementError {
+    /// A process wants more cores than the object has that it is to run on.
+    #[error(
+        "--map-by: pe={wanted} asks for {wanted} cores for each process, but {place} has {cores}; \
+         ask for fewer, or map by slot"
+    )]
+    TooFewCores {
+        /// Cores for each process.
+        wanted: usize,
+        /// Cores that the object has.
+        cores: usize,
+        /// The object.
+        place: &'static str,
+    },
+}
+
+/// A word that is not one of the choices.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{word}\" is not known here; choose {choices}")]
+pub struct NotAChoice {
+    word: String,
+    choices: &'static str,
+}
+
+/// The levels of the topology that [`place`] needs; none if nothing will be bound.
+pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
+    if let Some((BindTo::None, _)) = decide(request, None) {
+        return Vec::new();
+    }
+    let mapping = match request.map_by.object {
+        MapObject::Core => None,
+        MapObject::L3 => Some(Level::L3),
+        MapObject::Numa => Some(Level::Numa),
+    };
+    let binding = request.bind_to.and_then(BindTo::level);
+    let mut levels = vec![Level::Core];
+    for level in [mapping, binding].into_iter().flatten() {
+        if !levels.contains(&level) {
+            levels.push(level);
+        }
+    }
+    levels
+}
+
+/// Places the processes. The topology must hold the [`levels_needed`].
+///
+/// # Errors
+/// When a process wants more cores than there are.
+pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placement, PlacementError> {
+    let cores = topology.cores.len().min(request.processors);
+    let (bind_to, reason) =
+        decide(request, Some(cores)).unwrap_or((BindTo::Core, Reason::CoreEach));
+    let cpus = match bind_to {
+        BindTo::None => vec![None; request.processes],
+        _ => bind(request, topology, bind_to)?,
+    };
+    Ok(Placement { bind_to, reason, cpus })
+}
+
+/// The variables that ask a program for threads, if one of them asks for more than one.
+pub fn threads_asked(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    const NAMES: [&str; 8] = [
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "RAYON_NUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+        "JULIA_NUM_THREADS",
+        "GOMAXPROCS",
+    ];
+    NAMES.iter().find_map(|name| {
+        let value = variable(name)?;
+        let first: u32 = value.split(',').next()?.trim().parse().ok()?;
+        (first > 1).then(|| format!("{name}={value}"))
+    })
+}
+
+/// What to bind to and why; `None` if that depends on the number of cores and it is not known yet.
+fn decide(request: &PlacementRequest, cores: Option<usize>) -> Option<(BindTo, Reason)> {
+    if let Some(bind_to) = request.bind_to {
+        return Some((bind_to, Reason::Asked));
+    }
+    if request.map_by.cores.is_some_and(|cores| cores > 1) {
+        return Some((BindTo::Core, Reason::Asked));
+    }
+    if let Some(threads) = &request.threads {
+        return Some((BindTo::None, Reason::Threads(threads.clone())));
+    }
+    if request.processes == 1 {
+        return Some((BindTo::None, Reason::Single));
+    }
+    // A machine never has more cores than processors.
+    let most = cores.unwrap_or(request.processors);
+    if request.processes > most {
+        let crowded = Reason::Crowded { wanted: request.processes, cores: most };
+        return Some((BindTo::None, crowded));
+    }
+    cores.map(|_| (BindTo::Core, Reason::CoreEach))
+}
+
+fn bind(
+    request: &PlacementRequest,
+    topology: &Topology,
+    bind_to: BindTo,
+) -> Result<Vec<Option<CpuSet>>, PlacementError> {
+    let units = match bind_to {
+        BindTo::Hwthread => threads_of(&topology.cores),
+        _ => topology.cores.clone(),
+    };
+    let (groups, place) = match request.map_by.object {
+        MapObject::Core => (vec![units], "this job"),
+        MapObject::L3 => (split(&units, &topology.caches), "an L3 cache"),
+        MapObject::Numa => (split(&units, &topology.nodes), "a memory node"),
+    };
+    let each = request.map_by.cores.unwrap_or(1) as usize;
+    if let Some(small) = groups.iter().map(Vec::len).min().filter(|&cores| cores < each) {
+        return Err(PlacementError::TooFewCores { wanted: each, cores: small, place });
+    }
+    let home = |rank: usize| {
+        let group = &groups[rank % groups.len()];
+        let first = rank / groups.len() * each;
+        let own = (first..first + each).map(|at| &group[at % group.len()]);
+        widen(own.flat_map(CpuSet::iter).collect(), topology, bind_to)
+    };
+    Ok((0..request.processes).map(|rank| Some(home(rank))).collect())
+}
+
+/// The hardware threads, the first of every core before the second of any.
+fn threads_of(cores: &[CpuSet]) -> Vec<CpuSet> {
+    let most = cores.iter().map(CpuSet::count).max().unwrap_or(0);
+    let turns =
+        (0..most).flat_map(|turn| cores.iter().filter_map(move |core| core.iter().nth(turn)));
+    turns.map(|cpu| [cpu].into_iter().collect()).collect()
+}
+
+/// Deals the units out over the groups that they belong to; groups without any are left out.
+fn split(units: &[CpuSet], groups: &[CpuSet]) -> Vec<Vec<CpuSet>> {
+    let belongs = |unit: &CpuSet, group: &CpuSet| !unit.intersection(group).is_empty();
+    let members = groups
+        .iter()
+        .map(|group| units.iter().filter(|unit| belongs(unit, group)).cloned().collect::<Vec<_>>());
+    members.filter(|members| !members.is_empty()).collect()
+}
+
+/// From a process's own cores to everything that it may use.
+fn widen(own: CpuSet, topology: &Topology, bind_to: BindTo) -> CpuSet {
+    let groups = bind_to.level().map(|level| topology.groups(level)).unwrap_or_default();
+    let first = own.iter().next();
+    let around = groups.iter().find(|group| first.is_some_and(|cpu| group.contains(cpu)));
+    around.cloned().unwrap_or(own)
+}
+
+impl BindTo {
+    /// The level whose groups a process is widened to.
+    fn level(self) -> Option<Level> {
+        match self {
+            BindTo::None | BindTo::Hwthread | BindTo::Core => None,
+            BindTo::L3 => Some(Level::L3),
+            BindTo::Numa => Some(Level::Numa),
+            BindTo::Package => Some(Level::Package),
+        }
+    }
+}
+
+impl Default for MapBy {
+    fn default() -> MapBy {
+        MapBy { object: MapObject::Core, cores: None }
+    }
+}
+
+impl FromStr for MapBy {
+    type Err = NotAChoice;
+
+    /// Reads `slot`, `core`, `l3`, `numa`, `pe=N`, or an object and a number as `numa:pe=N`.
+    fn from_str(text: &str) -> Result<MapBy, NotAChoice> {
+        let refuse = || NotAChoice {
+            word: text.to_owned(),
+            choices: "slot, core, l3, numa, pe=N, or one of them with a number as in numa:pe=2",
+        };
+        let mut map_by = MapBy::default();
+        for word in text.split(':') {
+            match word.to_ascii_lowercase().as_str() {
+                "slot" | "core" => map_by.object = MapObject::Core,
+                "l3" | "l3cache" => map_by.object = MapObject::L3,
+                "numa" => map_by.object = MapObject::Numa,
+                other => {
+                    let number = other.strip_prefix("pe=").and_then(|digits| digits.parse().ok());
+                    map_by.cores = Some(number.filter(|&cores| cores > 0).ok_or_else(refuse)?);
+                }
+            }
+        }
+        Ok(map_by)
+    }
+}
+
+impl FromStr for BindTo {
+    type Err = NotAChoice;
+
+    fn from_str(text: &str) -> Result<BindTo, NotAChoice> {
+        match text.to_ascii_lowercase().as_str() {
+            "none" => Ok(BindTo::None),
+            "hwthread" => Ok(BindTo::Hwthread),
+            "core" => Ok(BindTo::Core),
+            "l3" | "l3cache" => Ok(BindTo::L3),
+            "numa" => Ok(BindTo::Numa),
+            "package" | "socket" => Ok(BindTo::Package),
+            _ => Err(NotAChoice {
+                word: text.to_owned(),
+                choices: "none, hwthread, core, l3, numa or package",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for BindTo {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            BindTo::None => "nothing",
+            BindTo::Hwthread => "a hardware thread",
+            BindTo::Core => "cores",
+            BindTo::L3 => "an L3 cache",
+            BindTo::Numa => "a memory node",
+            BindTo::Package => "a package",
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Asked => out.write_str("as asked"),
+            Reason::CoreEach => out.write_str("there is a core for each"),
+            Reason::Single => out.write_str("a single process needs no core of its own"),
+            Reason::Crowded { wanted, cores: 1 } => write!(out, "{wanted} processes share 1 core"),
+            Reason::Crowded { wanted, cores } => {
+                write!(out, "{wanted} processes share {cores} cores")
+            }
+            Reason::Threads(variable) => write!(out, "{variable} asks for threads"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(lists: &[&str]) -> Vec<CpuSet> {
+        lists.iter().map(|list| list.parse().unwrap()).collect()
+    }
+
+    /// Two packages, each a memory node with one cache, of two cores with two threads each.
+    fn machine() -> Topology {
+        let halves = sets(&["0-1,4-5", "2-3,6-7"]);
+        Topology {
+            cores: sets(&["0,4", "1,5", "2,6", "3,7"]),
+            caches: halves.clone(),
+            nodes: halves.clone(),
+            packages: halves,
+        }
+    }
+
+    fn request(processes: usize, map_by: &str, bind_to: Option<&str>) -> PlacementRequest {
+        PlacementRequest {
+            processes,
+            map_by: map_by.parse().unwrap(),
+            bind_to: bind_to.map(|word| word.parse().unwrap()),
+            processors: 8,
+            threads: None,
+        }
+    }
+
+    fn placed(processes: usize, map_by: &str, bind_to: &str) -> Vec<String> {
+        let placement = place(&request(processes, map_by, Some(bind_to)), &machine()).unwrap();
+        placement
+            .cpus
+            .iter()
+            .map(|cpus| cpus.as_ref().map_or("any".into(), CpuSet::to_string))
+            .collect()
+    }
+
+    #[test]
+    fn processes_are_dealt_out() {
+        assert_eq!(placed(4, "slot", "core"), ["0,4", "1,5", "2,6", "3,7"]);
+        assert_eq!(placed(4, "core", "hwthread"), ["0", "1", "2", "3"]);
+        assert_eq!(placed(4, "numa", "core"), ["0,4", "2,6", "1,5", "3,7"]);
+        assert_eq!(placed(3, "l3", "l3"), ["0-1,4-5", "2-3,6-7", "0-1,4-5"]);
+        assert_eq!(placed(3, "slot", "package"), ["0-1,4-5", "0-1,4-5", "2-3,6-7"]);
+        assert_eq!(placed(2, "slot:pe=2", "core"), ["0-1,4-5", "2-3,6-7"]);
+        assert_eq!(placed(2, "pe=2", "numa"), ["0-1,4-5", "2-3,6-7"]);
+        assert_eq!(placed(2, "numa", "none"), ["any", "any"]);
+    }
+
+    #[test]
+    fn an_asked_binding_wraps_around() {
+        assert_eq!(placed(5, "slot", "core"), ["0,4", "1,5", "2,6", "3,7", "0,4"]);
+        assert_eq!(placed(6, "slot", "hwthread"), ["0", "1", "2", "3", "4", "5"]);
+        assert_eq!(placed(9, "slot", "hwthread")[8], "0");
+    }
+
+    #[test]
+    fn the_default_looks_at_the_job() {
+        let decided = |request: &PlacementRequest| {
+            let placement = place(request, &machine()).unwrap();
+            (placement.bind_to, placement.reason)
+        };
+        assert_eq!(decided(&request(4, "slot", None)), (BindTo::Core, Reason::CoreEach));
+        let crowded = Reason::Crowded { wanted: 5, cores: 4 };
+        assert_eq!(decided(&request(5, "slot", None)), (BindTo::None, crowded));
+        assert_eq!(decided(&request(1, "slot", None)), (BindTo::None, Reason::Single));
+        assert_eq!(decided(&request(2, "pe=2", None)), (BindTo::Core, Reason::Asked));
+        let threads = "OMP_NUM_THREADS=4".to_owned();
+        let threaded =
+            PlacementRequest { threads: Some(threads.clone()), ..request(2, "slot", None) };
+        assert_eq!(decided(&threaded), (BindTo::None, Reason::Threads(threads)));
+        let quota = PlacementRequest { processors: 1, ..request(2, "slot", None) };
+        assert_eq!(decided(&quota).0, BindTo::None);
+    }
+
+    #[test]
+    fn only_what_is_needed_is_read() {
+        let needed =
+            |processes, map_by, bind_to| levels_needed(&request(processes, map_by, bind_to));
+        assert_eq!(needed(9, "slot", None), []);
+        assert_eq!(needed(1, "slot", None), []);
+        assert_eq!(needed(2, "numa", Some("none")), []);
+        assert_eq!(needed(2, "slot", None), [Level::Core]);
+        assert_eq!(needed(2, "l3", None), [Level::Core, Level::L3]);
+        assert_eq!(needed(2, "numa", Some("numa")), [Level::Core, Level::Numa]);
+        assert_eq!(needed(2, "numa", Some("package")), [Level::Core, Level::Numa, Level::Package]);
+    }
+
+    #[test]
+    fn too_many_cores_for_a_process_are_refused() {
+        let refused =
+            |map_by| place(&request(1, map_by, None), &machine()).unwrap_err().to_string();
+        assert!(refused("pe=5").contains("this job has 4"), "{}", refused("pe=5"));
+        assert!(refused("numa:pe=3").contains("a memory node has 2"));
+    }
+
+    #[test]
+    fn choices_are_read() {
+        let numa = MapBy { object: MapObject::Numa, cores: Some(2) };
+        assert_eq!("numa:PE=2".parse(), Ok(numa));
+        for word in ["pe=0", "pe=x", "socket", "", "numa:"] {
+            assert!(word.parse::<MapBy>().is_err(), "{word}");
+        }
+        assert_eq!("socket".parse(), Ok(BindTo::Package));
+        assert!("board".parse::<BindTo>().is_err());
+    }
+
+    #[test]
+    fn threads_are_seen_in_the_environment() {
+        let asked = |name: &'static str, value: &'static str| {
+            threads_asked(move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        assert_eq!(asked("OMP_NUM_THREADS", "4,2").as_deref(), Some("OMP_NUM_THREADS=4,2"));
+        assert_eq!(asked("RAYON_NUM_THREADS", "1"), None);
+        assert_eq!(asked("HOME", "4"), None);
+        assert_eq!(asked("OMP_NUM_THREADS", "many"), None);
+    }
+}

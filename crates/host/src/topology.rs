@@ -1,0 +1,230 @@
+//! Which processors share a core, a cache, a memory node or a package.
+//!
+//! Read from /sys only as far as a placement asks for it: a start that binds nothing reads nothing.
+
+use crate::control_groups::ControlGroups;
+use crate::cpu_set::CpuSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What processors can share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// A core: its hardware threads.
+    Core,
+    /// A third-level cache.
+    L3,
+    /// A memory node.
+    Numa,
+    /// A package (socket).
+    Package,
+}
+
+/// The usable processors in groups that share something. A level that was not asked for is empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// Cores in the order of their first processor.
+    pub cores: Vec<CpuSet>,
+    /// Third-level caches.
+    pub caches: Vec<CpuSet>,
+    /// Memory nodes.
+    pub nodes: Vec<CpuSet>,
+    /// Packages.
+    pub packages: Vec<CpuSet>,
+}
+
+impl Topology {
+    /// Reads the given levels from this machine's /sys.
+    pub fn read(usable: &CpuSet, levels: &[Level]) -> Topology {
+        Topology::read_below(Path::new("/sys/devices/system"), usable, levels)
+    }
+
+    /// Reads the given levels from a tree that looks like `/sys/devices/system`. What cannot be
+    /// read is guessed: a processor is a core of its own, and everything shares everything else.
+    pub fn read_below(root: &Path, usable: &CpuSet, levels: &[Level]) -> Topology {
+        let mut topology = Topology::default();
+        let mates = |cpu, files: &[&str]| {
+            let directory = root.join(format!("cpu/cpu{cpu}"));
+            files.iter().find_map(|file| read_list(directory.join(file)))
+        };
+        for level in levels {
+            match level {
+                Level::Core => {
+                    let files = ["topology/core_cpus_list", "topology/thread_siblings_list"];
+                    topology.cores = group(usable, |cpu| {
+                        mates(cpu, &files).unwrap_or_else(|| [cpu].into_iter().collect())
+                    });
+                }
+                Level::L3 => {
+                    topology.caches = group(usable, |cpu| {
+                        read_cache(&root.join(format!("cpu/cpu{cpu}/cache")))
+                            .unwrap_or_else(|| usable.clone())
+                    });
+                }
+                Level::Numa => topology.nodes = read_nodes(&root.join("node"), usable),
+                Level::Package => {
+                    let files = ["topology/package_cpus_list", "topology/core_siblings_list"];
+                    topology.packages =
+                        group(usable, |cpu| mates(cpu, &files).unwrap_or_else(|| usable.clone()));
+                }
+            }
+        }
+        topology
+    }
+
+    /// The groups of one level.
+    pub fn groups(&self, level: Level) -> &[CpuSet] {
+        match level {
+            Level::Core => &self.cores,
+            Level::L3 => &self.caches,
+            Level::Numa => &self.nodes,
+            Level::Package => &self.packages,
+        }
+    }
+}
+
+/// How many processors a job can keep busy: those it may run on, less what a quota takes away.
+pub fn usable_count(processors: usize, groups: &ControlGroups) -> usize {
+    let quota = groups.processors().map_or(usize::MAX, |quota| quota as usize);
+    processors.min(quota).max(1)
+}
+
+/// Cuts the usable processors into groups; `mates` says who shares with a processor, and is asked
+/// once for each group.
+fn group(usable: &CpuSet, mut mates: impl FnMut(usize) -> CpuSet) -> Vec<CpuSet> {
+    let mut left = usable.clone();
+    let mut groups = Vec::new();
+    for cpu in usable.iter() {
+        if !left.contains(cpu) {
+            continue;
+        }
+        let mut together = mates(cpu).intersection(&left);
+        together.insert(cpu); // whatever the kernel's file says
+        for member in together.iter() {
+            left.remove(member);
+        }
+        groups.push(together);
+    }
+    groups
+}
+
+/// The processors that share the third-level cache which this directory of caches describes.
+fn read_cache(directory: &Path) -> Option<CpuSet> {
+    let is_third = |index: &PathBuf| {
+        fs::read_to_string(index.join("level")).is_ok_and(|level| level.trim() == "3")
+    };
+    let mut indices = (0..8).rev().map(|number| directory.join(format!("index{number}")));
+    read_list(indices.find(is_third)?.join("shared_cpu_list"))
+}
+
+/// The memory nodes that have usable processors; one node if the machine does not say.
+fn read_nodes(directory: &Path, usable: &CpuSet) -> Vec<CpuSet> {
+    let online = read_list(directory.join("online")).unwrap_or_default();
+    let lists =
+        online.iter().filter_map(|node| read_list(directory.join(format!("node{node}/cpulist"))));
+    let nodes: Vec<CpuSet> = lists.collect();
+    let of = |cpu| nodes.iter().find(|node| node.contains(cpu)).unwrap_or(usable).clone();
+    group(usable, of)
+}
+
+fn read_list(path: PathBuf) -> Option<CpuSet> {
+    fs::read_to_string(path).ok()?.parse().ok().filter(|set: &CpuSet| !set.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory that is gone when the test is.
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str) -> Tree {
+            let path = std::env::temp_dir().join(format!("landeck-{name}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Tree(path)
+        }
+
+        fn write(&self, file: &str, text: &str) {
+            let path = self.0.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn texts(groups: &[CpuSet]) -> Vec<String> {
+        groups.iter().map(CpuSet::to_string).collect()
+    }
+
+    /// Two packages of two cores with two threads each, numbered as common servers number them.
+    fn two_packages(name: &str) -> Tree {
+        let tree = Tree::new(name);
+        for cpu in 0..8 {
+            let (core, package) = (cpu % 4, cpu % 4 / 2);
+            let of_package = ["0-1,4-5", "2-3,6-7"][package];
+            let at = |file: &str| format!("cpu/cpu{cpu}/{file}");
+            tree.write(&at("topology/core_cpus_list"), &format!("{core},{}", core + 4));
+            tree.write(&at("topology/package_cpus_list"), of_package);
+            tree.write(&at("cache/index2/level"), "2");
+            tree.write(&at("cache/index3/level"), "3");
+            tree.write(&at("cache/index3/shared_cpu_list"), of_package);
+        }
+        tree.write("node/online", "0-1");
+        tree.write("node/node0/cpulist", "0-1,4-5");
+        tree.write("node/node1/cpulist", "2-3,6-7");
+        tree
+    }
+
+    #[test]
+    fn every_level_is_read() {
+        let tree = two_packages("whole-topology");
+        let levels = [Level::Core, Level::L3, Level::Numa, Level::Package];
+        let topology = Topology::read_below(&tree.0, &"0-7".parse().unwrap(), &levels);
+        assert_eq!(texts(&topology.cores), ["0,4", "1,5", "2,6", "3,7"]);
+        for level in [Level::L3, Level::Numa, Level::Package] {
+            assert_eq!(texts(topology.groups(level)), ["0-1,4-5", "2-3,6-7"], "{level:?}");
+        }
+    }
+
+    #[test]
+    fn processors_that_may_not_be_used_are_left_out() {
+        let tree = two_packages("part-topology");
+        let levels = [Level::Core, Level::Numa];
+        let topology = Topology::read_below(&tree.0, &"1-2,5".parse().unwrap(), &levels);
+        assert_eq!(texts(&topology.cores), ["1,5", "2"]);
+        assert_eq!(texts(&topology.nodes), ["1,5", "2"]);
+        assert!(topology.packages.is_empty(), "nobody asked");
+    }
+
+    #[test]
+    fn an_empty_tree_gives_guesses() {
+        let tree = Tree::new("bare-topology");
+        let levels = [Level::Core, Level::L3, Level::Numa, Level::Package];
+        let topology = Topology::read_below(&tree.0, &"0-2".parse().unwrap(), &levels);
+        assert_eq!(texts(&topology.cores), ["0", "1", "2"]);
+        for level in [Level::L3, Level::Numa, Level::Package] {
+            assert_eq!(texts(topology.groups(level)), ["0-2"], "{level:?}");
+        }
+    }
+
+    #[test]
+    fn lies_in_the_tree_do_no_harm() {
+        let tree = Tree::new("odd-topology");
+        tree.write("cpu/cpu0/topology/core_cpus_list", "5-9");
+        tree.write("cpu/cpu1/topology/core_cpus_list", "what");
+        let topology = Topology::read_below(&tree.0, &"0-1".parse().unwrap(), &[Level::Core]);
+        assert_eq!(texts(&topology.cores), ["0", "1"]);
+    }
+
+    #[test]
+    fn this_machine_has_a_core() {
+        let usable = CpuSet::of_this_thread().unwrap();
+        assert!(!Topology::read(&usable, &[Level::Core]).cores.is_empty());
+    }
+}
