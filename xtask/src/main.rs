@@ -1,2 +1,62 @@
-//! (under construction)
-fn main() {}
+//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`.
+
+#![forbid(unsafe_code)]
+
+mod install;
+mod suites;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Helpers of the Landeck repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+enum Command {
+    /// Check the rules of the house: imports, purity, unsafe code, module heads, sizes.
+    Tidy,
+    /// Run every test suite and sum up what passed and failed.
+    Test(suites::Options),
+    /// Build and install the command, the libraries, the header and their documents.
+    Install(install::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse() {
+        Command::Tidy => tidy::run(root()),
+        Command::Test(options) => suites::run(root(), &options),
+        Command::Install(options) => install::run(root(), &options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("xtask: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the repository.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
+}
+
+/// Why a helper could not do its work; what it found wrong is not an error but its result.
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error("cargo metadata failed: {0}. Repair the manifest it names.")]
+    Metadata(#[from] cargo_metadata::Error),
+    #[error("cannot read {path}: {error}. Check that the file is there and readable.")]
+    Read { path: PathBuf, error: std::io::Error },
+    #[error("cannot write {path}: {error}. Check the folder's permissions and the free space.")]
+    Write { path: PathBuf, error: std::io::Error },
+    #[error(
+        "cannot start \"{program}\": {error}. Install it (scripts/bootstrap.sh) and start again."
+    )]
+    Start { program: String, error: std::io::Error },
+    #[error("\"{program}\" failed ({status}); its own message stands above.")]
+    Failed { program: String, status: std::process::ExitStatus },
+}

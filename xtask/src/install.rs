@@ -1,0 +1,220 @@
+//! `cargo xtask install`: the built product under a prefix, in the places where systems look.
+//!
+//! | part | place |
+//! |---|---|
+//! | the command | `bin/landeck` |
+//! | the MPI library | `lib/libmpi_abi.so.1`, `lib/libmpi_abi.so` |
+//! | its header | `include/mpi.h` |
+//! | for `pkg-config` | `lib/pkgconfig/landeck.pc` |
+//! | manual pages | `share/man/man1/` |
+//! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
+//! | texts | `share/doc/landeck/` |
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Problem;
+
+/// Where to install.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The folder that the product will be used from.
+    #[arg(long, default_value = "/usr/local")]
+    prefix: PathBuf,
+    /// A folder that stands before the prefix while a package is made.
+    #[arg(long, default_value = "")]
+    destdir: PathBuf,
+}
+
+/// The MPI standard's binary interface names the library so.
+const LIBRARY: &str = "libmpi_abi.so";
+const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
+
+const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Builds the product and puts every part in its place.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
+    let built = build(root)?;
+    let destination = Destination::new(options);
+    destination.file(&built.join("landeck"), "bin/landeck", 0o755)?;
+    destination.file(&built.join(LIBRARY), &format!("lib/{LIBRARY_NAME_IN_PROGRAMS}"), 0o755)?;
+    destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
+    destination.file(&root.join("fronts/mpi/include/mpi.h"), "include/mpi.h", 0o644)?;
+    destination.text(&package_config(&options.prefix), "lib/pkgconfig/landeck.pc")?;
+    install_generated(&built, &destination)?;
+    for text in TEXTS {
+        destination.file(&root.join(text), &format!("share/doc/landeck/{text}"), 0o644)?;
+    }
+    println!("Landeck is installed in {}.", destination.folder.display());
+    Ok(true)
+}
+
+/// Builds in release form and returns the folder of what was built.
+fn build(root: &Path) -> Result<PathBuf, Problem> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root);
+    command.args([
+        "build",
+        "--release",
+        "--package",
+        "landeck-launcher",
+        "--package",
+        "landeck-mpi",
+    ]);
+    complete(command)?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Ok(target.join("release"))
+}
+
+/// Manual pages and completions come from the command itself, so they cannot differ from it.
+fn install_generated(built: &Path, destination: &Destination) -> Result<(), Problem> {
+    for kind in ["man", "completions"] {
+        let folder = built.join("generated").join(kind);
+        fs::create_dir_all(&folder)
+            .map_err(|error| Problem::Write { path: folder.clone(), error })?;
+        let mut command = Command::new(built.join("landeck"));
+        command.args(["generate", kind]).arg(&folder);
+        complete(command)?;
+        for path in files_in(&folder)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(place) = place_of_generated(&name) {
+                destination.file(&path, &place, 0o644)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a generated file belongs, told by its name.
+fn place_of_generated(name: &str) -> Option<String> {
+    if name.ends_with(".1") {
+        Some(format!("share/man/man1/{name}"))
+    } else if let Some(command) = name.strip_suffix(".bash") {
+        Some(format!("share/bash-completion/completions/{command}"))
+    } else if name.ends_with(".fish") {
+        Some(format!("share/fish/vendor_completions.d/{name}"))
+    } else if name.starts_with('_') {
+        Some(format!("share/zsh/site-functions/{name}"))
+    } else {
+        None
+    }
+}
+
+/// What `pkg-config` reads.
+fn package_config(prefix: &Path) -> String {
+    format!(
+        "prefix={}\n\
+         libdir=${{prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\
+         \n\
+         Name: Landeck\n\
+         Description: Programs as groups of processes: the MPI standard's binary interface\n\
+         Version: {}\n\
+         Libs: -L${{libdir}} -lmpi_abi\n\
+         Cflags: -I${{includedir}}\n",
+        prefix.display(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+fn complete(mut command: Command) -> Result<(), Problem> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Problem::Failed { program, status }),
+        Err(error) => Err(Problem::Start { program, error }),
+    }
+}
+
+fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let unreadable = |error| Problem::Read { path: folder.to_owned(), error };
+    let entries = fs::read_dir(folder).map_err(unreadable)?;
+    entries.map(|entry| Ok(entry.map_err(unreadable)?.path())).collect()
+}
+
+/// The folder that is filled.
+struct Destination {
+    folder: PathBuf,
+}
+
+impl Destination {
+    fn new(options: &Options) -> Self {
+        let prefix = options.prefix.strip_prefix("/").unwrap_or(&options.prefix);
+        let folder = if options.destdir.as_os_str().is_empty() {
+            options.prefix.clone()
+        } else {
+            options.destdir.join(prefix)
+        };
+        Self { folder }
+    }
+
+    /// Replaces a file by renaming, so that programs which use the old one keep it.
+    fn file(&self, from: &Path, to: &str, mode: u32) -> Result<(), Problem> {
+        let to = self.folder_for(to)?;
+        let fresh = to.with_extension("new");
+        fs::copy(from, &fresh).map_err(|error| Problem::Read { path: from.to_owned(), error })?;
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))
+            .and_then(|()| fs::rename(&fresh, &to))
+            .map_err(|error| Problem::Write { path: to, error })
+    }
+
+    fn text(&self, text: &str, to: &str) -> Result<(), Problem> {
+        let to = self.folder_for(to)?;
+        fs::write(&to, text).map_err(|error| Problem::Write { path: to, error })
+    }
+
+    fn link(&self, target: &str, to: &str) -> Result<(), Problem> {
+        let to = self.folder_for(to)?;
+        if to.is_symlink() {
+            fs::remove_file(&to).map_err(|error| Problem::Write { path: to.clone(), error })?;
+        }
+        symlink(target, &to).map_err(|error| Problem::Write { path: to, error })
+    }
+
+    /// The full path of a part, its folder made.
+    fn folder_for(&self, part: &str) -> Result<PathBuf, Problem> {
+        let path = self.folder.join(part);
+        let folder = path.parent().unwrap_or(&self.folder);
+        fs::create_dir_all(folder)
+            .map_err(|error| Problem::Write { path: folder.to_owned(), error })?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(prefix: &str, destdir: &str) -> Options {
+        Options { prefix: prefix.into(), destdir: destdir.into() }
+    }
+
+    #[test]
+    fn the_destination_stands_before_the_prefix() {
+        assert_eq!(
+            Destination::new(&options("/usr", "/tmp/package")).folder,
+            Path::new("/tmp/package/usr")
+        );
+        assert_eq!(Destination::new(&options("/usr", "")).folder, Path::new("/usr"));
+    }
+
+    #[test]
+    fn generated_files_find_their_place() {
+        let place = |name| place_of_generated(name).unwrap_or_default();
+        assert_eq!(place("landeck-run.1"), "share/man/man1/landeck-run.1");
+        assert_eq!(place("landeck.bash"), "share/bash-completion/completions/landeck");
+        assert_eq!(place("_landeck"), "share/zsh/site-functions/_landeck");
+        assert_eq!(place("landeck.fish"), "share/fish/vendor_completions.d/landeck.fish");
+        assert_eq!(place("notes.txt"), "");
+    }
+
+    #[test]
+    fn the_package_file_names_the_prefix_and_not_the_destination() {
+        let text = package_config(Path::new("/opt/landeck"));
+        assert!(text.starts_with("prefix=/opt/landeck\n"));
+        assert!(text.contains("Libs: -L${libdir} -lmpi_abi"));
+    }
+}

@@ -1,0 +1,170 @@
+//! `cargo xtask test`: every test suite in turn, with its share of the time and one sum at the end.
+
+mod runner;
+mod tally;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::Problem;
+use runner::Runner;
+use tally::Tally;
+
+/// What to run.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Run the long form: thousands of kills, minutes of fuzzing, the other architecture.
+    #[arg(long)]
+    soak: bool,
+    /// Run only the suites of these names.
+    suites: Vec<String>,
+}
+
+/// One suite: its name, what it shows, and how it runs.
+struct Suite {
+    name: &'static str,
+    shows: &'static str,
+    run: fn(&Runner) -> Result<Tally, Problem>,
+}
+
+const SUITES: &[Suite] = &[
+    Suite { name: "format", shows: "the sources are formatted", run: format },
+    Suite { name: "tidy", shows: "the rules of the house hold", run: tidy },
+    Suite { name: "build", shows: "everything compiles", run: build },
+    Suite { name: "lints", shows: "clippy finds nothing", run: lints },
+    Suite { name: "tests", shows: "units, protocols, faults", run: tests },
+    Suite { name: "documents", shows: "examples in the documents work", run: documents },
+    Suite { name: "models", shows: "every interleaving of the queues", run: models },
+    Suite { name: "programs", shows: "the installed product, from outside", run: programs },
+    Suite { name: "fuzz", shows: "random bytes from a peer do no harm", run: fuzz },
+    Suite { name: "aarch64", shows: "the other architecture", run: aarch64 },
+];
+
+/// The target that the suite of the other architecture builds for.
+const AARCH64: &str = "aarch64-unknown-linux-gnu";
+
+/// Runs the suites and prints the sum; true if nothing failed.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
+    let runner = Runner::new(root, options.soak);
+    let wanted = |suite: &&Suite| {
+        options.suites.is_empty() || options.suites.iter().any(|name| name == suite.name)
+    };
+    let mut results: Vec<(&Suite, Tally, Duration)> = Vec::new();
+    for suite in SUITES.iter().filter(wanted) {
+        println!("\n==== {}: {}", suite.name, suite.shows);
+        let start = Instant::now();
+        let tally = (suite.run)(&runner)?;
+        results.push((suite, tally, start.elapsed()));
+    }
+    print_sum(&results);
+    Ok(results.iter().all(|(_, tally, _)| tally.failed == 0))
+}
+
+/// The table of suites with their time shares, what was skipped, and the closing line.
+fn print_sum(results: &[(&Suite, Tally, Duration)]) {
+    let total: f64 = results.iter().map(|(_, _, time)| time.as_secs_f64()).sum();
+    println!(
+        "\n==== {:<10} {:>8} {:>8} {:>8} {:>8} {:>6}",
+        "suite", "passed", "failed", "skipped", "seconds", "share"
+    );
+    let mut sum = Tally::default();
+    for (suite, tally, time) in results {
+        let seconds = time.as_secs_f64();
+        let share = 100.0 * seconds / total.max(0.001);
+        let (passed, failed, skipped) = (tally.passed, tally.failed, tally.skipped.len());
+        println!(
+            "     {:<10} {passed:>8} {failed:>8} {skipped:>8} {seconds:>8.1} {share:>5.0}%",
+            suite.name
+        );
+        sum.add(tally);
+    }
+    for skipped in &sum.skipped {
+        println!("skipped: {skipped}");
+    }
+    println!("{sum}");
+}
+
+fn format(runner: &Runner) -> Result<Tally, Problem> {
+    runner.one("cargo fmt", runner.cargo(&["fmt", "--all", "--check"]))
+}
+
+fn tidy(runner: &Runner) -> Result<Tally, Problem> {
+    runner.counted(runner.cargo(&["run", "--quiet", "--package", "xtask", "--", "tidy"]))
+}
+
+fn build(runner: &Runner) -> Result<Tally, Problem> {
+    runner.one("cargo build", runner.cargo(&["test", "--workspace", "--all-targets", "--no-run"]))
+}
+
+fn lints(runner: &Runner) -> Result<Tally, Problem> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+    runner.one("cargo clippy", runner.cargo(&arguments))
+}
+
+fn tests(runner: &Runner) -> Result<Tally, Problem> {
+    runner.counted(runner.cargo(&["test", "--workspace", "--all-targets", "--no-fail-fast"]))
+}
+
+fn documents(runner: &Runner) -> Result<Tally, Problem> {
+    let mut pages = runner.cargo(&["doc", "--workspace", "--no-deps", "--document-private-items"]);
+    pages.env("RUSTDOCFLAGS", "--deny warnings");
+    let mut tally = runner.one("cargo doc", pages)?;
+    tally.add(&runner.counted(runner.cargo(&[
+        "test",
+        "--workspace",
+        "--doc",
+        "--no-fail-fast",
+    ]))?);
+    Ok(tally)
+}
+
+/// The model checker needs its own build: every atomic is replaced.
+fn models(runner: &Runner) -> Result<Tally, Problem> {
+    let arguments =
+        ["test", "--release", "--package", "landeck-memory", "--lib", "--no-fail-fast", "loom"];
+    let mut command = runner.cargo(&arguments);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", runner.root().join("target/loom"));
+    command.env("LOOM_MAX_PREEMPTIONS", if runner.is_soak() { "3" } else { "2" });
+    runner.counted(command)
+}
+
+/// Every script in `tests/`: it passes with 0, and says with 77 and its last line why it cannot run.
+fn programs(runner: &Runner) -> Result<Tally, Problem> {
+    let mut tally = Tally::default();
+    for script in runner.scripts("tests")? {
+        tally.add(&runner.script(&script)?);
+    }
+    Ok(tally)
+}
+
+fn fuzz(runner: &Runner) -> Result<Tally, Problem> {
+    let seconds = if runner.is_soak() { "180" } else { "5" };
+    let mut command = runner.command(&runner.root().join("fuzz/run.sh"));
+    command.arg(seconds);
+    runner.counted(command)
+}
+
+/// Compiles for the other architecture; the long form also runs its tests under qemu.
+fn aarch64(runner: &Runner) -> Result<Tally, Problem> {
+    if !runner.has_standard_library(AARCH64) {
+        let why = format!(
+            "aarch64: this compiler has no standard library for {AARCH64} (rustup target add {AARCH64})"
+        );
+        return Ok(Tally::skipped_one(&why));
+    }
+    let check = runner.cargo(&["check", "--workspace", "--all-targets", "--target", AARCH64]);
+    let mut tally = runner.one("aarch64 cargo check", check)?;
+    if runner.is_soak() {
+        let mut tests =
+            runner.cargo(&["test", "--workspace", "--lib", "--no-fail-fast", "--target", AARCH64]);
+        tests.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc");
+        tests.env(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER",
+            "qemu-aarch64 -L /usr/aarch64-linux-gnu",
+        );
+        tally.add(&runner.counted(tests)?);
+    }
+    Ok(tally)
+}

@@ -1,0 +1,154 @@
+//! Starts the command of a suite, passes its output on as it comes, and counts.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use super::tally::Tally;
+use crate::Problem;
+
+/// No suite runs longer than this, whatever its tests do.
+const SUITE_LIMIT_S: u32 = 15 * 60;
+const SOAK_SUITE_LIMIT_S: u32 = 60 * 60;
+
+/// A script says with this exit code that the machine cannot run it.
+const SKIPPED_CODE: i32 = 77;
+
+/// Runs commands in the repository.
+pub(super) struct Runner {
+    root: PathBuf,
+    soak: bool,
+}
+
+impl Runner {
+    pub(super) fn new(root: &Path, soak: bool) -> Self {
+        Self { root: root.to_owned(), soak }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(super) fn is_soak(&self) -> bool {
+        self.soak
+    }
+
+    /// A cargo command.
+    pub(super) fn cargo(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(Path::new("cargo"));
+        command.args(arguments);
+        command
+    }
+
+    /// A command under a watchdog.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let limit_s = if self.soak { SOAK_SUITE_LIMIT_S } else { SUITE_LIMIT_S };
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", &limit_s.to_string()]).arg(program);
+        command.current_dir(&self.root).stdin(Stdio::null());
+        if self.soak {
+            command.env("LANDECK_SOAK", "1");
+        }
+        command
+    }
+
+    /// Runs a command that is one test.
+    pub(super) fn one(&self, name: &str, command: Command) -> Result<Tally, Problem> {
+        let status = run(command, |_| {})?;
+        println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
+        Ok(Tally::one(status.success()))
+    }
+
+    /// Runs a command that counts its tests itself.
+    pub(super) fn counted(&self, command: Command) -> Result<Tally, Problem> {
+        let mut tally = Tally::default();
+        let status = run(command, |line| tally.read(line))?;
+        Ok(tally.close(status.success()))
+    }
+
+    /// Runs a script that is one test.
+    pub(super) fn script(&self, script: &Path) -> Result<Tally, Problem> {
+        let name = script.strip_prefix(&self.root).unwrap_or(script).display().to_string();
+        let mut last_line = String::new();
+        let status = run(self.command(script), |line| line.clone_into(&mut last_line))?;
+        if status.code() == Some(SKIPPED_CODE) {
+            println!("test {name} ... skipped");
+            return Ok(Tally::skipped_one(&format!("{name}: {last_line}")));
+        }
+        println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
+        Ok(Tally::one(status.success()))
+    }
+
+    /// The scripts in a folder, by name.
+    pub(super) fn scripts(&self, folder: &str) -> Result<Vec<PathBuf>, Problem> {
+        let folder = self.root.join(folder);
+        let unreadable = |error| Problem::Read { path: folder.clone(), error };
+        let mut scripts = Vec::new();
+        for entry in fs::read_dir(&folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|extension| extension == "sh") {
+                scripts.push(path);
+            }
+        }
+        scripts.sort();
+        Ok(scripts)
+    }
+
+    /// Whether the compiler can build for a target.
+    pub(super) fn has_standard_library(&self, target: &str) -> bool {
+        let output =
+            Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output();
+        output.is_ok_and(|output| {
+            let folder = String::from_utf8_lossy(&output.stdout);
+            let files = fs::read_dir(folder.trim()).into_iter().flatten().flatten();
+            files
+                .map(|file| file.file_name())
+                .any(|name| name.to_string_lossy().starts_with("libstd-"))
+        })
+    }
+}
+
+/// Runs a command to its end, printing each line and showing it to `see`.
+fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
+    let program = command.get_args().nth(2).unwrap_or_default().to_string_lossy().into_owned();
+    let unstartable = |error| Problem::Start { program: program.clone(), error };
+    let (reader, writer) = std::io::pipe().map_err(unstartable)?;
+    command.stderr(writer.try_clone().map_err(unstartable)?).stdout(writer);
+    let mut child = command.spawn().map_err(unstartable)?;
+    drop(command); // it holds the writing end
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line.map_err(unstartable)?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        see(&line);
+    }
+    child.wait().map_err(unstartable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(text: &str) -> Command {
+        let runner = Runner::new(Path::new("/"), false);
+        let mut command = runner.command(Path::new("sh"));
+        command.args(["-c", text]);
+        command
+    }
+
+    #[test]
+    fn both_outputs_are_seen_and_the_status_counts() {
+        let runner = Runner::new(Path::new("/"), false);
+        let text = "echo 'test result: ok. 3 passed; 0 failed'; echo 'SKIPPED a: b' >&2; exit 1";
+        let tally = runner.counted(shell(text)).unwrap();
+        assert_eq!(tally.to_string(), "2 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_single_test_passes_with_zero() {
+        let runner = Runner::new(Path::new("/"), false);
+        assert_eq!(runner.one("a", shell("exit 0")).unwrap().passed, 1);
+        assert_eq!(runner.one("a", shell("exit 3")).unwrap().failed, 1);
+    }
+}

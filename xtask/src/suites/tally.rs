@@ -1,0 +1,112 @@
+//! How many tests passed, failed and could not run, read from what their runners print.
+
+use std::fmt;
+
+/// The count of one suite, or of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    /// The name of each test that could not run, and why.
+    pub(super) skipped: Vec<String>,
+}
+
+/// What a test prints, past the test harness's capture, when this machine cannot run it.
+const SKIPPED: &str = "SKIPPED ";
+
+impl Tally {
+    pub(super) fn one(passed: bool) -> Self {
+        Self { passed: passed.into(), failed: (!passed).into(), skipped: Vec::new() }
+    }
+
+    pub(super) fn skipped_one(why: &str) -> Self {
+        Self { skipped: vec![why.to_owned()], ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped.extend(other.skipped.iter().cloned());
+    }
+
+    /// Takes in one printed line: cargo's result line, `N passed, N failed`, or `SKIPPED name: why`.
+    pub(super) fn read(&mut self, line: &str) {
+        // A harness that prints "test name ... " first does so on the same line.
+        if let Some((_, why)) = line.split_once(SKIPPED) {
+            self.skipped.push(why.trim().to_owned());
+        }
+        let words = line
+            .strip_prefix("test result: ")
+            .or_else(|| line.contains(" passed, ").then_some(line));
+        if let Some(words) = words {
+            self.passed += number_before(words, " passed").unwrap_or(0);
+            self.failed += number_before(words, " failed").unwrap_or(0);
+        }
+    }
+
+    /// The count once the runner has ended: a skipped test is not a passed one, and a runner that
+    /// fails without a failed test failed itself.
+    pub(super) fn close(mut self, succeeded: bool) -> Self {
+        self.passed = self.passed.saturating_sub(self.skipped.len());
+        if !succeeded && self.failed == 0 {
+            self.failed = 1;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} passed, {} failed", self.passed, self.failed)?;
+        match self.skipped.len() {
+            0 => Ok(()),
+            skipped => write!(formatter, ", {skipped} skipped"),
+        }
+    }
+}
+
+/// The number that stands right before a word.
+fn number_before(line: &str, word: &str) -> Option<usize> {
+    let before = &line[..line.find(word)?];
+    before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(lines: &[&str], succeeded: bool) -> Tally {
+        let mut tally = Tally::default();
+        for line in lines {
+            tally.read(line);
+        }
+        tally.close(succeeded)
+    }
+
+    #[test]
+    fn lines_of_cargo_and_plain_lines_are_summed() {
+        let lines = [
+            "running 3 tests",
+            "test result: FAILED. 12 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out",
+            "tidy: 30 files, 10 passed, 1 failed",
+        ];
+        assert_eq!(tally(&lines, false).to_string(), "22 passed, 3 failed");
+    }
+
+    #[test]
+    fn a_skipped_test_is_named_and_not_counted_as_passed() {
+        let lines = [
+            "SKIPPED two_namespaces: needs root",
+            "test result: ok. 2 passed; 0 failed; 0 ignored",
+        ];
+        let tally = tally(&lines, true);
+        assert_eq!(tally.to_string(), "1 passed, 0 failed, 1 skipped");
+        assert_eq!(tally.skipped, ["two_namespaces: needs root"]);
+    }
+
+    #[test]
+    fn a_runner_that_breaks_counts_as_one_failure() {
+        assert_eq!(tally(&["error: could not compile"], false).failed, 1);
+        assert_eq!(tally(&["test result: FAILED. 0 passed; 2 failed; 0 ignored"], false).failed, 2);
+    }
+}

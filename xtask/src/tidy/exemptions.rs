@@ -1,0 +1,111 @@
+//! What the rules let pass although it breaks them, each with its reason.
+
+use super::Fault;
+
+/// One file that one rule lets pass.
+pub(super) struct Exemption {
+    pub(super) rule: &'static str,
+    pub(super) path: &'static str,
+    /// A part of the fault's message; empty for every fault of this rule in this file.
+    pub(super) about: &'static str,
+    /// Read by people; an exemption without one is itself a fault.
+    pub(super) reason: &'static str,
+}
+
+pub(super) const EXEMPTIONS: &[Exemption] = &[
+    Exemption {
+        rule: "waiting",
+        path: "crates/memory/src/sync.rs",
+        about: "spin_loop",
+        reason: "the pause instruction, which the model checker replaces; the waiter calls it",
+    },
+    Exemption {
+        rule: "waiting",
+        path: "crates/memory/src/system.rs",
+        about: "sched_yield",
+        reason: "the system call itself; the waiter calls it",
+    },
+    Exemption {
+        rule: "waiting",
+        path: "programs/bench/src/probe.rs",
+        about: "sched_yield",
+        reason: "measures what a turn given up costs on this machine",
+    },
+];
+
+/// The table while a run goes on: it remembers which lines were needed.
+pub(super) struct Ledger {
+    exemptions: &'static [Exemption],
+    used: Vec<bool>,
+}
+
+impl Ledger {
+    pub(super) fn new(exemptions: &'static [Exemption]) -> Self {
+        Self { exemptions, used: vec![false; exemptions.len()] }
+    }
+
+    /// Takes away the faults that the table lets pass.
+    pub(super) fn strike(&mut self, rule: &str, faults: Vec<Fault>) -> Vec<Fault> {
+        faults.into_iter().filter(|fault| !self.lets_pass(rule, fault)).collect()
+    }
+
+    /// The lines that let nothing pass, or say no reason.
+    pub(super) fn unused(&self) -> Vec<Fault> {
+        let lines = self.exemptions.iter().zip(&self.used);
+        lines
+            .filter_map(|(exemption, used)| {
+                let message = if !used {
+                    "is exempt from this rule and does not break it: take the exemption out"
+                } else if exemption.reason.is_empty() {
+                    "is exempt from this rule without a reason: say why"
+                } else {
+                    return None;
+                };
+                Some(Fault::new(exemption.path, 0, format!("{}: {message}", exemption.rule)))
+            })
+            .collect()
+    }
+
+    fn lets_pass(&mut self, rule: &str, fault: &Fault) -> bool {
+        let place = self.exemptions.iter().position(|exemption| {
+            exemption.rule == rule
+                && exemption.path == fault.path
+                && fault.message.contains(exemption.about)
+        });
+        if let Some(place) = place {
+            self.used[place] = true;
+        }
+        place.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Exemption] = &[
+        Exemption { rule: "sizes", path: "a.rs", about: "lines", reason: "a table" },
+        Exemption { rule: "sizes", path: "b.rs", about: "", reason: "not needed" },
+        Exemption { rule: "heads", path: "a.rs", about: "", reason: "" },
+    ];
+
+    #[test]
+    fn the_table_strikes_only_what_it_names() {
+        let mut ledger = Ledger::new(TABLE);
+        let faults =
+            vec![Fault::new("a.rs", 1, "1,000 lines"), Fault::new("c.rs", 1, "1,000 lines")];
+        assert_eq!(ledger.strike("sizes", faults.clone()), [faults[1].clone()]);
+        assert_eq!(ledger.strike("waiting", faults.clone()), faults);
+    }
+
+    #[test]
+    fn an_unused_line_and_one_without_reason_are_faults() {
+        let mut ledger = Ledger::new(TABLE);
+        ledger.strike("sizes", vec![Fault::new("a.rs", 1, "lines")]);
+        ledger.strike("heads", vec![Fault::new("a.rs", 1, "no head")]);
+        let faults = ledger.unused();
+        assert_eq!(faults.len(), 2);
+        assert!(faults[0].message.contains("does not break it"));
+        assert!(faults[1].message.contains("say why"));
+    }
+}

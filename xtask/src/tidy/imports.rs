@@ -1,0 +1,148 @@
+//! Who may import whom. The same table stands in ARCHITECTURE.md.
+
+use super::Fault;
+use super::tree::{Package, Tree};
+
+/// What every package may import for its tests.
+const FOR_TESTS: &str = "testing";
+
+/// A room and the packages of ours that it may import, in its tests too. A room that ends with `/`
+/// stands for every folder in it that has no line of its own.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("crates/testing", &[]),
+    ("crates/wire", &[]),
+    ("crates/layout", &[]),
+    ("crates/arithmetic", &[]),
+    ("crates/memory", &[]),
+    ("crates/channel", &["wire", "memory"]),
+    ("crates/transports", &["wire", "memory", "channel"]),
+    ("crates/kernel", &["wire", "layout", "memory", "channel"]),
+    ("crates/collectives", &["wire", "layout", "arithmetic"]),
+    ("crates/load", &["wire", "layout", "arithmetic"]),
+    ("crates/groups", &["wire"]),
+    ("crates/host", &["wire", "memory", "groups"]),
+    (
+        "crates/node",
+        &[
+            "wire",
+            "layout",
+            "arithmetic",
+            "memory",
+            "channel",
+            "transports",
+            "kernel",
+            "collectives",
+            "load",
+            "groups",
+            "host",
+        ],
+    ),
+    (
+        "crates/simulator",
+        &[
+            "wire",
+            "layout",
+            "arithmetic",
+            "memory",
+            "channel",
+            "kernel",
+            "collectives",
+            "load",
+            "groups",
+        ],
+    ),
+    ("fronts/c_boundary", &[]),
+    ("fronts/", &["node", "c_boundary"]),
+    ("programs/", &["node", "simulator", "load"]),
+    ("examples/", &["node"]),
+    ("xtask", &[]),
+];
+
+pub(super) fn check(tree: &Tree) -> Vec<Fault> {
+    tree.packages.iter().flat_map(|package| check_package(tree, package)).collect()
+}
+
+fn check_package(tree: &Tree, package: &Package) -> Vec<Fault> {
+    let manifest = format!("{}/Cargo.toml", package.room);
+    let Some(allowed) = allowed(&package.room) else {
+        let message =
+            "no line of the import table covers this package: add one there and in ARCHITECTURE.md";
+        return vec![Fault::new(&manifest, 0, message)];
+    };
+    let imported = package.dependencies.iter().filter_map(|dependency| {
+        let other = tree.packages.iter().find(|other| other.name == dependency.name)?;
+        let folder = other.room.rsplit('/').next()?;
+        let helps_tests = dependency.for_tests && folder == FOR_TESTS;
+        (!helps_tests && !allowed.contains(&folder)).then(|| {
+            let list =
+                if allowed.is_empty() { "nothing of ours".into() } else { allowed.join(", ") };
+            Fault::new(&manifest, 0, format!("imports {folder}, but may import only {list}"))
+        })
+    });
+    imported.collect()
+}
+
+fn allowed(room: &str) -> Option<&'static [&'static str]> {
+    let exact = MAY_IMPORT.iter().find(|(name, _)| *name == room);
+    let line = exact.or_else(|| {
+        MAY_IMPORT.iter().find(|(name, _)| name.ends_with('/') && room.starts_with(name))
+    });
+    line.map(|(_, allowed)| *allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::Dependency;
+    use super::*;
+
+    fn package(name: &str, room: &str, needs: &[&str]) -> Package {
+        let dependencies = needs
+            .iter()
+            .map(|name| Dependency { name: (*name).to_owned(), for_tests: false })
+            .collect();
+        Package { name: name.into(), room: room.into(), manifest: String::new(), dependencies }
+    }
+
+    fn faults(packages: Vec<Package>) -> Vec<Fault> {
+        check(&Tree { packages, ..Tree::default() })
+    }
+
+    #[test]
+    fn an_import_upwards_is_a_fault() {
+        let found = faults(vec![
+            package("landeck-wire", "crates/wire", &["landeck-memory", "thiserror"]),
+            package("landeck-memory", "crates/memory", &[]),
+        ]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.contains("imports memory, but may import only nothing of ours"));
+    }
+
+    #[test]
+    fn the_table_is_obeyed_by_folder_and_by_name() {
+        let found = faults(vec![
+            package("landeck-wire", "crates/wire", &[]),
+            package("landeck", "crates/node", &["landeck-wire"]),
+            package("landeck-mpi", "fronts/mpi", &["landeck", "landeck-wire"]),
+        ]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].path, "fronts/mpi/Cargo.toml");
+    }
+
+    #[test]
+    fn only_tests_import_what_helps_tests() {
+        let helper = || package("landeck-testing", "crates/testing", &[]);
+        let mut wire = package("landeck-wire", "crates/wire", &["landeck-testing"]);
+        wire.dependencies[0].for_tests = true;
+        assert_eq!(faults(vec![helper(), wire]), []);
+        assert_eq!(
+            faults(vec![helper(), package("landeck-wire", "crates/wire", &["landeck-testing"])])
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_room_outside_the_table_is_a_fault() {
+        assert_eq!(faults(vec![package("landeck-new", "crates/new", &[])]).len(), 1);
+    }
+}
