@@ -1,1 +1,55 @@
-//! Shared memory between the processes of one host: segments, rings, queues, heap, waiting.
+//! Shared memory between the processes of one host.
+//!
+//! A [`Segment`] is one sealed anonymous file of a job; `docs/memory-layout.md` names every word
+//! of it and who may write it in which state. Each shared control word is loaded once,
+//! atomically, and checked; bounds come from a private copy of the plan; every walk is bounded;
+//! payload never decides control flow. So a stray write of another process leads to wrong data
+//! at worst.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`plan`] | how a segment is divided |
+//! | [`segment`] | making, attaching, finding things in it |
+//! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`page`] | the page of each process: presence, what it waits for, counters |
+//! | [`ring`] | from one process to one other: a line per message |
+//! | [`mailbox_queue`] | from anybody to one process |
+//! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`waiter`] | the one way to wait |
+//! | [`gate`] | one thread at a time, or one thread only |
+//! | [`processors`] | how many processors there are for how many processes |
+//! | [`bytes`] | places to read from and to write to |
+
+pub mod bytes;
+#[cfg(not(loom))]
+pub mod gate;
+#[cfg(not(loom))]
+pub mod heap;
+pub mod mailbox_queue;
+#[cfg(not(loom))]
+pub mod membership;
+#[cfg(not(loom))]
+pub mod page;
+#[cfg(not(loom))]
+pub mod plan;
+#[cfg(not(loom))]
+pub mod processors;
+pub mod ring;
+#[cfg(not(loom))]
+pub mod segment;
+mod sync;
+#[cfg(not(loom))]
+pub mod system;
+#[cfg(not(loom))]
+pub mod waiter;
+
+pub use bytes::{Buffer, Bytes};
+#[cfg(not(loom))]
+pub use {
+    gate::{Gate, GateError, ThreadMode},
+    membership::{JobState, SlotRecord, SlotState},
+    page::{Counters, Operation, Presence, WaitRecord},
+    plan::SegmentPlan,
+    segment::{Segment, SegmentError},
+    waiter::{End, Waiter},
+};

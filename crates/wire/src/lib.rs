@@ -1,1 +1,20 @@
 //! Identities, the message header, and their encoding.
+//!
+//! Pure: values and bytes, no clock, no thread, no socket. Everything that crosses a boundary
+//! between processes is named and encoded here, once.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`identity`] | hosts, processes, mailboxes, members, contexts |
+//! | [`header`] | the 16 bytes in front of every message |
+//! | [`descriptor`] | where data lie that did not travel with their header |
+
+#![forbid(unsafe_code)]
+
+pub mod descriptor;
+pub mod header;
+pub mod identity;
+
+pub use descriptor::{Reference, ReferenceError};
+pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind};
+pub use identity::{ContextId, HostId, Incarnation, MailboxId, MemberId, ProcessId, Slot, Tag};

@@ -1,0 +1,239 @@
+//! Bytes of a message while it moves: where they are read from, where they are written to.
+//!
+//! Memory that another process may write at any time is never a `&[u8]`: [`Bytes`] is a place
+//! and a length, and all one can do is copy out of it.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Readable bytes whose content somebody else may change while we read: at worst the data are
+/// wrong, never the control flow.
+#[derive(Clone, Copy)]
+pub struct Bytes<'a> {
+    start: NonNull<u8>,
+    length: usize,
+    place: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: a `Bytes` is as shareable as the `&[u8]` it stands for.
+unsafe impl Send for Bytes<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes<'_> {}
+
+impl<'a> Bytes<'a> {
+    /// No bytes.
+    pub const EMPTY: Bytes<'static> =
+        Bytes { start: NonNull::dangling(), length: 0, place: PhantomData };
+
+    /// `length` bytes from `start`.
+    ///
+    /// # Safety
+    /// The range stays mapped and readable for `'a`.
+    #[inline]
+    pub const unsafe fn from_raw(start: NonNull<u8>, length: usize) -> Self {
+        Self { start, length, place: PhantomData }
+    }
+
+    /// How many.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Where they begin.
+    #[inline]
+    pub const fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    /// The part from `offset`, at most `length` bytes of it; cut where these bytes end.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, offset: usize, length: usize) -> Self {
+        let offset = offset.min(self.length);
+        // SAFETY: the offset was cut to the range.
+        let start = unsafe { self.start.add(offset) };
+        Self { start, length: length.min(self.length - offset), place: PhantomData }
+    }
+
+    /// Copies as much as fits into `target`; says how much that was.
+    #[inline]
+    pub fn copy_to(&self, target: &mut [MaybeUninit<u8>]) -> usize {
+        let length = self.length.min(target.len());
+        // SAFETY: both ranges are at least `length` long; `target` is exclusively ours.
+        unsafe { copy(self.start.as_ptr(), target.as_mut_ptr().cast(), length) };
+        length
+    }
+
+    /// Copies as much as fits into `target`; says how much that was.
+    #[inline]
+    pub fn copy_to_slice(&self, target: &mut [u8]) -> usize {
+        let length = self.length.min(target.len());
+        // SAFETY: both ranges are at least `length` long; `target` is exclusively ours.
+        unsafe { copy(self.start.as_ptr(), target.as_mut_ptr(), length) };
+        length
+    }
+
+    /// A private copy.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = Vec::with_capacity(self.length);
+        let length = self.copy_to(copy.spare_capacity_mut());
+        // SAFETY: `copy_to` has just initialised this many bytes.
+        unsafe { copy.set_len(length) };
+        copy
+    }
+}
+
+impl<'a> From<&'a [u8]> for Bytes<'a> {
+    #[inline]
+    fn from(slice: &'a [u8]) -> Self {
+        Self { start: NonNull::from(slice).cast(), length: slice.len(), place: PhantomData }
+    }
+}
+
+/// A user's memory that a request reads from or writes to until it is complete.
+///
+/// Whoever makes one promises that the memory stays; that is why making one is unsafe and using
+/// one is not.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the promise given to `Buffer::new` holds for whichever thread completes the request.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    /// No memory.
+    pub const EMPTY: Self = Self { start: NonNull::dangling(), length: 0 };
+
+    /// `length` bytes from `start`, for sending from or receiving into.
+    ///
+    /// # Safety
+    /// Until every request with this buffer is complete or dropped by its endpoint, the range
+    /// stays mapped; a receiving request's range is written by nobody else, a sending request's
+    /// range by nobody at all.
+    #[inline]
+    pub const unsafe fn new(start: NonNull<u8>, length: usize) -> Self {
+        Self { start, length }
+    }
+
+    /// How many bytes it has.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Its bytes, to be read. The lifetime is the caller's statement, covered by the promise
+    /// given to [`Buffer::new`].
+    #[inline]
+    pub fn bytes<'a>(&self) -> Bytes<'a> {
+        // SAFETY: the promise of `new`: the range stays mapped while requests use it.
+        unsafe { Bytes::from_raw(self.start, self.length) }
+    }
+
+    /// Writes `bytes` at `offset`, cut where the buffer ends; says how many were written.
+    #[inline]
+    pub fn write(&self, offset: usize, bytes: Bytes<'_>) -> usize {
+        let offset = offset.min(self.length);
+        let length = bytes.len().min(self.length - offset);
+        // SAFETY: the range was cut to the buffer, which the promise of `new` keeps writable.
+        unsafe { copy(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
+        length
+    }
+}
+
+/// Copies `length` bytes; short ones without a call.
+///
+/// # Safety
+/// Both ranges are valid for `length` bytes. They may not overlap.
+#[inline(always)]
+pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
+    // SAFETY: the caller's promise covers every access below: all lie within `length` bytes.
+    unsafe {
+        match length {
+            0 => {}
+            1..=3 => {
+                *target = *source;
+                *target.add(length / 2) = *source.add(length / 2);
+                *target.add(length - 1) = *source.add(length - 1);
+            }
+            4..=7 => twice::<u32>(source, target, length),
+            8..=16 => twice::<u64>(source, target, length),
+            17..=32 => twice::<u128>(source, target, length),
+            33..=64 => {
+                twice::<u128>(source, target, 32);
+                twice::<u128>(source.add(length - 32), target.add(length - 32), 32);
+            }
+            _ => std::ptr::copy_nonoverlapping(source, target, length),
+        }
+    }
+}
+
+/// Copies the first and the last `T` of a range; they overlap when it is shorter than two.
+///
+/// # Safety
+/// Both ranges are valid for `length` bytes, and `length` lies between one `T` and two.
+#[inline(always)]
+unsafe fn twice<T: Copy>(source: *const u8, target: *mut u8, length: usize) {
+    let last = length - size_of::<T>();
+    // SAFETY: both words lie within the ranges; unaligned accesses are said to be.
+    unsafe {
+        let first_word = source.cast::<T>().read_unaligned();
+        let last_word = source.add(last).cast::<T>().read_unaligned();
+        target.cast::<T>().write_unaligned(first_word);
+        target.add(last).cast::<T>().write_unaligned(last_word);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_is_copied_exactly() {
+        let source: Vec<u8> = (0..200u8).collect();
+        for length in 0..=200 {
+            let mut target = vec![0xff; 202];
+            assert_eq!(
+                Bytes::from(&source[..length]).copy_to_slice(&mut target[1..=length]),
+                length
+            );
+            assert_eq!(target[1..=length], source[..length], "{length}");
+            assert_eq!((target[0], target[length + 1]), (0xff, 0xff), "{length} wrote beside");
+        }
+    }
+
+    #[test]
+    fn parts_are_cut_where_the_bytes_end() {
+        let source = [1u8, 2, 3, 4];
+        let bytes = Bytes::from(&source[..]);
+        assert_eq!(bytes.part(1, 2).to_vec(), [2, 3]);
+        assert_eq!(bytes.part(3, 9).to_vec(), [4]);
+        assert!(bytes.part(9, 9).is_empty());
+    }
+
+    #[test]
+    fn a_buffer_takes_what_fits() {
+        let mut memory = [0u8; 4];
+        // SAFETY: `memory` outlives the buffer and nobody else touches it meanwhile.
+        let buffer = unsafe { Buffer::new(NonNull::from(&mut memory).cast(), 4) };
+        assert_eq!(buffer.write(2, Bytes::from(&[7u8, 8, 9][..])), 2);
+        assert_eq!(buffer.write(9, Bytes::from(&[7u8][..])), 0);
+        assert_eq!(buffer.bytes().to_vec(), [0, 0, 7, 8]);
+    }
+}

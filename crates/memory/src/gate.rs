@@ -1,0 +1,206 @@
+//! One thread at a time, or one thread only: who may enter an endpoint.
+//!
+//! The mode is fixed when the gate is made. In mode single a call costs a look at which thread it
+//! is; in mode multiple, one lock. After a fork the child's calls are refused: its parent's
+//! endpoint is not its own.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::system;
+
+const FREE: u32 = 0;
+const HELD: u32 = 1;
+const CONTENDED: u32 = 2;
+
+/// Which threads may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadMode {
+    /// Only the thread that joined.
+    Single,
+    /// Any thread, at any time.
+    Multiple,
+}
+
+/// Why a call was turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GateError {
+    /// Another thread called in mode single.
+    #[error(
+        "this thread did not join the job and the job was joined in thread mode single: join in mode multiple"
+    )]
+    WrongThread,
+    /// A call from inside a call.
+    #[error("a call was made from inside another call of the same endpoint: return from it first")]
+    Reentered,
+    /// A child made by fork called.
+    #[error(
+        "this process was made by fork: it is no member of the job; start it with the launcher, or exec"
+    )]
+    Forked,
+}
+
+/// A value that threads enter in turn.
+pub struct Gate<T> {
+    mode: ThreadMode,
+    owner: usize,
+    state: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `enter` gives out one exclusive entry at a time, whatever the thread.
+unsafe impl<T: Send> Sync for Gate<T> {}
+
+/// The right to use the value, until dropped.
+pub struct Entry<'a, T> {
+    gate: &'a Gate<T>,
+}
+
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn mark_child() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+/// An address that only this thread has.
+#[inline]
+fn this_thread() -> usize {
+    thread_local!(static MARK: u8 = const { 0 });
+    MARK.with(|mark| std::ptr::from_ref(mark) as usize)
+}
+
+impl<T> Gate<T> {
+    /// A gate in this mode; its owner in mode single is the calling thread.
+    pub fn new(mode: ThreadMode, value: T) -> Self {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            // SAFETY: the handler stores to an atomic and nothing else, which is allowed in a child.
+            unsafe { libc::pthread_atfork(None, None, Some(mark_child)) };
+        });
+        Self {
+            mode,
+            owner: this_thread(),
+            state: AtomicU32::new(FREE),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> ThreadMode {
+        self.mode
+    }
+
+    /// Enters, in mode multiple after whoever is inside.
+    ///
+    /// # Errors
+    /// [`GateError`].
+    #[inline]
+    pub fn enter(&self) -> Result<Entry<'_, T>, GateError> {
+        if FORKED.load(Ordering::Relaxed) {
+            return Err(GateError::Forked);
+        }
+        match self.mode {
+            ThreadMode::Single => self.enter_alone()?,
+            ThreadMode::Multiple => self.lock(),
+        }
+        Ok(Entry { gate: self })
+    }
+
+    #[inline]
+    fn enter_alone(&self) -> Result<(), GateError> {
+        if this_thread() != self.owner {
+            return Err(GateError::WrongThread);
+        }
+        if self.state.load(Ordering::Relaxed) != FREE {
+            return Err(GateError::Reentered);
+        }
+        self.state.store(HELD, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn lock(&self) {
+        let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        if taken.is_err() {
+            self.lock_contended();
+        }
+    }
+
+    #[cold]
+    fn lock_contended(&self) {
+        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
+            system::futex_wait(&self.state, CONTENDED, Duration::from_millis(100));
+        }
+    }
+}
+
+impl<T> Drop for Entry<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let state = &self.gate.state;
+        match self.gate.mode {
+            ThreadMode::Single => state.store(FREE, Ordering::Relaxed),
+            ThreadMode::Multiple => {
+                if state.swap(FREE, Ordering::Release) == CONTENDED {
+                    system::futex_wake(state, 1);
+                }
+            }
+        }
+    }
+}
+
+impl<T> Deref for Entry<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the entry is exclusive until dropped.
+        unsafe { &*self.gate.value.get() }
+    }
+}
+
+impl<T> DerefMut for Entry<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the entry is exclusive until dropped.
+        unsafe { &mut *self.gate.value.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn single_lets_its_thread_in_and_no_other() {
+        let gate = Arc::new(Gate::new(ThreadMode::Single, 1));
+        *gate.enter().unwrap() += 1;
+        let entry = gate.enter().unwrap();
+        assert!(matches!(gate.enter(), Err(GateError::Reentered)));
+        drop(entry);
+        assert_eq!(*gate.enter().unwrap(), 2);
+        let other = gate.clone();
+        let refused =
+            std::thread::spawn(move || matches!(other.enter(), Err(GateError::WrongThread)));
+        assert!(refused.join().unwrap());
+    }
+
+    #[test]
+    fn multiple_lets_all_in_one_after_the_other() {
+        let gate = Arc::new(Gate::new(ThreadMode::Multiple, 0u64));
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                let gate = gate.clone();
+                std::thread::spawn(move || (0..10_000).for_each(|_| *gate.enter().unwrap() += 1))
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(*gate.enter().unwrap(), 40_000);
+    }
+}

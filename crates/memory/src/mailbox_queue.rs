@@ -1,0 +1,485 @@
+//! The mailbox queue of a process: anybody posts, its process retrieves.
+//!
+//! Used for first contact, for peers without a ring, and for what kernels say to each other.
+//! Slots of two lines in a circle:
+//!
+//! ```text
+//! state (8)   lap (32 high bits) | claimant + 1 (30) | phase (2)
+//! head (8) | label (8) | source (4) | 0 (4) | 48 bytes of data
+//! ```
+//!
+//! | phase | meaning | who changes it |
+//! |---|---|---|
+//! | 0 free | anybody may claim it for this lap | a poster: to claimed, by compare-and-swap |
+//! | 1 claimed | the claimant writes | the claimant: to full. The owner: to taken, if the claimant died |
+//! | 2 full | a message | the owner: to taken |
+//! | 3 taken | consumed, but one in front of it is not | the owner: to free of the next lap |
+//!
+//! The tail is a hint where to claim; whoever finds it behind moves it on. A slot names its
+//! claimant, so a poster that dies between claim and message is skipped as soon as its death is
+//! known, and one that is merely stopped there holds up nobody: the owner looks past it. Messages
+//! of one poster stay in order; those of different posters need not.
+//!
+//! After D. Vyukov's bounded queue (a turn per slot), with the claim in the slot, not in the tail.
+
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use crate::bytes::{Bytes, copy};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of data that fit in a slot.
+pub const POST_BYTES: usize = 48;
+
+const PHASE_BITS: u32 = 2;
+const FREE: u64 = 0;
+const CLAIMED: u64 = 1;
+const FULL: u64 = 2;
+const TAKEN: u64 = 3;
+
+/// One slot, all of it shared.
+#[repr(C, align(128))]
+struct QueueSlot {
+    state: AtomicU64,
+    head: AtomicU64,
+    label: AtomicU64,
+    source: AtomicU32,
+    data: UnsafeCell<[u8; POST_BYTES]>,
+}
+
+/// The memory of a mailbox queue and whatever keeps it mapped. The size is a power of two.
+pub struct MailboxMemory {
+    slots: NonNull<QueueSlot>,
+    slot_count: u32,
+    tail: NonNull<AtomicU32>,
+    _keep: Arc<dyn Send + Sync>,
+}
+
+// SAFETY: slots are touched through atomics, and their data only by the claimant before and by
+// the owner after the state that the other published; `_keep` keeps the memory mapped.
+unsafe impl Send for MailboxMemory {}
+
+/// The end that posts; each poster has its own.
+pub struct MailboxSender {
+    memory: MailboxMemory,
+    source: u32,
+}
+
+/// The end that retrieves; one per mailbox.
+pub struct MailboxReceiver {
+    memory: MailboxMemory,
+    /// First slot that is not known to be consumed.
+    position: u32,
+}
+
+/// A message in the queue.
+pub struct Post<'a> {
+    /// The slot of its poster.
+    pub source: u32,
+    /// First word of its header.
+    pub head: u64,
+    /// Second word of its header.
+    pub label: u64,
+    /// All the data there may be; the header says how many are meant.
+    pub data: Bytes<'a>,
+    position: u32,
+}
+
+/// The queue has no room for the message now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the mailbox is full: its process has not retrieved what was posted before")]
+pub struct MailboxFull;
+
+#[cfg(not(loom))]
+impl MailboxMemory {
+    /// The mailbox queue of `slot`. None when there is no such slot.
+    pub fn of(segment: &crate::Segment, slot: u32) -> Option<Self> {
+        use crate::plan::{MAILBOX_SLOT_BYTES, MAILBOX_SLOTS};
+        let plan = segment.plan();
+        (slot < plan.slots()).then(|| Self {
+            slots: segment.place(plan.mailbox(slot), MAILBOX_SLOTS * MAILBOX_SLOT_BYTES).cast(),
+            slot_count: MAILBOX_SLOTS as u32,
+            tail: segment.place(plan.shared_page(slot), 4).cast(),
+            _keep: Arc::new(segment.clone()),
+        })
+    }
+}
+
+impl MailboxMemory {
+    /// `views` views of one queue in this process's own memory: for tests and model checking.
+    pub fn local(slot_count: u32, views: usize) -> Vec<Self> {
+        struct Owned {
+            slots: Box<[QueueSlot]>,
+            tail: Box<AtomicU32>,
+        }
+        // SAFETY: as `MailboxMemory`.
+        unsafe impl Send for Owned {}
+        // SAFETY: as above.
+        unsafe impl Sync for Owned {}
+        let owned = Arc::new(Owned {
+            slots: (0..slot_count)
+                .map(|_| QueueSlot {
+                    state: AtomicU64::new(0),
+                    head: AtomicU64::new(0),
+                    label: AtomicU64::new(0),
+                    source: AtomicU32::new(0),
+                    data: UnsafeCell::new([0; POST_BYTES]),
+                })
+                .collect(),
+            tail: Box::new(AtomicU32::new(0)),
+        });
+        let view = |_| Self {
+            slots: NonNull::from(&*owned.slots).cast(),
+            slot_count,
+            tail: NonNull::from(&*owned.tail),
+            _keep: owned.clone(),
+        };
+        (0..views).map(view).collect()
+    }
+
+    fn slot(&self, position: u32) -> &QueueSlot {
+        let index = (position & (self.slot_count - 1)) as usize;
+        // SAFETY: the index is below the number of slots, which stay mapped while `_keep` lives.
+        unsafe { self.slots.add(index).as_ref() }
+    }
+
+    fn tail(&self) -> &AtomicU32 {
+        // SAFETY: one aligned word that stays mapped while `_keep` lives and is only used atomically.
+        unsafe { self.tail.as_ref() }
+    }
+
+    fn lap(&self, position: u32) -> u64 {
+        u64::from(position / self.slot_count)
+    }
+}
+
+/// The posters whose unfinished slots a look has passed: a later post of theirs must wait, for
+/// they may have finished both meanwhile, and their order counts.
+#[derive(Default)]
+struct Passed {
+    posters: [u32; 4],
+    count: usize,
+}
+
+impl Passed {
+    /// None when there are too many to remember: then the look ends here.
+    fn remember(&mut self, poster: u32) -> Option<()> {
+        *self.posters.get_mut(self.count)? = poster;
+        self.count += 1;
+        Some(())
+    }
+
+    fn contains(&self, poster: u32) -> bool {
+        self.posters[..self.count].contains(&poster)
+    }
+}
+
+fn state(lap: u64, claimant: u64, phase: u64) -> u64 {
+    (lap & u64::from(u32::MAX)) << 32 | claimant << PHASE_BITS | phase
+}
+
+fn phase(state: u64) -> u64 {
+    state & ((1 << PHASE_BITS) - 1)
+}
+
+fn claimant(state: u64) -> u32 {
+    ((state as u32) >> PHASE_BITS).wrapping_sub(1)
+}
+
+impl MailboxSender {
+    /// An end that posts in the name of slot `source`.
+    pub fn new(memory: MailboxMemory, source: u32) -> Self {
+        Self { memory, source }
+    }
+
+    /// Posts a message with at most [`POST_BYTES`] bytes of data (more are cut).
+    ///
+    /// # Errors
+    /// [`MailboxFull`].
+    pub fn post(&mut self, head: u64, label: u64, data: Bytes<'_>) -> Result<(), MailboxFull> {
+        let position = self.claim()?;
+        let slot = self.memory.slot(position);
+        slot.head.store(head, Ordering::Relaxed);
+        slot.label.store(label, Ordering::Relaxed);
+        slot.source.store(self.source, Ordering::Relaxed);
+        // SAFETY: the claim makes the data ours until the state says full.
+        unsafe { copy(data.start().as_ptr(), slot.data.get().cast(), data.len().min(POST_BYTES)) };
+        slot.state.store(state(self.memory.lap(position), 0, FULL), Ordering::Release);
+        Ok(())
+    }
+
+    /// Finds a free slot at the tail and claims it. Bounded, whatever the words say.
+    fn claim(&self) -> Result<u32, MailboxFull> {
+        let tail = self.memory.tail();
+        for _ in 0..2 * self.memory.slot_count {
+            let position = tail.load(Ordering::Acquire);
+            let slot = self.memory.slot(position);
+            let lap = self.memory.lap(position);
+            let free = state(lap, 0, FREE);
+            let seen = slot.state.load(Ordering::Acquire);
+            if seen == free {
+                let claimed = state(lap, u64::from(self.source) + 1, CLAIMED);
+                let won = slot
+                    .state
+                    .compare_exchange(free, claimed, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok();
+                self.advance(position);
+                if won {
+                    return Ok(position);
+                }
+            } else if seen >> 32 == lap {
+                self.advance(position); // somebody has it; the tail is behind
+            } else {
+                return Err(MailboxFull);
+            }
+        }
+        Err(MailboxFull)
+    }
+
+    fn advance(&self, position: u32) {
+        let next = position.wrapping_add(1);
+        let _ = self.memory.tail().compare_exchange(
+            position,
+            next,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+}
+
+impl MailboxReceiver {
+    /// The end that retrieves, of a queue that has never been used.
+    pub fn new(memory: MailboxMemory) -> Self {
+        Self { memory, position: 0 }
+    }
+
+    /// Whether the next slot holds something. One load; misses what lies behind a stopped poster.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
+    }
+
+    /// Looks for the first message from position `skip` on, counted from the first unconsumed
+    /// one. `is_dead` tells which posters are known to be gone. Stops at the first free slot;
+    /// `everywhere` looks behind it too, which only a scribbled tail makes necessary.
+    pub fn peek(
+        &mut self,
+        skip: u32,
+        everywhere: bool,
+        is_dead: impl Fn(u32) -> bool,
+    ) -> Option<Post<'_>> {
+        let mut passed = Passed::default();
+        for ahead in skip..self.memory.slot_count {
+            let position = self.position.wrapping_add(ahead);
+            let slot = self.memory.slot(position);
+            let seen = slot.state.load(Ordering::Acquire);
+            match phase(seen) {
+                FREE if !everywhere => return None,
+                CLAIMED if is_dead(claimant(seen)) => self.take(position),
+                CLAIMED => passed.remember(claimant(seen))?,
+                FULL if !passed.contains(slot.source.load(Ordering::Relaxed)) => {
+                    return Some(self.post(position));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn post(&self, position: u32) -> Post<'_> {
+        let slot = self.memory.slot(position);
+        let start = NonNull::from(&slot.data).cast();
+        Post {
+            source: slot.source.load(Ordering::Relaxed),
+            head: slot.head.load(Ordering::Relaxed),
+            label: slot.label.load(Ordering::Relaxed),
+            // SAFETY: the data field is mapped while `self` is borrowed.
+            data: unsafe { Bytes::from_raw(start, POST_BYTES) },
+            position,
+        }
+    }
+
+    /// How far behind the first unconsumed position a post is, plus one: where to look for the next.
+    pub fn skip_past(&self, position: u32) -> u32 {
+        position.wrapping_sub(self.position).wrapping_add(1)
+    }
+
+    /// Consumes the post that was peeked at this position and frees what can be freed.
+    pub fn consume(&mut self, position: u32) {
+        self.take(position);
+        for _ in 0..self.memory.slot_count {
+            let slot = self.memory.slot(self.position);
+            if phase(slot.state.load(Ordering::Relaxed)) != TAKEN {
+                return;
+            }
+            let next_lap = self.memory.lap(self.position.wrapping_add(self.memory.slot_count));
+            slot.state.store(state(next_lap, 0, FREE), Ordering::Release);
+            self.position = self.position.wrapping_add(1);
+        }
+    }
+
+    fn take(&self, position: u32) {
+        let taken = state(self.memory.lap(position), 0, TAKEN);
+        self.memory.slot(position).state.store(taken, Ordering::Relaxed);
+    }
+}
+
+impl Post<'_> {
+    /// What [`MailboxReceiver::consume`] wants to know.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn queue(slots: u32, posters: usize) -> (MailboxReceiver, Vec<MailboxSender>) {
+        let mut views = MailboxMemory::local(slots, posters + 1).into_iter();
+        let receiver = MailboxReceiver::new(views.next().unwrap());
+        let senders = views.zip(0..).map(|(view, source)| MailboxSender::new(view, source));
+        (receiver, senders.collect())
+    }
+
+    fn retrieve(receiver: &mut MailboxReceiver, dead: &[u32]) -> Option<(u32, u64, u32)> {
+        let post = receiver.peek(0, false, |source| dead.contains(&source))?;
+        let found = (post.source, post.head, post.position());
+        receiver.consume(found.2);
+        Some(found)
+    }
+
+    #[test]
+    fn posts_arrive_once_and_in_order_over_many_laps() {
+        let (mut receiver, mut senders) = queue(4, 2);
+        for round in 0..100u64 {
+            senders[0].post(round, 1, Bytes::from(&[5u8; 48][..])).unwrap();
+            senders[1].post(round, 2, Bytes::EMPTY).unwrap();
+            assert_eq!(
+                retrieve(&mut receiver, &[]).map(|found| (found.0, found.1)),
+                Some((0, round))
+            );
+            assert_eq!(
+                retrieve(&mut receiver, &[]).map(|found| (found.0, found.1)),
+                Some((1, round))
+            );
+            assert!(retrieve(&mut receiver, &[]).is_none());
+        }
+    }
+
+    #[test]
+    fn a_full_queue_refuses_until_something_is_retrieved() {
+        let (mut receiver, mut senders) = queue(4, 1);
+        for head in 0..4 {
+            senders[0].post(head, 0, Bytes::EMPTY).unwrap();
+        }
+        assert_eq!(senders[0].post(4, 0, Bytes::EMPTY), Err(MailboxFull));
+        assert_eq!(retrieve(&mut receiver, &[]).map(|found| found.1), Some(0));
+        senders[0].post(4, 0, Bytes::EMPTY).unwrap();
+    }
+
+    #[test]
+    fn a_poster_that_stopped_in_the_middle_holds_up_nobody() {
+        let (mut receiver, mut senders) = queue(4, 2);
+        senders[0].claim().unwrap();
+        senders[1].post(7, 0, Bytes::EMPTY).unwrap();
+        assert_eq!(retrieve(&mut receiver, &[]).map(|found| found.1), Some(7));
+        assert!(retrieve(&mut receiver, &[]).is_none());
+    }
+
+    #[test]
+    fn a_poster_that_died_in_the_middle_is_skipped() {
+        let (mut receiver, mut senders) = queue(4, 2);
+        for _ in 0..10 {
+            senders[0].claim().unwrap();
+            senders[1].post(7, 0, Bytes::EMPTY).unwrap();
+            assert_eq!(retrieve(&mut receiver, &[0]).map(|found| found.1), Some(7));
+        }
+    }
+
+    #[test]
+    fn scribbled_words_end_in_refusal_not_in_a_loop() {
+        let (mut receiver, mut senders) = queue(4, 1);
+        for garbage in [u64::MAX, 1, 2, 3, 1 << 32 | 2, 0xdead_beef_dead_beef] {
+            for position in 0..4 {
+                senders[0].memory.slot(position).state.store(garbage, Ordering::Relaxed);
+            }
+            senders[0].memory.tail().store(garbage as u32, Ordering::Relaxed);
+            let _ = senders[0].post(1, 1, Bytes::EMPTY);
+            for _ in 0..8 {
+                let _ = retrieve(&mut receiver, &[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn posts_of_one_poster_stay_in_order_under_contention() {
+        const EACH: u64 = 20_000;
+        let (mut receiver, senders) = queue(8, 3);
+        let threads: Vec<_> = senders
+            .into_iter()
+            .map(|mut sender| {
+                std::thread::spawn(move || {
+                    for head in 0..EACH {
+                        while sender.post(head, 0, Bytes::EMPTY).is_err() {
+                            std::thread::yield_now();
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut next = [0; 3];
+        while next != [EACH; 3] {
+            match retrieve(&mut receiver, &[]) {
+                Some((source, head, _)) => {
+                    assert_eq!(head, next[source as usize]);
+                    next[source as usize] += 1;
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+
+    #[test]
+    fn two_posters_and_an_owner_agree_in_every_schedule() {
+        loom::model(|| {
+            let mut views = MailboxMemory::local(2, 3).into_iter();
+            let mut receiver = MailboxReceiver::new(views.next().unwrap());
+            let threads: Vec<_> = views
+                .zip(0u32..)
+                .map(|(view, source)| {
+                    let mut sender = MailboxSender::new(view, source);
+                    loom::thread::spawn(move || {
+                        sender
+                            .post(u64::from(source) + 10, 0, Bytes::from(&[source as u8; 4][..]))
+                            .unwrap();
+                    })
+                })
+                .collect();
+            let mut seen = [false; 2];
+            while seen != [true; 2] {
+                let Some(post) = receiver.peek(0, false, |_| false) else {
+                    crate::sync::pause();
+                    continue;
+                };
+                let (source, position) = (post.source as usize, post.position());
+                assert_eq!(post.head, source as u64 + 10);
+                assert_eq!(post.data.part(0, 4).to_vec(), [source as u8; 4]);
+                assert!(!std::mem::replace(&mut seen[source], true), "a post came twice");
+                receiver.consume(position);
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+}

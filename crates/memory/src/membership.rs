@@ -1,0 +1,169 @@
+//! The membership words: who is there, who is gone. The agent writes them, everybody reads.
+//!
+//! ```text
+//! byte 0  generation: grows with every announced change; sleepers look again when it does
+//! byte 4  job state: 0 running, 1 ending
+//! 128 + 16 * slot   state (8 bits) | stopped (8) | 0 (16) | incarnation (32)
+//!            + 8    process id (32) | raw wait status (32)
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use crate::plan::{MEMBERSHIP_HEAD_BYTES, RECORD_BYTES};
+use crate::segment::Segment;
+use crate::waiter;
+
+/// What the agent says of a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SlotRecord {
+    /// Free, alive or gone.
+    pub state: SlotState,
+    /// Which user of the slot is meant.
+    pub incarnation: u32,
+    /// The process, while it lives and after.
+    pub pid: u32,
+    /// Stopped by a signal or a debugger: shown, not failed.
+    pub stopped: bool,
+    /// The raw wait status, once the process is gone.
+    pub status: i32,
+}
+
+/// The life of a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum SlotState {
+    /// Nobody has it.
+    #[default]
+    Free = 0,
+    /// Promised to a process that is being started.
+    Reserved = 1,
+    /// Its process lives.
+    Alive = 2,
+    /// Its process said goodbye and ended well.
+    Departed = 3,
+    /// Its process ended without a goodbye, or badly.
+    Dead = 4,
+}
+
+impl SlotState {
+    /// Whether a process of the slot is no more.
+    pub fn is_gone(self) -> bool {
+        matches!(self, Self::Departed | Self::Dead)
+    }
+
+    fn from_bits(bits: u8) -> Self {
+        match bits {
+            1 => Self::Reserved,
+            2 => Self::Alive,
+            3 => Self::Departed,
+            4 => Self::Dead,
+            _ => Self::Free,
+        }
+    }
+}
+
+/// What the agent says of the whole job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobState {
+    /// It goes on.
+    Running,
+    /// It is being ended: every wait ends as well.
+    Ending,
+}
+
+impl Segment {
+    /// Grows with every announced change of the membership.
+    #[inline]
+    pub fn membership_generation(&self) -> u32 {
+        self.word(self.plan().membership()).load(Ordering::Acquire)
+    }
+
+    /// What the agent says of a slot. A slot outside the segment is free.
+    pub fn slot_record(&self, slot: u32) -> SlotRecord {
+        if slot >= self.plan().slots() {
+            return SlotRecord::default();
+        }
+        let place = self.record(slot);
+        let first = self.long(place).load(Ordering::Acquire);
+        let second = self.long(place + 8).load(Ordering::Acquire);
+        SlotRecord {
+            state: SlotState::from_bits(first as u8),
+            incarnation: (first >> 32) as u32,
+            pid: second as u32,
+            stopped: first >> 8 & 0xff != 0,
+            status: (second >> 32) as i32,
+        }
+    }
+
+    /// Writes what is known of a slot; for the agent only. Nobody is told before
+    /// [`Segment::announce_membership`].
+    pub fn set_slot_record(&self, slot: u32, record: SlotRecord) {
+        let first = record.state as u64
+            | u64::from(record.stopped) << 8
+            | u64::from(record.incarnation) << 32;
+        let second = u64::from(record.pid) | (record.status as u32 as u64) << 32;
+        let place = self.record(slot);
+        self.long(place + 8).store(second, Ordering::Release);
+        self.long(place).store(first, Ordering::Release);
+    }
+
+    /// Tells everybody that records have changed: every sleeper wakes and looks; for the agent only.
+    pub fn announce_membership(&self) {
+        self.word(self.plan().membership()).fetch_add(1, Ordering::SeqCst);
+        for slot in 0..self.plan().slots() {
+            waiter::wake(self, slot);
+        }
+    }
+
+    /// Whether the job goes on.
+    #[inline]
+    pub fn job_state(&self) -> JobState {
+        match self.word(self.plan().membership() + 4).load(Ordering::Acquire) {
+            0 => JobState::Running,
+            _ => JobState::Ending,
+        }
+    }
+
+    /// Says whether the job goes on; for the agent only. To be announced.
+    pub fn set_job_state(&self, state: JobState) {
+        let word = u32::from(state == JobState::Ending);
+        self.word(self.plan().membership() + 4).store(word, Ordering::Release);
+    }
+
+    fn record(&self, slot: u32) -> u64 {
+        self.plan().membership() + MEMBERSHIP_HEAD_BYTES + u64::from(slot) * RECORD_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::SegmentPlan;
+
+    #[test]
+    fn records_are_read_as_written() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 4) });
+        let record = SlotRecord {
+            state: SlotState::Dead,
+            incarnation: 9,
+            pid: 4711,
+            stopped: true,
+            status: -11,
+        };
+        segment.set_slot_record(3, record);
+        assert_eq!(segment.slot_record(3), record);
+        assert_eq!(segment.slot_record(2), SlotRecord::default());
+        assert_eq!(segment.slot_record(u32::MAX), SlotRecord::default());
+    }
+
+    #[test]
+    fn an_announcement_changes_the_generation() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 4) });
+        assert_eq!((segment.membership_generation(), segment.job_state()), (0, JobState::Running));
+        segment.set_job_state(JobState::Ending);
+        segment.announce_membership();
+        assert_eq!((segment.membership_generation(), segment.job_state()), (1, JobState::Ending));
+    }
+}

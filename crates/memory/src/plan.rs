@@ -1,0 +1,190 @@
+//! How a segment is divided: sizes and offsets, and nothing else.
+//!
+//! ```text
+//! header page | membership pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
+//! slot: own page | shared page | mailbox | ring credits | rings
+//! ring: lines | bulk area
+//! ```
+//!
+//! All sizes are multiples of a page, so every page has one intended writer (or is named as one
+//! that several write). The file is sparse: a page that nobody touches costs nothing.
+
+/// Bytes of a page, and of a page's worth of alignment.
+pub const PAGE_BYTES: u64 = 4096;
+/// Slots of a process's mailbox queue.
+pub const MAILBOX_SLOTS: u64 = 128;
+/// Bytes of a mailbox slot: two lines.
+pub const MAILBOX_SLOT_BYTES: u64 = 128;
+/// Lines of a ring. A message is one line.
+pub const RING_LINES: u64 = 128;
+/// Bytes of a line, on every processor we know.
+pub const LINE_BYTES: u64 = 64;
+/// Bytes of a ring's bulk area: data of messages too long for their line.
+pub const RING_BULK_BYTES: u64 = 64 * 1024;
+/// Bytes of a ring's credit word with the room that keeps others off its lines.
+pub const CREDIT_BYTES: u64 = 128;
+/// Most rings that one process sends on; further peers are reached through their mailbox.
+pub const RINGS_MAX: u64 = 64;
+/// Bytes of one record of the membership.
+pub const RECORD_BYTES: u64 = 16;
+/// Bytes in front of the membership records.
+pub const MEMBERSHIP_HEAD_BYTES: u64 = 128;
+/// Most slots of a segment.
+pub const SLOTS_MAX: u32 = 16 * 1024;
+/// Most bytes of a process's heap.
+pub const HEAP_BYTES_MAX: u64 = 1 << 40;
+
+/// The numbers that decide where everything in a segment lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentPlan {
+    /// The random number of the `HostId`.
+    pub host: u64,
+    /// Processes of the job's first world: slots 0 to `processes` - 1.
+    pub processes: u32,
+    /// Further slots for processes that come later or from elsewhere.
+    pub guests: u32,
+    /// Address space of each process's heap; pages are used only when touched.
+    pub heap_bytes_per_process: u64,
+    /// Processors that the processes may use together, as whoever made the segment counted.
+    pub cpus: u32,
+}
+
+/// Slots for guests in a plan that does not say otherwise.
+const GUESTS: u32 = 16;
+/// Heap address space of one process, and of all together, in a plan that does not say otherwise.
+const HEAP_BYTES: u64 = 256 << 20;
+const HEAP_BYTES_TOGETHER: u64 = 16 << 30;
+
+impl SegmentPlan {
+    /// A plan for so many processes, with usual sizes.
+    pub fn new(host: u64, processes: u32) -> Self {
+        let fair_share = HEAP_BYTES_TOGETHER / u64::from(processes.max(1) + GUESTS);
+        Self {
+            host,
+            processes,
+            guests: GUESTS,
+            heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
+            cpus: 1,
+        }
+    }
+
+    /// Whether every number is one that a segment can have.
+    pub fn is_valid(&self) -> bool {
+        self.processes.checked_add(self.guests).is_some_and(|slots| slots > 0 && slots <= SLOTS_MAX)
+            && self.heap_bytes_per_process.is_multiple_of(PAGE_BYTES)
+            && self.heap_bytes_per_process <= HEAP_BYTES_MAX
+    }
+
+    /// More processes than processors: waiting means yielding, and senders can afford a fence.
+    pub fn is_oversubscribed(&self) -> bool {
+        self.processes > self.cpus
+    }
+
+    /// Processes and guests together.
+    pub fn slots(&self) -> u32 {
+        self.processes + self.guests
+    }
+
+    /// Rings that each process can send on.
+    pub fn rings(&self) -> u64 {
+        u64::from(self.slots()).min(RINGS_MAX)
+    }
+
+    /// Bytes of the whole segment.
+    pub fn total_bytes(&self) -> u64 {
+        self.heap(self.slots())
+    }
+
+    /// Where the membership words begin.
+    pub fn membership(&self) -> u64 {
+        PAGE_BYTES
+    }
+
+    /// Where the area of a slot begins.
+    pub fn slot(&self, slot: u32) -> u64 {
+        let records = MEMBERSHIP_HEAD_BYTES + u64::from(self.slots()) * RECORD_BYTES;
+        self.membership()
+            + records.next_multiple_of(PAGE_BYTES)
+            + u64::from(slot) * self.slot_bytes()
+    }
+
+    /// Bytes of the area of a slot.
+    pub fn slot_bytes(&self) -> u64 {
+        let credits = (self.rings() * CREDIT_BYTES).next_multiple_of(PAGE_BYTES);
+        2 * PAGE_BYTES
+            + MAILBOX_SLOTS * MAILBOX_SLOT_BYTES
+            + credits
+            + self.rings() * Self::RING_BYTES
+    }
+
+    const RING_BYTES: u64 = RING_LINES * LINE_BYTES + RING_BULK_BYTES;
+
+    /// The page that several write: mailbox tail, sleep word.
+    pub fn shared_page(&self, slot: u32) -> u64 {
+        self.slot(slot) + PAGE_BYTES
+    }
+
+    /// The slots of the mailbox queue.
+    pub fn mailbox(&self, slot: u32) -> u64 {
+        self.slot(slot) + 2 * PAGE_BYTES
+    }
+
+    /// The credit word of a ring that `slot` sends on; its receiver writes it.
+    pub fn credit(&self, slot: u32, ring: u64) -> u64 {
+        self.mailbox(slot) + MAILBOX_SLOTS * MAILBOX_SLOT_BYTES + ring * CREDIT_BYTES
+    }
+
+    /// The lines of a ring that `slot` sends on.
+    pub fn ring(&self, slot: u32, ring: u64) -> u64 {
+        let credits = (self.rings() * CREDIT_BYTES).next_multiple_of(PAGE_BYTES);
+        self.credit(slot, 0) + credits + ring * Self::RING_BYTES
+    }
+
+    /// The bulk area of a ring that `slot` sends on.
+    pub fn bulk(&self, slot: u32, ring: u64) -> u64 {
+        self.ring(slot, ring) + RING_LINES * LINE_BYTES
+    }
+
+    /// The heap of a slot.
+    pub fn heap(&self, slot: u32) -> u64 {
+        self.slot(self.slots()) + u64::from(slot) * self.heap_bytes_per_process
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_follow_each_other_without_gap_or_overlap() {
+        for processes in [1, 2, 3, 32, 1000] {
+            let plan = SegmentPlan::new(1, processes);
+            assert!(plan.is_valid());
+            let last_ring = plan.rings() - 1;
+            for slot in [0, plan.slots() - 1] {
+                assert_eq!(plan.bulk(slot, last_ring) + RING_BULK_BYTES, plan.slot(slot + 1));
+                assert!(plan.credit(slot, last_ring) + CREDIT_BYTES <= plan.ring(slot, 0));
+                for start in [
+                    plan.slot(slot),
+                    plan.mailbox(slot),
+                    plan.ring(slot, last_ring),
+                    plan.heap(slot),
+                ] {
+                    assert_eq!(start % PAGE_BYTES, 0);
+                }
+            }
+            assert_eq!(plan.heap(0), plan.slot(plan.slots()));
+            assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
+        }
+    }
+
+    #[test]
+    fn numbers_that_would_overflow_are_refused() {
+        let good = SegmentPlan::new(1, 4);
+        assert!(!SegmentPlan { processes: u32::MAX, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { processes: SLOTS_MAX, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { heap_bytes_per_process: 1 << 63, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { heap_bytes_per_process: 5, ..good.clone() }.is_valid());
+        assert!(!SegmentPlan { processes: 0, guests: 0, ..good }.is_valid());
+    }
+}

@@ -1,0 +1,319 @@
+//! A job's segment on one host: making it, attaching it, finding things in it.
+//!
+//! The header page, written once before anybody attaches:
+//!
+//! | bytes | word |
+//! |---|---|
+//! | 0..8 | magic, "LANDECK" and the version of the layout |
+//! | 8..16 | host identity |
+//! | 16..24 | processes (low half), guests (high half) |
+//! | 24..32 | heap bytes per process |
+//! | 32..40 | processors |
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::plan::{PAGE_BYTES, SegmentPlan};
+use crate::system;
+
+/// Version 1 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x01");
+
+/// Where the sleep word lies in the shared page: apart from the mailbox tail.
+const SLEEP_WORD: u64 = 256;
+
+/// One job's memory on one host. A clone is another handle to the same memory, which stays
+/// mapped until the last handle goes. Any thread may use it.
+#[derive(Clone)]
+pub struct Segment(Arc<Inner>);
+
+struct Inner {
+    plan: SegmentPlan,
+    start: NonNull<u8>,
+    /// The anonymous file; none in the form that lives in this process alone.
+    file: Option<OwnedFd>,
+}
+
+// SAFETY: all access to the shared bytes goes through atomics or raw copies; the rest is constant.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// Why there is no segment.
+#[derive(Debug, thiserror::Error)]
+pub enum SegmentError {
+    /// The numbers of the plan are out of range.
+    #[error(
+        "a segment for {processes} processes with {heap_bytes} bytes of heap each cannot be: use fewer or less"
+    )]
+    ImpossiblePlan {
+        /// Processes asked for.
+        processes: u32,
+        /// Heap asked for.
+        heap_bytes: u64,
+    },
+    /// The kernel refuses the memory.
+    #[error(
+        "the kernel gives no shared memory of {bytes} bytes of address space ({source}): \
+         raise the limits (ulimit -v, ulimit -f, ulimit -n), or use a smaller heap"
+    )]
+    NoMemory {
+        /// Address space asked for.
+        bytes: u64,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The descriptor is not a segment of this version.
+    #[error(
+        "the descriptor handed over is no segment of this version of Landeck ({what}): start the program with the launcher of the same version"
+    )]
+    NotASegment {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+impl Segment {
+    /// Makes a segment: a sparse anonymous file, sealed against changes of its size, close-on-exec.
+    ///
+    /// # Errors
+    /// [`SegmentError::ImpossiblePlan`], [`SegmentError::NoMemory`].
+    pub fn create(plan: &SegmentPlan) -> Result<Self, SegmentError> {
+        let bytes = checked_bytes(plan)?;
+        let no_memory = |source| SegmentError::NoMemory { bytes, source };
+        let file = system::sealed_file(c"landeck", bytes).map_err(no_memory)?;
+        let start = system::map_shared(file.as_fd(), bytes as usize).map_err(no_memory)?;
+        Ok(Self::with_header(plan, start, Some(file)))
+    }
+
+    /// The same in this process's own memory: for tests, model checking and address sanitizers.
+    ///
+    /// # Panics
+    /// When the plan is not valid.
+    pub fn local(plan: &SegmentPlan) -> Self {
+        assert!(plan.is_valid(), "tests use valid plans");
+        let layout = local_layout(plan);
+        // SAFETY: the layout has at least the header page, so it is not empty.
+        let start = unsafe { alloc_zeroed(layout) };
+        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
+        Self::with_header(plan, start, None)
+    }
+
+    fn with_header(plan: &SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
+        let segment = Self(Arc::new(Inner { plan: plan.clone(), start, file }));
+        for (index, word) in header_words(plan).into_iter().enumerate().rev() {
+            segment.long(index as u64 * 8).store(word, Ordering::Release);
+        }
+        segment
+    }
+
+    /// Attaches a segment that somebody else made, after checking that it is one.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotASegment`], [`SegmentError::NoMemory`].
+    pub fn attach(file: OwnedFd) -> Result<Self, SegmentError> {
+        let not = |what| SegmentError::NotASegment { what };
+        if !system::is_sealed(file.as_fd()) {
+            return Err(not("it is not sealed"));
+        }
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::CLOEXEC)
+            .map_err(|_| not("it cannot be kept from programs we start"))?;
+        let bytes = system::file_bytes(file.as_fd()).map_err(|_| not("its size is unknown"))?;
+        if bytes < PAGE_BYTES {
+            return Err(not("it is shorter than a page"));
+        }
+        let plan = read_header(&file)?;
+        if checked_bytes(&plan)? != bytes {
+            return Err(not("its size is not that of its plan"));
+        }
+        let start = system::map_shared(file.as_fd(), bytes as usize)
+            .map_err(|source| SegmentError::NoMemory { bytes, source })?;
+        Ok(Self(Arc::new(Inner { plan, start, file: Some(file) })))
+    }
+
+    /// The anonymous file, to be handed to other processes. None in the local form.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.0.file.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The private copy of the plan: the only source of bounds.
+    #[inline]
+    pub fn plan(&self) -> &SegmentPlan {
+        &self.0.plan
+    }
+
+    /// Makes the area and the heap of a slot zero again, for its next process. The agent calls
+    /// this when nobody of the slot's last process is left.
+    pub fn clear_slot(&self, slot: u32) {
+        let plan = self.plan();
+        let ranges =
+            [(plan.slot(slot), plan.slot_bytes()), (plan.heap(slot), plan.heap_bytes_per_process)];
+        for (offset, bytes) in ranges {
+            let punched = self
+                .descriptor()
+                .is_some_and(|file| system::punch_hole(file, offset, bytes).is_ok());
+            if !punched {
+                for word in (offset..offset + bytes).step_by(8) {
+                    self.long(word).store(0, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// The word that a sleeping process of this slot waits on: 1 while it sleeps.
+    #[inline]
+    pub(crate) fn sleep_word(&self, slot: u32) -> &AtomicU32 {
+        self.word(self.plan().shared_page(slot) + SLEEP_WORD)
+    }
+
+    /// The 32-bit word at an offset of the plan.
+    #[inline]
+    pub(crate) fn word(&self, offset: u64) -> &AtomicU32 {
+        // SAFETY: `place` gives four mapped bytes, aligned, that are only ever used atomically.
+        unsafe { self.place(offset, 4).cast().as_ref() }
+    }
+
+    /// The 64-bit word at an offset of the plan.
+    #[inline]
+    pub(crate) fn long(&self, offset: u64) -> &AtomicU64 {
+        // SAFETY: `place` gives eight mapped bytes, aligned, that are only ever used atomically.
+        unsafe { self.place(offset, 8).cast().as_ref() }
+    }
+
+    /// The address of `bytes` bytes at an offset, both from the plan. Checked all the same: an
+    /// error in our own arithmetic must not become an access out of bounds.
+    #[inline]
+    pub(crate) fn place(&self, offset: u64, bytes: u64) -> NonNull<u8> {
+        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.plan().total_bytes());
+        assert!(fits && offset.is_multiple_of(bytes.min(8)), "offsets come from the plan");
+        // SAFETY: the range was just checked against the size of the mapping.
+        unsafe { self.0.start.add(offset as usize) }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            // SAFETY: the last handle goes; everything that points inside holds a handle.
+            unsafe { system::unmap(self.start, self.plan.total_bytes() as usize) };
+        } else {
+            // SAFETY: the local form was allocated with this layout.
+            unsafe { dealloc(self.start.as_ptr(), local_layout(&self.plan)) };
+        }
+    }
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Segment").field("plan", self.plan()).finish_non_exhaustive()
+    }
+}
+
+fn checked_bytes(plan: &SegmentPlan) -> Result<u64, SegmentError> {
+    let impossible = SegmentError::ImpossiblePlan {
+        processes: plan.processes,
+        heap_bytes: plan.heap_bytes_per_process,
+    };
+    if !plan.is_valid() { Err(impossible) } else { Ok(plan.total_bytes()) }
+}
+
+fn local_layout(plan: &SegmentPlan) -> Layout {
+    Layout::from_size_align(plan.total_bytes() as usize, PAGE_BYTES as usize)
+        .expect("a valid plan is far smaller than the address space")
+}
+
+fn header_words(plan: &SegmentPlan) -> [u64; 5] {
+    [
+        MAGIC,
+        plan.host,
+        u64::from(plan.processes) | u64::from(plan.guests) << 32,
+        plan.heap_bytes_per_process,
+        u64::from(plan.cpus),
+    ]
+}
+
+/// Reads the header from the file, not from a mapping: the size to map stands in it.
+fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
+    let mut page = [0; 40];
+    let read = rustix::io::pread(file, &mut page, 0);
+    let word = |index: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&page[index * 8..index * 8 + 8]);
+        u64::from_ne_bytes(word)
+    };
+    if read != Ok(page.len()) || word(0) != MAGIC {
+        return Err(SegmentError::NotASegment { what: "its first word is another" });
+    }
+    Ok(SegmentPlan {
+        host: word(1),
+        processes: word(2) as u32,
+        guests: (word(2) >> 32) as u32,
+        heap_bytes_per_process: word(3),
+        cpus: word(4) as u32,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> SegmentPlan {
+        SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(0xabc, 2) }
+    }
+
+    #[test]
+    fn an_attached_segment_is_the_same_memory() {
+        let made = Segment::create(&small()).unwrap();
+        let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
+        let attached = Segment::attach(file).unwrap();
+        assert_eq!(attached.plan(), made.plan());
+        made.long(made.plan().heap(1)).store(77, Ordering::Release);
+        assert_eq!(attached.long(attached.plan().heap(1)).load(Ordering::Acquire), 77);
+    }
+
+    #[test]
+    fn other_descriptors_are_refused() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        assert!(matches!(Segment::attach(reader.into()), Err(SegmentError::NotASegment { .. })));
+        let empty = system::sealed_file(c"empty", 0).unwrap();
+        assert!(matches!(Segment::attach(empty), Err(SegmentError::NotASegment { .. })));
+        let zeroes = system::sealed_file(c"zeroes", 1 << 20).unwrap();
+        assert!(matches!(Segment::attach(zeroes), Err(SegmentError::NotASegment { .. })));
+    }
+
+    #[test]
+    fn a_header_that_lies_about_the_size_is_refused() {
+        let made = Segment::create(&small()).unwrap();
+        made.long(24).store(2 << 20, Ordering::Release);
+        let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
+        assert!(matches!(Segment::attach(file), Err(SegmentError::NotASegment { .. })));
+    }
+
+    #[test]
+    fn a_cleared_slot_is_zero_and_its_neighbour_is_not() {
+        for segment in [Segment::create(&small()).unwrap(), Segment::local(&small())] {
+            let plan = segment.plan().clone();
+            for slot in 0..2 {
+                segment.long(plan.mailbox(slot)).store(1, Ordering::Relaxed);
+                segment.long(plan.heap(slot)).store(1, Ordering::Relaxed);
+            }
+            segment.clear_slot(0);
+            assert_eq!(segment.long(plan.mailbox(0)).load(Ordering::Relaxed), 0);
+            assert_eq!(segment.long(plan.heap(0)).load(Ordering::Relaxed), 0);
+            assert_eq!(segment.long(plan.mailbox(1)).load(Ordering::Relaxed), 1);
+            assert_eq!(segment.long(plan.heap(1)).load(Ordering::Relaxed), 1);
+        }
+    }
+
+    #[test]
+    fn impossible_sizes_are_errors() {
+        let plan = SegmentPlan { heap_bytes_per_process: 7, ..small() };
+        assert!(matches!(Segment::create(&plan), Err(SegmentError::ImpossiblePlan { .. })));
+        let plan = SegmentPlan { heap_bytes_per_process: 1 << 40, processes: 16_000, ..small() };
+        assert!(matches!(Segment::create(&plan), Err(SegmentError::NoMemory { .. })));
+    }
+}

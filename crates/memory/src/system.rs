@@ -1,0 +1,168 @@
+//! The system calls of this crate: anonymous files, mappings, futexes, memory barriers.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+/// The seals of a job's segment: nobody shrinks it under our feet or grows it.
+const SEGMENT_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// Makes an anonymous file of this size, sparse, sealed against changes of its size.
+pub(crate) fn sealed_file(name: &CStr, bytes: u64) -> io::Result<OwnedFd> {
+    // SAFETY: the name is a C string; the call touches no other memory of ours.
+    let raw =
+        unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if raw < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave us this descriptor and nobody else has it.
+    let file = unsafe { OwnedFd::from_raw_fd(raw) };
+    let size =
+        libc::off_t::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    let _quiet = FileSizeSignal::ignore();
+    // SAFETY: a call on our own descriptor without pointers.
+    check(unsafe { libc::ftruncate(file.as_raw_fd(), size) })?;
+    // SAFETY: as above.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEGMENT_SEALS) })?;
+    Ok(file)
+}
+
+/// Whether the file carries the seals of [`sealed_file`].
+pub(crate) fn is_sealed(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: a query on a borrowed descriptor without pointers.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    seals >= 0 && seals & SEGMENT_SEALS == SEGMENT_SEALS
+}
+
+/// Beyond `RLIMIT_FSIZE` the kernel sends a signal that kills; the error alone is what we want.
+struct FileSizeSignal(libc::sighandler_t);
+
+impl FileSizeSignal {
+    fn ignore() -> Self {
+        // SAFETY: ignoring a signal installs no handler of ours.
+        Self(unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) })
+    }
+}
+
+impl Drop for FileSizeSignal {
+    fn drop(&mut self) {
+        // SAFETY: puts back the disposition that was there before.
+        unsafe { libc::signal(libc::SIGXFSZ, self.0) };
+    }
+}
+
+/// The bytes of a file.
+pub(crate) fn file_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
+    let status = rustix::fs::fstat(file)?;
+    u64::try_from(status.st_size).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+/// Maps a whole file, shared and writable, without reserving memory for it.
+pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNull<u8>> {
+    // SAFETY: a new mapping at an address of the kernel's choice disturbs no existing memory.
+    let start = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            file.as_fd().as_raw_fd(),
+            0,
+        )
+    };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+/// Takes a mapping of [`map_shared`] away.
+///
+/// # Safety
+/// Nothing may point into the mapping any more.
+pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller promises that nobody uses the mapping.
+    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+}
+
+/// Gives the pages of a range of a file back; they read as zeroes afterwards.
+pub(crate) fn punch_hole(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> io::Result<()> {
+    let mode = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    Ok(rustix::fs::fallocate(file, mode, offset, bytes)?)
+}
+
+/// Sleeps while the word has this value, at most for the time given. Wakes for any reason.
+pub(crate) fn futex_wait(word: &AtomicU32, value: u32, timeout: Duration) {
+    let timeout = libc::timespec {
+        tv_sec: timeout.as_secs().min(1 << 30) as libc::time_t,
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    // SAFETY: the word lives as long as the borrow; the kernel only reads it; the timeout is ours.
+    unsafe {
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const timeout);
+    }
+}
+
+/// Wakes at most this many sleepers on the word.
+pub(crate) fn futex_wake(word: &AtomicU32, sleepers: i32) {
+    // SAFETY: the kernel uses the address as a key; it does not write to it.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, sleepers) };
+}
+
+/// Lets others run. The one call of it stands in the waiter.
+pub(crate) fn yield_processor() {
+    // SAFETY: no arguments, no memory.
+    unsafe { libc::sched_yield() };
+}
+
+const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+/// Asks that [`barrier_everywhere`] of any process also orders this one. False where the kernel
+/// or a seccomp filter does not offer it.
+pub(crate) fn register_for_barriers() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
+}
+
+/// A full barrier on every processor that runs a registered process.
+pub(crate) fn barrier_everywhere() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_GLOBAL_EXPEDITED, 0, 0) == 0 }
+}
+
+/// Nanoseconds of the monotonic clock, the same for all processes of a host.
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel fills the structure that we own.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sealed_file_keeps_its_size() {
+        let file = sealed_file(c"landeck-test", 8192).unwrap();
+        assert!(is_sealed(file.as_fd()));
+        assert_eq!(file_bytes(file.as_fd()).unwrap(), 8192);
+        assert!(rustix::fs::ftruncate(&file, 4096).is_err());
+        assert!(rustix::fs::ftruncate(&file, 16384).is_err());
+    }
+
+    #[test]
+    fn waiting_on_another_value_returns_at_once() {
+        let word = AtomicU32::new(1);
+        futex_wait(&word, 0, Duration::from_secs(60));
+        futex_wake(&word, 1);
+    }
+}

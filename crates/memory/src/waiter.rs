@@ -1,0 +1,496 @@
+//! The one way to wait, everywhere.
+//!
+//! A wait climbs a ladder: poll a little; give the processor away and look how long that took
+//! (the *yield probe*: it tells whether somebody else wanted it); sleep on the process's own word
+//! in the segment. How long it stays on each step depends on whether there are more processes
+//! than processors, as the plan of the segment says and as the probe notices.
+//!
+//! Before it sleeps, a process raises its sleep word and looks once more; who publishes something
+//! for it looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both
+//! miss (Dekker). In a crowded job both sides use a fence; where there are processors for all,
+//! publishing must stay cheap, so the sleeper alone pays: it runs a barrier on every processor
+//! (`membarrier`) between its store and its look.
+//!
+//! A change of the membership makes every waiting process look again at whom it watches. What a
+//! process waits for stands in its own page, for others to read.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
+use std::time::Duration;
+
+use crate::membership::JobState;
+use crate::page::WaitRecord;
+use crate::segment::Segment;
+use crate::sync;
+use crate::system::{self, now_ns};
+
+const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+
+/// Polls before the clock is looked at for the first time; the first few without a pause.
+const POLLS_AT_ONCE: u32 = 64;
+const POLLS_WITHOUT_PAUSE: u32 = 8;
+/// Polls at once when others want the processor.
+const POLLS_CROWDED: u32 = 4;
+/// Time on the first two steps when there are processors for all, in nanoseconds.
+const AWAKE_NS: u64 = 1_000_000;
+/// Yields on the second step when others want the processor.
+const YIELDS_CROWDED: u32 = 32;
+/// Between two yield probes that found nobody, in nanoseconds.
+const PROBE_EVERY_NS: u64 = 10_000;
+/// A sleeper looks by itself so often, should a wake-up ever be lost.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// The same where the kernel offers no barrier, so that wake-ups may well be lost.
+const SLEEP_MAX_UNSAFE: Duration = Duration::from_millis(1);
+
+/// How a wait ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// What was waited for is there.
+    Ready,
+    /// The deadline passed first.
+    TimedOut,
+    /// It can never be there: a process it depends on is gone.
+    PeerFailed,
+    /// Its context was revoked.
+    Revoked,
+    /// Somebody of this process cancelled it.
+    Cancelled,
+    /// The job is being ended.
+    Ended,
+}
+
+/// What a wait asks of whoever waits.
+pub trait Waiting {
+    /// Makes progress; true when what is waited for is there.
+    fn poll(&mut self) -> bool;
+
+    /// The same, more thoroughly: the last look before sleep. Everything that others may be
+    /// waiting for is given out here.
+    fn poll_before_sleep(&mut self) -> bool {
+        self.poll()
+    }
+
+    /// Asked at first and after each change of the membership: can it still be there?
+    fn verdict(&mut self) -> Option<End>;
+
+    /// What to write down for others to read. `since_ns` is filled in by the waiter.
+    fn record(&self) -> WaitRecord;
+
+    /// Called when the process is about to sleep for the first time: the moment to hand sockets
+    /// to whoever wakes it.
+    fn prepare_sleep(&mut self) {}
+}
+
+/// What a process has spent waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitTimes {
+    /// Waits that reached the second step.
+    pub waits: u64,
+    /// Time in them, in nanoseconds.
+    pub waited_ns: u64,
+    /// Sleeps.
+    pub sleeps: u64,
+    /// The peer of the longest one, plus one.
+    pub longest_wait_peer_plus_one: u64,
+    longest_ns: u64,
+}
+
+/// The waiter of one process (or guest) in a segment.
+pub struct Waiter {
+    segment: Segment,
+    slot: u32,
+    crowded: bool,
+    /// The cheapest yield seen: what it costs when nobody else wants the processor.
+    yield_alone_ns: u64,
+    times: WaitTimes,
+}
+
+impl Waiter {
+    /// The waiter of the process of `slot`. Registers the process for barriers of other sleepers.
+    pub fn new(segment: &Segment, slot: u32) -> Self {
+        let crowded = segment.plan().is_oversubscribed();
+        Self {
+            segment: segment.clone(),
+            slot,
+            crowded,
+            yield_alone_ns: u64::MAX,
+            times: WaitTimes::default(),
+        }
+    }
+
+    /// What was spent so far.
+    pub fn times(&self) -> WaitTimes {
+        self.times
+    }
+
+    /// Waits until what `waiting` polls for is there, or until the wait ends otherwise.
+    /// `deadline_ns` is a time of the monotonic clock ([`now_ns`]).
+    #[inline]
+    pub fn wait(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
+        let polls = if self.crowded { POLLS_CROWDED } else { POLLS_AT_ONCE };
+        if poll_times(waiting, polls) {
+            return End::Ready;
+        }
+        self.wait_long(waiting, deadline_ns)
+    }
+
+    #[inline(never)]
+    fn wait_long(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
+        let began_ns = now_ns();
+        let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
+        self.segment.set_wait_record(self.slot, &record);
+        let end = self.climb(waiting, began_ns, deadline_ns);
+        self.segment.set_wait_record(self.slot, &WaitRecord::default());
+        self.account(now_ns().saturating_sub(began_ns), record.peer);
+        end
+    }
+
+    fn account(&mut self, waited_ns: u64, peer: Option<u32>) {
+        self.times.waits += 1;
+        self.times.waited_ns += waited_ns;
+        if waited_ns > self.times.longest_ns && peer.is_some() {
+            self.times.longest_ns = waited_ns;
+            self.times.longest_wait_peer_plus_one = peer.map_or(0, |slot| u64::from(slot) + 1);
+        }
+    }
+
+    fn climb(
+        &mut self,
+        waiting: &mut impl Waiting,
+        began_ns: u64,
+        deadline_ns: Option<u64>,
+    ) -> End {
+        let mut ladder = Ladder::new(self.crowded, began_ns);
+        let mut seen = None;
+        loop {
+            if waiting.poll() {
+                return End::Ready;
+            }
+            let generation = self.segment.membership_generation();
+            if seen != Some(generation) {
+                seen = Some(generation);
+                if let Some(end) = self.judge(waiting) {
+                    return end;
+                }
+            }
+            let now_ns = now_ns();
+            if deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
+                return if waiting.poll() { End::Ready } else { End::TimedOut };
+            }
+            match ladder.step(now_ns) {
+                Step::Poll => {
+                    if poll_times(waiting, POLLS_AT_ONCE) {
+                        return End::Ready;
+                    }
+                }
+                Step::Yield => {
+                    system::yield_processor();
+                    let took_ns = self::now_ns().saturating_sub(now_ns);
+                    self.yield_alone_ns = self.yield_alone_ns.min(took_ns.max(1));
+                    ladder.yielded(took_ns, self.yield_alone_ns);
+                }
+                Step::Sleep => {
+                    let woken = self.sleep(waiting, generation, now_ns, deadline_ns);
+                    if woken {
+                        ladder = Ladder::new(self.crowded, self::now_ns());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The verdict after a change. What arrived before the change still counts.
+    fn judge(&self, waiting: &mut impl Waiting) -> Option<End> {
+        let end = match self.segment.job_state() {
+            JobState::Ending => Some(End::Ended),
+            JobState::Running => waiting.verdict(),
+        }?;
+        Some(if waiting.poll_before_sleep() { End::Ready } else { end })
+    }
+
+    /// Sleeps until somebody rings, or for a while. True when somebody rang or something is there.
+    fn sleep(
+        &mut self,
+        waiting: &mut impl Waiting,
+        generation: u32,
+        now_ns: u64,
+        deadline_ns: Option<u64>,
+    ) -> bool {
+        waiting.prepare_sleep();
+        let word = self.segment.sleep_word(self.slot);
+        word.store(ASLEEP, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let safe = self.segment.plan().is_oversubscribed() || system::barrier_everywhere();
+        let changed = self.segment.membership_generation() != generation;
+        if changed || waiting.poll_before_sleep() {
+            word.store(AWAKE, Ordering::Relaxed);
+            return true;
+        }
+        let longest = if safe { SLEEP_MAX } else { SLEEP_MAX_UNSAFE };
+        let left =
+            deadline_ns.map(|deadline| Duration::from_nanos(deadline.saturating_sub(now_ns)));
+        self.times.sleeps += 1;
+        system::futex_wait(word, ASLEEP, left.map_or(longest, |left| left.min(longest)));
+        word.swap(AWAKE, Ordering::Acquire) != ASLEEP
+    }
+}
+
+#[inline(always)]
+fn poll_times(waiting: &mut impl Waiting, times: u32) -> bool {
+    for poll in 0..times {
+        if waiting.poll() {
+            return true;
+        }
+        if poll >= POLLS_WITHOUT_PAUSE {
+            sync::pause();
+        }
+    }
+    false
+}
+
+/// What to do next in a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Poll,
+    Yield,
+    Sleep,
+}
+
+/// Decides the steps of one wait, from times alone.
+struct Ladder {
+    crowded: bool,
+    began_ns: u64,
+    yields_wanted: u32,
+    next_probe_ns: u64,
+}
+
+impl Ladder {
+    fn new(crowded: bool, began_ns: u64) -> Self {
+        Self { crowded, began_ns, yields_wanted: 0, next_probe_ns: began_ns }
+    }
+
+    fn step(&mut self, now_ns: u64) -> Step {
+        if self.yields_wanted >= YIELDS_CROWDED || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
+            return Step::Sleep;
+        }
+        if self.crowded {
+            self.yields_wanted += 1;
+            return Step::Yield;
+        }
+        if now_ns >= self.next_probe_ns {
+            self.next_probe_ns = now_ns + PROBE_EVERY_NS;
+            return Step::Yield;
+        }
+        Step::Poll
+    }
+
+    /// Learns from a yield: one that took clearly longer than alone went to somebody else.
+    fn yielded(&mut self, took_ns: u64, alone_ns: u64) {
+        if !self.crowded && took_ns > alone_ns + alone_ns / 2 {
+            self.yields_wanted += 1;
+            self.next_probe_ns = 0;
+        }
+    }
+}
+
+/// The sleep word of another process, to be looked at after publishing something for it.
+pub struct Doorbell {
+    word: NonNull<AtomicU32>,
+    fenced: bool,
+    _segment: Segment,
+}
+
+// SAFETY: the word is an atomic that stays mapped while the segment handle lives.
+unsafe impl Send for Doorbell {}
+// SAFETY: as above.
+unsafe impl Sync for Doorbell {}
+
+impl Doorbell {
+    /// The bell of the process of `slot`. None when there is no such slot.
+    pub fn of(segment: &Segment, slot: u32) -> Option<Self> {
+        if slot >= segment.plan().slots() {
+            return None;
+        }
+        let fenced = segment.plan().is_oversubscribed() || !is_registered();
+        Some(Self {
+            word: NonNull::from(segment.sleep_word(slot)),
+            fenced,
+            _segment: segment.clone(),
+        })
+    }
+
+    /// Wakes the process if it sleeps. Everything stored before is visible to it.
+    #[inline]
+    pub fn ring(&self) {
+        if self.fenced {
+            fence(Ordering::SeqCst);
+        } else {
+            compiler_fence(Ordering::SeqCst);
+        }
+        // SAFETY: the word stays mapped while `_segment` lives.
+        let word = unsafe { self.word.as_ref() };
+        if word.load(Ordering::Relaxed) != AWAKE {
+            wake_word(word);
+        }
+    }
+
+    /// The same for a thread that may have published without any fence of its own.
+    pub fn ring_fenced(&self) {
+        fence(Ordering::SeqCst);
+        self.ring();
+    }
+}
+
+/// Wakes the process of a slot if it sleeps.
+pub(crate) fn wake(segment: &Segment, slot: u32) {
+    fence(Ordering::SeqCst);
+    let word = segment.sleep_word(slot);
+    if word.load(Ordering::Relaxed) != AWAKE {
+        wake_word(word);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_word(word: &AtomicU32) {
+    if word.swap(AWAKE, Ordering::SeqCst) != AWAKE {
+        system::futex_wake(word, 1);
+    }
+}
+
+/// Whether other processes' barriers reach this one; asked of the kernel once.
+fn is_registered() -> bool {
+    static REGISTERED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *REGISTERED.get_or_init(system::register_for_barriers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{SlotRecord, SlotState};
+    use crate::plan::SegmentPlan;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    fn segment(processes: u32, cpus: u32) -> Segment {
+        Segment::local(&SegmentPlan {
+            heap_bytes_per_process: 0,
+            cpus,
+            ..SegmentPlan::new(1, processes)
+        })
+    }
+
+    struct Flag<'a>(&'a AtomicBool, &'a Segment);
+
+    impl Waiting for Flag<'_> {
+        fn poll(&mut self) -> bool {
+            self.0.load(Ordering::Acquire)
+        }
+        fn verdict(&mut self) -> Option<End> {
+            (self.1.slot_record(1).state == SlotState::Dead).then_some(End::PeerFailed)
+        }
+        fn record(&self) -> WaitRecord {
+            WaitRecord {
+                peer: Some(1),
+                operation: crate::page::Operation::Receive,
+                ..WaitRecord::default()
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_there_is_ready_at_once() {
+        let segment = segment(2, 2);
+        let flag = AtomicBool::new(true);
+        assert_eq!(Waiter::new(&segment, 0).wait(&mut Flag(&flag, &segment), None), End::Ready);
+    }
+
+    #[test]
+    fn a_deadline_ends_a_wait() {
+        for cpus in [1, 2] {
+            let segment = segment(2, cpus);
+            let flag = AtomicBool::new(false);
+            let mut waiter = Waiter::new(&segment, 0);
+            let deadline = now_ns() + 5_000_000;
+            assert_eq!(waiter.wait(&mut Flag(&flag, &segment), Some(deadline)), End::TimedOut);
+            assert!(now_ns() >= deadline);
+            assert!(waiter.times().sleeps > 0 && waiter.times().waited_ns >= 4_000_000);
+            assert_eq!(segment.wait_record(0), WaitRecord::default());
+        }
+    }
+
+    #[test]
+    fn a_sleeper_is_woken_by_a_bell() {
+        for cpus in [1, 2] {
+            let segment = segment(2, cpus);
+            for _ in 0..200 {
+                let flag = Arc::new(AtomicBool::new(false));
+                let (publisher, bell) = (flag.clone(), Doorbell::of(&segment, 0).unwrap());
+                let watched = segment.clone();
+                let thread = std::thread::spawn(move || {
+                    while watched.sleep_word(0).load(Ordering::Relaxed) != ASLEEP {
+                        std::thread::yield_now();
+                    }
+                    publisher.store(true, Ordering::Release);
+                    bell.ring();
+                });
+                let end = Waiter::new(&segment, 0).wait(&mut Flag(&flag, &segment), None);
+                assert_eq!(end, End::Ready);
+                thread.join().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_death_and_an_end_are_noticed_in_sleep() {
+        for ending in [false, true] {
+            let segment = segment(2, 1);
+            let agent = segment.clone();
+            let thread = std::thread::spawn(move || {
+                while agent.sleep_word(0).load(Ordering::Relaxed) != ASLEEP {
+                    std::thread::yield_now();
+                }
+                assert_eq!(agent.wait_record(0).peer, Some(1), "readable while it sleeps");
+                if ending {
+                    agent.set_job_state(JobState::Ending);
+                } else {
+                    agent.set_slot_record(
+                        1,
+                        SlotRecord { state: SlotState::Dead, ..SlotRecord::default() },
+                    );
+                }
+                agent.announce_membership();
+            });
+            let flag = AtomicBool::new(false);
+            let end = Waiter::new(&segment, 0).wait(&mut Flag(&flag, &segment), None);
+            assert_eq!(end, if ending { End::Ended } else { End::PeerFailed });
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
+        let mut crowded = Ladder::new(true, 0);
+        for _ in 0..YIELDS_CROWDED {
+            assert_eq!(crowded.step(1), Step::Yield);
+        }
+        assert_eq!(crowded.step(1), Step::Sleep);
+        let mut roomy = Ladder::new(false, 0);
+        assert_eq!(roomy.step(0), Step::Yield);
+        roomy.yielded(300, 300);
+        assert_eq!(roomy.step(1), Step::Poll);
+        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
+        assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
+    }
+
+    #[test]
+    fn a_hog_found_by_the_probe_makes_the_wait_yield() {
+        let mut ladder = Ladder::new(false, 0);
+        for _ in 0..YIELDS_CROWDED {
+            assert_eq!(ladder.step(1), Step::Yield);
+            ladder.yielded(2_000, 300);
+        }
+        assert_eq!(ladder.step(1), Step::Sleep);
+    }
+}

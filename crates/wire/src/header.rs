@@ -1,0 +1,274 @@
+//! The 16 bytes in front of every message.
+//!
+//! ```text
+//!  byte  0        2      3       4              8              12            16
+//!        | sequence | kind | flags | length     | context      | tag          |
+//!                     class: the two high bits of the kind byte
+//! ```
+//!
+//! The first eight bytes are one word, the *head*: in shared memory its store publishes the
+//! message, so the sequence number tells a fresh line from a stale one. On a socket the same
+//! bytes travel in little-endian order. The source is not in it: the ring or the connection
+//! that carries a message names its sender.
+
+/// Bytes of an encoded header.
+pub const HEADER_BYTES: usize = 16;
+
+/// What a message is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Data that travel with the header: the whole message.
+    Eager = 1,
+    /// The data lie in the shared heap; a [`crate::Reference`] to them travels.
+    Reference = 2,
+    /// A large message is offered; its data follow when the receiver asks for them.
+    Offer = 3,
+    /// The receiver of an offer asks for the data.
+    Accept = 4,
+    /// A part of an accepted message.
+    Part = 5,
+    /// The receiver has what it needs: the sender may reuse its buffer.
+    Done = 6,
+    /// From now on the sender writes to a ring (shared memory only; never seen by matching).
+    RingOpen = 7,
+    /// Talk between the kernels of two processes.
+    Control = 8,
+}
+
+impl Kind {
+    const ALL: [Self; 8] = [
+        Self::Eager,
+        Self::Reference,
+        Self::Offer,
+        Self::Accept,
+        Self::Part,
+        Self::Done,
+        Self::RingOpen,
+        Self::Control,
+    ];
+
+    const fn from_bits(bits: u8) -> Option<Self> {
+        if bits == 0 || bits as usize > Self::ALL.len() {
+            return None;
+        }
+        Some(Self::ALL[bits as usize - 1])
+    }
+}
+
+/// The three kinds of traffic. Urgent overtakes user traffic and never carries MPI messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Class {
+    /// What programs say to each other.
+    User = 0,
+    /// What kernels say to each other.
+    Kernel = 1,
+    /// What must not wait behind bulk data.
+    Urgent = 2,
+}
+
+impl Class {
+    const fn from_bits(bits: u8) -> Option<Self> {
+        match bits {
+            0 => Some(Self::User),
+            1 => Some(Self::Kernel),
+            2 => Some(Self::Urgent),
+            _ => None,
+        }
+    }
+}
+
+/// Marks on a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No mark.
+    pub const NONE: Self = Self(0);
+    /// The data were written in place by the sender and may be read in place by the receiver.
+    pub const LOAN: Self = Self(1);
+    /// The data lie in the bulk area of the ring, not in the header's line.
+    pub const BULK: Self = Self(2);
+    const KNOWN: u8 = 3;
+
+    /// Whether all marks of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// The marks of both.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These marks without those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+/// What a receiver must know of a message to match it and to find its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Counts the messages of one sender to one receiver, whatever path they take.
+    pub sequence: u16,
+    /// What the message is for.
+    pub kind: Kind,
+    /// The kind of traffic.
+    pub class: Class,
+    /// Marks.
+    pub flags: Flags,
+    /// Bytes of data, here or elsewhere; what a [`Kind`] makes of it is said there.
+    pub length: u32,
+    /// The context it was sent in.
+    pub context: u32,
+    /// The sender's name for it.
+    pub tag: u32,
+}
+
+/// Why 16 bytes are no header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The kind byte names no kind.
+    #[error("a message header names the unknown kind {0}: its sender is broken or newer than this")]
+    UnknownKind(u8),
+    /// The class bits name no class.
+    #[error("a message header names the unknown traffic class {0}: its sender is broken or newer")]
+    UnknownClass(u8),
+    /// A flag that nobody sets is set.
+    #[error(
+        "a message header has the unknown flags {0:#x}: its sender is broken or newer than this"
+    )]
+    UnknownFlags(u8),
+}
+
+impl Header {
+    /// A header of user traffic with the given kind, context and tag.
+    pub const fn user(kind: Kind, length: u32, context: u32, tag: u32) -> Self {
+        Self { sequence: 0, kind, class: Class::User, flags: Flags::NONE, length, context, tag }
+    }
+
+    /// The first word: what publishes a message in shared memory.
+    #[inline]
+    pub const fn head(&self) -> u64 {
+        self.sequence as u64
+            | (self.kind as u64 | (self.class as u64) << 6) << 16
+            | (self.flags.0 as u64) << 24
+            | (self.length as u64) << 32
+    }
+
+    /// The second word: what matching looks at.
+    #[inline]
+    pub const fn label(&self) -> u64 {
+        self.context as u64 | (self.tag as u64) << 32
+    }
+
+    /// The sequence number in a head word, without looking at the rest.
+    #[inline]
+    pub const fn sequence_of(head: u64) -> u16 {
+        head as u16
+    }
+
+    /// The header that these two words encode.
+    ///
+    /// # Errors
+    /// [`HeaderError`] when no sender writes such words.
+    #[inline]
+    pub const fn from_words(head: u64, label: u64) -> Result<Self, HeaderError> {
+        let kind_byte = (head >> 16) as u8;
+        let Some(kind) = Kind::from_bits(kind_byte & 0x3f) else {
+            return Err(HeaderError::UnknownKind(kind_byte & 0x3f));
+        };
+        let Some(class) = Class::from_bits(kind_byte >> 6) else {
+            return Err(HeaderError::UnknownClass(kind_byte >> 6));
+        };
+        let flags = (head >> 24) as u8;
+        if flags & !Flags::KNOWN != 0 {
+            return Err(HeaderError::UnknownFlags(flags));
+        }
+        Ok(Self {
+            sequence: head as u16,
+            kind,
+            class,
+            flags: Flags(flags),
+            length: (head >> 32) as u32,
+            context: label as u32,
+            tag: (label >> 32) as u32,
+        })
+    }
+
+    /// The header as it travels on a socket.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&self.head().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.label().to_le_bytes());
+        bytes
+    }
+
+    /// The header in these bytes.
+    ///
+    /// # Errors
+    /// [`HeaderError`] when the bytes cannot have come from [`Header::encode`].
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(word)
+        };
+        Self::from_words(word(0), word(8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Header {
+        Header {
+            sequence: 0xfffe,
+            kind: Kind::Offer,
+            class: Class::Urgent,
+            flags: Flags::LOAN.with(Flags::BULK),
+            length: u32::MAX,
+            context: 0x8000_0001,
+            tag: 7,
+        }
+    }
+
+    #[test]
+    fn a_header_survives_its_encoding() {
+        for kind in Kind::ALL {
+            for class in [Class::User, Class::Kernel, Class::Urgent] {
+                let header = Header { kind, class, ..sample() };
+                assert_eq!(Header::decode(&header.encode()), Ok(header));
+            }
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let header = Header { flags: Flags::LOAN, ..sample() };
+        assert_eq!(
+            header.encode(),
+            [0xfe, 0xff, 0x83, 1, 0xff, 0xff, 0xff, 0xff, 1, 0, 0, 0x80, 7, 0, 0, 0]
+        );
+    }
+
+    #[test]
+    fn bytes_that_no_sender_writes_are_refused() {
+        let good = sample().encode();
+        let mut unknown_kind = good;
+        unknown_kind[2] = 0x3f;
+        assert_eq!(Header::decode(&unknown_kind), Err(HeaderError::UnknownKind(0x3f)));
+        let mut unknown_class = good;
+        unknown_class[2] |= 0xc0;
+        assert_eq!(Header::decode(&unknown_class), Err(HeaderError::UnknownClass(3)));
+        let mut unknown_flags = good;
+        unknown_flags[3] = 0x80;
+        assert_eq!(Header::decode(&unknown_flags), Err(HeaderError::UnknownFlags(0x80)));
+        assert!(Header::decode(&[0; HEADER_BYTES]).is_err(), "an untouched line is no header");
+    }
+}

@@ -1,0 +1,141 @@
+//! Who is who: hosts, processes, mailboxes, members and contexts.
+//!
+//! Every name that can be reused carries a generation, so that a stale one is recognised instead
+//! of meaning somebody else.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The domain of one job segment: processes with the same `HostId` share memory.
+///
+/// Random, made by whoever makes the segment. Never derived from a host name, a boot id or a
+/// machine id: two network namespaces share those and are two hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostId(pub u64);
+
+/// The place of a process in its host's segment. A slot is never a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Slot(pub u32);
+
+/// How many times a slot had been given out when this process got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Incarnation(pub u32);
+
+/// One process, for as long as it lives and never again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessId {
+    /// The segment it lives in.
+    pub host: HostId,
+    /// Its place there.
+    pub slot: Slot,
+    /// Which user of that place it is.
+    pub incarnation: Incarnation,
+}
+
+/// A mailbox of a process: an index and the generation of its use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MailboxId {
+    /// Index in the process's table of mailboxes.
+    pub index: u32,
+    /// Which user of the index this is.
+    pub generation: u32,
+}
+
+/// A member of a group: a mailbox with its process. A thread can be a member, and one process
+/// can join twice with two mailboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemberId {
+    /// The process that owns the mailbox.
+    pub process: ProcessId,
+    /// The mailbox that the group's messages go to.
+    pub mailbox: MailboxId,
+}
+
+/// A separate world of messages, agreed by a group: what is sent in one context is never
+/// received in another. An index in the low 20 bits, a generation above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContextId(pub u32);
+
+impl ContextId {
+    /// Bits of the index.
+    pub const INDEX_BITS: u32 = 20;
+
+    /// The context with this index and generation, both cut to their fields.
+    pub const fn new(index: u32, generation: u32) -> Self {
+        Self((generation << Self::INDEX_BITS) | (index & ((1 << Self::INDEX_BITS) - 1)))
+    }
+
+    /// The index of the context in its endpoint's table.
+    pub const fn index(self) -> u32 {
+        self.0 & ((1 << Self::INDEX_BITS) - 1)
+    }
+
+    /// Which user of the index this is.
+    pub const fn generation(self) -> u32 {
+        self.0 >> Self::INDEX_BITS
+    }
+}
+
+/// What the sender calls a message, so that a receiver can ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tag(pub u32);
+
+impl fmt::Display for HostId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
+
+impl fmt::Debug for HostId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "HostId({self})")
+    }
+}
+
+/// A text that is not a [`HostId`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not a host identity: 16 hexadecimal digits are needed")]
+pub struct HostIdError(String);
+
+impl FromStr for HostId {
+    type Err = HostIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let valid = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = if valid { u64::from_str_radix(text, 16).ok() } else { None };
+        number.map(Self).ok_or_else(|| HostIdError(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ProcessId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}.{}", self.host, self.slot.0, self.incarnation.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_identity_survives_its_text() {
+        for number in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
+            let host = HostId(number);
+            assert_eq!(host.to_string().parse(), Ok(host));
+        }
+    }
+
+    #[test]
+    fn host_identity_refuses_other_texts() {
+        for text in ["", "1", "+123456789abcdef", "0123456789abcdeg", "0123456789abcdef0"] {
+            assert!(text.parse::<HostId>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn context_keeps_index_and_generation_apart() {
+        let context = ContextId::new(0xf_ffff, 0xfff);
+        assert_eq!((context.index(), context.generation()), (0xf_ffff, 0xfff));
+        assert_ne!(ContextId::new(3, 1), ContextId::new(3, 2));
+    }
+}
