@@ -1,0 +1,88 @@
+//! Descriptors that a launcher left open for this process and named in the environment.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+
+/// The descriptors taken so far: each can be owned once.
+static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+
+/// Why a number in the environment is no descriptor of ours.
+#[derive(Debug, thiserror::Error)]
+pub enum InheritError {
+    /// It is no number of a descriptor beyond standard input, output and error.
+    #[error("{0:?} is not the number of a descriptor")]
+    NotANumber(String),
+    /// Nothing is open under the number: a parent closed it, or this is a child of the process
+    /// that was meant.
+    #[error("descriptor {descriptor} is not open: {error}")]
+    NotOpen {
+        /// The number.
+        descriptor: RawFd,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+    /// It was taken before in this process.
+    #[error("descriptor {0} was taken before: this process has joined already")]
+    AlreadyTaken(RawFd),
+}
+
+/// Takes a descriptor that the environment names, and keeps it from children at once.
+///
+/// # Errors
+/// [`InheritError`].
+pub fn take(number: &str) -> Result<OwnedFd, InheritError> {
+    let descriptor: RawFd = number
+        .parse()
+        .ok()
+        .filter(|descriptor| *descriptor > libc::STDERR_FILENO)
+        .ok_or_else(|| InheritError::NotANumber(number.to_owned()))?;
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if taken.contains(&descriptor) {
+        return Err(InheritError::AlreadyTaken(descriptor));
+    }
+    close_on_exec(descriptor)
+        .map_err(|error| InheritError::NotOpen { descriptor, error: error.into() })?;
+    taken.insert(descriptor);
+    // SAFETY: the descriptor is open, the launcher left it to this process under the name given,
+    // and `TAKEN` says that nobody in this process has taken it before.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Keeps a descriptor from children; fails when it is not open.
+fn close_on_exec(descriptor: RawFd) -> rustix::io::Result<()> {
+    // SAFETY: the number is not negative, so not the niche value; borrowed for two calls that
+    // answer EBADF when nothing is open under it.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    let flags = fcntl_getfd(borrowed)?;
+    fcntl_setfd(borrowed, flags | FdFlags::CLOEXEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+
+    #[test]
+    fn a_descriptor_is_taken_once_and_kept_from_children() {
+        let (left, _right) = std::os::unix::net::UnixStream::pair().unwrap();
+        fcntl_setfd(&left, FdFlags::empty()).unwrap();
+        let number = OwnedFd::from(left).into_raw_fd().to_string();
+        let taken = take(&number).unwrap();
+        assert_eq!(taken.as_raw_fd().to_string(), number);
+        assert!(fcntl_getfd(taken.as_fd()).unwrap().contains(FdFlags::CLOEXEC));
+        assert!(matches!(take(&number), Err(InheritError::AlreadyTaken(_))));
+    }
+
+    #[test]
+    fn what_is_no_descriptor_is_refused() {
+        for number in ["", "-1", "2", "seven", "99999999999"] {
+            assert!(matches!(take(number), Err(InheritError::NotANumber(_))), "{number}");
+        }
+        let error = take("1000000").unwrap_err();
+        assert!(matches!(error, InheritError::NotOpen { .. }), "{error}");
+    }
+}

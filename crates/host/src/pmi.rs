@@ -1,0 +1,636 @@
+//! The process's side of PMI-1, the text protocol of `mpiexec` (hydra), Slurm and others.
+//!
+//! One request, one reply, a line each, on a socket that the launcher left open (`PMI_FD`) or
+//! listens on (`PMI_PORT`). Requests go out in one write, and only those that every launcher knows
+//! are sent: an unknown one ends the job under hydra.
+
+use std::env;
+use std::fmt::Write as _;
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use crate::inherited::{self, InheritError};
+
+/// The longest line that is sent: what the oldest servers read.
+const SENT_LINE_BYTES: usize = 1024;
+/// The longest line that is accepted.
+const RECEIVED_LINE_BYTES: usize = 8192;
+/// The most lines that are skipped while one reply is waited for.
+const SKIPPED_LINES: usize = 16;
+
+/// A conversation with the launcher.
+#[derive(Debug)]
+pub struct Client {
+    stream: Stream,
+    /// What was received and not yet read: less than two lines.
+    received: Vec<u8>,
+    place: Place,
+    limits: Limits,
+    key_space: String,
+}
+
+/// Which process of the job this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its number.
+    pub rank: u32,
+    /// How many there are.
+    pub size: u32,
+}
+
+/// Where the launcher is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// On a descriptor that this process inherited.
+    Descriptor {
+        /// Its number as the environment says it.
+        number: String,
+        /// The rank and the size as the environment says them.
+        place: Place,
+    },
+    /// At a TCP port, under an identity that the launcher gave.
+    Port {
+        /// `host:port`.
+        port: String,
+        /// The identity.
+        identity: String,
+    },
+}
+
+/// Why the launcher cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub enum PmiError {
+    /// A variable is missing or has no sense.
+    #[error("the launcher set {present}, but {name} is {}: start the program again with mpiexec or landeck run",
+        value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
+    Variable {
+        /// The variable that is there.
+        present: &'static str,
+        /// The variable that is wrong.
+        name: &'static str,
+        /// Its value.
+        value: Option<String>,
+    },
+    /// The descriptor that the launcher named is not there.
+    #[error("PMI_FD does not lead to the launcher: {0}")]
+    Descriptor(#[from] InheritError),
+    /// The port that the launcher named does not answer.
+    #[error("the launcher does not answer at PMI_PORT {port}: {error}")]
+    Port {
+        /// The port.
+        port: String,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// The launcher closed the conversation: it has ended, or it ends the job.
+    #[error("the launcher closed the conversation before it answered {request:?}")]
+    LauncherGone {
+        /// What was asked.
+        request: &'static str,
+    },
+    /// The conversation broke.
+    #[error("the conversation with the launcher broke at {request:?}: {error}")]
+    Broken {
+        /// What was asked.
+        request: &'static str,
+        /// What the system answered.
+        error: io::Error,
+    },
+    /// The launcher refused a request.
+    #[error("the launcher refused {request:?}: it answered {answer:?}")]
+    Refused {
+        /// What was asked.
+        request: &'static str,
+        /// The whole answer.
+        answer: String,
+    },
+    /// The launcher's answer is none in this protocol.
+    #[error("the launcher's answer to {request:?} makes no sense: {answer:?}")]
+    Senseless {
+        /// What was asked.
+        request: &'static str,
+        /// What it answered, or the beginning of it.
+        answer: String,
+    },
+    /// A key or a value that the protocol cannot carry.
+    #[error(
+        "{text:?} cannot be sent to the launcher: it takes 1 to {limit} letters, digits and -._"
+    )]
+    Unsendable {
+        /// The key or value.
+        text: String,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// Nobody put this key.
+    #[error("the launcher knows no value of {0:?}: the process that should have put it has not")]
+    NoSuchKey(String),
+}
+
+/// What the launcher can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limits {
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Inherited(UnixStream),
+    Connected(TcpStream),
+}
+
+impl Address {
+    /// Where the environment says the launcher is, if it names one.
+    ///
+    /// # Errors
+    /// [`PmiError::Variable`].
+    pub fn from_environment() -> Result<Option<Self>, PmiError> {
+        Self::from_variables(|name| env::var(name).ok())
+    }
+
+    fn from_variables(
+        variable: impl Fn(&'static str) -> Option<String>,
+    ) -> Result<Option<Self>, PmiError> {
+        if let Some(number) = variable("PMI_FD") {
+            let place = Place {
+                rank: numeric(&variable, "PMI_FD", "PMI_RANK")?,
+                size: numeric(&variable, "PMI_FD", "PMI_SIZE")?,
+            };
+            if place.rank >= place.size {
+                let value = Some(place.rank.to_string());
+                return Err(PmiError::Variable { present: "PMI_FD", name: "PMI_RANK", value });
+            }
+            return Ok(Some(Self::Descriptor { number, place }));
+        }
+        let Some(port) = variable("PMI_PORT") else { return Ok(None) };
+        let identity = variable("PMI_ID").filter(|identity| is_sendable(identity, 256)).ok_or(
+            PmiError::Variable { present: "PMI_PORT", name: "PMI_ID", value: variable("PMI_ID") },
+        )?;
+        Ok(Some(Self::Port { port, identity }))
+    }
+}
+
+impl Client {
+    /// Opens the conversation.
+    ///
+    /// # Errors
+    /// [`PmiError`].
+    pub fn connect(address: &Address) -> Result<Self, PmiError> {
+        match address {
+            Address::Descriptor { number, place } => {
+                let stream = UnixStream::from(inherited::take(number)?);
+                Self::introduce(Stream::Inherited(stream), Some(*place), None)
+            }
+            Address::Port { port, identity } => {
+                let stream = TcpStream::connect(port)
+                    .map_err(|error| PmiError::Port { port: port.clone(), error })?;
+                Self::introduce(Stream::Connected(stream), None, Some(identity))
+            }
+        }
+    }
+
+    /// Which process of the job this is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Makes a value known to the others behind the next fence. Each key is put once.
+    ///
+    /// # Errors
+    /// [`PmiError::Unsendable`], or as the conversation fails.
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmiError> {
+        check(key, self.limits.key_bytes)?;
+        let line_start = format!("cmd=put kvsname={} key={key} value=", self.key_space);
+        let room = SENT_LINE_BYTES.saturating_sub(line_start.len() + 1);
+        check(value, self.limits.value_bytes.min(room))?;
+        let answer = self.ask("put", &format!("{line_start}{value}\n"), "put_result")?;
+        answer.expect_success("put")
+    }
+
+    /// Waits until every process of the job has called this; what was put before is known then.
+    ///
+    /// # Errors
+    /// As the conversation fails.
+    pub fn fence(&mut self) -> Result<(), PmiError> {
+        self.ask("barrier_in", "cmd=barrier_in\n", "barrier_out")?.expect_success("barrier_in")
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// [`PmiError::NoSuchKey`], or as the conversation fails.
+    pub fn get(&mut self, key: &str) -> Result<String, PmiError> {
+        check(key, self.limits.key_bytes)?;
+        let line = format!("cmd=get kvsname={} key={key}\n", self.key_space);
+        let answer = self.ask("get", &line, "get_result")?;
+        if answer.value("rc").is_some_and(|code| code != "0") {
+            return Err(PmiError::NoSuchKey(key.to_owned()));
+        }
+        answer.value("value").map(str::to_owned).ok_or_else(|| answer.senseless("get"))
+    }
+
+    /// Asks the launcher to end the whole job with this exit code. There is no answer.
+    ///
+    /// # Errors
+    /// When the request cannot be sent.
+    pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), PmiError> {
+        let mut line = format!("cmd=abort exitcode={exit_code} message=");
+        // A space ends a value and older launchers know no escapes.
+        line.extend(message.chars().take(512).map(|letter| match letter {
+            ' ' => '_',
+            letter if letter.is_ascii_graphic() && !matches!(letter, '=' | '\\') => letter,
+            _ => '?',
+        }));
+        line.push('\n');
+        self.send("abort", &line)
+    }
+
+    /// Ends the conversation: this process may exit without ending the job.
+    ///
+    /// # Errors
+    /// As the conversation fails.
+    pub fn finalize(mut self) -> Result<(), PmiError> {
+        self.ask("finalize", "cmd=finalize\n", "finalize_ack")?.expect_success("finalize")
+    }
+
+    /// Says hello and learns what every later request needs.
+    fn introduce(
+        stream: Stream,
+        place: Option<Place>,
+        identity: Option<&str>,
+    ) -> Result<Self, PmiError> {
+        let mut client = Self {
+            stream,
+            received: Vec::new(),
+            place: place.unwrap_or(Place { rank: 0, size: 1 }),
+            limits: Limits { key_bytes: 64, value_bytes: 256 },
+            key_space: String::new(),
+        };
+        if let Some(identity) = identity {
+            client.place = client.identify(identity)?;
+        }
+        // Exactly these bytes in one write: Slurm reads its first line with a fixed pattern.
+        let hello = "cmd=init pmi_version=1 pmi_subversion=1\n";
+        client.ask("init", hello, "response_to_init")?.expect_success("init")?;
+        let maxes = client.ask("get_maxes", "cmd=get_maxes\n", "maxes")?;
+        maxes.expect_success("get_maxes")?;
+        client.limits = Limits {
+            key_bytes: maxes.number("get_maxes", "keylen_max")?,
+            value_bytes: maxes.number("get_maxes", "vallen_max")?,
+        };
+        let answer = client.ask("get_my_kvsname", "cmd=get_my_kvsname\n", "my_kvsname")?;
+        answer.expect_success("get_my_kvsname")?;
+        client.key_space = answer
+            .value("kvsname")
+            .filter(|name| !name.is_empty() && name.len() <= 256)
+            .ok_or_else(|| answer.senseless("get_my_kvsname"))?
+            .to_owned();
+        Ok(client)
+    }
+
+    /// Says who this is on a fresh connection and learns its place.
+    fn identify(&mut self, identity: &str) -> Result<Place, PmiError> {
+        let line = format!("cmd=initack pmiid={identity}\n");
+        let answer = self.ask("initack", &line, "initack")?;
+        answer.expect_success("initack")?;
+        let place = Place {
+            rank: answer.number("initack", "rank")?,
+            size: answer.number("initack", "size")?,
+        };
+        if place.rank >= place.size {
+            return Err(answer.senseless("initack"));
+        }
+        Ok(place)
+    }
+
+    /// Sends a request and waits for the answer of this name. Lines of the kind `cmd=set`, which a
+    /// launcher sends unasked after it has identified a process, are skipped.
+    fn ask(
+        &mut self,
+        request: &'static str,
+        line: &str,
+        reply: &'static str,
+    ) -> Result<Answer, PmiError> {
+        self.send(request, line)?;
+        for _ in 0..SKIPPED_LINES {
+            let answer = Answer { line: self.next_line(request)? };
+            match answer.value("cmd") {
+                Some(name) if name == reply => return Ok(answer),
+                Some("set") => {}
+                _ => return Err(answer.senseless(request)),
+            }
+        }
+        Err(PmiError::Senseless { request, answer: "cmd=set again and again".to_owned() })
+    }
+
+    fn send(&mut self, request: &'static str, line: &str) -> Result<(), PmiError> {
+        let sent = match &mut self.stream {
+            Stream::Inherited(stream) => send_quietly(stream, line.as_bytes()),
+            Stream::Connected(stream) => send_quietly(stream, line.as_bytes()),
+        };
+        sent.map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                PmiError::LauncherGone { request }
+            }
+            _ => PmiError::Broken { request, error },
+        })
+    }
+
+    /// The next line without its end.
+    fn next_line(&mut self, request: &'static str) -> Result<String, PmiError> {
+        loop {
+            if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+                let rest = self.received.split_off(end + 1);
+                let mut line = std::mem::replace(&mut self.received, rest);
+                line.truncate(end);
+                return String::from_utf8(line).map_err(|error| PmiError::Senseless {
+                    request,
+                    answer: beginning(&String::from_utf8_lossy(error.as_bytes())),
+                });
+            }
+            if self.received.len() > RECEIVED_LINE_BYTES {
+                let answer = beginning(&String::from_utf8_lossy(&self.received));
+                return Err(PmiError::Senseless { request, answer });
+            }
+            self.receive(request)?;
+        }
+    }
+
+    fn receive(&mut self, request: &'static str) -> Result<(), PmiError> {
+        let mut buffer = [0; 1024];
+        let length = loop {
+            let read = match &mut self.stream {
+                Stream::Inherited(stream) => stream.read(&mut buffer),
+                Stream::Connected(stream) => stream.read(&mut buffer),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break 0,
+                read => break read.map_err(|error| PmiError::Broken { request, error })?,
+            }
+        };
+        if length == 0 {
+            return Err(PmiError::LauncherGone { request });
+        }
+        self.received.extend_from_slice(&buffer[..length]);
+        Ok(())
+    }
+}
+
+/// One line of the launcher: `cmd=NAME key=value ...`.
+struct Answer {
+    line: String,
+}
+
+impl Answer {
+    /// The value of a key.
+    fn value(&self, key: &str) -> Option<&str> {
+        self.line
+            .split_ascii_whitespace()
+            .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    fn number<N: std::str::FromStr>(
+        &self,
+        request: &'static str,
+        key: &str,
+    ) -> Result<N, PmiError> {
+        self.value(key).and_then(|value| value.parse().ok()).ok_or_else(|| self.senseless(request))
+    }
+
+    /// An absent return code is a success: not every launcher sends one.
+    fn expect_success(&self, request: &'static str) -> Result<(), PmiError> {
+        match self.value("rc") {
+            None | Some("0") => Ok(()),
+            Some(_) => Err(PmiError::Refused { request, answer: beginning(&self.line) }),
+        }
+    }
+
+    fn senseless(&self, request: &'static str) -> PmiError {
+        PmiError::Senseless { request, answer: beginning(&self.line) }
+    }
+}
+
+/// Sends everything; a peer that is gone is an error, not a signal.
+fn send_quietly(stream: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
+    use rustix::net::{SendFlags, send};
+    while !bytes.is_empty() {
+        match send(stream, bytes, SendFlags::NOSIGNAL) {
+            Ok(length) => bytes = &bytes[length..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn numeric(
+    variable: impl Fn(&'static str) -> Option<String>,
+    present: &'static str,
+    name: &'static str,
+) -> Result<u32, PmiError> {
+    let value = variable(name);
+    value.as_ref().and_then(|value| value.parse().ok()).ok_or(PmiError::Variable {
+        present,
+        name,
+        value,
+    })
+}
+
+/// Fails unless the protocol can carry the text.
+fn check(text: &str, limit: usize) -> Result<(), PmiError> {
+    if is_sendable(text, limit) {
+        return Ok(());
+    }
+    Err(PmiError::Unsendable { text: beginning(text), limit })
+}
+
+/// Older launchers escape nothing, so only what needs no escape is sent.
+fn is_sendable(text: &str, limit: usize) -> bool {
+    (1..=limit).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}
+
+/// What fits into a message for people.
+fn beginning(text: &str) -> String {
+    let mut shown: String = text.chars().take(200).collect();
+    if shown.len() < text.len() {
+        let _ = write!(shown, "... ({} bytes)", text.len());
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::thread::{self, JoinHandle};
+    use std::time::Duration;
+
+    use landeck_testing::Watchdog;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// Answers one process as hydra does, until it finalizes, aborts or goes.
+    fn serve(stream: impl Read + Write, replies: fn(&str) -> Option<String>) -> Vec<String> {
+        let mut reader = BufReader::new(stream);
+        let mut values = BTreeMap::new();
+        let mut seen = Vec::new();
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).unwrap_or(0) == 0 {
+                return seen;
+            }
+            let line = line.trim_end().to_owned();
+            let answer = Answer { line: line.clone() };
+            let word = |key| answer.value(key).unwrap_or_default().to_owned();
+            let command = word("cmd");
+            seen.push(line.clone());
+            let reply = replies(&command).unwrap_or_else(|| match command.as_str() {
+                "initack" => "cmd=initack rc=0 rank=1 size=2 appnum=0 debug=0\ncmd=set size=2\n\
+                     cmd=set rank=1\ncmd=set debug=0\n"
+                    .to_owned(),
+                "init" => "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n".to_owned(),
+                "get_maxes" => {
+                    "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n".to_owned()
+                }
+                "get_my_kvsname" => "cmd=my_kvsname rc=0 kvsname=kvs_1_0_2_vm\n".to_owned(),
+                "put" => {
+                    values.insert(word("key"), word("value"));
+                    "cmd=put_result rc=0\n".to_owned()
+                }
+                "barrier_in" => "cmd=barrier_out tag=0\n".to_owned(),
+                "get" => match values.get(&word("key")) {
+                    Some(value) => format!("cmd=get_result rc=0 value={value}\n"),
+                    None => "cmd=get_result rc=1\n".to_owned(),
+                },
+                "finalize" => "cmd=finalize_ack rc=0\n".to_owned(),
+                _ => String::new(),
+            });
+            if reader.get_mut().write_all(reply.as_bytes()).is_err() || reply.is_empty() {
+                return seen;
+            }
+        }
+    }
+
+    fn launched(
+        replies: fn(&str) -> Option<String>,
+    ) -> (Result<Client, PmiError>, JoinHandle<Vec<String>>) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let server = thread::spawn(move || serve(theirs, replies));
+        let place = Place { rank: 0, size: 2 };
+        (Client::introduce(Stream::Inherited(ours), Some(place), None), server)
+    }
+
+    #[test]
+    fn a_conversation_from_hello_to_goodbye() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, server) = launched(|_| None);
+        let mut client = client.unwrap();
+        assert_eq!(client.place(), Place { rank: 0, size: 2 });
+        client.put("landeck-0", "00ff.host-1").unwrap();
+        client.fence().unwrap();
+        assert_eq!(client.get("landeck-0").unwrap(), "00ff.host-1");
+        assert!(matches!(client.get("nothing"), Err(PmiError::NoSuchKey(key)) if key == "nothing"));
+        client.finalize().unwrap();
+        let seen = server.join().unwrap();
+        assert_eq!(seen[0], "cmd=init pmi_version=1 pmi_subversion=1");
+        assert_eq!(seen[3], "cmd=put kvsname=kvs_1_0_2_vm key=landeck-0 value=00ff.host-1");
+        assert_eq!(seen.last().unwrap(), "cmd=finalize");
+    }
+
+    #[test]
+    fn a_conversation_over_a_port() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().to_string();
+        let server = thread::spawn(move || serve(listener.accept().unwrap().0, |_| None));
+        let mut client = Client::connect(&Address::Port { port, identity: "7".into() }).unwrap();
+        assert_eq!(client.place(), Place { rank: 1, size: 2 });
+        client.fence().unwrap();
+        client.finalize().unwrap();
+        assert_eq!(server.join().unwrap()[0], "cmd=initack pmiid=7");
+    }
+
+    #[test]
+    fn an_abort_is_one_line_of_safe_letters() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, server) = launched(|_| None);
+        client.unwrap().abort(3, "rank 0: x=1\nnow").unwrap();
+        assert_eq!(
+            server.join().unwrap().last().unwrap(),
+            "cmd=abort exitcode=3 message=rank_0:_x?1?now"
+        );
+    }
+
+    #[test]
+    fn a_launcher_that_goes_away_is_named() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, _server) = launched(|command| (command == "get_maxes").then(String::new));
+        let error = client.unwrap_err();
+        assert!(matches!(error, PmiError::LauncherGone { request: "get_maxes" }), "{error}");
+    }
+
+    #[test]
+    fn a_refusal_and_nonsense_are_told_apart() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, _server) = launched(|command| {
+            (command == "init").then(|| "cmd=response_to_init rc=-1 msg=no\n".to_owned())
+        });
+        assert!(matches!(client.unwrap_err(), PmiError::Refused { request: "init", .. }));
+        let (client, _server) =
+            launched(|command| (command == "init").then(|| "HTTP/1.1 400\n".to_owned()));
+        assert!(matches!(client.unwrap_err(), PmiError::Senseless { request: "init", .. }));
+        let (client, _server) = launched(|command| {
+            (command == "get_maxes").then(|| "cmd=maxes keylen_max=-3 vallen_max=9\n".to_owned())
+        });
+        assert!(matches!(client.unwrap_err(), PmiError::Senseless { request: "get_maxes", .. }));
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_off() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, _server) = launched(|command| {
+            (command == "init").then(|| "cmd=".to_owned() + &"x".repeat(100_000))
+        });
+        let error = client.unwrap_err();
+        assert!(matches!(error, PmiError::Senseless { .. }));
+        assert!(error.to_string().len() < 400, "{error}");
+    }
+
+    #[test]
+    fn keys_and_values_are_checked() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, _server) = launched(|_| None);
+        let mut client = client.unwrap();
+        for value in ["", "a b", "a=b", "a\\", "a\n", "ä", &"x".repeat(1000)] {
+            assert!(matches!(client.put("key", value), Err(PmiError::Unsendable { .. })));
+        }
+        assert!(matches!(client.get(&"k".repeat(65)), Err(PmiError::Unsendable { .. })));
+    }
+
+    #[test]
+    fn the_environment_is_checked() {
+        let address = |pairs: &'static [(&str, &str)]| {
+            Address::from_variables(move |name| {
+                let found = pairs.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert!(address(&[("PMI_RANK", "0"), ("PMI_SIZE", "2")]).unwrap().is_none());
+        let place = Place { rank: 1, size: 2 };
+        assert_eq!(
+            address(&[("PMI_FD", "7"), ("PMI_RANK", "1"), ("PMI_SIZE", "2")]).unwrap(),
+            Some(Address::Descriptor { number: "7".into(), place })
+        );
+        let error = address(&[("PMI_FD", "7"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")]).unwrap_err();
+        assert!(error.to_string().contains("PMI_RANK is \"2\""), "{error}");
+        let error = address(&[("PMI_PORT", "a:1")]).unwrap_err();
+        assert!(error.to_string().contains("PMI_ID is not set"), "{error}");
+    }
+}
