@@ -1,0 +1,32 @@
+# Landeck: what a person types. Each target says what it does; the work is done by cargo and xtask,
+# with tools that scripts/bootstrap.sh finds or installs.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+SUITES ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test soak bench install tidy
+
+help: ## Show this list
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@echo "run and test install missing tools themselves (apt-get, rustup; as root or with sudo)."
+
+run: ## Build everything and run the heat equation on 4 processes, checked against 1
+	@scripts/bootstrap.sh run scripts/run.sh
+
+test: ## Run every test suite (SUITES="tests tidy" for some of them)
+	@scripts/bootstrap.sh test cargo xtask test $(SUITES)
+
+soak: ## Run the long form of every suite: thousands of kills, minutes of fuzzing, aarch64
+	@scripts/bootstrap.sh soak cargo xtask test --soak $(SUITES)
+
+bench: ## Build the peers in bench-peers/, measure ours beside theirs, print the table
+	@scripts/bootstrap.sh run scripts/bench.sh
+
+install: ## Install into PREFIX (/usr/local), below DESTDIR if that is set
+	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
+
+tidy: ## Check the rules of the house
+	@scripts/bootstrap.sh run cargo xtask tidy

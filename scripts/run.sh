@@ -1,0 +1,36 @@
+#!/bin/sh
+# The first parallel program: builds everything, runs the heat equation on 4 processes and again on
+# 1, and checks that both computed the same. Called by `make run`; needs cargo on the PATH.
+#
+#     SIZE=512 STEPS=2000 PROCESSES=4 make run
+set -eu
+cd "$(dirname "$0")/.."
+
+size=${SIZE:-512}
+steps=${STEPS:-2000}
+processes=${PROCESSES:-4}
+results=out
+
+say() { printf '\n==> %s\n' "$*"; }
+
+heat() {
+    target/release/landeck run -n "$1" target/release/heat --size "$size" --steps "$steps" \
+        --output "$results/heat-$1.png" --checksum-file "$results/heat-$1.sum"
+}
+
+say "Building the launcher and the examples (cargo build --release)"
+cargo build --release --package landeck-launcher --package landeck-examples
+
+mkdir -p "$results"
+say "Heat equation, ${size}x${size}, $steps steps, on $processes processes"
+heat "$processes"
+
+say "The same on 1 process, to compare"
+heat 1
+
+if ! cmp -s "$results/heat-$processes.sum" "$results/heat-1.sum"; then
+    echo "The results differ: $results/heat-$processes.sum and $results/heat-1.sum." >&2
+    echo "Both runs must give the same bits. Please report this with the two files." >&2
+    exit 1
+fi
+say "Both runs gave the same result, bit for bit: $results/heat-$processes.png"
