@@ -1,0 +1,286 @@
+//! The environment of a started process: what it inherits, what it must not, and who it is.
+//!
+//! A process started by Landeck must not take itself for a process of another launcher, so the
+//! variables by which launchers tell a process who it is are taken out of what it inherits:
+//! `PMI_*`, `PMIX_*`, `HYDI_*`, `HYDRA_*`, `OMPI_*`, `PRTE_*`, `MPI_LOCAL*`, what `srun` and
+//! `torchrun` set for each task, and `LANDECK_*` of an outer job. Settings that a *user* makes are
+//! kept: those ending in `_MCA_...` (`OMPI_MCA_btl`), and `PRTE_ALLOW_RUN_AS_ROOT*`.
+//!
+//! In their place come the names that scripts look for: `RANK` and its company as `torchrun` sets
+//! them, `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never
+//! `PMI_FD` or `PMIX_*`: those promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: a port can
+//! only be promised by who listens on it, and a job on one host listens on none; set by the user,
+//! they are passed on.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// A variable that the user names for the processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: OsString,
+    /// Its value; `None` is the launcher's own.
+    pub value: Option<OsString>,
+}
+
+/// Who a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// Its rank in the job.
+    pub rank: u32,
+    /// How many processes the job has.
+    pub processes: u32,
+    /// The number of the segment's descriptor in the process.
+    pub segment: i32,
+    /// The job, as the processes and the agent call it.
+    pub job: &'a str,
+}
+
+/// What all processes of one program share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+    /// Exports whose variable is not set.
+    pub missing: Vec<OsString>,
+}
+
+impl Environment {
+    /// Makes the environment out of what the launcher has. `inherit` is false for `--env-none`:
+    /// then only the exports remain.
+    pub fn new(
+        launcher: impl Iterator<Item = (OsString, OsString)>,
+        inherit: bool,
+        exports: &[Export],
+    ) -> Environment {
+        let launcher: Vec<(OsString, OsString)> = launcher.collect();
+        let mut environment = Environment { variables: Vec::new(), missing: Vec::new() };
+        for export in exports {
+            let own = || launcher.iter().find(|(name, _)| *name == export.name);
+            let value = export.value.as_ref().or_else(|| own().map(|(_, value)| value));
+            match value {
+                Some(value) => environment.set(&export.name, value),
+                None => environment.missing.push(export.name.clone()),
+            }
+        }
+        if inherit {
+            let exported = |name: &OsStr| exports.iter().any(|export| export.name == name);
+            let inherited = launcher
+                .into_iter()
+                .filter(|(name, _)| !belongs_to_a_launcher(name) && !exported(name));
+            environment.variables.extend(inherited);
+        }
+        environment
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
+        let found = self.variables.iter().find(|(own, _)| own == name.as_ref());
+        found.map(|(_, value)| value.as_os_str())
+    }
+
+    /// The whole environment of one process, each variable as `NAME=value`.
+    pub fn of_process(&self, identity: Identity<'_>) -> Vec<CString> {
+        let own = own_variables(identity);
+        let is_own = |name: &OsStr| own.iter().any(|(own, _)| OsStr::new(own) == name);
+        let shared = self.variables.iter().filter(|(name, _)| !is_own(name));
+        let shared = shared.filter_map(|(name, value)| assignment(name, value));
+        shared
+            .chain(own.iter().filter_map(|(name, value)| {
+                assignment(OsStr::new(name), OsStr::new(value.as_str()))
+            }))
+            .collect()
+    }
+
+    fn set(&mut self, name: &OsStr, value: &OsStr) {
+        match self.variables.iter_mut().find(|(own, _)| own == name) {
+            Some((_, old)) => value.clone_into(old),
+            None => self.variables.push((name.to_owned(), value.to_owned())),
+        }
+    }
+}
+
+impl Export {
+    /// Reads `NAME` or `NAME=value`; `None` without a name.
+    pub fn parse(text: &OsStr) -> Option<Export> {
+        let bytes = text.as_bytes();
+        let cut = bytes.iter().position(|&byte| byte == b'=');
+        let (name, value) = match cut {
+            Some(at) => (&bytes[..at], Some(OsStr::from_bytes(&bytes[at + 1..]).to_owned())),
+            None => (bytes, None),
+        };
+        (!name.is_empty()).then(|| Export { name: OsStr::from_bytes(name).to_owned(), value })
+    }
+}
+
+/// Who the process is, in every way that programs ask for it.
+fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
+    let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
+    [
+        ("LANDECK_SEGMENT", identity.segment.to_string()),
+        ("LANDECK_SLOT", rank.clone()),
+        ("LANDECK_JOB", identity.job.to_owned()),
+        ("RANK", rank.clone()),
+        ("WORLD_SIZE", size.clone()),
+        ("LOCAL_RANK", rank.clone()),
+        ("LOCAL_WORLD_SIZE", size.clone()),
+        ("OMPI_COMM_WORLD_RANK", rank.clone()),
+        ("OMPI_COMM_WORLD_SIZE", size.clone()),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", rank.clone()),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", size.clone()),
+        ("OMPI_COMM_WORLD_NODE_RANK", rank.clone()),
+        ("PMI_RANK", rank.clone()),
+        ("PMI_SIZE", size.clone()),
+        ("PMI_LOCAL_RANK", rank.clone()),
+        ("PMI_LOCAL_SIZE", size.clone()),
+        ("MPI_LOCALRANKID", rank),
+        ("MPI_LOCALNRANKS", size),
+    ]
+}
+
+/// Whether a launcher sets this variable to tell its own processes who they are.
+fn belongs_to_a_launcher(name: &OsStr) -> bool {
+    const PREFIXES: [&str; 10] = [
+        "PMI_",
+        "PMIX_",
+        "HYDI_",
+        "HYDRA_",
+        "OMPI_",
+        "PRTE_",
+        "MPI_LOCAL",
+        "LANDECK_SEGMENT",
+        "LANDECK_SLOT",
+        "LANDECK_JOB",
+    ];
+    const NAMES: [&str; 18] = [
+        "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
+        "MPI_NRANKS",
+        "SLURM_PROCID",
+        "SLURM_LOCALID",
+        "SLURM_GTIDS",
+        "SLURM_TASK_PID",
+        "SLURM_STEP_TASKS_PER_NODE",
+        "SLURM_PMIX_MAPPING_SERV",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "GROUP_RANK",
+        "GROUP_WORLD_SIZE",
+        "ROLE_RANK",
+        "ROLE_WORLD_SIZE",
+        "ROLE_NAME",
+        "TORCHELASTIC_RUN_ID",
+    ];
+    const OF_THE_USER: [&str; 4] =
+        ["OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_", "PRTE_ALLOW_RUN_AS_ROOT"];
+    let Some(name) = name.to_str() else { return false };
+    let starts_with = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+    (starts_with(&PREFIXES) && !starts_with(&OF_THE_USER)) || NAMES.contains(&name)
+}
+
+/// `NAME=value`; `None` with a zero byte inside, which no environment can hold.
+fn assignment(name: &OsStr, value: &OsStr) -> Option<CString> {
+    let mut text = OsString::with_capacity(name.len() + value.len() + 1);
+    text.push(name);
+    text.push("=");
+    text.push(value);
+    CString::new(text.into_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)], inherit: bool, exports: &[&str]) -> Environment {
+        let launcher = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let exports: Vec<Export> =
+            exports.iter().map(|text| Export::parse(OsStr::new(text)).unwrap()).collect();
+        Environment::new(launcher, inherit, &exports)
+    }
+
+    fn of_rank_2(environment: &Environment) -> Vec<String> {
+        let identity = Identity { rank: 2, processes: 4, segment: 9, job: "00ff" };
+        let all = environment.of_process(identity);
+        all.into_iter().map(|variable| variable.into_string().unwrap()).collect()
+    }
+
+    fn has(all: &[String], wanted: &str) -> bool {
+        all.iter().any(|variable| variable == wanted)
+    }
+
+    #[test]
+    fn a_process_knows_who_it_is() {
+        let all = of_rank_2(&environment(&[("HOME", "/h"), ("RANK", "7")], true, &[]));
+        for wanted in [
+            "HOME=/h",
+            "RANK=2",
+            "WORLD_SIZE=4",
+            "OMPI_COMM_WORLD_LOCAL_RANK=2",
+            "PMI_SIZE=4",
+            "MPI_LOCALNRANKS=4",
+            "LANDECK_SEGMENT=9",
+            "LANDECK_SLOT=2",
+            "LANDECK_JOB=00ff",
+        ] {
+            assert!(has(&all, wanted), "{wanted}");
+        }
+        assert_eq!(all.iter().filter(|variable| variable.starts_with("RANK=")).count(), 1);
+        assert!(!all.iter().any(|variable| variable.starts_with("PMI_FD")));
+        assert!(!all.iter().any(|variable| variable.starts_with("MASTER_")));
+    }
+
+    #[test]
+    fn launchers_are_forgotten_and_users_are_not() {
+        let inherited = [
+            ("PMI_FD", "5"),
+            ("PMIX_RANK", "1"),
+            ("HYDI_CONTROL_FD", "6"),
+            ("OMPI_UNIVERSE_SIZE", "3"),
+            ("PRTE_LAUNCHED", "1"),
+            ("MPI_LOCALRANKID", "1"),
+            ("SLURM_PROCID", "1"),
+            ("TORCHELASTIC_RUN_ID", "x"),
+        ];
+        let kept = [
+            ("OMPI_MCA_btl", "self"),
+            ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+            ("SLURM_JOB_ID", "4"),
+            ("MASTER_PORT", "29500"),
+            ("LANDECK_SEED", "3"),
+            ("MPICH_ASYNC", "1"),
+        ];
+        let both: Vec<_> = inherited.iter().chain(&kept).copied().collect();
+        let environment = environment(&both, true, &[]);
+        inherited.iter().for_each(|(name, _)| assert_eq!(environment.get(name), None, "{name}"));
+        for (name, value) in kept {
+            assert_eq!(environment.get(name), Some(OsStr::new(value)), "{name}");
+        }
+    }
+
+    #[test]
+    fn exports_come_first() {
+        let variables = [("A", "1"), ("B", "2"), ("PMI_FD", "5")];
+        let some = environment(&variables, true, &["A=9", "C=x=y", "PMI_FD", "D"]);
+        for (name, value) in [("A", "9"), ("B", "2"), ("C", "x=y"), ("PMI_FD", "5")] {
+            assert_eq!(some.get(name), Some(OsStr::new(value)), "{name}");
+        }
+        assert_eq!(some.missing, ["D"]);
+        assert_eq!(of_rank_2(&some).iter().filter(|text| text.starts_with("A=")).count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_inherited_when_told_so() {
+        let bare = environment(&[("A", "1"), ("B", "2")], false, &["B", "E="]);
+        assert_eq!(bare.variables, [("B".into(), "2".into()), ("E".into(), "".into())]);
+        assert!(has(&of_rank_2(&bare), "RANK=2"));
+    }
+
+    #[test]
+    fn exports_are_read() {
+        let parsed = |text: &str| Export::parse(OsStr::new(text));
+        assert_eq!(parsed("A"), Some(Export { name: "A".into(), value: None }));
+        assert_eq!(parsed("A="), Some(Export { name: "A".into(), value: Some("".into()) }));
+        assert_eq!(parsed("=x"), None);
+    }
+}

@@ -1,0 +1,668 @@
+//! What the processes write: lines of different processes never mix.
+//!
+//! Each process writes into pipes. Their contents are cut into lines and put together again, line
+//! by line, on the launcher's own standard output and standard error. If both of those are the same
+//! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote.
+//!
+//! What is held is bounded: a sink that takes nothing stops the reading, which fills the pipes,
+//! which stops the processes. A line longer than [`LINE_BYTES_MAX`] is passed on in parts. A part of
+//! a line (a prompt, a progress bar) is passed on before its end if it is held for
+//! [`PART_HELD_MAX`] and a person may be waiting for it: on a terminal, or when the job has a single
+//! process. If another process writes while such a line is open, the line is ended first.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Longer lines are passed on in parts.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+/// How long a part of a line is held before it is shown.
+pub const PART_HELD_MAX: Duration = Duration::from_millis(50);
+/// A sink that holds more than this makes its sources wait.
+const PENDING_BYTES_MAX: usize = 256 * 1024;
+/// A pipe that is ready takes this much without making us wait (`PIPE_BUF`).
+const WRITE_BYTES: usize = 4096;
+/// Lines of each process that are remembered for a report, and how much of each.
+const RECENT_LINES: usize = 5;
+const RECENT_LINE_BYTES: usize = 200;
+
+/// What stands before each line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tag {
+    /// Nothing.
+    #[default]
+    None,
+    /// The rank.
+    Rank,
+    /// The rank and the host.
+    Host,
+}
+
+/// One of the two streams of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Output,
+    /// Standard error.
+    Error,
+}
+
+/// All streams of all processes on their way to the launcher's own two.
+#[derive(Debug)]
+pub struct Output {
+    sources: Vec<Source>,
+    sinks: Vec<Sink>,
+    /// The last lines of each process.
+    recent: Vec<VecDeque<Vec<u8>>>,
+    /// How many sources hold a part of a line.
+    holding: usize,
+    /// Whether parts of lines are passed on at once.
+    at_once: bool,
+    block: Vec<u8>,
+}
+
+/// One pipe from a process.
+#[derive(Debug)]
+struct Source {
+    process: usize,
+    sink: usize,
+    /// `None` when it has ended.
+    pipe: Option<OwnedFd>,
+    tag: String,
+    /// What is held of a line whose end has not come yet.
+    part: Vec<u8>,
+    held_since: Instant,
+    /// What is remembered of the line that is being written, held or not.
+    line: Vec<u8>,
+}
+
+/// One of the launcher's own streams.
+#[derive(Debug)]
+struct Sink {
+    target: OwnedFd,
+    kind: SinkKind,
+    pending: VecDeque<u8>,
+    /// The source whose line was passed on without its end.
+    open_line: Option<usize>,
+    /// Whether nobody reads it any more.
+    broken: bool,
+}
+
+/// How a sink is written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SinkKind {
+    /// It takes everything at once.
+    File,
+    /// It may have to be waited for.
+    Pipe,
+    /// As a pipe, and somebody may be looking.
+    Terminal,
+}
+
+impl Output {
+    /// Collects the streams of `processes` processes into `stdout` and `stderr`.
+    pub fn new(processes: usize, stdout: OwnedFd, stderr: OwnedFd) -> Output {
+        let mut sinks = vec![Sink::new(stdout)];
+        if !same_file(sinks[0].target.as_fd(), stderr.as_fd()) {
+            sinks.push(Sink::new(stderr));
+        }
+        Output {
+            sources: Vec::new(),
+            sinks,
+            recent: vec![VecDeque::new(); processes],
+            holding: 0,
+            at_once: processes == 1,
+            block: vec![0; LINE_BYTES_MAX],
+        }
+    }
+
+    /// Whether both streams of a process go to the same place, and need only one pipe.
+    pub fn is_merged(&self) -> bool {
+        self.sinks.len() == 1
+    }
+
+    /// Adds the reading end of a pipe that a process writes into; returns the source's number.
+    /// `tag` stands before each of its lines.
+    pub fn add(&mut self, process: usize, stream: Stream, pipe: OwnedFd, tag: String) -> usize {
+        let sink = self.sink_of(stream);
+        let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
+        self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
+        self.sources.len() - 1
+    }
+
+    /// The pipe of a source that has not ended.
+    pub fn pipe(&self, source: usize) -> Option<BorrowedFd<'_>> {
+        self.sources.get(source)?.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether a source may be read: its sink has room.
+    pub fn may_read(&self, source: usize) -> bool {
+        let Some(source) = self.sources.get(source) else { return false };
+        source.pipe.is_some() && self.sinks[source.sink].pending.len() < PENDING_BYTES_MAX
+    }
+
+    /// The launcher's own stream that the sources of `stream` go to.
+    pub fn target(&self, stream: Stream) -> BorrowedFd<'_> {
+        self.sinks[self.sink_of(stream)].target.as_fd()
+    }
+
+    /// Whether something waits to be written to the sink of `stream`.
+    pub fn is_pending(&self, stream: Stream) -> bool {
+        !self.sinks[self.sink_of(stream)].pending.is_empty()
+    }
+
+    /// Whether nobody reads the launcher's stream any more.
+    pub fn is_broken(&self, stream: Stream) -> bool {
+        self.sinks[self.sink_of(stream)].broken
+    }
+
+    /// Reads once from a source that is ready. Its pipe is closed when it has ended.
+    pub fn read(&mut self, source: usize, now: Instant) {
+        let Some(pipe) = self.sources[source].pipe.as_ref() else { return };
+        let mut block = std::mem::take(&mut self.block);
+        match rustix::io::read(pipe, &mut block) {
+            Ok(0) => self.end(source),
+            Ok(count) => self.take(source, &block[..count], now),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(_) => self.end(source),
+        }
+        self.block = block;
+    }
+
+    /// When a held part of a line must be shown; `None` if there is no such part.
+    pub fn part_due(&self) -> Option<Instant> {
+        if self.holding == 0 {
+            return None;
+        }
+        let due = (0..self.sources.len()).filter(|&source| self.may_show_part(source));
+        due.map(|source| self.sources[source].held_since + PART_HELD_MAX).min()
+    }
+
+    /// Shows the parts of lines that were held long enough.
+    pub fn show_parts(&mut self, now: Instant) {
+        if self.holding == 0 {
+            return;
+        }
+        for source in 0..self.sources.len() {
+            if self.may_show_part(source) && now >= self.sources[source].held_since + PART_HELD_MAX
+            {
+                self.pass_part_on(source);
+            }
+        }
+    }
+
+    /// Writes what the sinks take without making us wait.
+    pub fn write(&mut self) {
+        for sink in 0..self.sinks.len() {
+            if self.sinks[sink].write() == Progress::Broken {
+                self.close_sources_of(sink);
+            }
+        }
+    }
+
+    /// Puts a text of the launcher itself on its standard error, on a line of its own.
+    pub fn say(&mut self, text: &str) {
+        let sink = self.sink_of(Stream::Error);
+        let sink = &mut self.sinks[sink];
+        sink.end_open_line(None);
+        sink.pending.extend(text.as_bytes());
+        if !text.ends_with('\n') {
+            sink.pending.push_back(b'\n');
+        }
+    }
+
+    /// The last lines of a process, oldest first.
+    pub fn recent_lines(&self, process: usize) -> Vec<String> {
+        let whole = self.recent[process].iter().map(Vec::as_slice);
+        let own = self.sources.iter().filter(|source| source.process == process);
+        let parts = own.map(|source| source.line.as_slice()).filter(|line| !line.is_empty());
+        let lines: Vec<&[u8]> = whole.chain(parts).collect();
+        let first = lines.len().saturating_sub(RECENT_LINES);
+        lines[first..].iter().map(|line| readable(line)).collect()
+    }
+
+    fn sink_of(&self, stream: Stream) -> usize {
+        match stream {
+            Stream::Output => 0,
+            Stream::Error => self.sinks.len() - 1,
+        }
+    }
+
+    /// Takes what a process wrote: lines go on, what is left of a line is held.
+    fn take(&mut self, source: usize, bytes: &[u8], now: Instant) {
+        let cut = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let (lines, part) = bytes.split_at(cut);
+        self.remember(source, lines, part);
+        if !lines.is_empty() {
+            let begun = self.take_part(source);
+            self.pass_on(source, &begun, lines);
+        }
+        if !part.is_empty() {
+            self.hold(source, part, now);
+        }
+    }
+
+    fn hold(&mut self, source: usize, part: &[u8], now: Instant) {
+        let held = &mut self.sources[source];
+        if held.part.is_empty() {
+            held.held_since = now;
+            self.holding += 1;
+        }
+        held.part.extend_from_slice(part);
+        let open = self.sinks[held.sink].open_line;
+        let goes_on = open == Some(source) || (self.at_once && open.is_none());
+        if goes_on || held.part.len() >= LINE_BYTES_MAX {
+            self.pass_part_on(source);
+        }
+    }
+
+    fn take_part(&mut self, source: usize) -> Vec<u8> {
+        let part = std::mem::take(&mut self.sources[source].part);
+        self.holding -= usize::from(!part.is_empty());
+        part
+    }
+
+    /// Passes on a part of a line; the line stays open.
+    fn pass_part_on(&mut self, source: usize) {
+        let part = self.take_part(source);
+        self.pass_on(source, &[], &part);
+    }
+
+    fn pass_on(&mut self, source: usize, begun: &[u8], bytes: &[u8]) {
+        let Source { sink, tag, .. } = &self.sources[source];
+        let sink = &mut self.sinks[*sink];
+        if sink.broken {
+            return;
+        }
+        sink.end_open_line(Some(source));
+        let mut at_start = sink.open_line.is_none();
+        if tag.is_empty() {
+            sink.pending.extend(begun);
+            sink.pending.extend(bytes);
+        } else {
+            let mut begun = begun;
+            for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+                if at_start {
+                    sink.pending.extend(tag.as_bytes());
+                }
+                sink.pending.extend(begun);
+                sink.pending.extend(line);
+                begun = &[];
+                at_start = true;
+            }
+        }
+        sink.open_line = (bytes.last() != Some(&b'\n')).then_some(source);
+    }
+
+    /// Remembers the last of what a process wrote: only that can be asked for.
+    fn remember(&mut self, source: usize, lines: &[u8], part: &[u8]) {
+        let Source { process, line, .. } = &mut self.sources[source];
+        if let Some(bytes) = lines.strip_suffix(
+            b"
+",
+        ) {
+            let recent = &mut self.recent[*process];
+            let mut last: Vec<&[u8]> =
+                bytes.rsplitn(RECENT_LINES + 1, |&byte| byte == b'\n').collect();
+            if last.len() <= RECENT_LINES {
+                extend_line(line, last.pop().unwrap_or_default());
+                push_recent(recent, std::mem::take(line));
+            }
+            line.clear();
+            for shown in last.into_iter().take(RECENT_LINES).rev() {
+                let mut whole = Vec::new();
+                extend_line(&mut whole, shown);
+                push_recent(recent, whole);
+            }
+        }
+        extend_line(line, part);
+    }
+
+    fn may_show_part(&self, source: usize) -> bool {
+        let source_of = &self.sources[source];
+        let sink = &self.sinks[source_of.sink];
+        let is_free = sink.open_line.is_none_or(|open| open == source);
+        let is_watched = sink.kind == SinkKind::Terminal || self.at_once;
+        !source_of.part.is_empty() && is_free && is_watched
+    }
+
+    /// A process has closed its stream: what is left of its last line goes on.
+    fn end(&mut self, source: usize) {
+        self.sources[source].pipe = None;
+        if !self.sources[source].part.is_empty() {
+            self.pass_part_on(source);
+        }
+    }
+
+    /// Nobody reads the sink: the processes learn it as they would without us.
+    fn close_sources_of(&mut self, sink: usize) {
+        for source in 0..self.sources.len() {
+            if self.sources[source].sink == sink {
+                self.sources[source].pipe = None;
+                self.take_part(source);
+            }
+        }
+    }
+}
+
+/// What became of an attempt to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Fine,
+    Broken,
+}
+
+impl Sink {
+    fn new(target: OwnedFd) -> Sink {
+        let kind = match rustix::fs::fstat(&target) {
+            _ if rustix::termios::isatty(&target) => SinkKind::Terminal,
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                SinkKind::File
+            }
+            _ => SinkKind::Pipe,
+        };
+        Sink { target, kind, pending: VecDeque::new(), open_line: None, broken: false }
+    }
+
+    /// Ends a line that somebody other than `writer` has left open.
+    fn end_open_line(&mut self, writer: Option<usize>) {
+        if self.open_line.is_some() && self.open_line != writer {
+            self.pending.push_back(b'\n');
+            self.open_line = None;
+        }
+    }
+
+    fn write(&mut self) -> Progress {
+        while !self.broken && !self.pending.is_empty() {
+            if self.kind != SinkKind::File && !is_writable(self.target.as_fd()) {
+                return Progress::Fine;
+            }
+            let (first, _) = self.pending.as_slices();
+            let most = if self.kind == SinkKind::File { first.len() } else { WRITE_BYTES };
+            match rustix::io::write(&self.target, &first[..first.len().min(most)]) {
+                Ok(count) => drop(self.pending.drain(..count)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Progress::Fine,
+                Err(_) => {
+                    self.broken = true;
+                    self.pending = VecDeque::new();
+                    return Progress::Broken;
+                }
+            }
+        }
+        Progress::Fine
+    }
+}
+
+/// The last lines that a process wrote into the files of its own, oldest first.
+pub fn last_lines(file: &std::fs::File) -> Vec<String> {
+    use std::os::unix::fs::FileExt;
+    let most = (RECENT_LINES * RECENT_LINE_BYTES) as u64;
+    let length = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut tail = vec![0; length.min(most) as usize];
+    if file.read_exact_at(&mut tail, length.saturating_sub(most)).is_err() {
+        return Vec::new();
+    }
+    let tail = tail.strip_suffix(b"\n").unwrap_or(&tail);
+    let lines = tail.rsplit(|&byte| byte == b'\n').take(RECENT_LINES);
+    let mut lines: Vec<String> = lines.filter(|line| !line.is_empty()).map(readable).collect();
+    lines.reverse();
+    lines
+}
+
+fn push_recent(recent: &mut VecDeque<Vec<u8>>, line: Vec<u8>) {
+    if line.is_empty() {
+        return;
+    }
+    if recent.len() == RECENT_LINES {
+        recent.pop_front();
+    }
+    recent.push_back(line);
+}
+
+/// Adds to a remembered line what a terminal would show: a carriage return begins it anew.
+fn extend_line(line: &mut Vec<u8>, bytes: &[u8]) {
+    let shown = bytes.rsplit(|&byte| byte == b'\r').find(|part| !part.is_empty());
+    let shown = shown.unwrap_or_default();
+    if shown.len() < bytes.len() {
+        line.clear();
+    }
+    line.extend_from_slice(&shown[..shown.len().min(RECENT_LINE_BYTES - line.len())]);
+}
+
+/// A line as it can stand in a report: no control characters, not too long.
+fn readable(line: &[u8]) -> String {
+    let line = &line[..line.len().min(RECENT_LINE_BYTES)];
+    let text = String::from_utf8_lossy(line);
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}
+
+fn is_writable(target: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(&target, PollFlags::OUT)];
+    matches!(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1))
+}
+
+fn same_file(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
+    match (rustix::fs::fstat(a), rustix::fs::fstat(b)) {
+        (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+        _ => false,
+    }
+}
+
+/// A pipe from a process to the launcher: the end to read and the end for the process.
+///
+/// # Errors
+/// What the kernel says, above all that there are too many descriptors.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::{Read, Write};
+
+    /// An output into pipes, whose other ends the test reads.
+    struct Bench {
+        output: Output,
+        stdout: File,
+        stderr: File,
+        now: Instant,
+    }
+
+    impl Bench {
+        fn new(processes: usize) -> Bench {
+            let (stdout, out) = pipe().unwrap();
+            let (stderr, err) = pipe().unwrap();
+            let output = Output::new(processes, out, err);
+            Bench { output, stdout: stdout.into(), stderr: stderr.into(), now: Instant::now() }
+        }
+
+        fn source(&mut self, process: usize, stream: Stream, tag: &str) -> (usize, File) {
+            let (reader, writer) = pipe().unwrap();
+            (self.output.add(process, stream, reader, tag.to_owned()), writer.into())
+        }
+
+        /// Lets `source` write `text` and moves it on.
+        fn feed(&mut self, (source, writer): &mut (usize, File), text: &str) {
+            writer.write_all(text.as_bytes()).unwrap();
+            self.output.read(*source, self.now);
+            self.output.write();
+        }
+
+        fn end(&mut self, (source, writer): (usize, File)) {
+            drop(writer);
+            self.output.read(source, self.now);
+            self.output.write();
+        }
+
+        /// Closes everything and returns what came out.
+        fn finish(self) -> (String, String) {
+            let Bench { output, mut stdout, mut stderr, .. } = self;
+            drop(output);
+            let (mut out, mut err) = (String::new(), String::new());
+            stdout.read_to_string(&mut out).unwrap();
+            stderr.read_to_string(&mut err).unwrap();
+            (out, err)
+        }
+    }
+
+    #[test]
+    fn lines_of_different_processes_do_not_mix() {
+        let mut bench = Bench::new(2);
+        let mut zero = bench.source(0, Stream::Output, "");
+        let mut one = bench.source(1, Stream::Output, "");
+        bench.feed(&mut zero, "a1\na2");
+        bench.feed(&mut one, "b1");
+        bench.feed(&mut zero, "+\na3");
+        bench.feed(&mut one, "+\n");
+        bench.end(zero);
+        bench.end(one);
+        assert_eq!(bench.finish(), ("a1\na2+\nb1+\na3".into(), String::new()));
+    }
+
+    #[test]
+    fn streams_stay_apart_and_lines_are_tagged() {
+        let mut bench = Bench::new(2);
+        let mut out = bench.source(0, Stream::Output, "[0] ");
+        let mut err = bench.source(0, Stream::Error, "[0] ");
+        bench.feed(&mut out, "one\ntw");
+        bench.feed(&mut err, "bad\n");
+        bench.feed(&mut out, "o\n\nthree");
+        bench.end(out);
+        assert_eq!(bench.output.recent_lines(0), ["one", "bad", "two", "three"]);
+        assert_eq!(
+            bench.finish(),
+            ("[0] one\n[0] two\n[0] \n[0] three".into(), "[0] bad\n".into())
+        );
+    }
+
+    #[test]
+    fn an_unfinished_last_line_is_ended_by_the_next_writer() {
+        let mut bench = Bench::new(2);
+        let (mut zero, mut one) =
+            (bench.source(0, Stream::Output, ""), bench.source(1, Stream::Output, ""));
+        bench.feed(&mut zero, "no end");
+        bench.end(zero);
+        bench.feed(&mut one, "line\n");
+        bench.output.say("said");
+        bench.output.write();
+        assert_eq!(bench.finish(), ("no end\nline\n".into(), "said\n".into()));
+    }
+
+    #[test]
+    fn a_very_long_line_is_passed_on_in_parts() {
+        let mut bench = Bench::new(2);
+        let mut zero = bench.source(0, Stream::Output, "[0] ");
+        let long = "x".repeat(LINE_BYTES_MAX / 2);
+        bench.feed(&mut zero, &long);
+        assert_eq!(bench.output.sources[zero.0].part.len(), long.len());
+        // The sink's pipe must be emptied meanwhile: it holds just one such line.
+        let mut stdout = bench.stdout.try_clone().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            stdout.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        bench.feed(&mut zero, &long);
+        assert!(bench.output.sources[zero.0].part.is_empty());
+        bench.feed(&mut zero, "end\n");
+        while bench.output.is_pending(Stream::Output) {
+            bench.output.write();
+        }
+        drop(bench);
+        assert_eq!(reader.join().unwrap(), "[0] ".len() + 2 * long.len() + "end\n".len());
+    }
+
+    #[test]
+    fn a_single_process_is_not_made_to_wait() {
+        let mut bench = Bench::new(1);
+        let mut zero = bench.source(0, Stream::Output, "");
+        bench.feed(&mut zero, "Name? ");
+        let mut seen = [0; 16];
+        assert_eq!(bench.stdout.read(&mut seen).unwrap(), 6);
+        assert_eq!(bench.output.recent_lines(0), ["Name?".to_owned() + " "]);
+    }
+
+    #[test]
+    fn parts_are_shown_on_a_terminal_after_a_while() {
+        let mut bench = Bench::new(2);
+        let (mut zero, mut one) =
+            (bench.source(0, Stream::Output, ""), bench.source(1, Stream::Output, ""));
+        bench.feed(&mut zero, "\r10%");
+        assert_eq!(bench.output.part_due(), None, "nobody looks at a pipe");
+        bench.output.sinks[0].kind = SinkKind::Terminal;
+        assert_eq!(bench.output.part_due(), Some(bench.now + PART_HELD_MAX));
+        bench.output.show_parts(bench.now);
+        assert!(bench.output.part_due().is_some(), "not yet");
+        bench.output.show_parts(bench.now + PART_HELD_MAX);
+        bench.feed(&mut zero, "\r20%");
+        bench.feed(&mut one, "\r99%");
+        assert_eq!(bench.output.part_due(), None, "the line is taken");
+        bench.feed(&mut one, "!\n");
+        bench.feed(&mut zero, "\r30%\n");
+        assert_eq!(bench.output.recent_lines(0), ["30%"]);
+        assert_eq!(bench.output.recent_lines(1), ["99%!"]);
+        assert_eq!(bench.finish().0, "\r10%\r20%\n\r99%!\n\r30%\n");
+    }
+
+    #[test]
+    fn a_slow_reader_stops_the_reading() {
+        let mut bench = Bench::new(1);
+        let mut zero = bench.source(0, Stream::Output, "");
+        let block = format!("{}\n", "y".repeat(32 * 1024));
+        let mut fed = 0;
+        while bench.output.may_read(zero.0) {
+            bench.feed(&mut zero, &block);
+            fed += block.len();
+        }
+        assert!(fed < PENDING_BYTES_MAX + 5 * LINE_BYTES_MAX, "{fed}");
+    }
+
+    #[test]
+    fn a_gone_reader_closes_the_pipes() {
+        let mut bench = Bench::new(1);
+        let mut zero = bench.source(0, Stream::Output, "");
+        let (other, _) = pipe().unwrap();
+        bench.stdout = other.into();
+        bench.feed(&mut zero, "lost\n");
+        assert!(bench.output.is_broken(Stream::Output));
+        assert!(bench.output.pipe(zero.0).is_none());
+        assert!(zero.1.write_all(b"more").is_err());
+    }
+
+    #[test]
+    fn the_last_lines_are_remembered() {
+        let mut bench = Bench::new(1);
+        let mut zero = bench.source(0, Stream::Output, "");
+        bench.feed(&mut zero, "be");
+        bench.feed(&mut zero, "gun\nsecond\x07\n");
+        assert_eq!(bench.output.recent_lines(0), ["begun", "second "]);
+        bench.feed(&mut zero, "1\n2\n3\n4\n5\n6\n7\n8\n");
+        assert_eq!(bench.output.recent_lines(0), ["4", "5", "6", "7", "8"]);
+        bench.feed(&mut zero, &format!("{}\n", "z".repeat(1000)));
+        assert_eq!(bench.output.recent_lines(0)[4].len(), RECENT_LINE_BYTES);
+    }
+
+    #[test]
+    fn the_last_lines_of_a_file_are_read() {
+        let path = std::env::temp_dir().join(format!("landeck-lines-{}", std::process::id()));
+        std::fs::write(&path, "1\n2\n3\n4\n5\n6\n").unwrap();
+        let lines = last_lines(&File::open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(lines, ["2", "3", "4", "5", "6"]);
+    }
+
+    #[test]
+    fn one_place_for_both_streams_needs_one_pipe() {
+        let (_reader, writer) = pipe().unwrap();
+        let output = Output::new(1, writer.try_clone().unwrap(), writer);
+        assert!(output.is_merged());
+        assert!(!Bench::new(1).output.is_merged());
+    }
+}
