@@ -1,1 +1,68 @@
-//! What every C front needs at the boundary: no panic crosses it, pointers are checked.
+//! What every C front needs at the boundary: no panic crosses it, pointers are checked, handles
+//! that are stale are noticed, strings are bounded.
+//!
+//! # How an entry point is written
+//!
+//! ```
+//! use landeck_c_boundary::{guarded, pointer};
+//!
+//! #[unsafe(no_mangle)]
+//! extern "C" fn example_size(size: *mut i32) -> i32 {
+//!     guarded("example_size", 99, || {
+//!         // SAFETY: the caller of this C function says that `size` is writable.
+//!         match unsafe { pointer::write("size", size, 4) } {
+//!             Ok(()) => 0,
+//!             Err(_) => 12,
+//!         }
+//!     })
+//! }
+//! # let mut size = 0;
+//! # assert_eq!(example_size(&mut size), 0);
+//! # assert_eq!(example_size(std::ptr::null_mut()), 12);
+//! ```
+//!
+//! # How a user's callback is called
+//!
+//! A callback may jump out (`longjmp`) or throw, and then no destructor of the frames between runs.
+//! So it is called by a frame that owns nothing: the entry point itself, an `extern "C-unwind"`
+//! function outside of any [`guarded`] body, whose locals are plain values ([`Copy`]). What the
+//! operation owns lives on the heap behind a raw pointer meanwhile; [`Steps`] is that pointer. The
+//! entry point asks it for one step after the other, each guarded, and calls back between them:
+//!
+//! ```
+//! use landeck_c_boundary::{Next, Steps, guarded};
+//!
+//! type Callback = unsafe extern "C-unwind" fn(i32);
+//! #[derive(Clone, Copy)]
+//! struct Call { value: i32 }
+//!
+//! extern "C-unwind" fn example_each(count: i32, callback: Callback) -> i32 {
+//!     let numbers: Vec<i32> = (0..count).collect(); // owned by the steps below
+//!     let mut numbers = numbers.into_iter();
+//!     let mut steps = Steps::new(move || match numbers.next() {
+//!         Some(value) => Next::Call(Call { value }),
+//!         None => Next::Done(0),
+//!     });
+//!     loop {
+//!         match guarded("example_each", Next::Done(99), || steps.advance()) {
+//!             // SAFETY: the caller gave a function; this frame owns nothing.
+//!             Next::Call(call) => unsafe { callback(call.value) },
+//!             Next::Done(code) => return code,
+//!         }
+//!     }
+//! }
+//! # unsafe extern "C-unwind" fn nothing(_: i32) {}
+//! # assert_eq!(example_each(3, nothing), 0);
+//! ```
+
+mod guard;
+mod handles;
+pub mod pointer;
+mod steps;
+pub mod string;
+
+pub use guard::guarded;
+pub use handles::{Handle, HandleError, Table};
+pub use pointer::PointerError;
+pub use steps::{Next, Steps};
+pub use string::StringError;
