@@ -1,0 +1,42 @@
+#!/bin/sh
+# Builds the fuzzers with the stable compiler and runs each for some seconds:
+#
+#     fuzz/run.sh SECONDS [TARGET]
+#
+# The flags are those of libFuzzer's coverage; stable rustc passes them to LLVM. What a fuzzer
+# finds stays in fuzz/artifacts/TARGET; `fuzz/target/.../TARGET FILE` shows it again. Ends with
+# "N passed, N failed", a target counting as one.
+set -eu
+cd "$(dirname "$0")"
+
+seconds=${1:-10}
+only=${2:-}
+host=$(rustc -vV | sed -n 's/^host: //p')
+
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 --cfg fuzzing"
+
+# With a target named, the flags do not reach build scripts, which libFuzzer's runtime is not in.
+RUSTFLAGS="$coverage" CARGO_TARGET_DIR=target cargo build --quiet --release --target "$host"
+
+passed=0
+failed=0
+for source in targets/*.rs; do
+    name=$(basename "$source" .rs)
+    [ -z "$only" ] || [ "$only" = "$name" ] || continue
+    mkdir -p "corpus/$name" "artifacts/$name"
+    if timeout $((seconds + 60)) "target/$host/release/$name" "corpus/$name" \
+        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+        -artifact_prefix="artifacts/$name/" </dev/null 2>"artifacts/$name/log"; then
+        passed=$((passed + 1))
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$name/log")
+        echo "fuzz $name ... ok ($runs runs in $seconds s)"
+    else
+        failed=$((failed + 1))
+        tail -n 40 "artifacts/$name/log"
+        echo "fuzz $name ... FAILED (log and input: fuzz/artifacts/$name)"
+    fi
+done
+echo "fuzz: $passed passed, $failed failed"
+[ "$failed" = 0 ]
