@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the peers that the benchmark measures beside Landeck, in a folder of their own.
 #
-#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi]
+#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi] [none]
 #
 # Every peer is installed from the Python package index into a virtual environment of its own, at
 # the version below, and bench/points.c is compiled against it. What is already there is kept.
@@ -23,9 +23,9 @@ while [ $# -gt 0 ]; do
         folder=$2
         shift
         ;;
-    mpich | ompi | impi) peers="$peers $1" ;;
+    mpich | ompi | impi | none) peers="$peers $1" ;;
     *)
-        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi]" >&2
+        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi] [none]" >&2
         exit 2
         ;;
     esac
@@ -107,6 +107,7 @@ done
 
 for peer in $peers; do
     case $peer in
+    none) continue ;;
     mpich) packages=$mpich_packages ;;
     ompi) packages=$ompi_packages ;;
     impi) packages=$impi_packages ;;

@@ -1,2 +1,233 @@
-//! (under construction)
-fn main() {}
+//! Measures Landeck beside its peers: `landeck-bench` without arguments installs the peers, builds
+//! what is missing, measures every figure and says which limits are met.
+
+#![forbid(unsafe_code)]
+
+mod candidate;
+mod figure;
+mod instructions;
+mod launch;
+mod plot;
+mod probe;
+mod results;
+mod rounds;
+mod sample;
+mod statistics;
+mod table;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::candidate::{Candidate, Places};
+use crate::figure::Figure;
+use crate::results::Results;
+use crate::rounds::Effort;
+
+#[derive(Debug, Parser)]
+#[command(name = "landeck-bench", version, about = "Measures Landeck beside its peers")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Option<Subject>,
+    #[command(flatten)]
+    run: RunOptions,
+}
+
+#[derive(Debug, Subcommand)]
+enum Subject {
+    /// Name the figures and the candidates
+    List,
+    /// Measure the machine alone
+    Probe,
+    /// Count the instructions of sending and receiving (needs valgrind)
+    Instructions,
+    /// One half of a probe
+    #[command(hide = true)]
+    Yield { processor: usize },
+}
+
+#[derive(Debug, Args)]
+struct RunOptions {
+    /// Measure this figure only; may be repeated
+    #[arg(long = "figure", value_name = "NAME")]
+    figures: Vec<String>,
+    /// A short run: fewer rounds, fewer batches, wider spreads
+    #[arg(long)]
+    quick: bool,
+    /// Rounds in which every candidate runs once [default: 5, quick: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+    /// The peers to compare with, of mpich, ompi and impi
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi,impi")]
+    peers: Vec<String>,
+    /// Measure what is installed and built already
+    #[arg(long)]
+    no_build: bool,
+    /// Where results and plots are written
+    #[arg(long, value_name = "DIR", default_value = "out/bench")]
+    output: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let arguments = CommandLine::parse();
+    let places = Places::of_this_build();
+    let done = match arguments.command {
+        None => run(&arguments.run, &places),
+        Some(Subject::List) => {
+            list(&places);
+            Ok(())
+        }
+        Some(Subject::Probe) => {
+            print!("{}", table::probes(&probe::all()));
+            Ok(())
+        }
+        Some(Subject::Instructions) => {
+            build_own(&places).and_then(|()| instructions::count(&places))
+        }
+        Some(Subject::Yield { processor }) => {
+            probe::yield_for(processor, Duration::from_millis(150));
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Problem(problem)) => {
+            eprintln!("landeck-bench: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why nothing could be measured, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Problem(String);
+
+fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
+    let figures = chosen_figures(&options.figures)?;
+    let peers = chosen_peers(&options.peers)?;
+    if !options.no_build {
+        build_own(places)?;
+        install_peers(places, &peers)?;
+    }
+    let candidates = present_candidates(places, &peers)?;
+    let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
+    let effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
+    fs::create_dir_all(&options.output).map_err(|error| cannot_write(&options.output, &error))?;
+    launch::adopt_orphans();
+
+    print!("{}", table::probes(&probe::all()));
+    let mut verdicts = Vec::new();
+    for figure in figures {
+        let results = rounds::measure(figure, &candidates, places, &effort);
+        print!("{}", table::figure(&results));
+        keep(&results, &options.output)?;
+        for point in results.points() {
+            verdicts.extend(results.verdicts(&point));
+        }
+    }
+    print!("{}", table::verdicts(&verdicts));
+    println!("\nResults and plots: {}", options.output.display());
+    Ok(())
+}
+
+fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
+    if names.is_empty() {
+        return Ok(figure::ALL.iter().collect());
+    }
+    let find = |name: &String| {
+        let known = || figure::ALL.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
+        Figure::by_name(name)
+            .ok_or_else(|| Problem(format!("there is no figure '{name}'; there are {}", known())))
+    };
+    names.iter().map(find).collect()
+}
+
+fn chosen_peers(names: &[String]) -> Result<Vec<String>, Problem> {
+    let known = ["mpich", "ompi", "impi"];
+    match names.iter().find(|name| !name.is_empty() && !known.contains(&name.as_str())) {
+        Some(name) => {
+            Err(Problem(format!("there is no peer '{name}'; there are {}", known.join(", "))))
+        }
+        None => Ok(names.iter().filter(|name| !name.is_empty()).cloned().collect()),
+    }
+}
+
+/// The launcher, the measuring program and the library of this source tree.
+fn build_own(places: &Places) -> Result<(), Problem> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.current_dir(&places.root).args(["build", "--release", "--quiet"]);
+    build.args(["-p", "landeck-launcher", "-p", "landeck-bench", "-p", "landeck-mpi"]);
+    match build.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Problem("Landeck does not build; see above".to_owned())),
+        Err(error) => Err(Problem(format!(
+            "cargo cannot be started ({error}); use --no-build with built programs"
+        ))),
+    }
+}
+
+fn install_peers(places: &Places, peers: &[String]) -> Result<(), Problem> {
+    let script = places.root.join("bench/peers.sh");
+    let mut install = Command::new(&script);
+    install.arg("--folder").arg(&places.peers).args(peers);
+    if peers.is_empty() {
+        install.arg("none");
+    }
+    match install.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Problem(format!("{} failed; see above", script.display()))),
+        Err(error) => Err(Problem(format!("{}: {error}", script.display()))),
+    }
+}
+
+/// Those who can be measured; the others are named.
+fn present_candidates(places: &Places, peers: &[String]) -> Result<Vec<Candidate>, Problem> {
+    let wanted = |candidate: &Candidate| {
+        candidate.peer().is_none_or(|peer| peers.iter().any(|name| name == peer))
+    };
+    let mut present = Vec::new();
+    for candidate in candidate::ALL.into_iter().filter(wanted) {
+        match places.missing(candidate) {
+            None => present.push(candidate),
+            Some(path) => {
+                println!("{} is left out: {} is not there", candidate.name(), path.display());
+            }
+        }
+    }
+    if present.is_empty() {
+        Err(Problem("nobody can be measured; run without --no-build".to_owned()))
+    } else {
+        Ok(present)
+    }
+}
+
+fn keep(results: &Results, folder: &Path) -> Result<(), Problem> {
+    let path = folder.join(results.figure).with_extension("json");
+    let text = serde_json::to_string_pretty(results)
+        .map_err(|error| Problem(format!("{}: {error}", path.display())))?;
+    fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
+    let path = folder.join(results.figure).with_extension("png");
+    plot::draw(results, &path).map_err(|error| Problem(format!("{}: {error}", path.display())))
+}
+
+fn list(places: &Places) {
+    println!("Figures");
+    for figure in figure::ALL {
+        println!("  {:<10} {}", figure.name, figure.title);
+    }
+    println!("Candidates");
+    for candidate in candidate::ALL {
+        let missing =
+            places.missing(candidate).map(|path| format!("  (not there: {})", path.display()));
+        println!("  {:<16} {}{}", candidate.name(), candidate.title(), missing.unwrap_or_default());
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Problem {
+    Problem(format!("{} cannot be written: {error}", path.display()))
+}

@@ -1,0 +1,227 @@
+//! Who is measured: Landeck over its own interface and behind MPI's, its peers, and bare programs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One of those who are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Candidate {
+    Landeck,
+    LandeckMpi,
+    Mpich,
+    MpichThrottled,
+    OpenMpi,
+    IntelMpi,
+    /// A program without message passing.
+    Bare,
+}
+
+use Candidate::{Bare, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi};
+
+/// In the order of the tables.
+pub(crate) const ALL: [Candidate; 7] =
+    [Landeck, LandeckMpi, OpenMpi, IntelMpi, Mpich, MpichThrottled, Bare];
+
+impl Candidate {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Landeck => "landeck",
+            LandeckMpi => "landeck-mpi",
+            Mpich => "mpich",
+            MpichThrottled => "mpich-throttled",
+            OpenMpi => "ompi",
+            IntelMpi => "impi",
+            Bare => "bare",
+        }
+    }
+
+    /// For people, in plots and lists.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Landeck => "Landeck",
+            LandeckMpi => "Landeck behind MPI",
+            Mpich => "MPICH 5.0.2",
+            MpichThrottled => "MPICH, throttled",
+            OpenMpi => "Open MPI 5.0.11",
+            IntelMpi => "Intel MPI 2021.18",
+            Bare => "bare program",
+        }
+    }
+
+    /// The name under which bench/peers.sh and `--peers` know it.
+    pub(crate) fn peer(self) -> Option<&'static str> {
+        match self {
+            Mpich | MpichThrottled => Some("mpich"),
+            OpenMpi => Some("ompi"),
+            IntelMpi => Some("impi"),
+            Landeck | LandeckMpi | Bare => None,
+        }
+    }
+
+    pub(crate) fn is_peer(self) -> bool {
+        self.peer().is_some()
+    }
+
+    /// MPICH needs its throttle only where there are more processes than processors, and the
+    /// throttled variant is its own comparison only there.
+    pub(crate) fn takes_part(self, n: u32) -> bool {
+        self != MpichThrottled || n > 2
+    }
+}
+
+/// Where the programs are.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The root of the source tree.
+    pub(crate) root: PathBuf,
+    /// What bench/peers.sh builds.
+    pub(crate) peers: PathBuf,
+    /// Landeck's own programs, release build.
+    pub(crate) programs: PathBuf,
+}
+
+impl Places {
+    /// The source tree that this program was built from.
+    pub(crate) fn of_this_build() -> Places {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let root = root.canonicalize().unwrap_or(root);
+        let beside_this =
+            std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+        let programs = beside_this.unwrap_or_else(|| root.join("target/release"));
+        Places { peers: root.join("bench-peers"), programs, root }
+    }
+
+    /// The files that must exist before the candidate can be measured.
+    pub(crate) fn needs(&self, candidate: Candidate) -> Vec<PathBuf> {
+        match candidate {
+            Landeck => vec![self.programs.join("landeck"), self.points(candidate)],
+            LandeckMpi => vec![self.programs.join("landeck"), self.front(), self.points(candidate)],
+            Bare => vec![self.peers.join("bare"), self.peers.join("nothing")],
+            peer => vec![self.launcher(peer), self.points(peer)],
+        }
+    }
+
+    pub(crate) fn missing(&self, candidate: Candidate) -> Option<PathBuf> {
+        self.needs(candidate).into_iter().find(|path| !path.exists())
+    }
+
+    /// The measuring program of the candidate.
+    pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
+        match candidate {
+            Landeck => self.programs.join("landeck-points"),
+            LandeckMpi => self.peers.join("points.abi"),
+            Bare => self.peers.join("nothing"),
+            peer => self.peers.join(format!("points.{}", peer.peer().unwrap_or_default())),
+        }
+    }
+
+    /// Starts `program` in n processes, each on a processor of its own if there are enough.
+    /// A bare program has no launcher and is not started here.
+    pub(crate) fn command(
+        &self,
+        candidate: Candidate,
+        n: u32,
+        program: &Path,
+        arguments: &[String],
+    ) -> Command {
+        let mut command = Command::new(self.launcher(candidate));
+        let own_processor = n <= 2;
+        match candidate {
+            Landeck | LandeckMpi => {
+                command.arg("run").args(["-n", &n.to_string()]);
+                if own_processor {
+                    command.args(["--bind-to", "core"]);
+                }
+            }
+            OpenMpi => {
+                command.args(["--allow-run-as-root", "-n", &n.to_string()]);
+                command.args(if own_processor {
+                    &["--bind-to", "core"][..]
+                } else {
+                    &["--oversubscribe"][..]
+                });
+            }
+            IntelMpi | Bare => {
+                command.args(["-n", &n.to_string()]);
+            }
+            Mpich | MpichThrottled => {
+                command.args(["-n", &n.to_string()]);
+                if own_processor {
+                    command.args(["-bind-to", "core"]);
+                }
+            }
+        }
+        command.arg(program).args(arguments);
+        self.set_environment(candidate, &mut command);
+        command
+    }
+
+    fn set_environment(&self, candidate: Candidate, command: &mut Command) {
+        for (name, _) in std::env::vars_os() {
+            if name
+                .to_str()
+                .is_some_and(|name| PEER_VARIABLES.iter().any(|prefix| name.starts_with(prefix)))
+            {
+                command.env_remove(name);
+            }
+        }
+        match candidate {
+            LandeckMpi => {
+                command.env("LD_LIBRARY_PATH", self.front().parent().unwrap_or(&self.programs));
+            }
+            MpichThrottled => {
+                command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
+                command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT", "1");
+            }
+            IntelMpi => {
+                command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
+            }
+            Landeck | Mpich | OpenMpi | Bare => {}
+        }
+    }
+
+    fn launcher(&self, candidate: Candidate) -> PathBuf {
+        match candidate.peer() {
+            Some(peer) => self.peers.join(format!("venv-{peer}/bin/mpiexec")),
+            None => self.programs.join("landeck"),
+        }
+    }
+
+    /// The library of Landeck that carries MPI's standard binary interface.
+    fn front(&self) -> PathBuf {
+        self.programs.join("libmpi_abi.so.1")
+    }
+}
+
+/// Settings left in the environment would make another comparison than the one that is printed.
+const PEER_VARIABLES: [&str; 8] =
+    ["MPIR_", "OMPI_", "PRTE_", "PMIX_", "PMI_", "I_MPI_", "FI_", "UCX_"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        Places {
+            root: "/r".into(),
+            peers: "/r/bench-peers".into(),
+            programs: "/r/target/release".into(),
+        }
+    }
+
+    fn words(candidate: Candidate, n: u32) -> String {
+        let command = places().command(candidate, n, Path::new("p"), &["join".to_owned()]);
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        words.map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn binds_two_processes_and_lets_more_move() {
+        assert_eq!(words(Landeck, 2), "/r/target/release/landeck run -n 2 --bind-to core p join");
+        assert_eq!(words(Landeck, 4), "/r/target/release/landeck run -n 4 p join");
+        assert_eq!(
+            words(OpenMpi, 4),
+            "/r/bench-peers/venv-ompi/bin/mpiexec --allow-run-as-root -n 4 --oversubscribe p join"
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! What was measured in all rounds of a figure, and what it says.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::candidate::{ALL, Candidate};
+use crate::figure::{Figure, Limit, Method};
+use crate::probe::Probe;
+use crate::sample::Point;
+use crate::statistics::{Spread, median};
+
+/// All launches of one figure, and the machine they ran on.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    pub(crate) figure: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) machine: Machine,
+    pub(crate) probes: Vec<Probe>,
+    pub(crate) launches: Vec<Launch>,
+}
+
+/// Where it was measured.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) processors: usize,
+    pub(crate) kernel: String,
+    /// Processes that wanted to run in the minute before: more than one is a disturbed machine.
+    pub(crate) load_before: f64,
+}
+
+/// One launch of one candidate.
+#[derive(Debug, Serialize)]
+pub(crate) struct Launch {
+    pub(crate) candidate: &'static str,
+    pub(crate) round: usize,
+    pub(crate) n: u32,
+    /// The cache-line probe before and after the launch.
+    pub(crate) line_ns: Option<[f64; 2]>,
+    pub(crate) values: Vec<LaunchValue>,
+    pub(crate) trouble: Option<String>,
+}
+
+/// What a launch says about one point: the middle of its batches, and their spread.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LaunchValue {
+    #[serde(flatten)]
+    pub(crate) point: Point,
+    pub(crate) unit: String,
+    pub(crate) value: f64,
+    pub(crate) batches: usize,
+    pub(crate) batches_min: f64,
+    pub(crate) batches_max: f64,
+}
+
+/// One row of a table: a candidate's launches at one point.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) candidate: Candidate,
+    pub(crate) spread: Spread,
+    pub(crate) launches: usize,
+    pub(crate) line_ns: Option<Spread>,
+}
+
+/// A candidate against the best peer.
+#[derive(Debug)]
+pub(crate) struct Ratio {
+    pub(crate) peer: Candidate,
+    pub(crate) of_medians: f64,
+    /// The same inside each round, where both ran within seconds.
+    pub(crate) by_round: Option<Spread>,
+}
+
+/// How far Landeck is from a limit.
+#[derive(Debug, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) point: Point,
+    /// Whether it is a must; a goal otherwise.
+    pub(crate) must: bool,
+    pub(crate) value: f64,
+    pub(crate) limit: f64,
+    pub(crate) unit: String,
+    pub(crate) what: String,
+    pub(crate) met: bool,
+}
+
+impl Results {
+    /// Every point that somebody was measured at, in order.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        let points: BTreeSet<&Point> = self.values().map(|(_, value)| &value.point).collect();
+        points.into_iter().cloned().collect()
+    }
+
+    pub(crate) fn unit(&self) -> &str {
+        self.values().next().map_or("", |(_, value)| &value.unit)
+    }
+
+    /// The candidates with values at the point, in the order of the tables.
+    pub(crate) fn rows(&self, point: &Point) -> Vec<Row> {
+        ALL.into_iter().filter_map(|candidate| self.row(candidate, point)).collect()
+    }
+
+    pub(crate) fn row(&self, candidate: Candidate, point: &Point) -> Option<Row> {
+        self.row_where(candidate, point, |_| true)
+    }
+
+    fn row_where(
+        &self,
+        candidate: Candidate,
+        point: &Point,
+        wanted: impl Fn(&Launch) -> bool,
+    ) -> Option<Row> {
+        let mine: Vec<(&Launch, f64)> = self
+            .launches
+            .iter()
+            .filter(|launch| launch.candidate == candidate.name() && wanted(launch))
+            .filter_map(|launch| Some((launch, self.value(launch, point)?)))
+            .collect();
+        let lines = mine.iter().filter_map(|(launch, _)| launch.line()).collect::<Vec<_>>();
+        Some(Row {
+            candidate,
+            spread: Spread::of(mine.iter().map(|(_, value)| *value))?,
+            launches: mine.len(),
+            line_ns: Spread::of(lines),
+        })
+    }
+
+    /// The value of a launch at a point; beyond that of the bare programs where that is the method.
+    fn value(&self, launch: &Launch, point: &Point) -> Option<f64> {
+        let value = launch.at(point)?;
+        let figure = Figure::by_name(self.figure)?;
+        if figure.method != Method::BeyondBare || launch.candidate == Candidate::Bare.name() {
+            return Some(value);
+        }
+        let bare = self.launches.iter().filter(|other| other.candidate == Candidate::Bare.name());
+        let bare: Vec<f64> = bare.filter_map(|other| other.at(point)).collect();
+        Some(value - median(&bare)?)
+    }
+
+    /// Against the peer with the lowest median; every value is better when it is lower.
+    pub(crate) fn ratio_to_best_peer(&self, candidate: Candidate, point: &Point) -> Option<Ratio> {
+        self.ratio_where(candidate, point, &|_| true)
+    }
+
+    fn ratio_where(
+        &self,
+        candidate: Candidate,
+        point: &Point,
+        wanted: &dyn Fn(&Launch) -> bool,
+    ) -> Option<Ratio> {
+        let peers = ALL.into_iter().filter(|other| other.is_peer() && *other != candidate);
+        let best = peers
+            .filter_map(|peer| self.row_where(peer, point, wanted))
+            .min_by(|left, right| left.spread.median.total_cmp(&right.spread.median))?;
+        let own = self.row_where(candidate, point, wanted)?;
+        let rounds: BTreeSet<usize> = self.launches.iter().map(|launch| launch.round).collect();
+        let by_round = rounds.into_iter().filter_map(|round| {
+            let in_round = |candidate| {
+                self.row_where(candidate, point, |launch| launch.round == round && wanted(launch))
+            };
+            Some(in_round(candidate)?.spread.median / in_round(best.candidate)?.spread.median)
+        });
+        Some(Ratio {
+            peer: best.candidate,
+            of_medians: own.spread.median / best.spread.median,
+            by_round: Spread::of(by_round),
+        })
+    }
+
+    /// The threshold of the line probe between near and far cores, if both were seen.
+    pub(crate) fn near_below_ns(&self) -> Option<f64> {
+        let lines = Spread::of(self.launches.iter().filter_map(Launch::line))?;
+        (lines.max > 1.6 * lines.min).then(|| (lines.max * lines.min).sqrt())
+    }
+
+    /// The ratio among the launches with near and with far cores.
+    pub(crate) fn ratios_by_placement(
+        &self,
+        candidate: Candidate,
+        point: &Point,
+    ) -> Vec<(&'static str, Ratio)> {
+        let Some(threshold) = self.near_below_ns() else { return Vec::new() };
+        let near = |launch: &Launch| launch.lines().iter().all(|line| *line < threshold);
+        let far = |launch: &Launch| launch.lines().iter().all(|line| *line >= threshold);
+        let near = self.ratio_where(candidate, point, &near).map(|ratio| ("near", ratio));
+        let far = self.ratio_where(candidate, point, &far).map(|ratio| ("far", ratio));
+        near.into_iter().chain(far).collect()
+    }
+
+    /// What Landeck must and should reach at the point.
+    pub(crate) fn verdicts(&self, point: &Point) -> Vec<Verdict> {
+        let Some(target) = Figure::by_name(self.figure).and_then(|figure| figure.target(point))
+        else {
+            return Vec::new();
+        };
+        [(true, target.must), (false, target.goal)]
+            .into_iter()
+            .filter_map(|(must, limit)| self.verdict(point, must, limit?))
+            .collect()
+    }
+
+    fn verdict(&self, point: &Point, must: bool, limit: Limit) -> Option<Verdict> {
+        let own = self.row(Candidate::Landeck, point)?;
+        let value = own.spread.median;
+        let (limit, what) = match limit {
+            Limit::Value(limit) => (limit, String::new()),
+            Limit::OfBestPeer(factor) => {
+                let ratio = self.ratio_to_best_peer(Candidate::Landeck, point)?;
+                (factor * value / ratio.of_medians, format!("{factor} x {}", ratio.peer.name()))
+            }
+            Limit::OfOwnTwo(factor) => {
+                let two = self.row(Candidate::Landeck, &Point { n: 2, ..point.clone() })?;
+                (factor * two.spread.median, format!("{factor} x its own n = 2"))
+            }
+            Limit::OfLine(factor) => {
+                (factor * own.line_ns?.median, format!("{factor} x the cache line"))
+            }
+        };
+        let met = value <= limit;
+        Some(Verdict {
+            point: point.clone(),
+            must,
+            value,
+            limit,
+            unit: self.unit().to_owned(),
+            what,
+            met,
+        })
+    }
+
+    /// What went wrong, in words, each once.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let mut troubles = Vec::new();
+        for launch in &self.launches {
+            if let Some(trouble) = &launch.trouble {
+                let line = format!("{}, n = {}: {trouble}", launch.candidate, launch.n);
+                if !troubles.contains(&line) {
+                    troubles.push(line);
+                }
+            }
+        }
+        troubles
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&Launch, &LaunchValue)> {
+        self.launches
+            .iter()
+            .flat_map(|launch| launch.values.iter().map(move |value| (launch, value)))
+    }
+}
+
+impl Launch {
+    /// The mean of the two probes around the launch.
+    pub(crate) fn line(&self) -> Option<f64> {
+        self.line_ns.map(|[before, after]| f64::midpoint(before, after))
+    }
+
+    fn lines(&self) -> &[f64] {
+        self.line_ns.as_ref().map_or(&[], |lines| lines)
+    }
+
+    fn at(&self, point: &Point) -> Option<f64> {
+        self.values.iter().find(|value| value.point == *point).map(|value| value.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(n: u32) -> Point {
+        Point { figure: "crowd".into(), form: String::new(), n, bytes: 8, pending: 0 }
+    }
+
+    fn launch(candidate: Candidate, round: usize, n: u32, value: f64, line: f64) -> Launch {
+        let value = LaunchValue {
+            point: point(n),
+            unit: "ns".into(),
+            value,
+            batches: 1,
+            batches_min: value,
+            batches_max: value,
+        };
+        Launch {
+            candidate: candidate.name(),
+            round,
+            n,
+            line_ns: Some([line, line]),
+            values: vec![value],
+            trouble: None,
+        }
+    }
+
+    fn results(launches: Vec<Launch>) -> Results {
+        let machine = Machine {
+            processor: String::new(),
+            processors: 2,
+            kernel: String::new(),
+            load_before: 0.0,
+        };
+        Results { figure: "crowd", title: "", machine, probes: Vec::new(), launches }
+    }
+
+    #[test]
+    fn a_ratio_is_taken_inside_each_round() {
+        let results = results(vec![
+            launch(Candidate::Landeck, 0, 4, 50.0, 50.0),
+            launch(Candidate::OpenMpi, 0, 4, 100.0, 50.0),
+            launch(Candidate::Landeck, 1, 4, 180.0, 150.0),
+            launch(Candidate::OpenMpi, 1, 4, 300.0, 150.0),
+            launch(Candidate::Mpich, 1, 4, 900.0, 150.0),
+        ]);
+        let ratio = results.ratio_to_best_peer(Candidate::Landeck, &point(4)).unwrap();
+        assert_eq!(ratio.peer, Candidate::OpenMpi);
+        assert_eq!(ratio.of_medians, 115.0 / 200.0);
+        assert_eq!(ratio.by_round.unwrap(), Spread { median: 0.55, min: 0.5, max: 0.6 });
+        let placements = results.ratios_by_placement(Candidate::Landeck, &point(4));
+        assert_eq!(
+            placements.iter().map(|(name, ratio)| (*name, ratio.of_medians)).collect::<Vec<_>>(),
+            [("near", 0.5), ("far", 0.6)]
+        );
+    }
+
+    #[test]
+    fn a_limit_of_its_own_two_processes() {
+        let results = results(vec![
+            launch(Candidate::Landeck, 0, 2, 100.0, 50.0),
+            launch(Candidate::Landeck, 0, 4, 120.0, 50.0),
+        ]);
+        let verdicts = results.verdicts(&point(4));
+        assert_eq!(
+            verdicts.iter().map(|verdict| (verdict.must, verdict.met)).collect::<Vec<_>>(),
+            [(true, true), (false, false)]
+        );
+    }
+}

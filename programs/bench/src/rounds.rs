@@ -1,0 +1,304 @@
+//! Measures a figure in rounds: in each round every candidate runs once, one after the other in an
+//! order that rotates, with a cache-line probe around each launch.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::candidate::{Candidate, Places};
+use crate::figure::{Figure, Method, Part};
+use crate::launch;
+use crate::probe;
+use crate::results::{Launch, LaunchValue, Machine, Results};
+use crate::sample::{Point, Sample};
+use crate::statistics::{Spread, mean};
+
+/// How much is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Effort {
+    pub(crate) rounds: usize,
+    /// Batches in each launch.
+    pub(crate) batches: usize,
+    /// After so long a launch begins no further batch of a point.
+    pub(crate) limit_s: f64,
+    /// A launch that takes longer hangs.
+    pub(crate) timeout: Duration,
+    /// Whole launches for one value of the wall clock.
+    pub(crate) starts: usize,
+}
+
+impl Effort {
+    pub(crate) fn full(rounds: usize) -> Effort {
+        Effort { rounds, batches: 20, limit_s: 5.0, timeout: Duration::from_secs(120), starts: 5 }
+    }
+
+    pub(crate) fn quick(rounds: usize) -> Effort {
+        Effort { rounds, batches: 5, limit_s: 1.0, timeout: Duration::from_secs(30), starts: 2 }
+    }
+}
+
+/// Measures the figure for all of the candidates that can take part.
+pub(crate) fn measure(
+    figure: &'static Figure,
+    candidates: &[Candidate],
+    places: &Places,
+    effort: &Effort,
+) -> Results {
+    let mut launches = Vec::new();
+    let machine = Machine::here();
+    let progress = progress_bar(figure, candidates, effort);
+    for round in 0..effort.rounds {
+        let mut order = candidates.to_vec();
+        order.rotate_left(round % candidates.len().max(1));
+        for part in figure.parts {
+            for &candidate in order.iter().filter(|candidate| takes_part(**candidate, figure, part))
+            {
+                progress.set_message(format!(
+                    "round {}: {}, n = {}",
+                    round + 1,
+                    candidate.name(),
+                    part.n
+                ));
+                launches.push(measure_once(figure, part, candidate, round, places, effort));
+                progress.inc(1);
+            }
+        }
+    }
+    progress.finish_and_clear();
+    Results { figure: figure.name, title: figure.title, machine, probes: probe::all(), launches }
+}
+
+fn takes_part(candidate: Candidate, figure: &Figure, part: &Part) -> bool {
+    let bare_has_a_value = figure.method != Method::Inside;
+    candidate.takes_part(part.n)
+        && (candidate != Candidate::Bare || bare_has_a_value)
+        && (candidate == Candidate::Landeck || !figure.ours_only)
+}
+
+fn progress_bar(figure: &Figure, candidates: &[Candidate], effort: &Effort) -> ProgressBar {
+    let in_a_round: usize = figure
+        .parts
+        .iter()
+        .map(|part| {
+            candidates.iter().filter(|candidate| takes_part(**candidate, figure, part)).count()
+        })
+        .sum();
+    let bar = ProgressBar::new((in_a_round * effort.rounds) as u64);
+    if let Ok(style) =
+        ProgressStyle::with_template("{prefix} [{bar:30}] {pos} of {len} launches  {msg}")
+    {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_prefix(figure.name);
+    bar
+}
+
+fn measure_once(
+    figure: &Figure,
+    part: &Part,
+    candidate: Candidate,
+    round: usize,
+    places: &Places,
+    effort: &Effort,
+) -> Launch {
+    let before = probe::line_ns();
+    let (samples, trouble) = match (figure.method, candidate) {
+        (Method::Inside, _) => inside(part, candidate, places, effort, true),
+        (Method::BeyondBare, Candidate::Bare) => bare_memory(part.n, places),
+        (Method::BeyondBare, _) => inside(part, candidate, places, effort, false),
+        (Method::WallClock, _) => wall_clock(figure, part, candidate, places, effort),
+    };
+    let line_ns = before.zip(probe::line_ns()).map(|(before, after)| [before, after]);
+    let summary =
+        if figure.method == Method::BeyondBare { mean } else { crate::statistics::median };
+    let values = summarise(samples, summary);
+    let trouble = trouble.or_else(|| values.is_empty().then(|| "printed no value".to_owned()));
+    Launch { candidate: candidate.name(), round, n: part.n, line_ns, values, trouble }
+}
+
+fn summarise(samples: Vec<Sample>, summary: fn(&[f64]) -> Option<f64>) -> Vec<LaunchValue> {
+    let mut by_point: BTreeMap<Point, (String, Vec<f64>)> = BTreeMap::new();
+    for sample in samples {
+        by_point
+            .entry(sample.point)
+            .or_insert_with(|| (sample.unit, Vec::new()))
+            .1
+            .push(sample.value);
+    }
+    by_point
+        .into_iter()
+        .filter_map(|(point, (unit, values))| {
+            let spread = Spread::of(values.iter().copied())?;
+            Some(LaunchValue {
+                point,
+                unit,
+                value: summary(&values)?,
+                batches: values.len(),
+                batches_min: spread.min,
+                batches_max: spread.max,
+            })
+        })
+        .collect()
+}
+
+fn inside(
+    part: &Part,
+    candidate: Candidate,
+    places: &Places,
+    effort: &Effort,
+    batched: bool,
+) -> (Vec<Sample>, Option<String>) {
+    let mut arguments: Vec<String> =
+        part.arguments.iter().map(|&argument| argument.to_owned()).collect();
+    if batched {
+        arguments.push(format!("batches={}", effort.batches));
+        arguments.push(format!("limit_s={}", effort.limit_s));
+    }
+    let mut command = places.command(candidate, part.n, &places.points(candidate), &arguments);
+    let outcome = launch::run(&mut command, effort.timeout);
+    (outcome.samples, outcome.trouble)
+}
+
+fn wall_clock(
+    figure: &Figure,
+    part: &Part,
+    candidate: Candidate,
+    places: &Places,
+    effort: &Effort,
+) -> (Vec<Sample>, Option<String>) {
+    let point = Point {
+        figure: figure.name.to_owned(),
+        form: String::new(),
+        n: part.n,
+        bytes: 0,
+        pending: 0,
+    };
+    let mut samples = Vec::new();
+    for _ in 0..effort.starts {
+        let (wall, trouble) = if candidate == Candidate::Bare {
+            bare_starts(part.n, &places.points(candidate))
+        } else {
+            let arguments: Vec<String> =
+                part.arguments.iter().map(|&argument| argument.to_owned()).collect();
+            let mut command =
+                places.command(candidate, part.n, &places.points(candidate), &arguments);
+            let outcome = launch::run(&mut command, effort.timeout);
+            (outcome.wall, outcome.trouble)
+        };
+        if trouble.is_some() {
+            return (samples, trouble);
+        }
+        samples.push(Sample {
+            point: point.clone(),
+            unit: "ms".to_owned(),
+            value: wall.as_secs_f64() * 1e3,
+        });
+    }
+    (samples, None)
+}
+
+/// The floor: n bare programs, started one after the other, and waited for.
+fn bare_starts(n: u32, program: &Path) -> (Duration, Option<String>) {
+    let start = Instant::now();
+    let children: Result<Vec<Child>, _> = (0..n).map(|_| Command::new(program).spawn()).collect();
+    let ended = children
+        .and_then(|children| children.into_iter().try_for_each(|mut child| child.wait().map(drop)));
+    (start.elapsed(), ended.err().map(|error| format!("{}: {error}", program.display())))
+}
+
+/// What n programs without message passing take, all there at once.
+fn bare_memory(n: u32, places: &Places) -> (Vec<Sample>, Option<String>) {
+    let point = Point { figure: "memory".to_owned(), form: String::new(), n, bytes: 0, pending: 0 };
+    match bare_shares(n, &places.peers.join("bare")) {
+        Ok(shares) => {
+            let sample = |value| Sample { point: point.clone(), unit: "KiB".to_owned(), value };
+            (shares.into_iter().map(sample).collect(), None)
+        }
+        Err(error) => (Vec::new(), Some(format!("bare program: {error}"))),
+    }
+}
+
+fn bare_shares(n: u32, program: &Path) -> std::io::Result<Vec<f64>> {
+    let start = || Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut children = (0..n).map(|_| start()).collect::<std::io::Result<Vec<Child>>>()?;
+    let mut outputs: Vec<_> =
+        children.iter_mut().filter_map(|child| child.stdout.take().map(BufReader::new)).collect();
+    let mut line = String::new();
+    for output in &mut outputs {
+        output.read_line(&mut line)?;
+    }
+    let mut shares = Vec::new();
+    for (child, output) in children.iter_mut().zip(&mut outputs) {
+        if let Some(input) = &mut child.stdin {
+            input.write_all(b"measure\n")?;
+        }
+        line.clear();
+        output.read_line(&mut line)?;
+        shares.extend(line.trim().parse::<f64>().ok());
+    }
+    for child in &mut children {
+        drop(child.stdin.take());
+        child.wait()?;
+    }
+    Ok(shares)
+}
+
+impl Machine {
+    pub(crate) fn here() -> Machine {
+        let first_value = |path: &str, key: &str| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let line =
+                text.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+            line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+        };
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        Machine {
+            processor: first_value("/proc/cpuinfo", "model name"),
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+            load_before: load
+                .split_whitespace()
+                .next()
+                .and_then(|load| load.parse().ok())
+                .unwrap_or(0.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_one_point_become_one_value() {
+        let sample = |value| Sample {
+            point: Point {
+                figure: "round".into(),
+                form: String::new(),
+                n: 2,
+                bytes: 8,
+                pending: 0,
+            },
+            unit: "ns".into(),
+            value,
+        };
+        let values =
+            summarise(vec![sample(1.0), sample(9.0), sample(2.0)], crate::statistics::median);
+        assert_eq!(values.len(), 1);
+        assert_eq!((values[0].value, values[0].batches, values[0].batches_max), (2.0, 3, 9.0));
+    }
+
+    #[test]
+    fn bare_programs_that_are_not_there_are_named() {
+        let (_, trouble) = bare_starts(2, Path::new("/nonexistent/program"));
+        assert!(trouble.unwrap().starts_with("/nonexistent/program"));
+    }
+}

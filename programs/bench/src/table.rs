@@ -1,0 +1,111 @@
+//! Results as tables on a terminal.
+
+use std::fmt::Write;
+
+use crate::candidate::Candidate;
+use crate::results::{Ratio, Results, Row, Verdict};
+use crate::sample::Point;
+use crate::statistics::{Spread, short};
+
+/// The tables of one figure, and what went wrong.
+pub(crate) fn figure(results: &Results) -> String {
+    let mut text = format!("\n{} ({})\n", results.title, results.unit());
+    if results.machine.load_before > 1.0 {
+        let load = results.machine.load_before;
+        let _ = writeln!(
+            text,
+            "  The machine was busy (load {load:.1}) before: repeat this on a quiet one."
+        );
+    }
+    for point in results.points() {
+        point_table(&mut text, results, &point);
+    }
+    for trouble in results.troubles() {
+        let _ = writeln!(text, "  {trouble}");
+    }
+    text
+}
+
+/// The probes of the machine.
+pub(crate) fn probes(results: &[crate::probe::Probe]) -> String {
+    let mut text = String::from("\nThe machine itself\n");
+    for probe in results {
+        let _ = writeln!(text, "  {:<58} {:>9} {}", probe.name, short(probe.value), probe.unit);
+    }
+    text
+}
+
+/// What must and should be reached, over all figures: musts first.
+pub(crate) fn verdicts(verdicts: &[Verdict]) -> String {
+    let mut text = String::new();
+    for (must, heading) in [(true, "\nMust\n"), (false, "\nGoals\n")] {
+        let mut rows = verdicts.iter().filter(|verdict| verdict.must == must).peekable();
+        if rows.peek().is_some() {
+            text.push_str(heading);
+        }
+        for verdict in rows {
+            let _ = writeln!(
+                text,
+                "  {:<8} {:<9} {:<42} {:>10} {:<3} limit {:>10} {}",
+                if verdict.met { "met" } else { "NOT MET" },
+                verdict.point.figure,
+                verdict.point.label(),
+                short(verdict.value),
+                verdict.unit,
+                short(verdict.limit),
+                if verdict.what.is_empty() { String::new() } else { format!("({})", verdict.what) },
+            );
+        }
+    }
+    text
+}
+
+fn point_table(text: &mut String, results: &Results, point: &Point) {
+    let _ = writeln!(
+        text,
+        "\n  {:<34} {:>10}  {:<23} {:>6}  {:<17} to the best peer (in each round)",
+        point.label(),
+        "median",
+        "min .. max",
+        "rounds",
+        "cache line (ns)"
+    );
+    for row in results.rows(point) {
+        let ratio = results
+            .ratio_to_best_peer(row.candidate, point)
+            .filter(|_| row.candidate != Candidate::Bare);
+        let _ = writeln!(text, "{}", line(&row, ratio.as_ref()).trim_end());
+    }
+    for (placement, ratio) in results.ratios_by_placement(Candidate::Landeck, point) {
+        let _ = writeln!(text, "    landeck with the cores {placement}: {}", ratio_words(&ratio));
+    }
+    for verdict in results.verdicts(point) {
+        let kind = if verdict.must { "must" } else { "goal" };
+        let met = if verdict.met { "met" } else { "not met" };
+        let what =
+            if verdict.what.is_empty() { String::new() } else { format!(" ({})", verdict.what) };
+        let _ = writeln!(text, "    {kind}: at most {}{what}: {met}", short(verdict.limit));
+    }
+}
+
+fn line(row: &Row, ratio: Option<&Ratio>) -> String {
+    format!(
+        "    {:<32} {:>10}  {:<23} {:>6}  {:<17} {}",
+        row.candidate.name(),
+        short(row.spread.median),
+        range(&row.spread),
+        row.launches,
+        row.line_ns.as_ref().map(range).unwrap_or_default(),
+        ratio.map(ratio_words).unwrap_or_default(),
+    )
+}
+
+fn ratio_words(ratio: &Ratio) -> String {
+    let rounds =
+        ratio.by_round.as_ref().map(|rounds| format!(" ({})", range(rounds))).unwrap_or_default();
+    format!("{} x {}{rounds}", short(ratio.of_medians), ratio.peer.name())
+}
+
+fn range(spread: &Spread) -> String {
+    format!("{} .. {}", short(spread.min), short(spread.max))
+}
