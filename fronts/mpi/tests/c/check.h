@@ -1,0 +1,45 @@
+/* What every test program needs: a check that says what failed, and the ranks. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+#define CHECK(condition)                                                                   \
+    do {                                                                                   \
+        if (!(condition)) {                                                                \
+            fprintf(stderr, "%s:%d: rank %d: %s is false\n", __FILE__, __LINE__, rank,     \
+                    #condition);                                                           \
+            MPI_Abort(MPI_COMM_WORLD, 99);                                                 \
+        }                                                                                  \
+    } while (0)
+
+static inline void begin(int *argc, char ***argv)
+{
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+/* Rank 0 says so once everybody has come this far. */
+static inline int end(const char *what)
+{
+    int one = 1, all = 0;
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all == size);
+    if (rank == 0) printf("%s: %d processes agree\n", what, all);
+    fflush(stdout);
+    return MPI_Finalize();
+}
+
+/* The byte at some place of a message: depends on who sends it and which message it is. */
+static inline unsigned char pattern(int from, int number, size_t place)
+{
+    return (unsigned char)(from * 131 + number * 31 + place * 7 + (place >> 8));
+}
+
+#endif
