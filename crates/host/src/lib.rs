@@ -1,9 +1,17 @@
 //! What launcher and daemon share: process start, guardian, output, signals, joining.
 
-pub mod control_groups;
+pub mod agent;
 pub mod cpu_set;
+pub mod descendants;
+pub mod environment;
+pub mod guardian;
 pub mod inherited;
+pub mod input;
+pub mod memory_groups;
+pub mod output;
 pub mod placement;
 pub mod pmi;
 pub mod process;
+pub mod signals;
+pub mod socket;
 pub mod topology;

@@ -160,9 +160,16 @@ pub fn signal_group(pid: u32, signal: i32) {
     // SAFETY: kill reads no memory.
     let missed = unsafe { libc::kill(-pid, signal) } != 0;
     if missed {
-        // It left its group.
-        // SAFETY: as above.
-        unsafe { libc::kill(pid, signal) };
+        signal_process(pid.cast_unsigned(), signal); // it left its group
+    }
+}
+
+/// Sends a signal to a process, of which the caller knows the same.
+pub fn signal_process(pid: u32, signal: i32) {
+    match libc::pid_t::try_from(pid) {
+        // SAFETY: kill reads no memory.
+        Ok(pid) if pid > 1 => drop(unsafe { libc::kill(pid, signal) }),
+        _ => {}
     }
 }
 

@@ -1,0 +1,684 @@
+//! The agent of a job: drives its membership, writes the verdicts into the segment, and answers at
+//! the joining socket.
+//!
+//! A role, not a program. The guardian plays it for the jobs of our launcher. Where another
+//! launcher, or nobody, started the processes, the first of them plays it in a thread
+//! ([`serve_in_thread`]); the others are watched through their connections.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landeck_groups::membership::{
+    Input, Membership, OnFailure, Output, Plan, Presence, Record, Refusal, State,
+};
+use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
+use landeck_wire::{HostId, ProcessId, Slot};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+
+use crate::process;
+use crate::socket::{
+    self, Address, Answer, PublicName, Published, QUESTION_BYTES, Question, Verdict,
+};
+
+/// What the driver of an agent is to do to processes, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Ask the process of this slot to end.
+    Terminate(u32),
+    /// Kill the process of this slot.
+    Kill(u32),
+    /// No process of the job is left.
+    Over,
+}
+
+/// An agent without the processes: those are its driver's.
+pub(crate) struct Agent {
+    segment: Segment,
+    membership: Membership,
+    began: Instant,
+    trusted_uid: u32,
+    epoll: OwnedFd,
+    door: OwnedFd,
+    watched: HashMap<u64, Watched>,
+    connections: HashMap<u64, Connection>,
+    names: HashMap<u64, Name>,
+    last_token: u64,
+    effects: Vec<Effect>,
+    unannounced: bool,
+    doors_shut_until: Option<Instant>,
+}
+
+/// What an own token of the epoll descriptor stands for.
+#[derive(Clone, Copy)]
+enum Watched {
+    /// The joining socket.
+    Door,
+    /// The socket of a published name.
+    NameDoor,
+    /// A connection, or the process at its other end: both mean the connection of this token.
+    Connection(u64),
+}
+
+struct Connection {
+    socket: OwnedFd,
+    pid: u32,
+    /// The name at whose socket it came in.
+    name: Option<u64>,
+    standing: Standing,
+}
+
+enum Standing {
+    /// It has not asked yet, and has until then.
+    Asking { until: Instant },
+    /// It was let in. The process is watched as well where that is possible: its connection may
+    /// be open in a child that it forked.
+    Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
+}
+
+struct Name {
+    name: PublicName,
+    published: Published,
+    door: OwnedFd,
+}
+
+/// Tokens below are the driver's.
+const DRIVER_TOKENS: u64 = 16;
+/// Time for a question, once connected.
+const QUESTION_TIME: Duration = Duration::from_secs(2);
+/// How long nobody is let in after descriptors ran out.
+const SHUT_TIME: Duration = Duration::from_millis(100);
+/// Connections beyond one for each slot.
+const CONNECTIONS_BEYOND_SLOTS: usize = 32;
+const NAMES_MAX: usize = 256;
+
+impl Agent {
+    /// The agent of a segment's job, before any process runs. Times are counted from `began`.
+    pub(crate) fn new(segment: Segment, plan: Plan, began: Instant) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let door = Address::of_job(plan.host).listen()?;
+        let mut agent = Self {
+            segment,
+            membership: Membership::new(plan),
+            began,
+            trusted_uid: socket::own_uid(),
+            epoll,
+            door,
+            watched: HashMap::new(),
+            connections: HashMap::new(),
+            names: HashMap::new(),
+            last_token: DRIVER_TOKENS,
+            effects: Vec::new(),
+            unannounced: false,
+            doors_shut_until: None,
+        };
+        let token = agent.new_token(Watched::Door);
+        agent.watch(&agent.door, token, EventFlags::IN)?;
+        let begin = agent.membership.begin();
+        agent.perform(begin);
+        agent.announce();
+        Ok(agent)
+    }
+
+    pub(crate) const fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// Whether the job is not ending.
+    pub(crate) fn is_running(&self) -> bool {
+        self.membership.is_running()
+    }
+
+    /// When [`Input::Tick`] is due, since `began`.
+    pub(crate) const fn deadline(&self) -> Option<Duration> {
+        self.membership.deadline()
+    }
+
+    /// Watches a descriptor of the driver's. The token is less than 16.
+    pub(crate) fn watch(
+        &self,
+        descriptor: &impl AsFd,
+        token: u64,
+        what: EventFlags,
+    ) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, descriptor, EventData::new_u64(token), what)?)
+    }
+
+    /// Changes what a descriptor is watched for.
+    pub(crate) fn rewatch(
+        &self,
+        descriptor: &impl AsFd,
+        token: u64,
+        what: EventFlags,
+    ) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), what)?)
+    }
+
+    /// Tells the membership what happened, and writes what follows. All but the start of a process
+    /// is announced at once: starts come in crowds, and wake nobody who waits for them.
+    pub(crate) fn tell(&mut self, input: Input) {
+        let outputs = self.membership.handle(self.began.elapsed(), input);
+        self.perform(outputs);
+        if !matches!(input, Input::Started { .. }) {
+            self.announce();
+        }
+    }
+
+    /// Announces what was written and not yet announced.
+    pub(crate) fn announce(&mut self) {
+        if std::mem::take(&mut self.unannounced) {
+            self.segment.announce_membership();
+        }
+    }
+
+    /// What the driver is to do since it was asked last.
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Waits until something happens, or for so long. Returns the tokens of the driver's
+    /// descriptors that are ready; the joining socket was served.
+    pub(crate) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
+        const EVENTS: usize = 64;
+        let now = Instant::now();
+        let own = self.own_deadline().map(|at| at.saturating_duration_since(now));
+        let timeout = timeout.into_iter().chain(own).min();
+        // A time too long for the kernel is as good as none.
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut space = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
+        let ready: Vec<u64> = match epoll::wait(&self.epoll, &mut space[..], timeout.as_ref()) {
+            Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
+            Err(Errno::INTR) => Vec::new(),
+            Err(errno) => return Err(errno.into()),
+        };
+        let (for_driver, own): (Vec<u64>, Vec<u64>) =
+            ready.into_iter().partition(|&token| token < DRIVER_TOKENS);
+        for token in own {
+            self.serve(token);
+        }
+        self.expire();
+        Ok(for_driver)
+    }
+
+    /// Whether a process other than that of `slot`, guests not counted, lives.
+    fn has_other_processes(&self, slot: u32) -> bool {
+        let lives = |other| self.membership.record(Slot(other)).state == State::Alive;
+        (0..self.segment.plan().processes).any(|other| other != slot && lives(other))
+    }
+
+    fn perform(&mut self, outputs: Vec<Output>) {
+        for output in outputs {
+            match output {
+                Output::SetRecord { slot, record } => self.set_record(slot, record),
+                Output::SetEnding => self.segment.set_job_state(JobState::Ending),
+                Output::Announce => self.unannounced = true,
+                Output::NewView => {}
+                Output::Terminate { slot } => self.effects.push(Effect::Terminate(slot.0)),
+                Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
+                Output::Admit { request, process } => self.admit(request, process),
+                Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
+                Output::Over => self.effects.push(Effect::Over),
+            }
+        }
+    }
+
+    fn set_record(&mut self, slot: Slot, record: Record) {
+        let is_next_user = record.incarnation != self.segment.slot_record(slot.0).incarnation;
+        if record.state == State::Alive && record.incarnation > 1 && is_next_user {
+            self.segment.clear_slot(slot.0);
+        }
+        self.segment.set_slot_record(slot.0, written(record));
+        if matches!(record.state, State::Departed | State::Dead) {
+            self.drop_names(|published| published.process.slot == slot);
+        }
+    }
+
+    /// Takes back the names of which this holds.
+    fn drop_names(&mut self, is_meant: impl Fn(&Published) -> bool) {
+        let doomed: Vec<u64> = self
+            .names
+            .iter()
+            .filter(|(_, name)| is_meant(&name.published))
+            .map(|(&token, _)| token)
+            .collect();
+        for token in doomed {
+            self.names.remove(&token);
+            self.watched.remove(&token);
+        }
+    }
+
+    fn serve(&mut self, token: u64) {
+        match self.watched.get(&token) {
+            Some(Watched::Door) => self.accept_all(None),
+            Some(Watched::NameDoor) => self.accept_all(Some(token)),
+            Some(&Watched::Connection(connection)) => self.serve_connection(connection, token),
+            None => {} // closed by what came before it in this round
+        }
+    }
+
+    fn accept_all(&mut self, name: Option<u64>) {
+        loop {
+            let door = match name {
+                None => &self.door,
+                Some(token) => match self.names.get(&token) {
+                    Some(name) => &name.door,
+                    None => return,
+                },
+            };
+            match accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => self.receive(socket, name),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::AGAIN) => return,
+                // No descriptors or memory: asking again at once would only burn time.
+                Err(_) => {
+                    self.shut_doors(Some(Instant::now() + SHUT_TIME));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes a new connection in, unless it is a stranger's or one too many.
+    fn receive(&mut self, socket: OwnedFd, name: Option<u64>) {
+        let Ok((uid, pid)) = socket::peer(&socket) else { return };
+        if uid != self.trusted_uid {
+            return;
+        }
+        let most = self.segment.plan().slots() as usize + CONNECTIONS_BEYOND_SLOTS;
+        if self.connections.len() >= most {
+            // It is told if it listens, and forgotten in any case.
+            let _ = Answer::bare(self.host(), Verdict::TooMany).send(&socket, None);
+            return;
+        }
+        let token = self.next_token();
+        self.watched.insert(token, Watched::Connection(token));
+        if self.watch(&socket, token, EventFlags::IN).is_err() {
+            self.watched.remove(&token);
+            return;
+        }
+        let standing = Standing::Asking { until: Instant::now() + QUESTION_TIME };
+        self.connections.insert(token, Connection { socket, pid, name, standing });
+    }
+
+    /// Something came from a connection, or its process ended (then `token` is another).
+    fn serve_connection(&mut self, connection: u64, token: u64) {
+        let Some(found) = self.connections.get(&connection) else { return };
+        if let Standing::Inside { .. } = found.standing {
+            // Who is inside has nothing to say: it is gone, or broken.
+            if token != connection || !is_quiet(&found.socket) {
+                self.close(connection);
+            }
+            return;
+        }
+        let mut bytes = [0; QUESTION_BYTES + 1];
+        match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok((length @ 1.., _)) => {
+                let name = found.name;
+                match Question::decode(&bytes[..length], self.host()) {
+                    Some(question) => self.answer(connection, name, question),
+                    None => self.refuse(connection, Verdict::Senseless),
+                }
+            }
+            Ok(_) | Err(_) => self.close(connection),
+        }
+    }
+
+    fn answer(&mut self, connection: u64, name: Option<u64>, question: Question) {
+        let Some(pid) = self.connections.get(&connection).map(|found| found.pid) else { return };
+        match (question, name) {
+            (Question::Join { wanted }, None) => {
+                self.tell(Input::Asked { request: connection, wanted, pid });
+            }
+            (Question::Join { wanted: None }, Some(_)) => {
+                self.tell(Input::Asked { request: connection, wanted: None, pid });
+            }
+            (Question::LookUp, Some(token)) => match self.names.get(&token) {
+                Some(name) => {
+                    let bare = Answer::bare(self.host(), Verdict::Granted);
+                    self.reply(connection, &Answer { published: name.published, ..bare });
+                }
+                None => self.close(connection), // as if it had come too late
+            },
+            (Question::Publish { process, context, name }, None) => {
+                let answer = self.publish(process, context, name);
+                self.reply(connection, &answer);
+            }
+            (Question::Unpublish { process, name }, None) => {
+                let verdict = self.unpublish(process, &name);
+                self.refuse(connection, verdict);
+            }
+            _ => self.refuse(connection, Verdict::Senseless),
+        }
+    }
+
+    fn publish(&mut self, process: ProcessId, context: u32, name: PublicName) -> Answer {
+        let bare = |verdict| Answer::bare(process.host, verdict);
+        if !self.membership.is_alive(process) {
+            return bare(Verdict::NotAlive);
+        }
+        if let Some(present) = self.names.values().find(|present| present.name == name) {
+            return Answer { published: present.published, ..bare(Verdict::InUse) };
+        }
+        if self.names.len() >= NAMES_MAX {
+            return bare(Verdict::TooMany);
+        }
+        let door = match Address::of_public_name(&name).listen() {
+            Ok(door) => door,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return bare(Verdict::InUse),
+            Err(_) => return bare(Verdict::TooMany),
+        };
+        let token = self.new_token(Watched::NameDoor);
+        if self.watch(&door, token, EventFlags::IN).is_err() {
+            self.watched.remove(&token);
+            return bare(Verdict::TooMany);
+        }
+        let pid = self.membership.record(process.slot).pid;
+        let published = Published { process, pid, context };
+        self.names.insert(token, Name { name, published, door });
+        Answer { published, ..bare(Verdict::Granted) }
+    }
+
+    fn unpublish(&mut self, process: ProcessId, name: &PublicName) -> Verdict {
+        let found = self.names.iter().find(|(_, present)| present.name == *name);
+        match found.map(|(&token, present)| (token, present.published.process)) {
+            Some((token, owner)) if owner == process => {
+                self.names.remove(&token);
+                self.watched.remove(&token);
+                Verdict::Granted
+            }
+            Some(_) => Verdict::InUse,
+            None => Verdict::NotAlive,
+        }
+    }
+
+    fn admit(&mut self, connection: u64, process: ProcessId) {
+        let Some(found) = self.connections.get(&connection) else { return };
+        let mut answer = Answer::bare(self.host(), Verdict::Granted);
+        answer.joined = process;
+        if let Some(name) = found.name.and_then(|token| self.names.get(&token)) {
+            answer.published = name.published;
+        }
+        let sent = answer.send(&found.socket, self.segment.descriptor());
+        let watch = self.watch_peer(connection);
+        if let Some(found) = self.connections.get_mut(&connection) {
+            found.standing = Standing::Inside { process, watch };
+        }
+        if sent.is_err() {
+            self.close(connection);
+        }
+    }
+
+    /// Watches the process at the other end of a connection, where the kernel lets us.
+    fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
+        let found = self.connections.get(&connection)?;
+        let pidfd = peer_pidfd(&found.socket, found.pid)?;
+        let token = self.new_token(Watched::Connection(connection));
+        if self.watch(&pidfd, token, EventFlags::IN).is_err() {
+            self.watched.remove(&token);
+            return None;
+        }
+        Some((token, pidfd))
+    }
+
+    /// Answers with a verdict alone, and closes.
+    fn refuse(&mut self, connection: u64, verdict: Verdict) {
+        self.reply(connection, &Answer::bare(self.host(), verdict));
+    }
+
+    /// Answers, and closes.
+    fn reply(&mut self, connection: u64, answer: &Answer) {
+        if let Some(found) = self.connections.get(&connection) {
+            // Who does not take its answer asked in vain.
+            let _ = answer.send(&found.socket, None);
+        }
+        self.close(connection);
+    }
+
+    /// Closes a connection; who was inside by it is gone.
+    fn close(&mut self, connection: u64) {
+        self.watched.remove(&connection);
+        let Some(closed) = self.connections.remove(&connection) else { return };
+        let Standing::Inside { process, watch } = closed.standing else { return };
+        if let Some((token, _pidfd)) = watch {
+            self.watched.remove(&token);
+        }
+        if self.membership.is_alive(process) {
+            let presence = presence_of(self.segment.presence(process.slot.0));
+            self.tell(Input::Ended { slot: process.slot, status: 0, presence });
+        }
+    }
+
+    /// Closes what has not asked in time, and opens the doors again when it is time.
+    fn expire(&mut self) {
+        let now = Instant::now();
+        if self.doors_shut_until.is_some_and(|until| until <= now) {
+            self.shut_doors(None);
+        }
+        let is_late = |connection: &Connection| match connection.standing {
+            Standing::Asking { until } => until <= now,
+            Standing::Inside { .. } => false,
+        };
+        let late: Vec<u64> = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| is_late(connection))
+            .map(|(&token, _)| token)
+            .collect();
+        for connection in late {
+            self.close(connection);
+        }
+    }
+
+    /// Shuts the doors until then, or opens them.
+    fn shut_doors(&mut self, until: Option<Instant>) {
+        let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
+        for (&token, watched) in &self.watched {
+            let door = match watched {
+                Watched::Door => &self.door,
+                Watched::NameDoor => match self.names.get(&token) {
+                    Some(name) => &name.door,
+                    None => continue,
+                },
+                Watched::Connection(_) => continue,
+            };
+            // It is watched already: this cannot fail for want of anything.
+            let _ = self.rewatch(door, token, what);
+        }
+        self.doors_shut_until = until;
+    }
+
+    fn own_deadline(&self) -> Option<Instant> {
+        let asking = self.connections.values().filter_map(|connection| match connection.standing {
+            Standing::Asking { until } => Some(until),
+            Standing::Inside { .. } => None,
+        });
+        asking.chain(self.doors_shut_until).min()
+    }
+
+    fn host(&self) -> HostId {
+        HostId(self.segment.plan().host)
+    }
+
+    fn new_token(&mut self, watched: Watched) -> u64 {
+        let token = self.next_token();
+        self.watched.insert(token, watched);
+        token
+    }
+
+    fn next_token(&mut self) -> u64 {
+        self.last_token += 1;
+        self.last_token
+    }
+}
+
+/// An agent that runs in a thread of this process. It ends when this is dropped, and for the other
+/// processes the job is over then.
+#[derive(Debug)]
+pub struct AgentThread {
+    orders: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why no agent can run here.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The segment is private memory of this process.
+    #[error("an agent needs a segment that other processes can attach, not a local one")]
+    LocalSegment,
+    /// A system call that the agent cannot do without was refused.
+    #[error("the agent of the job cannot be started: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Lets this process be the agent of a segment that it made, in a thread of its own. This process
+/// has `own_slot`; the other processes of the plan, if any, come by [`socket::join_as`].
+///
+/// # Errors
+/// [`AgentError`].
+pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, AgentError> {
+    if segment.descriptor().is_none() {
+        return Err(AgentError::LocalSegment);
+    }
+    let plan = Plan {
+        host: HostId(segment.plan().host),
+        processes: segment.plan().processes,
+        guests: segment.plan().guests,
+        // Whoever started the processes ends them, not we.
+        on_failure: OnFailure::Notify,
+        grace: Duration::ZERO,
+    };
+    let mut agent = Agent::new(segment.clone(), plan, Instant::now())?;
+    agent.tell(Input::Started { slot: Slot(own_slot), pid: std::process::id() });
+    agent.announce();
+    let orders =
+        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+    agent.watch(&orders, ORDERS, EventFlags::IN)?;
+    let heard = orders.try_clone()?;
+    // The program's signals are for the program's threads.
+    let mask = process::block_all_signals()?;
+    let thread = std::thread::Builder::new()
+        .name("landeck-agent".into())
+        .spawn(move || serve(agent, &heard, own_slot));
+    process::restore_signals(&mask);
+    Ok(AgentThread { orders, thread: Some(thread?) })
+}
+
+impl AgentThread {
+    /// Waits until every other process of the job has left, then ends the agent. To be called when
+    /// this process has said its own goodbye.
+    pub fn finish(mut self) {
+        self.order(LEAVE_LAST);
+    }
+
+    fn order(&mut self, order: u64) {
+        let Some(thread) = self.thread.take() else { return };
+        // A counter this small always takes another number.
+        let _ = rustix::io::write(&self.orders, &order.to_ne_bytes());
+        // It has said what it died of, if it did.
+        let _ = thread.join();
+    }
+}
+
+impl Drop for AgentThread {
+    fn drop(&mut self) {
+        self.order(LEAVE_NOW);
+    }
+}
+
+const ORDERS: u64 = 0;
+const LEAVE_LAST: u64 = 1;
+const LEAVE_NOW: u64 = 2;
+
+fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
+    let mut order = 0;
+    let is_over = |agent: &Agent, order| match order {
+        LEAVE_NOW => true,
+        LEAVE_LAST => !agent.has_other_processes(own_slot),
+        _ => false,
+    };
+    while !is_over(&agent, order) {
+        let Ok(ready) = agent.wait(None) else { break };
+        if ready.contains(&ORDERS) {
+            let mut number = [0; 8];
+            if let Ok(8) = rustix::io::read(orders, &mut number) {
+                order = u64::from_ne_bytes(number);
+            }
+        }
+        // Processes are not ours to end.
+        agent.take_effects();
+    }
+    agent.tell(Input::Kill);
+    let presence = presence_of(agent.segment().presence(own_slot));
+    agent.tell(Input::Ended { slot: Slot(own_slot), status: 0, presence });
+}
+
+/// A process's own word, as the membership takes it.
+pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
+    match presence {
+        landeck_memory::Presence::NotAttached => Presence::NotAttached,
+        landeck_memory::Presence::Attached => Presence::Attached,
+        landeck_memory::Presence::Finalized => Presence::Finalized,
+    }
+}
+
+/// A record, as the segment has it.
+fn written(record: Record) -> SlotRecord {
+    SlotRecord {
+        state: match record.state {
+            State::Free => SlotState::Free,
+            State::Reserved => SlotState::Reserved,
+            State::Alive => SlotState::Alive,
+            State::Departed => SlotState::Departed,
+            State::Dead => SlotState::Dead,
+        },
+        incarnation: record.incarnation,
+        pid: record.pid,
+        stopped: record.stopped,
+        status: record.status,
+    }
+}
+
+fn verdict_of(why: Refusal) -> Verdict {
+    match why {
+        Refusal::Full => Verdict::Full,
+        Refusal::NoSuchSlot => Verdict::NoSuchSlot,
+        Refusal::Taken => Verdict::Taken,
+        Refusal::Ending => Verdict::Ending,
+    }
+}
+
+/// Whether nothing is to be read from a connection after all.
+fn is_quiet(connection: &OwnedFd) -> bool {
+    recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK)
+        .is_err_and(|errno| errno == Errno::AGAIN || errno == Errno::INTR)
+}
+
+/// The process at the other end, as it was when it connected. Older kernels only know its number.
+fn peer_pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
+    let mut pidfd: libc::c_int = -1;
+    let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to the integer of that size.
+    let answer = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            (&raw mut pidfd).cast(),
+            &raw mut bytes,
+        )
+    };
+    if answer == 0 && pidfd >= 0 {
+        // SAFETY: a new descriptor, which nobody else knows.
+        return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
+    }
+    pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
+}

@@ -1,0 +1,747 @@
+//! The joining socket: how a process that did not inherit a job's segment gets it.
+//!
+//! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on
+//! one more for each name that a process of the job publishes, `landeck-<uid>-name-<name>`. They
+//! have no file, and go with the agent. Both ends check that the other is the same user. One
+//! question, one answer; who was let in keeps the connection for as long as it stays.
+//!
+//! | bytes of a question | |  bytes of an answer | |
+//! |---|---|---|---|
+//! | 0..4 | magic and version | 0..4 | magic and version |
+//! | 4, 5 | what, length of the name | 4 | verdict |
+//! | 8..12 | slot | 8..16 | host identity |
+//! | 12..16 | incarnation | 16..24 | slot and incarnation of who joined |
+//! | 16..20 | context | 24..32 | slot and incarnation of who published |
+//! | 20..84 | name | 32..40 | its process number, its context |
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
+    listen, recvmsg, sendmsg, socket_with,
+};
+
+/// Most bytes of a published name.
+pub const NAME_BYTES_MAX: usize = 64;
+
+/// What somebody who was let in has got.
+#[derive(Debug)]
+pub struct Joined {
+    /// The job's segment, unchecked: [`landeck_memory::Segment::attach`] checks it.
+    pub segment: OwnedFd,
+    /// Who the joiner is from now on.
+    pub process: ProcessId,
+    /// Keep this open while staying; close it, after saying goodbye in the segment, to leave. It
+    /// becomes readable only when the agent is gone, and the job over.
+    pub connection: OwnedFd,
+}
+
+/// What stands under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// The process that published it.
+    pub process: ProcessId,
+    /// Its process number.
+    pub pid: u32,
+    /// The context it published, in which it can be written to.
+    pub context: u32,
+}
+
+/// Why nobody answers as one should.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// There is no such socket: there was none, or its job is over.
+    #[error("nobody listens at {address}: the job is over, or runs in another network namespace")]
+    NobodyThere {
+        /// The address.
+        address: String,
+    },
+    /// Another user listens there.
+    #[error(
+        "user {uid} listens at {address}, which is meant for another user: nothing was sent; \
+         ask the administrator who that is"
+    )]
+    Stranger {
+        /// The address.
+        address: String,
+        /// The user.
+        uid: u32,
+    },
+    /// No answer came in time.
+    #[error(
+        "no answer from {address} within {timeout:?}: its job may be stopped; \
+         continue it, or wait longer"
+    )]
+    Silent {
+        /// The address.
+        address: String,
+        /// How long it was waited for.
+        timeout: Duration,
+    },
+    /// What came is no answer.
+    #[error("{address} answers in an unknown form: use the same version of Landeck on both sides")]
+    Garbled {
+        /// The address.
+        address: String,
+    },
+    /// The kernel refused something.
+    #[error("cannot talk to {address}: {source}")]
+    System {
+        /// The address.
+        address: String,
+        /// What the kernel answered.
+        source: io::Error,
+    },
+}
+
+/// Why a process was not let into a job.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The agent could not be asked.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// Nothing is published under the name.
+    #[error(
+        "nothing is published as \"{name}\": start the job that publishes it first, \
+         or look at the spelling"
+    )]
+    NoSuchName {
+        /// The name.
+        name: String,
+    },
+    /// The text cannot be a name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The agent said no.
+    #[error("not let into the job: {0}")]
+    Refused(Verdict),
+}
+
+/// Why a name was not published, or not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError {
+    /// The agent could not be asked.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// Somebody else has the name.
+    #[error("the name \"{name}\" is taken by process {pid}: choose another, or wait until it ends")]
+    InUse {
+        /// The name.
+        name: String,
+        /// Who published it.
+        pid: u32,
+    },
+    /// The text cannot be a name.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The agent said no.
+    #[error("the name \"{name}\" is not published: {verdict}")]
+    Refused {
+        /// The name.
+        name: String,
+        /// Why.
+        verdict: Verdict,
+    },
+}
+
+/// Why a text cannot be a published name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{}\" cannot be a name: use 1 to {NAME_BYTES_MAX} bytes without control characters",
+    .name.escape_debug())]
+pub struct NameError {
+    name: String,
+}
+
+/// The short form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Verdict {
+    /// Yes.
+    #[error("granted")]
+    Granted = 0,
+    /// No slot is free.
+    #[error("it has as many guests as it can take; wait until one leaves")]
+    Full = 1,
+    /// The wanted slot is not one of the job's.
+    #[error("it has no process of that number")]
+    NoSuchSlot = 2,
+    /// The wanted slot has its process.
+    #[error("its process of that number has joined already")]
+    Taken = 3,
+    /// The job ends.
+    #[error("it is ending")]
+    Ending = 4,
+    /// The process that asks is none of the job's living ones.
+    #[error("the process that asks is none of the job's living ones")]
+    NotAlive = 5,
+    /// The name is somebody else's.
+    #[error("the name is another process's")]
+    InUse = 6,
+    /// The job has published all it can.
+    #[error("the job has as many names or connections as it can; take some back")]
+    TooMany = 7,
+    /// The question has no sense there.
+    #[error("it does not understand the question; use the same version of Landeck on both sides")]
+    Senseless = 8,
+}
+
+/// Joins the job of a host as a guest.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
+    join_at(&Address::of_job(host), Question::Join { wanted: None }, timeout)
+        .map(|(_, joined)| joined)
+}
+
+/// Joins the job of a host as the process of a slot that was reserved for it.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn join_as(host: HostId, slot: Slot, timeout: Duration) -> Result<Joined, JoinError> {
+    let question = Question::Join { wanted: Some(slot) };
+    join_at(&Address::of_job(host), question, timeout).map(|(_, joined)| joined)
+}
+
+/// Joins, as a guest, the job in which a name is published.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined), JoinError> {
+    let address = Address::of_name(name)?;
+    join_at(&address, Question::Join { wanted: None }, timeout)
+        .map_err(|error| unknown_name(name, error))
+}
+
+/// What is published under a name.
+///
+/// # Errors
+/// [`JoinError`].
+pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
+    let address = Address::of_name(name)?;
+    let outcome = exchange(&address, &Question::LookUp, timeout).map_err(JoinError::from);
+    let exchanged = outcome.map_err(|error| unknown_name(name, error))?;
+    match exchanged.answer.verdict {
+        Verdict::Granted => Ok(exchanged.answer.published),
+        verdict => Err(JoinError::Refused(verdict)),
+    }
+}
+
+/// Publishes a name for a process of the host's job. It stands as long as the process lives, or
+/// until it is taken back.
+///
+/// # Errors
+/// [`PublishError`].
+pub fn publish(
+    process: ProcessId,
+    name: &str,
+    context: u32,
+    timeout: Duration,
+) -> Result<(), PublishError> {
+    let text = PublicName::new(name)?;
+    let question = Question::Publish { process, context, name: text };
+    let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
+    let in_use = |pid| PublishError::InUse { name: name.to_owned(), pid };
+    match exchanged.answer.verdict {
+        Verdict::Granted => Ok(()),
+        Verdict::InUse if exchanged.answer.published.pid != 0 => {
+            Err(in_use(exchanged.answer.published.pid))
+        }
+        // Another job has it; who that is, only its own agent knows.
+        Verdict::InUse => match look_up(name, timeout) {
+            Ok(published) => Err(in_use(published.pid)),
+            Err(JoinError::Exchange(error)) => Err(error.into()),
+            Err(_) => Err(PublishError::Refused { name: name.to_owned(), verdict: Verdict::InUse }),
+        },
+        verdict => Err(PublishError::Refused { name: name.to_owned(), verdict }),
+    }
+}
+
+/// Takes back a name that the process has published.
+///
+/// # Errors
+/// [`PublishError`].
+pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<(), PublishError> {
+    let question = Question::Unpublish { process, name: PublicName::new(name)? };
+    let exchanged = exchange(&Address::of_job(process.host), &question, timeout)?;
+    match exchanged.answer.verdict {
+        Verdict::Granted => Ok(()),
+        verdict => Err(PublishError::Refused { name: name.to_owned(), verdict }),
+    }
+}
+
+/// A name that may be published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PublicName(String);
+
+impl PublicName {
+    pub(crate) fn new(name: &str) -> Result<Self, NameError> {
+        let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
+        if fits { Ok(Self(name.to_owned())) } else { Err(NameError { name: name.to_owned() }) }
+    }
+}
+
+/// An abstract address of this user.
+#[derive(Clone, Debug)]
+pub(crate) struct Address(String);
+
+impl Address {
+    pub(crate) fn of_job(host: HostId) -> Self {
+        Self(format!("landeck-{}-{host}", own_uid()))
+    }
+
+    pub(crate) fn of_public_name(name: &PublicName) -> Self {
+        Self(format!("landeck-{}-name-{}", own_uid(), name.0))
+    }
+
+    fn of_name(name: &str) -> Result<Self, NameError> {
+        PublicName::new(name).map(|name| Self::of_public_name(&name))
+    }
+
+    /// A socket that listens here and never blocks.
+    pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
+        const BACKLOG: i32 = 64;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&socket, &self.socket_address()?)?;
+        listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+
+    fn socket_address(&self) -> io::Result<SocketAddrUnix> {
+        Ok(SocketAddrUnix::new_abstract_name(self.0.as_bytes())?)
+    }
+}
+
+/// The user that this process acts as.
+pub(crate) fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The user and the process number of the other end.
+pub(crate) fn peer(connection: &OwnedFd) -> io::Result<(u32, u32)> {
+    // Not by rustix: a process in another namespace has the number zero, which it cannot express.
+    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to the structure of that size.
+    let answer = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut bytes,
+        )
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((credentials.uid, credentials.pid.cast_unsigned()))
+}
+
+/// What may be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// To be let in: into a reserved slot, or as a guest.
+    Join { wanted: Option<Slot> },
+    /// To publish a name.
+    Publish { process: ProcessId, context: u32, name: PublicName },
+    /// To take back a name.
+    Unpublish { process: ProcessId, name: PublicName },
+    /// What is published here.
+    LookUp,
+}
+
+/// What is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) verdict: Verdict,
+    pub(crate) joined: ProcessId,
+    pub(crate) published: Published,
+}
+
+const MAGIC: [u8; 4] = *b"LDK\x01";
+pub(crate) const QUESTION_BYTES: usize = 84;
+const ANSWER_BYTES: usize = 40;
+const JOIN: u8 = 1;
+const PUBLISH: u8 = 2;
+const UNPUBLISH: u8 = 3;
+const LOOK_UP: u8 = 4;
+/// Where a guest writes the slot it wants.
+const ANY_SLOT: u32 = u32::MAX;
+
+impl Question {
+    pub(crate) fn encode(&self) -> [u8; QUESTION_BYTES] {
+        let mut bytes = [0; QUESTION_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        let mut about = |kind: u8, slot: u32, incarnation: u32, context: u32, name: &str| {
+            bytes[4] = kind;
+            bytes[5] = name.len() as u8;
+            bytes[8..12].copy_from_slice(&slot.to_le_bytes());
+            bytes[12..16].copy_from_slice(&incarnation.to_le_bytes());
+            bytes[16..20].copy_from_slice(&context.to_le_bytes());
+            bytes[20..20 + name.len()].copy_from_slice(name.as_bytes());
+        };
+        match self {
+            Self::Join { wanted } => about(JOIN, wanted.map_or(ANY_SLOT, |slot| slot.0), 0, 0, ""),
+            Self::Publish { process, context, name } => {
+                about(PUBLISH, process.slot.0, process.incarnation.0, *context, &name.0);
+            }
+            Self::Unpublish { process, name } => {
+                about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, &name.0);
+            }
+            Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
+        }
+        bytes
+    }
+
+    /// The question in these bytes, to the job of `host`; none when there is no sense in them.
+    pub(crate) fn decode(bytes: &[u8], host: HostId) -> Option<Self> {
+        let bytes: &[u8; QUESTION_BYTES] = bytes.try_into().ok()?;
+        if bytes[..4] != MAGIC {
+            return None;
+        }
+        let slot = Slot(word(bytes, 8));
+        let process = ProcessId { host, slot, incarnation: Incarnation(word(bytes, 12)) };
+        let name = || {
+            let name = bytes[20..].get(..usize::from(bytes[5]))?;
+            PublicName::new(std::str::from_utf8(name).ok()?).ok()
+        };
+        match bytes[4] {
+            JOIN => Some(Self::Join { wanted: (slot.0 != ANY_SLOT).then_some(slot) }),
+            PUBLISH => Some(Self::Publish { process, context: word(bytes, 16), name: name()? }),
+            UNPUBLISH => Some(Self::Unpublish { process, name: name()? }),
+            LOOK_UP => Some(Self::LookUp),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// An answer that says nothing but this.
+    pub(crate) fn bare(host: HostId, verdict: Verdict) -> Self {
+        let nobody = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
+        let published = Published { process: nobody, pid: 0, context: 0 };
+        Self { verdict, joined: nobody, published }
+    }
+
+    /// Sends it, with a descriptor where there is one. The socket never blocks; an answer that
+    /// does not fit means a peer that asked without listening.
+    pub(crate) fn send(
+        &self,
+        connection: &OwnedFd,
+        passed: Option<BorrowedFd<'_>>,
+    ) -> io::Result<()> {
+        let bytes = self.encode();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let passed: Vec<_> = passed.into_iter().collect();
+        if !passed.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&passed));
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(connection, &[IoSlice::new(&bytes)], &mut control, flags)?;
+        Ok(())
+    }
+
+    fn encode(&self) -> [u8; ANSWER_BYTES] {
+        let mut bytes = [0; ANSWER_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4] = self.verdict as u8;
+        bytes[8..16].copy_from_slice(&self.joined.host.0.to_le_bytes());
+        let words = [
+            self.joined.slot.0,
+            self.joined.incarnation.0,
+            self.published.process.slot.0,
+            self.published.process.incarnation.0,
+            self.published.pid,
+            self.published.context,
+        ];
+        for (place, word) in bytes[16..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; ANSWER_BYTES] = bytes.try_into().ok()?;
+        if bytes[..4] != MAGIC {
+            return None;
+        }
+        let host = HostId(u64::from(word(bytes, 8)) | u64::from(word(bytes, 12)) << 32);
+        let process = |at: usize| ProcessId {
+            host,
+            slot: Slot(word(bytes, at)),
+            incarnation: Incarnation(word(bytes, at + 4)),
+        };
+        let published =
+            Published { process: process(24), pid: word(bytes, 32), context: word(bytes, 36) };
+        Some(Self { verdict: Verdict::from_bits(bytes[4])?, joined: process(16), published })
+    }
+}
+
+impl Verdict {
+    const ALL: [Self; 9] = [
+        Self::Granted,
+        Self::Full,
+        Self::NoSuchSlot,
+        Self::Taken,
+        Self::Ending,
+        Self::NotAlive,
+        Self::InUse,
+        Self::TooMany,
+        Self::Senseless,
+    ];
+
+    fn from_bits(bits: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(bits)).copied()
+    }
+}
+
+/// The outcome of one question.
+struct Exchanged {
+    answer: Answer,
+    passed: Option<OwnedFd>,
+    connection: OwnedFd,
+}
+
+fn join_at(
+    address: &Address,
+    question: Question,
+    timeout: Duration,
+) -> Result<(Published, Joined), JoinError> {
+    let Exchanged { answer, passed, connection } = exchange(address, &question, timeout)?;
+    match (answer.verdict, passed) {
+        (Verdict::Granted, Some(segment)) => {
+            Ok((answer.published, Joined { segment, process: answer.joined, connection }))
+        }
+        (Verdict::Granted, None) => {
+            Err(ExchangeError::Garbled { address: address.0.clone() }.into())
+        }
+        (verdict, _) => Err(JoinError::Refused(verdict)),
+    }
+}
+
+fn unknown_name(name: &str, error: JoinError) -> JoinError {
+    match error {
+        JoinError::Exchange(ExchangeError::NobodyThere { .. }) => {
+            JoinError::NoSuchName { name: name.to_owned() }
+        }
+        other => other,
+    }
+}
+
+fn exchange(
+    address: &Address,
+    question: &Question,
+    timeout: Duration,
+) -> Result<Exchanged, ExchangeError> {
+    exchange_as(own_uid(), address, question, timeout)
+}
+
+/// Asks, as a user who trusts only `trusted_uid`.
+fn exchange_as(
+    trusted_uid: u32,
+    address: &Address,
+    question: &Question,
+    timeout: Duration,
+) -> Result<Exchanged, ExchangeError> {
+    let give_up = Instant::now() + timeout;
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            ExchangeError::Silent { address: address.0.clone(), timeout }
+        }
+        io::ErrorKind::ConnectionRefused => {
+            ExchangeError::NobodyThere { address: address.0.clone() }
+        }
+        _ => ExchangeError::System { address: address.0.clone(), source },
+    };
+    let connection = dial(address, give_up).map_err(failed)?;
+    let (uid, _) = peer(&connection).map_err(failed)?;
+    if uid != trusted_uid {
+        return Err(ExchangeError::Stranger { address: address.0.clone(), uid });
+    }
+    let (bytes, passed) = ask(&connection, question, give_up).map_err(failed)?;
+    if bytes.is_empty() {
+        return Err(ExchangeError::NobodyThere { address: address.0.clone() });
+    }
+    match Answer::decode(&bytes) {
+        Some(answer) => Ok(Exchanged { answer, passed, connection }),
+        None => Err(ExchangeError::Garbled { address: address.0.clone() }),
+    }
+}
+
+fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let address = address.socket_address()?;
+    let connect_once = || {
+        // For a Unix socket this also limits the wait for room in the listener's queue.
+        set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
+        Ok(connect(&connection, &address)?)
+    };
+    uninterrupted(connect_once)?;
+    Ok(connection)
+}
+
+/// Sends a question and waits for the answer. No bytes: the other end is gone.
+fn ask(
+    connection: &OwnedFd,
+    question: &Question,
+    give_up: Instant,
+) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let bytes = question.encode();
+    match uninterrupted(|| Ok(rustix::net::send(connection, &bytes, SendFlags::NOSIGNAL)?)) {
+        // It may have answered all the same, without having read.
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        Err(error) => return Err(error),
+    }
+    let mut answer = [0; ANSWER_BYTES + 1];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = uninterrupted(|| {
+        set_socket_timeout(connection, Timeout::Recv, Some(remaining(give_up)?))?;
+        let mut places = [IoSliceMut::new(&mut answer)];
+        match recvmsg(connection, &mut places, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Ok(received) => Ok(received.bytes),
+            Err(Errno::CONNRESET) => Ok(0),
+            Err(errno) => Err(errno.into()),
+        }
+    })?;
+    let mut passed = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
+            passed = descriptors.next();
+        }
+    }
+    Ok((answer[..received].to_vec(), passed))
+}
+
+/// The time that is left; never zero, which would mean no limit.
+fn remaining(give_up: Instant) -> io::Result<Duration> {
+    match give_up.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left.max(Duration::from_micros(1))),
+    }
+}
+
+fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: HostId = HostId(0x0123_4567_89ab_cdef);
+
+    fn process(slot: u32) -> ProcessId {
+        ProcessId { host: HOST, slot: Slot(slot), incarnation: Incarnation(3) }
+    }
+
+    #[test]
+    fn questions_survive_their_encoding() {
+        let longest = "n".repeat(NAME_BYTES_MAX);
+        for question in [
+            Question::Join { wanted: None },
+            Question::Join { wanted: Some(Slot(7)) },
+            Question::Publish {
+                process: process(2),
+                context: 9,
+                name: PublicName::new(&longest).unwrap(),
+            },
+            Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
+            Question::LookUp,
+        ] {
+            assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
+        }
+    }
+
+    #[test]
+    fn senseless_questions_are_none() {
+        let good = Question::Publish {
+            process: process(2),
+            context: 9,
+            name: PublicName::new("name").unwrap(),
+        }
+        .encode();
+        let with = |at: usize, byte: u8| {
+            let mut bytes = good;
+            bytes[at] = byte;
+            Question::decode(&bytes, HOST)
+        };
+        assert!(with(0, b'l').is_none(), "other magic");
+        assert!(with(3, 2).is_none(), "other version");
+        assert!(with(4, 77).is_none(), "unknown question");
+        assert!(with(5, 0).is_none(), "no name");
+        assert!(with(5, 200).is_none(), "a name longer than the message");
+        assert!(with(20, 0).is_none(), "a control character");
+        assert!(with(20, 0xff).is_none(), "no UTF-8");
+        assert!(Question::decode(&good[1..], HOST).is_none(), "shorter");
+    }
+
+    #[test]
+    fn answers_survive_their_encoding() {
+        for verdict in Verdict::ALL {
+            let published = Published { process: process(1), pid: 4711, context: 5 };
+            let answer = Answer { verdict, joined: process(9), published };
+            assert_eq!(Answer::decode(&answer.encode()), Some(answer));
+        }
+        let mut unknown = Answer::bare(HOST, Verdict::Full).encode();
+        unknown[4] = 99;
+        assert_eq!(Answer::decode(&unknown), None);
+    }
+
+    #[test]
+    fn names_are_bounded_and_printable() {
+        let longer = "n".repeat(NAME_BYTES_MAX + 1);
+        for name in ["", "a\nb", "a\0b", &longer] {
+            let error = look_up(name, Duration::from_secs(1)).unwrap_err();
+            assert!(matches!(error, JoinError::Name(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn nobody_there_is_said_at_once() {
+        let error =
+            join(HostId(u64::from(std::process::id())), Duration::from_secs(5)).unwrap_err();
+        assert!(matches!(error, JoinError::Exchange(ExchangeError::NobodyThere { .. })), "{error}");
+        let error = look_up("never published by anybody", Duration::from_secs(5)).unwrap_err();
+        assert!(matches!(error, JoinError::NoSuchName { .. }), "{error}");
+    }
+
+    #[test]
+    fn another_users_socket_is_not_talked_to() {
+        let address = Address(format!("landeck-test-stranger-{}", std::process::id()));
+        let _listener = address.listen().unwrap();
+        let timeout = Duration::from_secs(5);
+        let outcome = exchange_as(own_uid() + 1, &address, &Question::LookUp, timeout);
+        assert!(matches!(outcome, Err(ExchangeError::Stranger { .. })));
+    }
+
+    #[test]
+    fn silence_ends_at_the_deadline() {
+        let address = Address(format!("landeck-test-silent-{}", std::process::id()));
+        let _listener = address.listen().unwrap();
+        let timeout = Duration::from_millis(30);
+        let outcome = exchange(&address, &Question::LookUp, timeout);
+        assert!(matches!(outcome, Err(ExchangeError::Silent { .. })));
+    }
+}
