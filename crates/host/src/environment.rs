@@ -31,8 +31,6 @@ pub struct Identity<'a> {
     pub rank: u32,
     /// How many processes the job has.
     pub processes: u32,
-    /// The number of the segment's descriptor in the process.
-    pub segment: i32,
     /// The job, as the processes and the agent call it.
     pub job: &'a str,
 }
@@ -79,7 +77,8 @@ impl Environment {
         found.map(|(_, value)| value.as_os_str())
     }
 
-    /// The whole environment of one process, each variable as `NAME=value`.
+    /// The environment of one process, each variable as `NAME=value`. Only the number of the
+    /// segment's descriptor is missing, which the guardian knows.
     pub fn of_process(&self, identity: Identity<'_>) -> Vec<CString> {
         let own = own_variables(identity);
         let is_own = |name: &OsStr| own.iter().any(|(own, _)| OsStr::new(own) == name);
@@ -114,10 +113,9 @@ impl Export {
 }
 
 /// Who the process is, in every way that programs ask for it.
-fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
+fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 17] {
     let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
     [
-        ("LANDECK_SEGMENT", identity.segment.to_string()),
         ("LANDECK_SLOT", rank.clone()),
         ("LANDECK_JOB", identity.job.to_owned()),
         ("RANK", rank.clone()),
@@ -200,7 +198,7 @@ mod tests {
     }
 
     fn of_rank_2(environment: &Environment) -> Vec<String> {
-        let identity = Identity { rank: 2, processes: 4, segment: 9, job: "00ff" };
+        let identity = Identity { rank: 2, processes: 4, job: "00ff" };
         let all = environment.of_process(identity);
         all.into_iter().map(|variable| variable.into_string().unwrap()).collect()
     }
@@ -219,7 +217,6 @@ mod tests {
             "OMPI_COMM_WORLD_LOCAL_RANK=2",
             "PMI_SIZE=4",
             "MPI_LOCALNRANKS=4",
-            "LANDECK_SEGMENT=9",
             "LANDECK_SLOT=2",
             "LANDECK_JOB=00ff",
         ] {

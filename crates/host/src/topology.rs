@@ -2,7 +2,6 @@
 //!
 //! Read from /sys only as far as a placement asks for it: a start that binds nothing reads nothing.
 
-use crate::control_groups::ControlGroups;
 use crate::cpu_set::CpuSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,12 +80,6 @@ impl Topology {
             Level::Package => &self.packages,
         }
     }
-}
-
-/// How many processors a job can keep busy: those it may run on, less what a quota takes away.
-pub fn usable_count(processors: usize, groups: &ControlGroups) -> usize {
-    let quota = groups.processors().map_or(usize::MAX, |quota| quota as usize);
-    processors.min(quota).max(1)
 }
 
 /// Cuts the usable processors into groups; `mates` says who shares with a processor, and is asked

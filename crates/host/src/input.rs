@@ -1,0 +1,236 @@
+//! The launcher's standard input on its way to the processes.
+//!
+//! One process gets it as it is, if it is no terminal: no byte is touched. A terminal is read here
+//! and passed on, as the processes are not in its foreground group; and whatever several processes
+//! are to get is read once and written to each. No more than one block is held: the slowest reader
+//! sets the pace.
+
+use crate::output::pipe;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Which processes get the launcher's standard input; the others read nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputTo {
+    /// Every process.
+    All,
+    /// No process.
+    None,
+    /// The process with this rank.
+    Rank(u32),
+}
+
+/// Passes the launcher's standard input on.
+#[derive(Debug)]
+pub struct Input {
+    source: OwnedFd,
+    is_terminal: bool,
+    has_ended: bool,
+    block: Vec<u8>,
+    /// `None` for a reader that is gone.
+    readers: Vec<Option<Reader>>,
+}
+
+/// A pipe to one process.
+#[derive(Debug)]
+struct Reader {
+    pipe: OwnedFd,
+    /// How much of the block it has got.
+    taken: usize,
+}
+
+/// Bytes that are read at once: what a pipe holds.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+impl Input {
+    /// Opens the standard input of every process. Returns who passes the launcher's on, if that is
+    /// needed, and one descriptor for each process.
+    ///
+    /// # Errors
+    /// What the kernel says, above all that there are too many descriptors.
+    pub fn open(
+        source: BorrowedFd<'_>,
+        processes: u32,
+        to: InputTo,
+    ) -> io::Result<(Option<Input>, Vec<OwnedFd>)> {
+        let is_terminal = rustix::termios::isatty(source);
+        let mut input = Input {
+            source: source.try_clone_to_owned()?,
+            is_terminal,
+            has_ended: false,
+            block: Vec::new(),
+            readers: Vec::new(),
+        };
+        let nothing = OwnedFd::from(File::open("/dev/null")?);
+        let mut descriptors = Vec::with_capacity(processes as usize);
+        for rank in 0..processes {
+            let gets_it = to == InputTo::All || to == InputTo::Rank(rank);
+            descriptors.push(match gets_it {
+                false => nothing.try_clone()?,
+                true if processes == 1 || to != InputTo::All => match is_terminal {
+                    true => input.add_reader()?,
+                    false => source.try_clone_to_owned()?,
+                },
+                true => input.add_reader()?,
+            });
+        }
+        let needed = !input.readers.is_empty();
+        Ok((needed.then_some(input), descriptors))
+    }
+
+    /// The launcher's standard input, if it is to be read now. A terminal is read only in the
+    /// foreground: reading it from the background would stop the launcher.
+    pub fn wanted(&self) -> Option<BorrowedFd<'_>> {
+        let idle = !self.has_ended && self.block.is_empty() && !self.is_unread();
+        (idle && (!self.is_terminal || self.in_foreground())).then(|| self.source.as_fd())
+    }
+
+    /// The pipes that must take more before anything else is read, with their numbers.
+    pub fn waiting(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let readers = self.readers.iter().enumerate();
+        readers.filter_map(|(number, reader)| {
+            let reader = reader.as_ref()?;
+            (reader.taken < self.block.len()).then(|| (number, reader.pipe.as_fd()))
+        })
+    }
+
+    /// Whether there is nothing left to do.
+    pub fn is_over(&self) -> bool {
+        self.is_unread() || (self.has_ended && self.block.is_empty())
+    }
+
+    /// Reads a block, from a source that is ready, and passes it on.
+    pub fn read(&mut self) {
+        let mut block = vec![0; BLOCK_BYTES];
+        match rustix::io::read(&self.source, &mut block) {
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            // EIO is a terminal that is gone, or a background that came too fast.
+            Ok(0) | Err(_) => self.end(),
+            Ok(count) => {
+                block.truncate(count);
+                self.block = block;
+                self.write();
+            }
+        }
+    }
+
+    /// Writes what the pipes take.
+    pub fn write(&mut self) {
+        for slot in &mut self.readers {
+            if slot.as_mut().is_some_and(|reader| !reader.write(&self.block)) {
+                *slot = None;
+            }
+        }
+        let length = self.block.len();
+        if self.readers.iter().flatten().all(|reader| reader.taken == length) {
+            self.block.clear();
+            self.readers.iter_mut().flatten().for_each(|reader| reader.taken = 0);
+        }
+    }
+
+    fn add_reader(&mut self) -> io::Result<OwnedFd> {
+        let (reader, writer) = pipe()?;
+        rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
+        self.readers.push(Some(Reader { pipe: writer, taken: 0 }));
+        Ok(reader)
+    }
+
+    /// The input is over: the readers see its end.
+    fn end(&mut self) {
+        self.has_ended = true;
+        self.readers.clear();
+    }
+
+    fn is_unread(&self) -> bool {
+        self.readers.iter().all(Option::is_none)
+    }
+
+    fn in_foreground(&self) -> bool {
+        let foreground = rustix::termios::tcgetpgrp(&self.source);
+        foreground.is_ok_and(|group| group == rustix::process::getpgrp())
+    }
+}
+
+impl Reader {
+    /// Writes more of the block; false if the process does not read any more.
+    fn write(&mut self, block: &[u8]) -> bool {
+        while self.taken < block.len() {
+            match rustix::io::write(&self.pipe, &block[self.taken..]) {
+                Ok(count) => self.taken += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    fn text_of(descriptor: OwnedFd) -> String {
+        let mut text = String::new();
+        File::from(descriptor).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn one_process_gets_the_input_itself() {
+        let (source, writer) = pipe().unwrap();
+        let (input, mut descriptors) = Input::open(source.as_fd(), 3, InputTo::Rank(1)).unwrap();
+        assert!(input.is_none());
+        File::from(writer).write_all(b"text").unwrap();
+        let texts: Vec<String> = descriptors.drain(..).map(text_of).collect();
+        assert_eq!(texts, ["", "text", ""]);
+    }
+
+    #[test]
+    fn nobody_gets_anything() {
+        let (source, _writer) = pipe().unwrap();
+        let (input, descriptors) = Input::open(source.as_fd(), 2, InputTo::None).unwrap();
+        assert!(input.is_none());
+        descriptors.into_iter().for_each(|descriptor| assert_eq!(text_of(descriptor), ""));
+    }
+
+    #[test]
+    fn all_get_the_same_at_the_pace_of_the_slowest() {
+        let (source, writer) = pipe().unwrap();
+        let (input, mut descriptors) = Input::open(source.as_fd(), 2, InputTo::All).unwrap();
+        let (mut input, mut writer) = (input.unwrap(), File::from(writer));
+        for _ in 0..2 {
+            writer.write_all(&[b'x'; BLOCK_BYTES]).unwrap();
+            input.read();
+        }
+        // Both pipes are full with the first block and hold nothing of the second.
+        assert_eq!(input.waiting().count(), 2);
+        assert!(input.wanted().is_none());
+        let mut fast = File::from(descriptors.remove(0));
+        fast.read_exact(&mut [0; BLOCK_BYTES]).unwrap();
+        input.write();
+        assert_eq!(input.waiting().map(|(number, _)| number).collect::<Vec<_>>(), [1]);
+        drop(descriptors);
+        input.write();
+        assert!(input.wanted().is_some(), "the slow one is gone");
+        drop(writer);
+        input.read();
+        assert!(input.is_over());
+        assert_eq!(text_of(fast.into()).len(), BLOCK_BYTES);
+    }
+
+    #[test]
+    fn gone_readers_end_the_reading() {
+        let (source, writer) = pipe().unwrap();
+        let (input, descriptors) = Input::open(source.as_fd(), 2, InputTo::All).unwrap();
+        let mut input = input.unwrap();
+        drop(descriptors);
+        File::from(writer).write_all(b"text").unwrap();
+        input.read();
+        assert!(input.is_over() && input.wanted().is_none());
+    }
+}

@@ -1,0 +1,194 @@
+//! The signals that the launcher gets, and what they mean for the job.
+//!
+//! | signal | meaning |
+//! |---|---|
+//! | INT | passed on; twice within [`TWICE_MAX`]: everything is killed |
+//! | TERM, HUP | the job is ended: SIGTERM, the grace time, SIGKILL |
+//! | QUIT, USR1, USR2, WINCH | passed on |
+//! | TSTP | passed on, then the launcher stops as well |
+//! | CONT | passed on |
+//!
+//! A signal that was ignored when the launcher started stays ignored, as under `nohup`.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Two interrupts within this time kill the job.
+pub const TWICE_MAX: Duration = Duration::from_secs(2);
+
+const CAUGHT: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGWINCH,
+    libc::SIGTSTP,
+    libc::SIGCONT,
+];
+
+/// The launcher's signals, caught in a descriptor.
+#[derive(Debug)]
+pub struct Signals {
+    descriptor: OwnedFd,
+}
+
+/// What a signal means for the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// Every process gets it too.
+    Forward(i32),
+    /// The processes are asked to end, and killed after the grace time.
+    End,
+    /// The processes are killed.
+    Kill,
+    /// The processes are stopped, then the launcher.
+    Suspend,
+}
+
+/// Decides what signals mean.
+#[derive(Debug, Default)]
+pub struct Conduct {
+    interrupted_at: Option<Instant>,
+}
+
+impl Signals {
+    /// Blocks the signals and catches them from now on, until the process ends.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn catch() -> io::Result<Signals> {
+        // SAFETY: the set is initialised by sigemptyset before it is read; all arguments point to it.
+        let descriptor = unsafe {
+            let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+            libc::sigemptyset(set.as_mut_ptr());
+            for signal in CAUGHT.into_iter().filter(|&signal| !is_ignored(signal)) {
+                libc::sigaddset(set.as_mut_ptr(), signal);
+            }
+            libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        Ok(Signals { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+    }
+
+    /// The next signal that has come; `None` if there is none.
+    pub fn next(&self) -> Option<i32> {
+        let mut information = MaybeUninit::<libc::signalfd_siginfo>::uninit();
+        let size = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the kernel writes at most `size` bytes there.
+        let count = unsafe {
+            libc::read(self.descriptor.as_raw_fd(), information.as_mut_ptr().cast(), size)
+        };
+        if usize::try_from(count) != Ok(size) {
+            return None;
+        }
+        // SAFETY: the kernel has written all of it.
+        i32::try_from(unsafe { information.assume_init() }.ssi_signo).ok()
+    }
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Conduct {
+    /// What a signal means that came at `now`.
+    pub fn react(&mut self, signal: i32, now: Instant) -> Reaction {
+        match signal {
+            libc::SIGINT => {
+                let last = self.interrupted_at.replace(now);
+                match last.is_some_and(|last| now.duration_since(last) <= TWICE_MAX) {
+                    true => Reaction::Kill,
+                    false => Reaction::Forward(signal),
+                }
+            }
+            libc::SIGTERM | libc::SIGHUP => Reaction::End,
+            libc::SIGTSTP => Reaction::Suspend,
+            _ => Reaction::Forward(signal),
+        }
+    }
+}
+
+/// Stops this process as a terminal's stop key would, until it is continued.
+pub fn stop_self() {
+    // SAFETY: raise has no preconditions; SIGSTOP cannot be caught.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// What a signal is called, and what it usually means.
+pub fn name(signal: i32) -> (&'static str, &'static str) {
+    match signal {
+        libc::SIGHUP => ("SIGHUP", "hangup"),
+        libc::SIGINT => ("SIGINT", "interrupt"),
+        libc::SIGQUIT => ("SIGQUIT", "quit"),
+        libc::SIGILL => ("SIGILL", "illegal instruction"),
+        libc::SIGTRAP => ("SIGTRAP", "trap"),
+        libc::SIGABRT => ("SIGABRT", "abort"),
+        libc::SIGBUS => ("SIGBUS", "bus error"),
+        libc::SIGFPE => ("SIGFPE", "arithmetic error"),
+        libc::SIGKILL => ("SIGKILL", "kill"),
+        libc::SIGUSR1 => ("SIGUSR1", "user signal 1"),
+        libc::SIGSEGV => ("SIGSEGV", "segmentation fault"),
+        libc::SIGUSR2 => ("SIGUSR2", "user signal 2"),
+        libc::SIGPIPE => ("SIGPIPE", "nobody reads the pipe"),
+        libc::SIGALRM => ("SIGALRM", "alarm"),
+        libc::SIGTERM => ("SIGTERM", "termination"),
+        libc::SIGXCPU => ("SIGXCPU", "processor time limit"),
+        libc::SIGXFSZ => ("SIGXFSZ", "file size limit"),
+        libc::SIGSYS => ("SIGSYS", "forbidden system call"),
+        _ => ("signal", "unnamed"),
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call only writes the present action; zero is a valid value of all its fields.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_interrupt_soon_after_the_first_kills() {
+        let mut conduct = Conduct::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let forward = Reaction::Forward(libc::SIGINT);
+        assert_eq!(conduct.react(libc::SIGINT, at(0)), forward);
+        assert_eq!(conduct.react(libc::SIGINT, at(3)), forward);
+        assert_eq!(conduct.react(libc::SIGINT, at(5)), Reaction::Kill);
+    }
+
+    #[test]
+    fn every_signal_has_its_meaning() {
+        let mut conduct = Conduct::default();
+        let mut react = |signal| conduct.react(signal, Instant::now());
+        assert_eq!(react(libc::SIGTERM), Reaction::End);
+        assert_eq!(react(libc::SIGHUP), Reaction::End);
+        assert_eq!(react(libc::SIGTSTP), Reaction::Suspend);
+        for signal in [libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH, libc::SIGCONT, libc::SIGQUIT] {
+            assert_eq!(react(signal), Reaction::Forward(signal));
+        }
+    }
+
+    #[test]
+    fn signals_have_names() {
+        assert_eq!(name(libc::SIGSEGV), ("SIGSEGV", "segmentation fault"));
+        assert_eq!(name(63).1, "unnamed");
+    }
+}
