@@ -1,6 +1,7 @@
 //! What launcher and daemon share: process start, guardian, output, signals, joining.
 
 pub mod agent;
+pub mod budget;
 pub mod cpu_set;
 pub mod descendants;
 pub mod environment;
@@ -12,6 +13,8 @@ pub mod output;
 pub mod placement;
 pub mod pmi;
 pub mod process;
+pub mod program;
+pub mod report;
 pub mod signals;
 pub mod socket;
 pub mod topology;

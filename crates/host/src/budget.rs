@@ -1,0 +1,206 @@
+//! What a job may take of memory and descriptors, before anything is made.
+//!
+//! The limits are read first: beyond a control group's memory limit an allocation is a kill, not an
+//! error, and a file that outgrows the file size limit is a signal. What can shrink without harm,
+//! the address space of the shared heaps, shrinks; anything else is an error that names the limit.
+//! The number of processes is never changed.
+
+use crate::memory_groups::MemoryGroups;
+use landeck_memory::SegmentPlan;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The limits that matter to a job; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Memory of the control group, in bytes.
+    pub group_bytes: Option<u64>,
+    /// The largest file, in bytes.
+    pub file_bytes: Option<u64>,
+    /// Address space of a process, in bytes.
+    pub address_bytes: Option<u64>,
+}
+
+/// Why there cannot be such a job here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetError {
+    /// The segment has no room for so many.
+    #[error("a job has at most {most} processes on one host, not {wanted}; start fewer")]
+    Processes {
+        /// How many were wanted.
+        wanted: u32,
+        /// How many there can be.
+        most: u32,
+    },
+    /// A limit of memory is too small.
+    #[error(
+        "{processes} processes need a shared segment of at least {needed}, but {limit} is \
+         {allowed}; raise it ({how}) or start fewer processes"
+    )]
+    Memory {
+        /// How many processes there were to be.
+        processes: u32,
+        /// What they need.
+        needed: String,
+        /// Which limit.
+        limit: &'static str,
+        /// What it allows.
+        allowed: String,
+        /// How to raise it.
+        how: &'static str,
+    },
+    /// A limit of open files is too small.
+    #[error(
+        "{processes} processes need {needed} open files in the launcher, but the limit is \
+         {allowed}; raise it (ulimit -Hn) or start fewer processes{}", .hint
+    )]
+    Descriptors {
+        /// How many processes there were to be.
+        processes: u32,
+        /// What they need.
+        needed: u64,
+        /// The hard limit.
+        allowed: u64,
+        /// What would need fewer.
+        hint: &'static str,
+    },
+}
+
+/// Heaps are not made smaller than this.
+const HEAP_BYTES_MIN: u64 = 64 * 1024;
+const PAGE_BYTES: u64 = 4096;
+
+impl Limits {
+    /// The limits of this process and its control group.
+    pub fn of_this_process(groups: &MemoryGroups) -> Limits {
+        Limits {
+            group_bytes: groups.limit_bytes(),
+            file_bytes: getrlimit(Resource::Fsize).current,
+            address_bytes: getrlimit(Resource::As).current,
+        }
+    }
+}
+
+/// Plans the segment of a job within the limits.
+///
+/// # Errors
+/// When even the smallest segment does not fit.
+pub fn plan_segment(
+    host: u64,
+    processes: u32,
+    cpus: u32,
+    limits: Limits,
+) -> Result<SegmentPlan, BudgetError> {
+    let mut plan = SegmentPlan { cpus, ..SegmentPlan::new(host, processes) };
+    if !plan.is_valid() {
+        let most = landeck_memory::plan::SLOTS_MAX - plan.guests;
+        return Err(BudgetError::Processes { wanted: processes, most });
+    }
+    let bare = SegmentPlan { heap_bytes_per_process: 0, ..plan.clone() };
+    let fixed = bare.total_bytes();
+    if let Some(bytes) = limits.group_bytes {
+        let share = bytes / 2 / u64::from(processes.max(1));
+        shrink(&mut plan, share.max(HEAP_BYTES_MIN));
+    }
+    // The program and its libraries need address space too.
+    let address_bytes = limits.address_bytes.map(|bytes| bytes / 2);
+    let hard = [
+        (limits.file_bytes, limits.file_bytes, "the limit of the file size", "ulimit -f"),
+        (address_bytes, limits.address_bytes, "the limit of address space", "ulimit -v"),
+    ];
+    for (usable, limit, name, how) in hard {
+        let (Some(usable), Some(limit)) = (usable, limit) else { continue };
+        let share = usable.saturating_sub(fixed) / u64::from(plan.slots());
+        if share < HEAP_BYTES_MIN {
+            let needed = fixed + u64::from(plan.slots()) * HEAP_BYTES_MIN;
+            return Err(BudgetError::Memory {
+                processes,
+                needed: mebibytes(if usable < limit { 2 * needed } else { needed }),
+                limit: name,
+                allowed: mebibytes(limit),
+                how,
+            });
+        }
+        shrink(&mut plan, share);
+    }
+    Ok(plan)
+}
+
+/// Makes room for the descriptors of the launcher, by raising the soft limit if need be.
+///
+/// # Errors
+/// When the hard limit is too small.
+pub fn make_room_for_descriptors(
+    processes: u32,
+    needed: u64,
+    hint: &'static str,
+) -> Result<(), BudgetError> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(needed), maximum };
+    let fits = maximum.is_none_or(|maximum| maximum >= needed);
+    if fits && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    let allowed = maximum.or(current).unwrap_or(0);
+    Err(BudgetError::Descriptors { processes, needed, allowed, hint })
+}
+
+fn shrink(plan: &mut SegmentPlan, heap_bytes: u64) {
+    let heap_bytes = heap_bytes / PAGE_BYTES * PAGE_BYTES;
+    plan.heap_bytes_per_process = plan.heap_bytes_per_process.min(heap_bytes);
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap(processes: u32, limits: Limits) -> u64 {
+        let plan = plan_segment(1, processes, 2, limits).unwrap();
+        assert!(plan.is_valid());
+        plan.heap_bytes_per_process
+    }
+
+    #[test]
+    fn without_limits_the_plan_stays() {
+        let plan = plan_segment(7, 4, 2, Limits::default()).unwrap();
+        assert_eq!(plan, SegmentPlan { cpus: 2, ..SegmentPlan::new(7, 4) });
+    }
+
+    #[test]
+    fn heaps_shrink_to_half_of_the_group() {
+        let limits = Limits { group_bytes: Some(64 << 20), ..Limits::default() };
+        assert_eq!(heap(4, limits), 8 << 20);
+        assert_eq!(heap(1000, limits), HEAP_BYTES_MIN, "never less");
+    }
+
+    #[test]
+    fn heaps_shrink_to_the_file_size_and_the_address_space() {
+        let limits = Limits { file_bytes: Some(1 << 30), ..Limits::default() };
+        let plan = plan_segment(1, 4, 2, limits).unwrap();
+        assert!(plan.total_bytes() <= 1 << 30 && plan.heap_bytes_per_process > 1 << 20);
+        let limits = Limits { address_bytes: Some(1 << 30), ..Limits::default() };
+        assert!(plan_segment(1, 4, 2, limits).unwrap().total_bytes() <= 1 << 29);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let limits = Limits { file_bytes: Some(1 << 20), ..Limits::default() };
+        let error = plan_segment(1, 4, 2, limits).unwrap_err().to_string();
+        assert!(error.contains("file size is 1.0 MiB") && error.contains("ulimit -f"), "{error}");
+        let error = plan_segment(1, 100_000, 2, Limits::default()).unwrap_err();
+        assert!(error.to_string().starts_with("a job has at most "), "{error}");
+    }
+
+    #[test]
+    fn descriptors_are_counted() {
+        assert_eq!(make_room_for_descriptors(1, 16, ""), Ok(()));
+        let error = make_room_for_descriptors(9, 1 << 40, "").unwrap_err().to_string();
+        assert!(error.starts_with("9 processes need 1099511627776 open files"), "{error}");
+    }
+}

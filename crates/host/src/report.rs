@@ -1,0 +1,376 @@
+//! What the launcher says about a job: the failure that ended it, where processes are, a summary.
+//!
+//! Who, where, why, after how long, the last words, and what became of the others. Pure texts.
+
+use crate::signals;
+use landeck_memory::{Counters, Operation, WaitRecord};
+use std::time::Duration;
+
+/// A process of a job, as reports name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Who<'a> {
+    /// Its rank.
+    pub rank: u32,
+    /// How many processes the job has.
+    pub processes: u32,
+    /// Its process number.
+    pub pid: u32,
+    /// The host it ran on.
+    pub host: &'a str,
+}
+
+/// How a process failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// It ended with an exit code other than 0.
+    Code(u8),
+    /// A signal killed it.
+    Signal(i32),
+    /// The kernel killed it because memory ran out; the limit, if it is known.
+    OutOfMemory(Option<u64>),
+    /// It joined the job and ended with exit code 0, but did not leave the job.
+    NotLeft,
+}
+
+/// What became of the processes that did not fail first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// There were none.
+    None,
+    /// So many had ended already.
+    HadEnded(u32),
+    /// So many were ended.
+    Ended(u32),
+    /// So many go on.
+    GoOn(u32),
+}
+
+/// All that is said about the first failure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailureReport<'a> {
+    /// Who failed.
+    pub who: Who<'a>,
+    /// How.
+    pub failure: Failure,
+    /// After how long.
+    pub after: Duration,
+    /// What it waited for, and since how long.
+    pub waiting: Option<(WaitRecord, Duration)>,
+    /// Its last lines, oldest first.
+    pub last_lines: &'a [String],
+    /// What became of the others.
+    pub others: Others,
+}
+
+impl Failure {
+    /// How a process with this raw wait status failed; `None` if it did not. `joined` says whether
+    /// it had joined the job and not left it.
+    pub fn of_status(status: i32, joined: bool) -> Option<Failure> {
+        if libc::WIFSIGNALED(status) {
+            return Some(Failure::Signal(libc::WTERMSIG(status)));
+        }
+        match libc::WEXITSTATUS(status) as u8 {
+            0 if joined => Some(Failure::NotLeft),
+            0 => None,
+            code => Some(Failure::Code(code)),
+        }
+    }
+
+    /// The exit code that stands for it.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Failure::Code(code) => code,
+            Failure::Signal(signal) => 128 + signal as u8,
+            Failure::OutOfMemory(_) => 128 + libc::SIGKILL as u8,
+            Failure::NotLeft => 1,
+        }
+    }
+
+    fn sentence(self) -> String {
+        match self {
+            Failure::Code(code) => format!("ended with exit code {code}"),
+            Failure::Signal(signal) => {
+                let (_, meaning) = signals::name(signal);
+                format!("was killed by signal {signal} ({meaning})")
+            }
+            Failure::OutOfMemory(limit) => {
+                let limit = limit.map(|bytes| format!(" of {}", size(bytes))).unwrap_or_default();
+                format!(
+                    "was killed by the kernel (signal 9): memory ran out under the limit{limit} of \
+                     its control group"
+                )
+            }
+            Failure::NotLeft => "ended with exit code 0 but without leaving the job".to_owned(),
+        }
+    }
+}
+
+impl FailureReport<'_> {
+    /// The report, as lines.
+    pub fn text(&self) -> String {
+        let Who { rank, processes, pid, host } = self.who;
+        let (failure, after) = (self.failure.sentence(), duration(self.after));
+        let mut text = format!(
+            "rank {rank} of {processes} (pid {pid}, host {host}) {failure} after {after}.\n"
+        );
+        if let Some(waiting) = self.waiting.and_then(|(wait, since)| place(&wait, since)) {
+            text += &format!("  It was in: {waiting}.\n");
+        }
+        match self.last_lines {
+            [] => {}
+            [line] => text += &format!("  Its last lines: \"{line}\"\n"),
+            lines => {
+                text.push_str("  Its last lines:\n");
+                lines.iter().for_each(|line| text += &format!("    {line}\n"));
+            }
+        }
+        let code = self.failure.exit_code();
+        match self.others {
+            Others::GoOn(_) => text += &format!("{}\n", self.others.sentence()),
+            Others::None => text += &format!("Exit code {code}.\n"),
+            _ => text += &format!("{} Exit code {code}.\n", self.others.sentence()),
+        }
+        text
+    }
+}
+
+impl Others {
+    fn sentence(self) -> String {
+        let counted = |count| match count {
+            1 => "The other process".to_owned(),
+            _ => format!("The other {count} processes"),
+        };
+        let one_or = |count, one: &'static str, many: &'static str| match count {
+            1 => one,
+            _ => many,
+        };
+        match self {
+            Others::None => String::new(),
+            Others::HadEnded(count) => format!("{} had ended before.", counted(count)),
+            Others::Ended(count) => {
+                let were = one_or(count, "was", "were");
+                format!("{} {were} ended (--on-failure abort).", counted(count))
+            }
+            Others::GoOn(count) => {
+                let go = one_or(count, "goes", "go");
+                format!("{} {go} on (--on-failure notify).", counted(count))
+            }
+        }
+    }
+}
+
+/// What a process waits for, in words; `None` if it does not wait.
+pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
+    let preposition = match wait.operation {
+        Operation::None => return None,
+        Operation::Send => "to",
+        _ => "from",
+    };
+    let mut text = wait.operation.as_str().to_owned();
+    let has_message =
+        matches!(wait.operation, Operation::Send | Operation::Receive | Operation::Probe);
+    match wait.peer {
+        Some(peer) => text += &format!(" {preposition} rank {peer}"),
+        None if has_message => text += &format!(" {preposition} any rank"),
+        None => {}
+    }
+    if wait.bytes > 0 {
+        text += &format!(", {}", size(wait.bytes));
+    }
+    if let Some(tag) = wait.tag {
+        text += &format!(", tag {tag}");
+    }
+    if has_message {
+        match wait.context {
+            0 => text.push_str(", group world"),
+            context => text += &format!(", context {context}"),
+        }
+    }
+    text += &format!(", since {}", duration(since));
+    Some(text)
+}
+
+/// One line about a job that ended well.
+pub fn summary(counters: &[Counters], elapsed: Duration) -> String {
+    let messages: u64 = counters.iter().map(|own| own.messages_sent).sum();
+    let bytes: u64 = counters.iter().map(|own| own.bytes_sent).sum();
+    let waited_ns: u64 = counters.iter().map(|own| own.waited_ns).sum();
+    let whole_ns = (elapsed.as_nanos() as f64 * counters.len() as f64).max(1.0);
+    let percent = 100.0 * waited_ns as f64 / whole_ns;
+    let mut text = format!(
+        "{} {}, {}: {} messages, {}, {percent:.0}% of the time waiting",
+        counters.len(),
+        if counters.len() == 1 { "process" } else { "processes" },
+        duration(elapsed),
+        thousands(messages),
+        decimal_size(bytes),
+    );
+    let most = counters.iter().enumerate().max_by_key(|(_, own)| own.waited_ns);
+    if let Some((rank, own)) = most.filter(|(_, own)| own.waited_ns > 0) {
+        text += &format!(" (most: rank {rank}, {:.2} s", own.waited_ns as f64 / 1e9);
+        if let Some(peer) = own.longest_wait_peer_plus_one.checked_sub(1) {
+            text += &format!(", longest on rank {peer}");
+        }
+        text.push(')');
+    }
+    text.push('\n');
+    text
+}
+
+/// A time as people read it.
+pub fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match time.as_secs() {
+        _ if seconds < 0.0995 => format!("{:.0} ms", seconds * 1e3),
+        0..100 => format!("{seconds:.1} s"),
+        100..3600 => format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60),
+        whole => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+fn decimal_size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// 1234567 as 1,234,567.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHO: Who<'_> = Who { rank: 2, processes: 4, pid: 4711, host: "a" };
+
+    fn receive() -> WaitRecord {
+        WaitRecord {
+            operation: Operation::Receive,
+            peer: Some(1),
+            tag: Some(7),
+            ..WaitRecord::default()
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_in_four_lines() {
+        let report = FailureReport {
+            who: WHO,
+            failure: Failure::Signal(11),
+            after: Duration::from_millis(400),
+            waiting: Some((receive(), Duration::from_millis(300))),
+            last_lines: &["reading part 17".to_owned()],
+            others: Others::Ended(3),
+        };
+        let expected = "\
+rank 2 of 4 (pid 4711, host a) was killed by signal 11 (segmentation fault) after 0.4 s.
+  It was in: receive from rank 1, tag 7, group world, since 0.3 s.
+  Its last lines: \"reading part 17\"
+The other 3 processes were ended (--on-failure abort). Exit code 139.
+";
+        assert_eq!(report.text(), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_left_out() {
+        let report = FailureReport {
+            who: Who { rank: 0, processes: 1, ..WHO },
+            failure: Failure::Code(3),
+            after: Duration::from_millis(7),
+            waiting: Some((WaitRecord::default(), Duration::ZERO)),
+            last_lines: &[],
+            others: Others::None,
+        };
+        let expected = "\
+rank 0 of 1 (pid 4711, host a) ended with exit code 3 after 7 ms.
+Exit code 3.
+";
+        assert_eq!(report.text(), expected);
+        let lines = ["one".to_owned(), "two".to_owned()];
+        let report = FailureReport { last_lines: &lines, others: Others::GoOn(1), ..report };
+        let expected = "\
+  Its last lines:
+    one
+    two
+The other process goes on (--on-failure notify).
+";
+        assert!(report.text().ends_with(expected), "{}", report.text());
+    }
+
+    #[test]
+    fn statuses_become_failures() {
+        let of = Failure::of_status;
+        assert_eq!(of(0, false), None);
+        assert_eq!(of(0, true), Some(Failure::NotLeft));
+        assert_eq!(of(3 << 8, true), Some(Failure::Code(3)));
+        assert_eq!(of(9, false), Some(Failure::Signal(9)));
+        assert_eq!(of(11 | 0x80, false), Some(Failure::Signal(11)));
+        let code = |failure: Failure| failure.exit_code();
+        assert_eq!(code(Failure::Signal(15)), 143);
+        assert_eq!(code(Failure::OutOfMemory(None)), 137);
+        assert_eq!(code(Failure::NotLeft), 1);
+    }
+
+    #[test]
+    fn places_are_put_in_words() {
+        let at = |wait: WaitRecord| place(&wait, Duration::from_secs(4)).unwrap_or_default();
+        let send = WaitRecord { operation: Operation::Send, bytes: 1 << 20, ..receive() };
+        assert_eq!(at(send), "send to rank 1, 1.0 MiB, tag 7, group world, since 4.0 s");
+        let any = WaitRecord { peer: None, tag: None, context: 9, ..receive() };
+        assert_eq!(at(any), "receive from any rank, context 9, since 4.0 s");
+        let wait = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
+        assert_eq!(at(wait), "leave, since 4.0 s");
+        assert_eq!(at(WaitRecord::default()), "");
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        let own = Counters {
+            messages_sent: 4_000,
+            bytes_sent: 32_768_000,
+            waited_ns: 60_000_000,
+            ..Counters::default()
+        };
+        let most = Counters { waited_ns: 90_000_000, longest_wait_peer_plus_one: 2, ..own };
+        let text = summary(&[own, own, most, own], Duration::from_millis(2_100));
+        let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB, 3% of the time waiting \
+                        (most: rank 2, 0.09 s, longest on rank 1)\n";
+        assert_eq!(text, expected);
+        let idle = summary(&[Counters::default()], Duration::from_millis(5));
+        assert_eq!(idle, "1 process, 5 ms: 0 messages, 0 B, 0% of the time waiting\n");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(12), "12");
+        assert_eq!(duration(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(duration(Duration::from_secs(7_260)), "2 h 1 min");
+        assert_eq!(size(100), "100 B");
+        assert_eq!(decimal_size(2_500_000_000), "2.5 GB");
+    }
+}
