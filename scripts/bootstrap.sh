@@ -148,10 +148,15 @@ fetch_and_run_rustup() {
     sh "$log.rustup" -y -q --profile minimal --no-modify-path </dev/null
 }
 
+# Whether the compiler in use is one of rustup's.
+has_rustup_compiler() {
+    has rustup && [ "$(dirname "$(command -v rustc)")" = "$(dirname "$(command -v rustup)")" ]
+}
+
 # rustfmt and clippy come from where the compiler comes from.
 install_rust_checkers() {
     compiler=$(command -v rustc)
-    if has rustup && [ "${compiler%/*}" = "$(dirname "$(command -v rustup)")" ]; then
+    if has_rustup_compiler; then
         say "installing rustfmt and clippy (rustup component add)"
         rustup component add rustfmt clippy >"$log" 2>&1 || {
             cat "$log" >&2
@@ -192,6 +197,18 @@ bring_test() {
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         install_rust_checkers
     fi
+    add_other_architecture
+}
+
+# The standard library of the architecture that this machine is not: rustup has it at hand, the
+# distributions only for foreign-architecture systems. Without it one suite is skipped, and says so.
+add_other_architecture() {
+    has_rustup_compiler || return 0
+    libraries=$(rustc --print sysroot)/lib/rustlib
+    [ ! -d "$libraries/aarch64-unknown-linux-gnu" ] || return 0
+    say "installing Rust's standard library for aarch64 (rustup target add)"
+    rustup target add aarch64-unknown-linux-gnu >"$log" 2>&1 ||
+        say "it could not be installed; the aarch64 suite will be skipped"
 }
 
 bring_soak() {
