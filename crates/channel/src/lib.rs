@@ -14,7 +14,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use landeck_memory::Bytes;
+use landeck_memory::{Bytes, Segment};
 use landeck_wire::Header;
 
 /// A process as an endpoint's tables know it: the slot in the home segment for those who have
@@ -84,9 +84,10 @@ pub trait Channel: Send {
     /// Longest data of one message, in bytes. The kernel cuts what is longer.
     fn data_bytes_max(&self) -> usize;
 
-    /// Whether peers of this channel can open references into our segment's heap.
-    fn shares_memory(&self) -> bool {
-        false
+    /// The segment in which blocks of a peer's heap are found, and ours by the peer. None where
+    /// no memory is shared: then data travel in parts.
+    fn heap_segment(&self, _peer: Peer) -> Option<&Segment> {
+        None
     }
 
     /// Hands a message over. The channel has copied `data` when it returns `Ok`, and it fills in

@@ -1,1 +1,29 @@
-//! Endpoint, requests, matching and progress.
+//! The kernel: what a process does with messages, whatever carries them.
+//!
+//! Pure but for the channels it is given: no clock, no thread, no environment, no unsafe. Whoever
+//! owns an [`Endpoint`] polls it and waits; the kernel never does.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`endpoint`] | send, receive, probe, cancel, progress |
+//! | [`request`] | the one kind of pending operation |
+//! | [`matching`] | which message goes to which receive |
+//! | [`area`] | a user's memory with its layout |
+//! | [`failure`] | why an operation cannot complete |
+
+#![forbid(unsafe_code)]
+
+pub mod area;
+pub mod endpoint;
+pub mod failure;
+pub mod matching;
+mod membership;
+pub mod request;
+mod transfer;
+
+pub use area::Area;
+pub use endpoint::{Endpoint, Started};
+pub use failure::Failure;
+pub use landeck_channel::Peer;
+pub use matching::Wanted;
+pub use request::{Completion, RequestId, Status};

@@ -260,17 +260,17 @@ impl MailboxReceiver {
         phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
     }
 
-    /// Looks for the first message from position `skip` on, counted from the first unconsumed
-    /// one. `is_dead` tells which posters are known to be gone. Stops at the first free slot;
-    /// `everywhere` looks behind it too, which only a scribbled tail makes necessary.
+    /// Looks for the first message whose poster is not `held`. `is_dead` tells which posters are
+    /// known to be gone. Stops at the first free slot; `everywhere` looks behind it too, which
+    /// only a scribbled tail makes necessary.
     pub fn peek(
         &mut self,
-        skip: u32,
         everywhere: bool,
         is_dead: impl Fn(u32) -> bool,
+        is_held: impl Fn(u32) -> bool,
     ) -> Option<Post<'_>> {
         let mut passed = Passed::default();
-        for ahead in skip..self.memory.slot_count {
+        for ahead in 0..self.memory.slot_count {
             let position = self.position.wrapping_add(ahead);
             let slot = self.memory.slot(position);
             let seen = slot.state.load(Ordering::Acquire);
@@ -278,8 +278,11 @@ impl MailboxReceiver {
                 FREE if !everywhere => return None,
                 CLAIMED if is_dead(claimant(seen)) => self.take(position),
                 CLAIMED => passed.remember(claimant(seen))?,
-                FULL if !passed.contains(slot.source.load(Ordering::Relaxed)) => {
-                    return Some(self.post(position));
+                FULL => {
+                    let source = slot.source.load(Ordering::Relaxed);
+                    if !passed.contains(source) && !is_held(source) {
+                        return Some(self.post(position));
+                    }
                 }
                 _ => {}
             }
@@ -298,11 +301,6 @@ impl MailboxReceiver {
             data: unsafe { Bytes::from_raw(start, POST_BYTES) },
             position,
         }
-    }
-
-    /// How far behind the first unconsumed position a post is, plus one: where to look for the next.
-    pub fn skip_past(&self, position: u32) -> u32 {
-        position.wrapping_sub(self.position).wrapping_add(1)
     }
 
     /// Consumes the post that was peeked at this position and frees what can be freed.
@@ -338,13 +336,13 @@ mod tests {
 
     fn queue(slots: u32, posters: usize) -> (MailboxReceiver, Vec<MailboxSender>) {
         let mut views = MailboxMemory::local(slots, posters + 1).into_iter();
-        let receiver = MailboxReceiver::new(views.next().unwrap());
+        let receiver = MailboxReceiver::new(views.next().expect("one view more than posters"));
         let senders = views.zip(0..).map(|(view, source)| MailboxSender::new(view, source));
         (receiver, senders.collect())
     }
 
     fn retrieve(receiver: &mut MailboxReceiver, dead: &[u32]) -> Option<(u32, u64, u32)> {
-        let post = receiver.peek(0, false, |source| dead.contains(&source))?;
+        let post = receiver.peek(false, |source| dead.contains(&source), |_| false)?;
         let found = (post.source, post.head, post.position());
         receiver.consume(found.2);
         Some(found)
@@ -453,7 +451,8 @@ mod model {
     fn two_posters_and_an_owner_agree_in_every_schedule() {
         loom::model(|| {
             let mut views = MailboxMemory::local(2, 3).into_iter();
-            let mut receiver = MailboxReceiver::new(views.next().unwrap());
+            let mut receiver =
+                MailboxReceiver::new(views.next().expect("one view more than posters"));
             let threads: Vec<_> = views
                 .zip(0u32..)
                 .map(|(view, source)| {
@@ -467,7 +466,7 @@ mod model {
                 .collect();
             let mut seen = [false; 2];
             while seen != [true; 2] {
-                let Some(post) = receiver.peek(0, false, |_| false) else {
+                let Some(post) = receiver.peek(false, |_| false, |_| false) else {
                     crate::sync::pause();
                     continue;
                 };

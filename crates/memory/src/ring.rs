@@ -340,14 +340,18 @@ impl RingReceiver {
     }
 
     /// Gives the line of the last peeked message back; `bulk_bytes` of the bulk area with it.
+    /// True when the sender was told and may want to be woken.
     #[inline]
-    pub fn consume(&mut self, bulk_bytes: usize) {
+    pub fn consume(&mut self, bulk_bytes: usize) -> bool {
         self.position = self.position.wrapping_add(1);
         self.bulk_since += (bulk_bytes as u64).next_multiple_of(BULK_ALIGN);
         let lines = self.position.wrapping_sub(self.announced);
-        if lines >= self.memory.line_count / 4 || self.bulk_since >= self.memory.bulk_bytes / 4 {
+        let due =
+            lines >= self.memory.line_count / 4 || self.bulk_since >= self.memory.bulk_bytes / 4;
+        if due {
             self.announce();
         }
+        due
     }
 
     /// Tells the sender what was consumed so far.

@@ -17,8 +17,8 @@ pub struct Reference {
     pub offset: u64,
     /// Bytes of data.
     pub length: u64,
-    /// What the sender calls this transfer in later messages about it.
-    pub transfer: u64,
+    /// Bytes of room that the block has; less than `length` when the data come piece by piece.
+    pub window: u64,
 }
 
 /// Why bytes are no reference.
@@ -37,7 +37,7 @@ impl Reference {
         bytes[4..8].copy_from_slice(&self.generation.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.offset.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.length.to_le_bytes());
-        bytes[24..].copy_from_slice(&self.transfer.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.window.to_le_bytes());
         bytes
     }
 
@@ -59,7 +59,7 @@ impl Reference {
             generation: (first >> 32) as u32,
             offset: long(8),
             length: long(16),
-            transfer: long(24),
+            window: long(24),
         })
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_reference_survives_its_encoding() {
         let reference =
-            Reference { owner: 3, generation: 9, offset: 1 << 40, length: 77, transfer: u64::MAX };
+            Reference { owner: 3, generation: 9, offset: 1 << 40, length: 77, window: u64::MAX };
         assert_eq!(Reference::decode(&reference.encode()), Ok(reference));
         assert_eq!(Reference::decode(&[0; 31]), Err(ReferenceError::WrongLength(31)));
     }

@@ -1,0 +1,510 @@
+//! Which message goes to which receive.
+//!
+//! A receive names a context, and a source and a tag or *any* of either: four forms. Posted
+//! receives stand in lists by form and name, and so do messages that nobody had asked for; a
+//! message that waits stands in the four lists in which a receive could look for it. So both
+//! directions cost a few look-ups, however many are pending. Among several matches the oldest
+//! wins: receives carry the number of their posting, and a list is in order of arrival.
+//!
+//! The newest receive is kept beside the tables as long as no other is posted, which is the
+//! common case of one receive at a time: then a match is a comparison.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// What a receive or a probe asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The context.
+    pub context: u32,
+    /// The sender; none means any.
+    pub source: Option<u32>,
+    /// The tag; none means any.
+    pub tag: Option<u32>,
+}
+
+impl Wanted {
+    /// Whether a message with this label is meant.
+    #[inline]
+    pub fn accepts(&self, label: Label) -> bool {
+        self.context == label.context
+            && self.source.is_none_or(|source| source == label.source)
+            && self.tag.is_none_or(|tag| tag == label.tag)
+    }
+}
+
+/// What a message says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The context it was sent in.
+    pub context: u32,
+    /// Its sender.
+    pub source: u32,
+    /// Its tag.
+    pub tag: u32,
+}
+
+/// The name of a list: a form, and the values it fixes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    form: u32,
+    context: u32,
+    source: u32,
+    tag: u32,
+}
+
+const FORMS: usize = 4;
+const ANY_SOURCE: u32 = 1;
+const ANY_TAG: u32 = 2;
+
+impl Key {
+    fn of(wanted: &Wanted) -> Self {
+        let any_source = if wanted.source.is_none() { ANY_SOURCE } else { 0 };
+        let any_tag = if wanted.tag.is_none() { ANY_TAG } else { 0 };
+        Self {
+            form: any_source | any_tag,
+            context: wanted.context,
+            source: wanted.source.unwrap_or(0),
+            tag: wanted.tag.unwrap_or(0),
+        }
+    }
+
+    fn in_form(label: Label, form: usize) -> Self {
+        let form = form as u32;
+        let source = if form & ANY_SOURCE == 0 { label.source } else { 0 };
+        let tag = if form & ANY_TAG == 0 { label.tag } else { 0 };
+        Self { form, context: label.context, source, tag }
+    }
+}
+
+/// A hash for keys of a few small numbers: multiply and fold, as in the Fx hash.
+#[derive(Default)]
+pub struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let product = u128::from(self.0 ^ u64::from(number)) * u128::from(FACTOR);
+        self.0 = (product >> 64) as u64 ^ (product as u64).rotate_left(23);
+    }
+}
+
+type Lists = HashMap<Key, u32, BuildHasherDefault<KeyHasher>>;
+
+const NONE: u32 = u32::MAX;
+
+/// The ends of a list.
+#[derive(Clone, Copy)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: List = List { first: NONE, last: NONE };
+
+/// A node's place in one list.
+#[derive(Clone, Copy)]
+struct Link {
+    list: u32,
+    before: u32,
+    after: u32,
+}
+
+const UNLINKED: Link = Link { list: NONE, before: NONE, after: NONE };
+
+/// A node in up to `N` lists.
+struct Node<T, const N: usize> {
+    value: Option<T>,
+    /// Grows with every node, so the oldest can be told.
+    number: u64,
+    links: [Link; N],
+}
+
+/// Nodes in lists by key. Lists that became empty stay for a while, since the next message often
+/// has the same name; they are swept when most of them are empty.
+struct Table<T, const N: usize> {
+    lists: Lists,
+    ends: Vec<List>,
+    nodes: Vec<Node<T, N>>,
+    free: Vec<u32>,
+    free_lists: Vec<u32>,
+    empty_lists: usize,
+}
+
+impl<T, const N: usize> Table<T, N> {
+    fn new() -> Self {
+        Self {
+            lists: Lists::default(),
+            ends: Vec::new(),
+            nodes: Vec::new(),
+            free: Vec::new(),
+            free_lists: Vec::new(),
+            empty_lists: 0,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.nodes.len() - self.free.len()
+    }
+
+    fn first(&self, key: &Key) -> Option<u32> {
+        let list = *self.lists.get(key)?;
+        let first = self.ends[list as usize].first;
+        (first != NONE).then_some(first)
+    }
+
+    fn insert(&mut self, value: T, number: u64, keys: [Key; N]) -> u32 {
+        self.sweep();
+        let node = Node { value: Some(value), number, links: [UNLINKED; N] };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.nodes[at as usize] = node;
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as u32
+            }
+        };
+        for (way, key) in keys.into_iter().enumerate() {
+            self.append(at, way, key);
+        }
+        at
+    }
+
+    fn append(&mut self, at: u32, way: usize, key: Key) {
+        let list = match self.lists.entry(key) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                self.empty_lists += 1;
+                *entry.insert(self.free_lists.pop().unwrap_or_else(|| {
+                    self.ends.push(EMPTY);
+                    (self.ends.len() - 1) as u32
+                }))
+            }
+        };
+        let ends = &mut self.ends[list as usize];
+        let before = ends.last;
+        if before == NONE {
+            ends.first = at;
+            self.empty_lists -= 1;
+        }
+        ends.last = at;
+        if before != NONE {
+            self.nodes[before as usize].links[way].after = at;
+        }
+        self.nodes[at as usize].links[way] = Link { list, before, after: NONE };
+    }
+
+    fn remove(&mut self, at: u32) -> Option<T> {
+        let links = self.nodes.get(at as usize)?.links;
+        let value = self.nodes[at as usize].value.take()?;
+        for (way, link) in links.into_iter().enumerate() {
+            let ends = &mut self.ends[link.list as usize];
+            if link.before == NONE {
+                ends.first = link.after;
+            }
+            if link.after == NONE {
+                ends.last = link.before;
+            }
+            if ends.first == NONE {
+                self.empty_lists += 1;
+            }
+            if link.before != NONE {
+                self.nodes[link.before as usize].links[way].after = link.after;
+            }
+            if link.after != NONE {
+                self.nodes[link.after as usize].links[way].before = link.before;
+            }
+        }
+        self.free.push(at);
+        Some(value)
+    }
+
+    /// Forgets empty lists once they are many and most.
+    fn sweep(&mut self) {
+        const MANY: usize = 1024;
+        if self.empty_lists < MANY || self.empty_lists < self.lists.len() / 2 {
+            return;
+        }
+        let (ends, free_lists) = (&self.ends, &mut self.free_lists);
+        self.lists.retain(|_, &mut list| {
+            let used = ends[list as usize].first != NONE;
+            if !used {
+                free_lists.push(list);
+            }
+            used
+        });
+        self.empty_lists = 0;
+    }
+
+    fn values(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, node)| Some((at as u32, node.value.as_ref()?)))
+    }
+}
+
+/// A receive that waits for its message: where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posted<R> {
+    /// What it asks for.
+    pub wanted: Wanted,
+    /// Whose it is.
+    pub receive: R,
+}
+
+/// Receives without messages and messages without receives.
+pub struct Matching<R: Copy + PartialEq, M> {
+    newest: Option<(u64, Posted<R>)>,
+    posted: Table<Posted<R>, 1>,
+    unexpected: Table<(Label, M), FORMS>,
+    /// Posted receives of each form in the table: forms without any need no look-up.
+    posted_by_form: [usize; FORMS],
+    next_number: u64,
+}
+
+impl<R: Copy + PartialEq, M> Default for Matching<R, M> {
+    fn default() -> Self {
+        Self {
+            newest: None,
+            posted: Table::new(),
+            unexpected: Table::new(),
+            posted_by_form: [0; FORMS],
+            next_number: 0,
+        }
+    }
+}
+
+impl<R: Copy + PartialEq, M> Matching<R, M> {
+    /// Posts a receive, to be matched by later arrivals. Look for a waiting message first.
+    #[inline]
+    pub fn post(&mut self, wanted: Wanted, receive: R) {
+        if let Some((number, older)) = self.newest.take() {
+            self.shelve(number, older);
+        }
+        self.newest = Some((self.number(), Posted { wanted, receive }));
+    }
+
+    #[cold]
+    fn shelve(&mut self, number: u64, posted: Posted<R>) {
+        let key = Key::of(&posted.wanted);
+        self.posted_by_form[key.form as usize] += 1;
+        self.posted.insert(posted, number, [key]);
+    }
+
+    /// The oldest posted receive that a message with this label is for; it is posted no more.
+    #[inline]
+    pub fn match_arrival(&mut self, label: Label) -> Option<R> {
+        if self.posted.len() != 0
+            && let Some(receive) = self.match_shelved(label)
+        {
+            return Some(receive);
+        }
+        let (_, posted) = self.newest.as_ref()?;
+        if !posted.wanted.accepts(label) {
+            return None;
+        }
+        let receive = posted.receive;
+        self.newest = None;
+        Some(receive)
+    }
+
+    fn match_shelved(&mut self, label: Label) -> Option<R> {
+        let candidates = (0..FORMS)
+            .filter(|&form| self.posted_by_form[form] != 0)
+            .filter_map(|form| self.posted.first(&Key::in_form(label, form)));
+        let oldest = candidates.min_by_key(|&at| self.posted.nodes[at as usize].number)?;
+        self.unshelve(oldest)
+    }
+
+    fn unshelve(&mut self, at: u32) -> Option<R> {
+        let posted = self.posted.remove(at)?;
+        self.posted_by_form[Key::of(&posted.wanted).form as usize] -= 1;
+        Some(posted.receive)
+    }
+
+    /// Takes a posted receive back; false when it is not posted (any more).
+    pub fn withdraw(&mut self, receive: R) -> bool {
+        if self.newest.is_some_and(|(_, posted)| posted.receive == receive) {
+            self.newest = None;
+            return true;
+        }
+        let found = self.posted.values().find(|(_, posted)| posted.receive == receive);
+        let Some(at) = found.map(|(at, _)| at) else { return false };
+        self.unshelve(at).is_some()
+    }
+
+    /// The posted receives.
+    pub fn posted(&self) -> impl Iterator<Item = Posted<R>> {
+        let newest = self.newest.iter().map(|(_, posted)| *posted);
+        newest.chain(self.posted.values().map(|(_, posted)| *posted))
+    }
+
+    /// Keeps a message that nobody has asked for.
+    pub fn keep(&mut self, label: Label, message: M) {
+        let number = self.number();
+        let keys = [0, 1, 2, 3].map(|form| Key::in_form(label, form));
+        self.unexpected.insert((label, message), number, keys);
+    }
+
+    /// The oldest waiting message that is asked for; it waits no more.
+    #[inline]
+    pub fn take(&mut self, wanted: &Wanted) -> Option<(Label, M)> {
+        if self.unexpected.len() == 0 {
+            return None;
+        }
+        let at = self.unexpected.first(&Key::of(wanted))?;
+        self.unexpected.remove(at)
+    }
+
+    /// The oldest waiting message that is asked for; it goes on waiting.
+    pub fn peek(&self, wanted: &Wanted) -> Option<&(Label, M)> {
+        let at = self.unexpected.first(&Key::of(wanted))?;
+        self.unexpected.nodes[at as usize].value.as_ref()
+    }
+
+    /// How many messages wait.
+    pub fn waiting(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    /// Drops the waiting messages that `doomed` says; hands each to `drop_one`.
+    pub fn discard(&mut self, doomed: impl Fn(Label) -> bool, mut drop_one: impl FnMut(Label, M)) {
+        let doomed: Vec<u32> = self
+            .unexpected
+            .values()
+            .filter(|(_, (label, _))| doomed(*label))
+            .map(|(at, _)| at)
+            .collect();
+        for at in doomed {
+            if let Some((label, message)) = self.unexpected.remove(at) {
+                drop_one(label, message);
+            }
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next_number += 1;
+        self.next_number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Matching as the standard describes it: two lists, searched from the front.
+    #[derive(Default)]
+    struct Naive {
+        posted: Vec<(Wanted, u32)>,
+        waiting: Vec<(Label, u32)>,
+    }
+
+    #[derive(Clone, Debug)]
+    enum Action {
+        Receive(Wanted),
+        Arrive(Label),
+        Withdraw(usize),
+        Peek(Wanted),
+        Discard(u32),
+    }
+
+    fn wanted() -> impl Strategy<Value = Wanted> {
+        (0..2u32, proptest::option::of(0..3u32), proptest::option::of(0..3u32))
+            .prop_map(|(context, source, tag)| Wanted { context, source, tag })
+    }
+
+    fn label() -> impl Strategy<Value = Label> {
+        (0..2u32, 0..3u32, 0..3u32).prop_map(|(context, source, tag)| Label {
+            context,
+            source,
+            tag,
+        })
+    }
+
+    fn action() -> impl Strategy<Value = Action> {
+        prop_oneof![
+            6 => wanted().prop_map(Action::Receive),
+            6 => label().prop_map(Action::Arrive),
+            1 => (0..50usize).prop_map(Action::Withdraw),
+            1 => wanted().prop_map(Action::Peek),
+            1 => (0..3u32).prop_map(Action::Discard),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_naive_model(actions in proptest::collection::vec(action(), 1..200)) {
+            let mut naive = Naive::default();
+            let mut matching = Matching::<u32, u32>::default();
+            for (number, action) in (0u32..).zip(actions) {
+                match action {
+                    Action::Receive(wanted) => {
+                        let at = naive.waiting.iter().position(|(label, _)| wanted.accepts(*label));
+                        let expected = at.map(|at| naive.waiting.remove(at));
+                        prop_assert_eq!(matching.take(&wanted), expected);
+                        if expected.is_none() {
+                            naive.posted.push((wanted, number));
+                            matching.post(wanted, number);
+                        }
+                    }
+                    Action::Arrive(label) => {
+                        let at = naive.posted.iter().position(|(wanted, _)| wanted.accepts(label));
+                        let expected = at.map(|at| naive.posted.remove(at).1);
+                        prop_assert_eq!(matching.match_arrival(label), expected);
+                        if expected.is_none() {
+                            naive.waiting.push((label, number));
+                            matching.keep(label, number);
+                        }
+                    }
+                    Action::Withdraw(which) => {
+                        let receive = naive.posted.get(which).map_or(u32::MAX, |posted| posted.1);
+                        let was_there = which < naive.posted.len();
+                        if was_there {
+                            naive.posted.remove(which);
+                        }
+                        prop_assert_eq!(matching.withdraw(receive), was_there);
+                    }
+                    Action::Peek(wanted) => {
+                        let expected = naive.waiting.iter().find(|(label, _)| wanted.accepts(*label));
+                        prop_assert_eq!(matching.peek(&wanted), expected);
+                    }
+                    Action::Discard(source) => {
+                        naive.waiting.retain(|(label, _)| label.source != source);
+                        matching.discard(|label| label.source == source, |_, _| ());
+                    }
+                }
+                prop_assert_eq!(matching.waiting(), naive.waiting.len());
+                prop_assert_eq!(matching.posted().count(), naive.posted.len());
+            }
+        }
+    }
+
+    #[test]
+    fn lists_of_names_never_used_again_are_forgotten() {
+        let mut matching = Matching::<u32, u32>::default();
+        matching.keep(Label { context: 9, source: 0, tag: 0 }, 0);
+        for tag in 0..100_000 {
+            matching.keep(Label { context: 0, source: 0, tag }, tag);
+            assert!(
+                matching.take(&Wanted { context: 0, source: Some(0), tag: Some(tag) }).is_some()
+            );
+        }
+        assert!(matching.unexpected.ends.len() < 10_000, "{}", matching.unexpected.ends.len());
+    }
+}

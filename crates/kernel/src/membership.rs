@@ -1,0 +1,258 @@
+//! What an endpoint makes of the membership: who is gone, and what cannot complete without them.
+//!
+//! The agent's words are the only source; this keeps no list of its own beyond what it has
+//! already acted upon.
+
+use std::collections::{HashMap, HashSet};
+
+use landeck_channel::{BrokenPeer, Channel, Peer};
+use landeck_memory::{End, Segment};
+
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::matching::Wanted;
+use crate::request::RequestId;
+use crate::transfer::Work;
+
+/// What this endpoint has acted upon.
+pub(crate) struct Membership {
+    segment: Segment,
+    generation: u32,
+    /// Peers that are gone; whether they died.
+    gone: HashMap<u32, bool>,
+    broken: HashMap<u32, BrokenPeer>,
+    incarnations: Vec<u32>,
+    /// The dead that nobody has acknowledged: they fail receives from anybody.
+    unacknowledged: HashSet<u32>,
+    /// The members of each context, where they are not all processes of the first world.
+    contexts: HashMap<u32, Vec<Peer>>,
+    revoked: HashSet<u32>,
+}
+
+impl Membership {
+    pub(crate) fn new(segment: &Segment) -> Self {
+        let slots = segment.plan().slots();
+        Self {
+            segment: segment.clone(),
+            // Any value but the current one: the first look sees everything.
+            generation: segment.membership_generation().wrapping_sub(1),
+            gone: HashMap::new(),
+            broken: HashMap::new(),
+            incarnations: (0..slots).map(|slot| segment.slot_record(slot).incarnation).collect(),
+            unacknowledged: HashSet::new(),
+            contexts: HashMap::new(),
+            revoked: HashSet::new(),
+        }
+    }
+
+    pub(crate) fn mark_broken(&mut self, peer: Peer, what: BrokenPeer) {
+        self.broken.insert(peer.0, what);
+        // The next look must fail whatever depends on it.
+        self.generation = self.generation.wrapping_sub(1);
+    }
+
+    /// Whether a message to this peer in this context can be sent at all.
+    #[inline]
+    pub(crate) fn check(&self, to: Peer, context: u32) -> Result<(), Failure> {
+        if self.gone.is_empty() && self.broken.is_empty() && self.revoked.is_empty() {
+            return Ok(());
+        }
+        if self.revoked.contains(&context) {
+            return Err(Failure::Revoked);
+        }
+        self.failure_of(to).map_or(Ok(()), Err)
+    }
+
+    /// Why nothing can come from or go to a peer.
+    fn failure_of(&self, peer: Peer) -> Option<Failure> {
+        if let Some(what) = self.broken.get(&peer.0) {
+            return Some(Failure::PeerBroken { peer, what: what.clone() });
+        }
+        self.gone.get(&peer.0).map(|&died| Failure::PeerGone { peer, died })
+    }
+
+    /// Why a receive from anybody in this context may never complete.
+    fn failure_of_anybody(&self, context: u32, own: u32) -> Option<Failure> {
+        let is_member = |slot: u32| match self.contexts.get(&context) {
+            Some(members) => members.contains(&Peer(slot)),
+            None => slot < self.segment.plan().processes,
+        };
+        let dead = self.unacknowledged.iter().copied().filter(|&slot| is_member(slot)).min();
+        if let Some(slot) = dead {
+            return Some(Failure::PeerGone { peer: Peer(slot), died: true });
+        }
+        let everybody: Vec<Peer> = match self.contexts.get(&context) {
+            Some(members) => members.clone(),
+            None => (0..self.segment.plan().processes).map(Peer).collect(),
+        };
+        let mut others = everybody.into_iter().filter(|peer| peer.0 != own).peekable();
+        let last = others.peek().copied()?;
+        let all_gone = others.all(|peer| self.failure_of(peer).is_some());
+        if all_gone { self.failure_of(last) } else { None }
+    }
+}
+
+impl<N: Channel> Endpoint<N> {
+    /// Says who the members of a context are; the first world needs no saying.
+    pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
+        self.core.membership.contexts.insert(context, members);
+    }
+
+    /// Forgets a context: its kept messages are dropped.
+    pub fn forget_context(&mut self, context: u32) {
+        self.core.membership.contexts.remove(&context);
+        self.core.membership.revoked.remove(&context);
+        self.discard(|in_context, _| in_context == context);
+    }
+
+    /// Revokes a context here: every operation in it ends.
+    pub fn revoke(&mut self, context: u32) {
+        self.core.membership.revoked.insert(context);
+        let doomed: Vec<RequestId> = self
+            .core
+            .requests
+            .pending()
+            .filter(|&id| match self.core.requests.get(id) {
+                Some(Work::Posted { wanted, .. }) => wanted.context == context,
+                Some(Work::Queued { header, .. }) => header.context == context,
+                _ => false,
+            })
+            .collect();
+        for id in doomed {
+            self.core.end(id, Work::failed(Failure::Revoked));
+        }
+        self.discard(|in_context, _| in_context == context);
+    }
+
+    /// Takes note of the dead: receives from anybody go on without them.
+    pub fn acknowledge_failures(&mut self) -> Vec<Peer> {
+        self.refresh();
+        let mut dead: Vec<Peer> = self.core.membership.unacknowledged.drain().map(Peer).collect();
+        dead.sort_unstable();
+        dead
+    }
+
+    /// The peers that are known to have died, in order.
+    pub fn failed_peers(&mut self) -> Vec<Peer> {
+        self.refresh();
+        let died = self.core.membership.gone.iter().filter(|&(_, &died)| died);
+        let mut dead: Vec<Peer> = died.map(|(&slot, _)| Peer(slot)).collect();
+        dead.sort_unstable();
+        dead
+    }
+
+    /// Looks at the membership words if they have changed, and ends what cannot complete.
+    #[inline]
+    pub fn refresh(&mut self) {
+        if self.core.segment.membership_generation() != self.core.membership.generation {
+            self.refresh_changed();
+        }
+    }
+
+    #[cold]
+    fn refresh_changed(&mut self) {
+        let generation = self.core.segment.membership_generation();
+        let mut changed = false;
+        for slot in 0..self.core.segment.plan().slots() {
+            changed |= self.refresh_slot(slot);
+        }
+        let far: Vec<Peer> = self.far_gone();
+        for peer in far {
+            changed |= self.core.membership.gone.insert(peer.0, true).is_none();
+            self.core.membership.unacknowledged.insert(peer.0);
+        }
+        self.core.membership.generation = generation;
+        if changed || !self.core.membership.broken.is_empty() {
+            self.fail_hopeless();
+        }
+    }
+
+    /// Takes note of one slot; true when somebody is newly gone.
+    fn refresh_slot(&mut self, slot: u32) -> bool {
+        if slot == self.core.slot {
+            return false;
+        }
+        let record = self.core.segment.slot_record(slot);
+        let known = self.core.membership.incarnations[slot as usize];
+        if record.incarnation != known {
+            self.core.membership.incarnations[slot as usize] = record.incarnation;
+            self.core.membership.gone.remove(&slot);
+            self.core.membership.broken.remove(&slot);
+            self.core.membership.unacknowledged.remove(&slot);
+            self.near.forget(Peer(slot));
+        }
+        if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
+            return false;
+        }
+        // What it sent before it went still counts.
+        while self.near.poll_peer_into(Peer(slot), &mut self.core) {}
+        let died = record.state == landeck_memory::SlotState::Dead;
+        self.core.membership.gone.insert(slot, died);
+        if died {
+            self.core.membership.unacknowledged.insert(slot);
+        }
+        self.core.heap.reclaim_from(slot);
+        true
+    }
+
+    /// Ends every request that depends on somebody who is gone.
+    fn fail_hopeless(&mut self) {
+        if self.core.is_busy() {
+            self.advance(); // a transfer whose data are all there completes
+        }
+        let pending: Vec<RequestId> = self.core.requests.pending().collect();
+        for id in pending {
+            self.fail_if_hopeless(id);
+        }
+    }
+
+    fn fail_if_hopeless(&mut self, id: RequestId) {
+        let Some(peer) = self.core.requests.get(id).and_then(Work::depends_on) else { return };
+        if let Some(failure) = self.core.membership.failure_of(peer) {
+            self.core.end(id, Work::failed(failure));
+        }
+    }
+
+    /// After a change of the membership: can this request still complete? A request that cannot
+    /// is ended, except that a receive from anybody goes on once the dead are acknowledged.
+    pub fn verdict(&mut self, id: RequestId) -> Option<End> {
+        self.refresh();
+        self.fail_if_hopeless(id);
+        if self.is_done(id) {
+            return None;
+        }
+        self.failure_of_pending(id).map(|_| End::PeerFailed)
+    }
+
+    /// Why a pending receive from anybody may never complete.
+    pub fn failure_of_pending(&self, id: RequestId) -> Option<Failure> {
+        match self.core.requests.get(id) {
+            Some(Work::Posted { wanted, .. }) => self.failure_of_wanted(wanted),
+            _ => None,
+        }
+    }
+
+    /// Why what is asked for may never come.
+    pub fn failure_of_wanted(&self, wanted: &Wanted) -> Option<Failure> {
+        let membership = &self.core.membership;
+        if membership.revoked.contains(&wanted.context) {
+            return Some(Failure::Revoked);
+        }
+        match wanted.source {
+            Some(source) => membership.failure_of(Peer(source)),
+            None => membership.failure_of_anybody(wanted.context, self.core.slot),
+        }
+    }
+
+    fn discard(&mut self, doomed: impl Fn(u32, u32) -> bool) {
+        let core = &mut self.core;
+        let mut costs = Vec::new();
+        core.matching.discard(
+            |label| doomed(label.context, label.source),
+            |label, kept| costs.push((label.source, kept.cost_bytes())),
+        );
+        for (source, cost) in costs {
+            core.uncount_kept(source, cost);
+        }
+    }
+}

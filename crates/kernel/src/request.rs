@@ -1,0 +1,106 @@
+//! The one kind of pending operation, and the table they are in.
+
+use landeck_channel::Peer;
+
+use crate::failure::Failure;
+use crate::transfer::Work;
+
+/// A pending operation of one endpoint. A stale one is recognised by its generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    index: u32,
+    generation: u32,
+}
+
+impl RequestId {
+    /// The request as one number, for those who must put it into a handle.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// The request of [`RequestId::to_bits`].
+    pub fn from_bits(bits: u64) -> Self {
+        Self { index: bits as u32, generation: (bits >> 32) as u32 }
+    }
+}
+
+/// What is known of a message that was received, probed or sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The other process.
+    pub peer: Peer,
+    /// The tag.
+    pub tag: u32,
+    /// Bytes of the message.
+    pub bytes: u64,
+    /// Whether the operation was cancelled before it began.
+    pub cancelled: bool,
+}
+
+/// How an operation ended, with the data where it brought any of its own.
+#[derive(Debug)]
+pub struct Completion {
+    /// What is known of the message.
+    pub result: Result<Status, Failure>,
+    /// The data, when they were received without a buffer of the user's.
+    pub data: Option<crate::transfer::Received>,
+}
+
+/// The pending operations of an endpoint.
+#[derive(Default)]
+pub(crate) struct Requests {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+}
+
+struct Entry {
+    generation: u32,
+    work: Work,
+}
+
+impl Requests {
+    #[inline]
+    pub(crate) fn insert(&mut self, work: Work) -> RequestId {
+        match self.free.pop() {
+            Some(index) => {
+                let entry = &mut self.entries[index as usize];
+                entry.work = work;
+                RequestId { index, generation: entry.generation }
+            }
+            None => {
+                self.entries.push(Entry { generation: 1, work });
+                RequestId { index: (self.entries.len() - 1) as u32, generation: 1 }
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: RequestId) -> Option<&Work> {
+        let entry = self.entries.get(id.index as usize)?;
+        (entry.generation == id.generation).then_some(&entry.work)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Work> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        (entry.generation == id.generation).then_some(&mut entry.work)
+    }
+
+    #[inline]
+    pub(crate) fn remove(&mut self, id: RequestId) -> Option<Work> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        if entry.generation != id.generation {
+            return None;
+        }
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(id.index);
+        Some(std::mem::replace(&mut entry.work, Work::Free))
+    }
+
+    pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> {
+        (0u32..).zip(&self.entries).filter_map(|(index, entry)| {
+            let pending = !matches!(entry.work, Work::Free | Work::Done(_));
+            pending.then_some(RequestId { index, generation: entry.generation })
+        })
+    }
+}

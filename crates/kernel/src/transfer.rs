@@ -1,0 +1,227 @@
+//! What a request is doing: the states of an operation and the steps that move data.
+//!
+//! Data up to the channel's limit travel with their header. Longer ones go through a block of the
+//! sender's heap: the reference travels, the sender fills the block, the receiver drains it, both
+//! at once. A block with room for the whole message never makes the sender wait; a smaller one is
+//! a window that both move along. Where no memory is shared, the message is offered, and its
+//! parts follow when the receiver has accepted.
+
+use landeck_channel::Peer;
+use landeck_memory::Bytes;
+use landeck_memory::heap::{Block, Borrowed, Lent};
+use landeck_wire::Header;
+
+use crate::area::Area;
+use crate::failure::Failure;
+use crate::matching::Wanted;
+use crate::request::{Completion, RequestId, Status};
+
+/// Data that were received without a buffer of the user's.
+#[derive(Debug)]
+pub enum Received {
+    /// A private copy.
+    Private(Vec<u8>),
+    /// The sender's own bytes, read in place until dropped.
+    Borrowed {
+        /// The block they are in.
+        block: Borrowed,
+        /// How many they are.
+        length: usize,
+    },
+}
+
+/// Where a receive puts its data.
+pub(crate) enum Target {
+    /// Into the user's memory.
+    Area(Area),
+    /// Nowhere of the user's: the completion brings them.
+    Own(Vec<u8>),
+}
+
+impl Target {
+    /// Takes the bytes of packed position `position`.
+    #[inline]
+    pub(crate) fn write(&mut self, position: u64, bytes: Bytes<'_>) {
+        match self {
+            Self::Area(area) => area.write(position, bytes),
+            Self::Own(own) => own.extend_from_slice(&bytes.to_vec()),
+        }
+    }
+
+    /// The result of a receive of `status.bytes` bytes that were all offered to the target.
+    #[inline]
+    pub(crate) fn complete(self, status: Status) -> Completion {
+        match self {
+            Self::Area(area) if area.packed_bytes() < status.bytes => Completion {
+                result: Err(Failure::Truncated {
+                    message_bytes: status.bytes,
+                    buffer_bytes: area.packed_bytes(),
+                }),
+                data: None,
+            },
+            Self::Area(_) => Completion { result: Ok(status), data: None },
+            Self::Own(own) => Completion { result: Ok(status), data: Some(Received::Private(own)) },
+        }
+    }
+}
+
+/// What a request is doing.
+pub(crate) enum Work {
+    /// Nothing: the place is free.
+    Free,
+    /// A receive waits for its message.
+    Posted { wanted: Wanted, target: Target },
+    /// A send has had no room yet.
+    Queued { to: Peer, header: Header, area: Area, loan: Option<Block> },
+    /// A send fills its block.
+    Filling(Filling),
+    /// A receive drains a block.
+    Draining(Draining),
+    /// A send has offered its message and waits to be asked for it.
+    Offered { to: Peer, area: Area, tag: u32 },
+    /// A send sends the parts that were asked for.
+    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
+    /// A receive collects the parts it asked for.
+    Collecting { target: Target, status: Status, position: u64 },
+    /// It has ended.
+    Done(Completion),
+}
+
+impl Work {
+    /// The peer without which the operation cannot complete; none for a receive from anybody.
+    pub(crate) fn depends_on(&self) -> Option<Peer> {
+        match self {
+            Self::Posted { wanted, .. } => wanted.source.map(Peer),
+            Self::Queued { to, .. } | Self::Offered { to, .. } | Self::Parting { to, .. } => {
+                Some(*to)
+            }
+            Self::Filling(filling) => Some(filling.to),
+            Self::Draining(draining) => Some(draining.status.peer),
+            Self::Collecting { status, .. } => Some(status.peer),
+            Self::Free | Self::Done(_) => None,
+        }
+    }
+
+    /// A failed end.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self::Done(Completion { result: Err(failure), data: None })
+    }
+}
+
+/// A send through a block.
+pub(crate) struct Filling {
+    pub(crate) to: Peer,
+    pub(crate) tag: u32,
+    pub(crate) lent: Lent,
+    pub(crate) area: Area,
+    pub(crate) position: u64,
+}
+
+impl Filling {
+    /// Puts in what the window has room for; true when that was anything.
+    pub(crate) fn advance(&mut self) -> bool {
+        let before = self.position;
+        let (area, lent, position) = (&self.area, &mut self.lent, &mut self.position);
+        area.read(before, |bytes| {
+            let taken = lent.fill(bytes);
+            *position += taken as u64;
+            taken
+        });
+        self.position != before
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.position >= self.area.packed_bytes()
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        let bytes = self.area.packed_bytes();
+        Status { peer: self.to, tag: self.tag, bytes, cancelled: false }
+    }
+}
+
+/// A receive through a block.
+pub(crate) struct Draining {
+    pub(crate) borrowed: Borrowed,
+    pub(crate) target: Target,
+    pub(crate) status: Status,
+    pub(crate) position: u64,
+    /// The block has room for the whole message: nobody waits for us to drain it.
+    pub(crate) is_whole: bool,
+}
+
+/// Bytes drained before the sender is told, so that it can go on meanwhile.
+const DRAIN_BYTES: usize = 32 * 1024;
+
+impl Draining {
+    /// Takes out what is there; true when that was anything.
+    pub(crate) fn advance(&mut self) -> bool {
+        if self.keeps_block() {
+            return self.is_complete();
+        }
+        let before = self.position;
+        loop {
+            let piece = self.borrowed.piece(self.position, DRAIN_BYTES);
+            if piece.is_empty() {
+                return self.position != before;
+            }
+            self.target.write(self.position, piece);
+            self.position += piece.len() as u64;
+            if !self.is_whole {
+                self.borrowed.set_drained(self.position);
+            }
+        }
+    }
+
+    /// Without a buffer of the user's the block itself is what was received.
+    fn keeps_block(&self) -> bool {
+        self.is_whole && matches!(self.target, Target::Own(_))
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        let there = if self.keeps_block() { self.borrowed.filled() } else { self.position };
+        there >= self.status.bytes
+    }
+
+    pub(crate) fn complete(self) -> Completion {
+        if self.keeps_block() {
+            let length = self.status.bytes as usize;
+            let data = Some(Received::Borrowed { block: self.borrowed, length });
+            return Completion { result: Ok(self.status), data };
+        }
+        self.target.complete(self.status)
+    }
+}
+
+/// The two numbers of an offer or an acceptance, as they travel.
+pub(crate) fn encode_pair(first: u64, second: u64) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    bytes
+}
+
+/// The two numbers of [`encode_pair`].
+pub(crate) fn decode_pair(bytes: Bytes<'_>) -> Option<(u64, u64)> {
+    let mut pair = [0; 16];
+    if bytes.len() != pair.len() {
+        return None;
+    }
+    bytes.copy_to_slice(&mut pair);
+    let [first, second] = [0, 8].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&pair[at..at + 8]);
+        u64::from_le_bytes(word)
+    });
+    Some((first, second))
+}
+
+/// Something to be said to a peer as soon as its channel has room.
+pub(crate) struct Reply {
+    pub(crate) to: Peer,
+    pub(crate) header: Header,
+    pub(crate) data: [u8; 16],
+}
+
+/// A request that moves data.
+pub(crate) type Active = Vec<RequestId>;

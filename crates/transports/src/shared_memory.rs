@@ -1,0 +1,432 @@
+//! The channel between processes that share memory.
+//!
+//! A process receives in its home segment only. First contact goes through its mailbox queue;
+//! after a few messages, or for data longer than a mailbox slot, the sender opens a ring of its
+//! own to it, says so through the mailbox, and uses nothing but the ring from then on. So the
+//! messages of a pair are in order without any further agreement, and their sequence numbers are
+//! there to prove it.
+//!
+//! A process of another job on this host is reached in *its* segment, where we are a guest with a
+//! slot of our own; it reaches us as a guest in ours ([`SharedMemory::add_foreign`]).
+
+use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
+use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
+use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
+use landeck_memory::waiter::Doorbell;
+use landeck_memory::{Bytes, Segment};
+use landeck_wire::{Class, Flags, Header, Kind};
+
+/// Longest data of one message: a quarter of a ring's bulk area.
+pub const DATA_BYTES_MAX: usize = 16 * 1024;
+
+/// Messages to a peer before a ring is opened to it.
+const RING_AFTER: u32 = 8;
+
+/// The processes of this host, as one of them sees them.
+pub struct SharedMemory {
+    home: Segment,
+    slot: u32,
+    mailbox: MailboxReceiver,
+    /// For each slot of the home segment, one more than its place in `pairs`; zero when unknown.
+    index: Box<[u16]>,
+    pairs: Vec<Pair>,
+    /// The pairs whose incoming ring is open.
+    listening: Vec<u16>,
+    /// Rings given out, per segment we send in: the home segment first.
+    rings_used: Vec<(Segment, u32, u64)>,
+}
+
+/// We and one other process: both directions.
+struct Pair {
+    peer: u32,
+    incarnation: u32,
+    route: Route,
+    outgoing: Outgoing,
+    incoming: Incoming,
+}
+
+/// Where the other process receives, and who we are there.
+struct Route {
+    segment: Segment,
+    own_slot: u32,
+    bell: Doorbell,
+}
+
+struct Outgoing {
+    mailbox: MailboxSender,
+    ring: Option<RingSender>,
+    sequence: u16,
+    posted: u32,
+}
+
+struct Incoming {
+    ring: Option<RingReceiver>,
+    sequence: u16,
+    broken: bool,
+}
+
+impl SharedMemory {
+    /// The channel of the process of `slot` in its home segment. None when there is no such slot.
+    pub fn new(home: &Segment, slot: u32) -> Option<Self> {
+        let mailbox = MailboxReceiver::new(MailboxMemory::of(home, slot)?);
+        Some(Self {
+            home: home.clone(),
+            slot,
+            mailbox,
+            index: vec![0; home.plan().slots() as usize].into(),
+            pairs: Vec::new(),
+            listening: Vec::new(),
+            rings_used: vec![(home.clone(), slot, 0)],
+        })
+    }
+
+    /// Makes a process of another job reachable: `peer` is the slot that it has as a guest in our
+    /// home segment; it receives as `target` in `segment`, where we are the guest `own_slot`.
+    ///
+    /// # Errors
+    /// [`SendError::Gone`] when one of the slots does not exist.
+    pub fn add_foreign(
+        &mut self,
+        peer: Peer,
+        segment: &Segment,
+        own_slot: u32,
+        target: u32,
+    ) -> Result<(), SendError> {
+        self.forget(peer);
+        self.rings_used.push((segment.clone(), own_slot, 0));
+        self.add_pair(peer.0, segment, own_slot, target).map(|_| ()).ok_or(SendError::Gone)
+    }
+
+    #[inline]
+    fn known(&self, peer: u32) -> Option<usize> {
+        let entry = *self.index.get(peer as usize)?;
+        (entry as usize).checked_sub(1)
+    }
+
+    #[inline]
+    fn pair(&mut self, peer: u32) -> Option<usize> {
+        match self.known(peer) {
+            Some(at) => Some(at),
+            None => {
+                let (home, slot) = (self.home.clone(), self.slot);
+                self.add_pair(peer, &home, slot, peer)
+            }
+        }
+    }
+
+    #[cold]
+    fn add_pair(
+        &mut self,
+        peer: u32,
+        segment: &Segment,
+        own_slot: u32,
+        target: u32,
+    ) -> Option<usize> {
+        let known = u16::try_from(self.pairs.len() + 1).ok()?;
+        let entry = self.index.get_mut(peer as usize)?;
+        let route =
+            Route { segment: segment.clone(), own_slot, bell: Doorbell::of(segment, target)? };
+        let mailbox = MailboxSender::new(MailboxMemory::of(segment, target)?, own_slot);
+        self.pairs.push(Pair {
+            peer,
+            incarnation: self.home.slot_record(peer).incarnation,
+            route,
+            outgoing: Outgoing { mailbox, ring: None, sequence: 0, posted: 0 },
+            incoming: Incoming { ring: None, sequence: 0, broken: false },
+        });
+        *entry = known;
+        Some(self.pairs.len() - 1)
+    }
+
+    /// First contact, and the way from the mailbox to the ring.
+    #[cold]
+    fn send_without_ring(
+        &mut self,
+        at: usize,
+        header: &Header,
+        data: Bytes<'_>,
+    ) -> Result<(), SendError> {
+        let wants_ring = data.len() > POST_BYTES || self.pairs[at].outgoing.posted >= RING_AFTER;
+        if wants_ring && self.open_ring(at)? {
+            return self.try_send(Peer(self.pairs[at].peer), header, data);
+        }
+        if data.len() > POST_BYTES {
+            return Err(SendError::TooLong);
+        }
+        self.pairs[at].post(header, data)
+    }
+
+    /// Opens a ring to a pair's other process; false when there is none left.
+    fn open_ring(&mut self, at: usize) -> Result<bool, SendError> {
+        let pair = &mut self.pairs[at];
+        let route = &pair.route;
+        let same = |used: &&mut (Segment, u32, u64)| {
+            used.1 == route.own_slot && used.0.plan().host == route.segment.plan().host
+        };
+        let Some((segment, slot, next)) = self.rings_used.iter_mut().find(same) else {
+            return Ok(false);
+        };
+        let Some(memory) = RingMemory::of(segment, *slot, *next) else { return Ok(false) };
+        let number = *next as u32;
+        let open = Header { class: Class::Kernel, ..Header::user(Kind::RingOpen, 0, number, 0) };
+        pair.post(&open, Bytes::EMPTY)?;
+        pair.outgoing.ring = Some(RingSender::new(memory));
+        *next += 1;
+        Ok(true)
+    }
+
+    /// At most one message from each ring; if there was none, one from the mailbox.
+    #[inline]
+    fn poll_some<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
+        let mut any = false;
+        for at in 0..self.listening.len() {
+            any |= self.poll_ring(self.listening[at] as usize, sink);
+        }
+        any || (self.mailbox.has_next() && self.poll_mailbox(false, sink))
+    }
+
+    #[inline]
+    fn poll_ring<S: Sink + ?Sized>(&mut self, at: usize, sink: &mut S) -> bool {
+        let pair = &mut self.pairs[at];
+        let incoming = &mut pair.incoming;
+        let Some(ring) = &mut incoming.ring else { return false };
+        let message = match ring.peek(incoming.sequence, data_place) {
+            Ok(None) => return false,
+            Ok(Some(message)) => message,
+            Err(broken) => {
+                incoming.close();
+                sink.broken(Peer(pair.peer), broken.into());
+                return false;
+            }
+        };
+        let header = match Header::from_words(message.head, message.label) {
+            Ok(header) => header,
+            Err(broken) => {
+                incoming.close();
+                sink.broken(Peer(pair.peer), broken.into());
+                return false;
+            }
+        };
+        if sink.arrive(Peer(pair.peer), &header, message.data) == Verdict::Held {
+            return false;
+        }
+        incoming.sequence = incoming.sequence.wrapping_add(1);
+        let bulk_bytes =
+            if header.flags.contains(Flags::BULK) { header.length as usize } else { 0 };
+        if ring.consume(bulk_bytes) {
+            pair.route.bell.ring();
+        }
+        true
+    }
+
+    /// Takes at most one message from the mailbox queue.
+    #[cold]
+    fn poll_mailbox<S: Sink + ?Sized>(&mut self, everywhere: bool, sink: &mut S) -> bool {
+        let mut held = Vec::new();
+        loop {
+            let home = &self.home;
+            let is_dead = |slot| home.slot_record(slot).state.is_gone();
+            let Some(post) =
+                self.mailbox.peek(everywhere, is_dead, |source| held.contains(&source))
+            else {
+                return false;
+            };
+            let (source, position) = (post.source, post.position());
+            let (head, label) = (post.head, post.label);
+            let mut data = [0; POST_BYTES];
+            post.data.copy_to_slice(&mut data);
+            match self.deliver_post(source, head, label, &data, sink) {
+                Verdict::Taken => {
+                    self.mailbox.consume(position);
+                    return true;
+                }
+                Verdict::Held => held.push(source),
+            }
+        }
+    }
+
+    fn deliver_post<S: Sink + ?Sized>(
+        &mut self,
+        source: u32,
+        head: u64,
+        label: u64,
+        data: &[u8; POST_BYTES],
+        sink: &mut S,
+    ) -> Verdict {
+        let Some(mut at) = self.pair(source) else { return Verdict::Taken };
+        if Header::sequence_of(head) != self.pairs[at].incoming.sequence {
+            match self.renewed(source) {
+                Some(renewed) => at = renewed,
+                None => return self.drop_broken(at, sink),
+            }
+        }
+        let pair = &mut self.pairs[at];
+        if pair.incoming.broken {
+            return Verdict::Taken;
+        }
+        let Ok(header) = Header::from_words(head, label) else { return self.drop_broken(at, sink) };
+        let Some(data) = data.get(..header.length as usize) else {
+            return self.drop_broken(at, sink);
+        };
+        if header.kind == Kind::RingOpen {
+            return self.ring_opened(at, header.context, sink);
+        }
+        let verdict = sink.arrive(Peer(pair.peer), &header, Bytes::from(data));
+        if verdict == Verdict::Taken {
+            pair.incoming.sequence = pair.incoming.sequence.wrapping_add(1);
+        }
+        verdict
+    }
+
+    /// A first message from a slot that has a new process: what we knew of the old one goes.
+    fn renewed(&mut self, source: u32) -> Option<usize> {
+        let at = self.known(source)?;
+        let is_new = self.home.slot_record(source).incarnation != self.pairs[at].incarnation;
+        if !is_new {
+            return None;
+        }
+        self.forget(Peer(source));
+        self.pair(source)
+    }
+
+    fn drop_broken<S: Sink + ?Sized>(&mut self, at: usize, sink: &mut S) -> Verdict {
+        let pair = &mut self.pairs[at];
+        if !pair.incoming.broken {
+            pair.incoming.close();
+            sink.broken(Peer(pair.peer), BrokenPeer::Reference);
+        }
+        Verdict::Taken
+    }
+
+    fn ring_opened<S: Sink + ?Sized>(&mut self, at: usize, number: u32, sink: &mut S) -> Verdict {
+        let source = self.pairs[at].peer;
+        let Some(memory) = RingMemory::of(&self.home, source, u64::from(number)) else {
+            return self.drop_broken(at, sink);
+        };
+        let incoming = &mut self.pairs[at].incoming;
+        if incoming.ring.is_some() {
+            return self.drop_broken(at, sink);
+        }
+        incoming.sequence = incoming.sequence.wrapping_add(1);
+        incoming.ring = Some(RingReceiver::new(memory));
+        self.listening.push(at as u16);
+        Verdict::Taken
+    }
+}
+
+impl Pair {
+    fn post(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        let outgoing = &mut self.outgoing;
+        let header = Header { sequence: outgoing.sequence, ..*header };
+        outgoing.mailbox.post(header.head(), header.label(), data).map_err(|_| SendError::Full)?;
+        outgoing.sequence = outgoing.sequence.wrapping_add(1);
+        outgoing.posted += 1;
+        self.route.bell.ring();
+        Ok(())
+    }
+}
+
+impl Incoming {
+    fn close(&mut self) {
+        self.broken = true;
+        self.ring = None;
+    }
+}
+
+/// Where the data of a ring message lie, from its head alone.
+#[inline]
+fn data_place(head: u64) -> (usize, bool) {
+    const BULK_BIT: u32 = 25;
+    ((head >> 32) as usize, head >> BULK_BIT & 1 != 0)
+}
+
+impl Channel for SharedMemory {
+    fn data_bytes_max(&self) -> usize {
+        DATA_BYTES_MAX
+    }
+
+    fn heap_segment(&self, peer: Peer) -> Option<&Segment> {
+        Some(self.known(peer.0).map_or(&self.home, |at| &self.pairs[at].route.segment))
+    }
+
+    #[inline]
+    fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        let Some(at) = self.pair(to.0) else { return Err(SendError::Gone) };
+        let pair = &mut self.pairs[at];
+        let outgoing = &mut pair.outgoing;
+        let Some(ring) = &mut outgoing.ring else {
+            return self.send_without_ring(at, header, data);
+        };
+        let mut header = Header { sequence: outgoing.sequence, ..*header };
+        let pushed = if data.len() <= INLINE_BYTES {
+            ring.push_inline(header.head(), header.label(), data)
+        } else if data.len() <= DATA_BYTES_MAX {
+            header.flags = header.flags.with(Flags::BULK);
+            ring.push_bulk(header.head(), header.label(), data)
+        } else {
+            return Err(SendError::TooLong);
+        };
+        if pushed.is_err() {
+            return Err(SendError::Full);
+        }
+        outgoing.sequence = outgoing.sequence.wrapping_add(1);
+        pair.route.bell.ring();
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> bool {
+        self.poll_some(sink)
+    }
+
+    #[inline]
+    fn poll_into<S: Sink>(&mut self, sink: &mut S) -> bool {
+        self.poll_some(sink)
+    }
+
+    #[inline]
+    fn poll_peer_into<S: Sink>(&mut self, peer: Peer, sink: &mut S) -> bool {
+        if let Some(at) = self.known(peer.0)
+            && self.poll_ring(at, sink)
+        {
+            return true;
+        }
+        self.mailbox.has_next() && self.poll_mailbox(false, sink)
+    }
+
+    fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut any = self.poll(sink);
+        any |= self.poll_mailbox(true, sink);
+        for &at in &self.listening {
+            let pair = &mut self.pairs[at as usize];
+            if let Some(ring) = &mut pair.incoming.ring
+                && ring.owes_credit()
+            {
+                ring.announce();
+                pair.route.bell.ring();
+            }
+        }
+        any
+    }
+
+    fn nudge(&mut self, peer: Peer) {
+        if let Some(at) = self.pair(peer.0) {
+            self.pairs[at].route.bell.ring();
+        }
+    }
+
+    fn is_gone(&self, peer: Peer) -> bool {
+        let broken = self.known(peer.0).is_some_and(|at| self.pairs[at].incoming.broken);
+        broken || self.home.slot_record(peer.0).state.is_gone()
+    }
+
+    fn forget(&mut self, peer: Peer) {
+        let Some(at) = self.known(peer.0) else { return };
+        self.index[peer.0 as usize] = 0;
+        self.pairs.swap_remove(at);
+        if let Some(moved) = self.pairs.get(at) {
+            self.index[moved.peer as usize] = at as u16 + 1;
+        }
+        let open = |(at, pair): (usize, &Pair)| pair.incoming.ring.is_some().then_some(at as u16);
+        self.listening = self.pairs.iter().enumerate().filter_map(open).collect();
+    }
+}
