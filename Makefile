@@ -4,6 +4,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 SUITES ?=
+FIGURES ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help run test soak bench install tidy
@@ -22,8 +23,8 @@ test: ## Run every test suite (SUITES="tests tidy" for some of them)
 soak: ## Run the long form of every suite: thousands of kills, minutes of fuzzing, aarch64
 	@scripts/bootstrap.sh soak cargo xtask test --soak $(SUITES)
 
-bench: ## Build the peers in bench-peers/, measure ours beside theirs, print the table
-	@scripts/bootstrap.sh run scripts/bench.sh
+bench: ## Measure ours beside the peers, built in bench-peers/ (FIGURES="..." for some)
+	@scripts/bootstrap.sh run cargo run --release --package landeck-bench --bin landeck-bench -- $(FIGURES:%=--figure %)
 
 install: ## Install into PREFIX (/usr/local), below DESTDIR if that is set
 	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
