@@ -11,6 +11,8 @@
  *   wait      processor time of rank 1 while it waits wait_ms in MPI_Recv            (n = 2)
  *   matching  rank 1 receives among `pending` other messages or posted receives      (n = 2)
  *   memory    proportional share of memory of every process after MPI_Init
+ *   burst     `batches` bursts of messages, received after they have arrived; no value, its
+ *             calls are counted from outside                                         (n = 2)
  *   join      MPI_Init and MPI_Finalize, nothing else; the time is taken from outside
  *
  * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
@@ -401,7 +403,8 @@ static void measure_wait(void) {
     if (size != 2) fail("wait needs exactly 2 processes");
     if (rank == 0) {
         double percent;
-        struct timespec pause = {(time_t)(settings.wait_ms / 1e3), (long)(1e6 * (settings.wait_ms - 1e3 * (double)(long)(settings.wait_ms / 1e3)))};
+        long wait_ms = (long)settings.wait_ms;
+        struct timespec pause = {wait_ms / 1000, wait_ms % 1000 * 1000000};
         (void)receive_word(1, TAG_REPORT);
         nanosleep(&pause, NULL);
         send_word(0, 1, TAG_DATA);
@@ -448,6 +451,33 @@ static void measure_memory(void) {
     for (int other = 1; other < size; other++) send_word(0, other, TAG_CONTROL);
 }
 
+/* One call each, found by name from outside. */
+__attribute__((noinline)) static void counted_send(const int64_t *word) {
+    MPI_Send(word, 8, MPI_BYTE, 1, TAG_DATA, MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) static void counted_receive(int64_t *word) {
+    MPI_Recv(word, 8, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void measure_burst(void) {
+    enum { BURST = 8 };
+    struct timespec arrival = {0, 5000000};
+    int64_t word;
+    if (size != 2) fail("burst needs exactly 2 processes");
+    for (int burst = 0; burst < settings.batches; burst++) {
+        if (rank == 1) nanosleep(&arrival, NULL);
+        for (word = 0; word < BURST; word++) {
+            int64_t got = word;
+            if (rank == 0) counted_send(&word);
+            else counted_receive(&got);
+            if (got != word) fail("received the wrong message");
+        }
+        if (rank == 0) (void)receive_word(1, TAG_MARKER);
+        else send_word(0, 0, TAG_MARKER);
+    }
+}
+
 static void measure_join(void) {}
 
 /* ------------------------------------------------------------------ the command line */
@@ -457,7 +487,8 @@ static const struct {
     void (*measure)(void);
 } figures[] = {
     {"round", measure_round},       {"crowd", measure_crowd}, {"pairs", measure_pairs},   {"stream", measure_stream},
-    {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"join", measure_join},
+    {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"burst", measure_burst},
+    {"join", measure_join},
 };
 
 static struct list parse_list(const char *text) {

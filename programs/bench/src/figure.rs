@@ -68,9 +68,11 @@ pub(crate) enum Limit {
     OfOwnTwo(f64),
     /// So many times the half round trip of a cache line.
     OfLine(f64),
+    /// So much more than Landeck's own value of the same form with this many pending.
+    BeyondPending(u64, f64),
 }
 
-use Limit::{OfBestPeer, OfLine, OfOwnTwo, Value};
+use Limit::{BeyondPending, OfBestPeer, OfLine, OfOwnTwo, Value};
 
 impl Target {
     pub(crate) fn concerns(&self, point: &Point) -> bool {
@@ -241,7 +243,7 @@ pub(crate) const ALL: &[Figure] = &[
                 pending: 10_000,
                 form: "posted",
                 must: None,
-                goal: Some(Value(15.0)),
+                goal: Some(BeyondPending(256, 15.0)),
             },
         ],
         axis: Axis::Strips,
@@ -272,7 +274,7 @@ mod tests {
         let matching = Figure::by_name("matching").unwrap();
         assert_eq!(
             matching.target(&point(2, "posted first, any")).unwrap().goal,
-            Some(Value(15.0))
+            Some(BeyondPending(256, 15.0))
         );
         assert_eq!(matching.target(&point(2, "unexpected, any")).unwrap().goal, Some(Value(60.0)));
         assert!(matching.target(&point(4, "unexpected, any")).is_none());

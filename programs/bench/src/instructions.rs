@@ -13,8 +13,8 @@ use crate::Problem;
 use crate::candidate::{ALL, Candidate, Places};
 use crate::launch;
 
-/// The functions of the measuring programs that wrap one call each.
-const CALLS: [(&str, &str); 2] = [("send", "counted_send"), ("receive", "counted_receive")];
+/// The functions of the measuring programs that wrap one call each: a send and a receive.
+const CALLS: [&str; 2] = ["counted_send", "counted_receive"];
 const SHORT_BURSTS: u64 = 50;
 const LONG_BURSTS: u64 = 250;
 const MESSAGES_IN_A_BURST: u64 = 8;
@@ -34,17 +34,19 @@ pub(crate) fn count(places: &Places) -> Result<(), Problem> {
         String::from_utf8_lossy(&version.stdout).trim()
     );
     println!("  {:<18} {:>8} {:>8}", "", "send", "receive");
-    for candidate in ALL {
-        if candidate == Candidate::Bare
-            || candidate == Candidate::MpichThrottled
-            || places.missing(candidate).is_some()
-        {
-            continue;
+    let counted = |candidate: &Candidate| {
+        !matches!(candidate, Candidate::Bare | Candidate::MpichThrottled)
+            && places.missing(*candidate).is_none()
+    };
+    for candidate in ALL.into_iter().filter(counted) {
+        let counts = CALLS.map(|function| instructions(places, candidate, function));
+        let [send, receive] = counts
+            .each_ref()
+            .map(|count| count.as_ref().map_or("-".to_owned(), |count| format!("{count:.0}")));
+        println!("  {:<18} {send:>8} {receive:>8}", candidate.name());
+        for trouble in counts.into_iter().filter_map(Result::err) {
+            println!("    {trouble}");
         }
-        let counts = CALLS.map(|(_, function)| instructions(places, candidate, function));
-        let words =
-            counts.map(|count| count.map_or_else(|trouble| trouble, |count| format!("{count:.0}")));
-        println!("  {:<18} {:>8} {:>8}", candidate.name(), words[0], words[1]);
     }
     Ok(())
 }

@@ -34,6 +34,9 @@ struct CommandLine {
     command: Option<Subject>,
     #[command(flatten)]
     run: RunOptions,
+    /// Measure what is installed and built already
+    #[arg(long, global = true)]
+    no_build: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -60,12 +63,9 @@ struct RunOptions {
     /// Rounds in which every candidate runs once [default: 5, quick: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// The peers to compare with, of mpich, ompi and impi
+    /// The peers to compare with, of mpich, ompi and impi; or none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi,impi")]
     peers: Vec<String>,
-    /// Measure what is installed and built already
-    #[arg(long)]
-    no_build: bool,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     output: PathBuf,
@@ -74,8 +74,8 @@ struct RunOptions {
 fn main() -> ExitCode {
     let arguments = CommandLine::parse();
     let places = Places::of_this_build();
-    let done = match arguments.command {
-        None => run(&arguments.run, &places),
+    let done = match &arguments.command {
+        None => prepare(&arguments, &places).and_then(|()| run(&arguments.run, &places)),
         Some(Subject::List) => {
             list(&places);
             Ok(())
@@ -85,10 +85,10 @@ fn main() -> ExitCode {
             Ok(())
         }
         Some(Subject::Instructions) => {
-            build_own(&places).and_then(|()| instructions::count(&places))
+            prepare(&arguments, &places).and_then(|()| instructions::count(&places))
         }
         Some(Subject::Yield { processor }) => {
-            probe::yield_for(processor, Duration::from_millis(150));
+            probe::yield_for(*processor, Duration::from_millis(150));
             Ok(())
         }
     };
@@ -108,12 +108,7 @@ struct Problem(String);
 
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let figures = chosen_figures(&options.figures)?;
-    let peers = chosen_peers(&options.peers)?;
-    if !options.no_build {
-        build_own(places)?;
-        install_peers(places, &peers)?;
-    }
-    let candidates = present_candidates(places, &peers)?;
+    let candidates = present_candidates(places, &options.peers)?;
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
     let effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
     fs::create_dir_all(&options.output).map_err(|error| cannot_write(&options.output, &error))?;
@@ -134,6 +129,17 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Everything that is measured is there and fresh, unless that is not wanted.
+fn prepare(arguments: &CommandLine, places: &Places) -> Result<(), Problem> {
+    check_peers(&arguments.run.peers)?;
+    chosen_figures(&arguments.run.figures)?;
+    if arguments.no_build {
+        return Ok(());
+    }
+    build_own(places)?;
+    install_peers(places, &arguments.run.peers)
+}
+
 fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
     if names.is_empty() {
         return Ok(figure::ALL.iter().collect());
@@ -146,13 +152,13 @@ fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
     names.iter().map(find).collect()
 }
 
-fn chosen_peers(names: &[String]) -> Result<Vec<String>, Problem> {
-    let known = ["mpich", "ompi", "impi"];
-    match names.iter().find(|name| !name.is_empty() && !known.contains(&name.as_str())) {
+fn check_peers(names: &[String]) -> Result<(), Problem> {
+    let known = ["mpich", "ompi", "impi", "none"];
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => {
             Err(Problem(format!("there is no peer '{name}'; there are {}", known.join(", "))))
         }
-        None => Ok(names.iter().filter(|name| !name.is_empty()).cloned().collect()),
+        None => Ok(()),
     }
 }
 
@@ -175,9 +181,6 @@ fn install_peers(places: &Places, peers: &[String]) -> Result<(), Problem> {
     let script = places.root.join("bench/peers.sh");
     let mut install = Command::new(&script);
     install.arg("--folder").arg(&places.peers).args(peers);
-    if peers.is_empty() {
-        install.arg("none");
-    }
     match install.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Problem(format!("{} failed; see above", script.display()))),

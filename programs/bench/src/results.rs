@@ -58,6 +58,7 @@ pub(crate) struct LaunchValue {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) candidate: Candidate,
+    /// The median of the launches' medians, and the ends of all batches.
     pub(crate) spread: Spread,
     pub(crate) launches: usize,
     pub(crate) line_ns: Option<Spread>,
@@ -111,31 +112,37 @@ impl Results {
         point: &Point,
         wanted: impl Fn(&Launch) -> bool,
     ) -> Option<Row> {
-        let mine: Vec<(&Launch, f64)> = self
+        let mine: Vec<(&Launch, &LaunchValue)> = self
             .launches
             .iter()
             .filter(|launch| launch.candidate == candidate.name() && wanted(launch))
-            .filter_map(|launch| Some((launch, self.value(launch, point)?)))
+            .filter_map(|launch| Some((launch, launch.at(point)?)))
             .collect();
-        let lines = mine.iter().filter_map(|(launch, _)| launch.line()).collect::<Vec<_>>();
+        let floor = self.floor(candidate, point)?;
+        let median = Spread::of(mine.iter().map(|(_, value)| value.value))?.median;
+        let batches =
+            Spread::of(mine.iter().flat_map(|(_, value)| [value.batches_min, value.batches_max]))?;
         Some(Row {
             candidate,
-            spread: Spread::of(mine.iter().map(|(_, value)| *value))?,
+            spread: Spread {
+                median: median - floor,
+                min: batches.min - floor,
+                max: batches.max - floor,
+            },
             launches: mine.len(),
-            line_ns: Spread::of(lines),
+            line_ns: Spread::of(mine.iter().filter_map(|(launch, _)| launch.line())),
         })
     }
 
-    /// The value of a launch at a point; beyond that of the bare programs where that is the method.
-    fn value(&self, launch: &Launch, point: &Point) -> Option<f64> {
-        let value = launch.at(point)?;
+    /// What is taken off every value: the bare programs', where that is the method.
+    fn floor(&self, candidate: Candidate, point: &Point) -> Option<f64> {
         let figure = Figure::by_name(self.figure)?;
-        if figure.method != Method::BeyondBare || launch.candidate == Candidate::Bare.name() {
-            return Some(value);
+        if figure.method != Method::BeyondBare || candidate == Candidate::Bare {
+            return Some(0.0);
         }
-        let bare = self.launches.iter().filter(|other| other.candidate == Candidate::Bare.name());
-        let bare: Vec<f64> = bare.filter_map(|other| other.at(point)).collect();
-        Some(value - median(&bare)?)
+        let bare = self.launches.iter().filter(|launch| launch.candidate == Candidate::Bare.name());
+        let values: Vec<f64> = bare.filter_map(|launch| Some(launch.at(point)?.value)).collect();
+        median(&values)
     }
 
     /// Against the peer with the lowest median; every value is better when it is lower.
@@ -213,6 +220,10 @@ impl Results {
                 let two = self.row(Candidate::Landeck, &Point { n: 2, ..point.clone() })?;
                 (factor * two.spread.median, format!("{factor} x its own n = 2"))
             }
+            Limit::BeyondPending(pending, more) => {
+                let fewer = self.row(Candidate::Landeck, &Point { pending, ..point.clone() })?;
+                (fewer.spread.median + more, format!("{more} more than with {pending} pending"))
+            }
             Limit::OfLine(factor) => {
                 (factor * own.line_ns?.median, format!("{factor} x the cache line"))
             }
@@ -260,8 +271,8 @@ impl Launch {
         self.line_ns.as_ref().map_or(&[], |lines| lines)
     }
 
-    fn at(&self, point: &Point) -> Option<f64> {
-        self.values.iter().find(|value| value.point == *point).map(|value| value.value)
+    fn at(&self, point: &Point) -> Option<&LaunchValue> {
+        self.values.iter().find(|value| value.point == *point)
     }
 }
 

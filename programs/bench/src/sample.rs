@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::short;
+
 /// What was measured: one row of a table is one point.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Point {
@@ -36,12 +38,12 @@ impl Sample {
 impl Point {
     /// The point in words, without the figure's name.
     pub(crate) fn label(&self) -> String {
-        let mut words = vec![format!("n = {}", self.n)];
+        let mut words = vec![format!("n = {}", short(f64::from(self.n)))];
         if self.bytes > 0 {
             words.push(size_label(self.bytes));
         }
         if self.pending > 0 {
-            words.push(format!("{} pending", self.pending));
+            words.push(format!("{} pending", short(self.pending as f64)));
         }
         if !self.form.is_empty() {
             words.push(self.form.clone());

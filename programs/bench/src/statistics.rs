@@ -36,10 +36,10 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A number with three significant digits, without an exponent.
+/// A number with three significant digits, or a whole one, without an exponent.
 pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
-        size if size == 0.0 || size >= 100.0 => 0,
+        size if size >= 100.0 || (size == size.trunc() && size < 100.0) => 0,
         size if size >= 10.0 => 1,
         size if size >= 1.0 => 2,
         _ => 3,
@@ -81,6 +81,7 @@ mod tests {
     fn numbers_for_people() {
         assert_eq!(short(0.0551), "0.055");
         assert_eq!(short(98.26), "98.3");
+        assert_eq!(short(2.0), "2");
         assert_eq!(short(1234567.8), "1,234,568");
         assert_eq!(short(-1234.0), "-1,234");
     }

@@ -17,6 +17,11 @@ pub(crate) fn figure(results: &Results) -> String {
             "  The machine was busy (load {load:.1}) before: repeat this on a quiet one."
         );
     }
+    let _ = writeln!(
+        text,
+        "    {:<16} {:>10}  {:<25} {:>6}  {:<17} to the best peer (in each round)",
+        "", "median", "min .. max", "rounds", "cache line (ns)"
+    );
     for point in results.points() {
         point_table(&mut text, results, &point);
     }
@@ -61,15 +66,7 @@ pub(crate) fn verdicts(verdicts: &[Verdict]) -> String {
 }
 
 fn point_table(text: &mut String, results: &Results, point: &Point) {
-    let _ = writeln!(
-        text,
-        "\n  {:<34} {:>10}  {:<23} {:>6}  {:<17} to the best peer (in each round)",
-        point.label(),
-        "median",
-        "min .. max",
-        "rounds",
-        "cache line (ns)"
-    );
+    let _ = writeln!(text, "\n  {}", point.label());
     for row in results.rows(point) {
         let ratio = results
             .ratio_to_best_peer(row.candidate, point)
@@ -90,7 +87,7 @@ fn point_table(text: &mut String, results: &Results, point: &Point) {
 
 fn line(row: &Row, ratio: Option<&Ratio>) -> String {
     format!(
-        "    {:<32} {:>10}  {:<23} {:>6}  {:<17} {}",
+        "    {:<16} {:>10}  {:<25} {:>6}  {:<17} {}",
         row.candidate.name(),
         short(row.spread.median),
         range(&row.spread),
