@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+use rustix::io::{Errno, FdFlags, fcntl_getfd, fcntl_setfd};
 
 /// The descriptors taken so far: each can be owned once.
 static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
@@ -25,16 +25,23 @@ pub enum InheritError {
         /// What the kernel answered.
         error: io::Error,
     },
+    /// Something else is open under the number: a parent closed what was meant and opened another.
+    #[error("descriptor {0} is open, but it is not what the launcher left there")]
+    NotMeant(RawFd),
     /// It was taken before in this process.
     #[error("descriptor {0} was taken before: this process has joined already")]
     AlreadyTaken(RawFd),
 }
 
-/// Takes a descriptor that the environment names, and keeps it from children at once.
+/// Takes a descriptor that the environment names, if it is what is meant, and keeps it from children
+/// at once. Anything else under the number is left as it is: it is somebody else's.
 ///
 /// # Errors
 /// [`InheritError`].
-pub fn take(number: &str) -> Result<OwnedFd, InheritError> {
+pub fn take(
+    number: &str,
+    is_meant: impl FnOnce(BorrowedFd<'_>) -> bool,
+) -> Result<OwnedFd, InheritError> {
     let descriptor: RawFd = number
         .parse()
         .ok()
@@ -44,21 +51,19 @@ pub fn take(number: &str) -> Result<OwnedFd, InheritError> {
     if taken.contains(&descriptor) {
         return Err(InheritError::AlreadyTaken(descriptor));
     }
-    close_on_exec(descriptor)
-        .map_err(|error| InheritError::NotOpen { descriptor, error: error.into() })?;
-    taken.insert(descriptor);
-    // SAFETY: the descriptor is open, the launcher left it to this process under the name given,
-    // and `TAKEN` says that nobody in this process has taken it before.
-    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
-}
-
-/// Keeps a descriptor from children; fails when it is not open.
-fn close_on_exec(descriptor: RawFd) -> rustix::io::Result<()> {
-    // SAFETY: the number is not negative, so not the niche value; borrowed for two calls that
-    // answer EBADF when nothing is open under it.
+    // SAFETY: the number is not negative, so not the niche value; borrowed for calls that answer
+    // EBADF when nothing is open under it.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    let flags = fcntl_getfd(borrowed)?;
-    fcntl_setfd(borrowed, flags | FdFlags::CLOEXEC)
+    let not_open = |error: Errno| InheritError::NotOpen { descriptor, error: error.into() };
+    let flags = fcntl_getfd(borrowed).map_err(not_open)?;
+    if !is_meant(borrowed) {
+        return Err(InheritError::NotMeant(descriptor));
+    }
+    fcntl_setfd(borrowed, flags | FdFlags::CLOEXEC).map_err(not_open)?;
+    taken.insert(descriptor);
+    // SAFETY: the descriptor is open and what the launcher left to this process under the name
+    // given, and `TAKEN` says that nobody in this process has taken it before.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
 #[cfg(test)]
@@ -71,18 +76,19 @@ mod tests {
         let (left, _right) = std::os::unix::net::UnixStream::pair().unwrap();
         fcntl_setfd(&left, FdFlags::empty()).unwrap();
         let number = OwnedFd::from(left).into_raw_fd().to_string();
-        let taken = take(&number).unwrap();
+        assert!(matches!(take(&number, |_| false), Err(InheritError::NotMeant(_))));
+        let taken = take(&number, |_| true).unwrap();
         assert_eq!(taken.as_raw_fd().to_string(), number);
         assert!(fcntl_getfd(taken.as_fd()).unwrap().contains(FdFlags::CLOEXEC));
-        assert!(matches!(take(&number), Err(InheritError::AlreadyTaken(_))));
+        assert!(matches!(take(&number, |_| true), Err(InheritError::AlreadyTaken(_))));
     }
 
     #[test]
     fn what_is_no_descriptor_is_refused() {
         for number in ["", "-1", "2", "seven", "99999999999"] {
-            assert!(matches!(take(number), Err(InheritError::NotANumber(_))), "{number}");
+            assert!(matches!(take(number, |_| true), Err(InheritError::NotANumber(_))), "{number}");
         }
-        let error = take("1000000").unwrap_err();
+        let error = take("1000000", |_| true).unwrap_err();
         assert!(matches!(error, InheritError::NotOpen { .. }), "{error}");
     }
 }

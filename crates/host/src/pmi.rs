@@ -8,7 +8,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use crate::inherited::{self, InheritError};
@@ -181,7 +181,7 @@ impl Client {
     pub fn connect(address: &Address) -> Result<Self, PmiError> {
         match address {
             Address::Descriptor { number, place } => {
-                let stream = UnixStream::from(inherited::take(number)?);
+                let stream = UnixStream::from(inherited::take(number, is_stream)?);
                 Self::introduce(Stream::Inherited(stream), Some(*place), None)
             }
             Address::Port { port, identity } => {
@@ -412,6 +412,11 @@ impl Answer {
     fn senseless(&self, request: &'static str) -> PmiError {
         PmiError::Senseless { request, answer: beginning(&self.line) }
     }
+}
+
+/// Whether a descriptor is a stream socket.
+fn is_stream(descriptor: BorrowedFd<'_>) -> bool {
+    rustix::net::sockopt::socket_type(descriptor) == Ok(rustix::net::SocketType::STREAM)
 }
 
 /// Sends everything; a peer that is gone is an error, not a signal.

@@ -1,0 +1,566 @@
+//! How a process finds its job: the attach order.
+//!
+//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked.
+//! 2. The job's abstract socket, when `LANDECK_JOB` is set but the descriptor did not come through:
+//!    some programs close everything they do not know before they start others.
+//! 3. A launcher that speaks PMI-1: the first process makes the segment, serves as the agent, and
+//!    puts the job's identity in the key space; the others join over the socket.
+//! 4. A job of one.
+//!
+//! A process that a launcher claims in a way that cannot be understood here fails: it never takes
+//! itself for a job of one among others.
+
+use std::env;
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_memory::{Presence, Segment, SegmentError, SlotState, processors};
+use landeck_wire::{HostId, ProcessId, Slot};
+use rustix::fs::SealFlags;
+
+use crate::agent::{self, AgentError, AgentThread};
+use crate::budget::{self, BudgetError, Limits};
+use crate::inherited::{self, InheritError};
+use crate::memory_groups::MemoryGroups;
+use crate::pmi::{self, PmiError};
+use crate::socket::{self, ExchangeError, JoinError, Joined, Verdict};
+
+/// How long an agent may take to answer.
+const JOIN_TIME: Duration = Duration::from_secs(30);
+/// Where the first process of a PMI job says how it is reached.
+const ADDRESS_KEY: &str = "landeck-agent-0";
+
+/// A process's place in its job, and what keeps it there.
+#[derive(Debug)]
+pub struct Attachment {
+    /// The job's memory on this host.
+    pub segment: Segment,
+    /// This process's slot.
+    pub slot: u32,
+    /// Which user of the slot it is.
+    pub incarnation: u32,
+    /// The processes of the job's first world: slots 0 to `processes` - 1. A slot beyond them is a
+    /// guest's.
+    pub processes: u32,
+    /// The connection to the agent, if this process came over the socket. It becomes readable only
+    /// when the agent is gone, and the job over.
+    pub connection: Option<OwnedFd>,
+    /// How the process came to its job.
+    pub origin: Origin,
+    /// The agent, if this process is where it lives.
+    agent: Option<AgentThread>,
+}
+
+/// How a process came to its job.
+#[derive(Debug)]
+pub enum Origin {
+    /// By the descriptor of our launcher.
+    Launcher,
+    /// Over the job's socket.
+    Socket,
+    /// Under another launcher, which is still listening.
+    Pmi(pmi::Client),
+    /// It is a job of one.
+    Alone,
+}
+
+/// Why a process cannot find its job.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// A variable of ours has no sense.
+    #[error("{name} is {}: start the program with `landeck run`",
+        value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// Its value.
+        value: Option<String>,
+    },
+    /// The descriptor was taken before.
+    #[error("this process has joined its job already: {0}")]
+    AlreadyJoined(InheritError),
+    /// The descriptor's number is none.
+    #[error("LANDECK_SEGMENT does not lead to the job: {0}; start the program with `landeck run`")]
+    Descriptor(InheritError),
+    /// There is no segment.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// The limits leave no room for a segment.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The segment is another job's.
+    #[error(
+        "LANDECK_SEGMENT is the memory of job {found}, but LANDECK_JOB is {wanted}: \
+         variables of two jobs are mixed; start the program with `landeck run`"
+    )]
+    OtherJob {
+        /// Whose memory it is.
+        found: HostId,
+        /// Which job the environment names.
+        wanted: HostId,
+    },
+    /// The job has no such slot.
+    #[error("LANDECK_SLOT is {slot}, but the job has {processes} processes")]
+    NoSuchSlot {
+        /// The slot.
+        slot: u32,
+        /// How many there are.
+        processes: u32,
+    },
+    /// Somebody is, or was, the process of the slot.
+    #[error("process {slot} of this job {}: a program that it starts cannot be it as well",
+        match presence { Presence::Finalized => "has come and gone", _ => "is running already" })]
+    SlotInUse {
+        /// The slot.
+        slot: u32,
+        /// What its process says.
+        presence: Presence,
+    },
+    /// The agent does not know the slot as living.
+    #[error("process {slot} of this job is not expected: its place is {state:?}")]
+    NotExpected {
+        /// The slot.
+        slot: u32,
+        /// What the agent says.
+        state: SlotState,
+    },
+    /// The job cannot be joined over its socket.
+    #[error("cannot join job {host}: {error}")]
+    Join {
+        /// The job.
+        host: HostId,
+        /// Why.
+        error: JoinError,
+    },
+    /// The agent cannot be started.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The other launcher cannot be talked to.
+    #[error(transparent)]
+    Pmi(#[from] PmiError),
+    /// The first process published something else.
+    #[error(
+        "rank 0 published {value:?}, which names no job: use the same version of Landeck everywhere"
+    )]
+    Address {
+        /// What was published.
+        value: String,
+    },
+    /// The processes of a PMI job are on more than one host.
+    #[error(
+        "rank 0 runs on host {first} and rank {rank} on host {own}, or in another network \
+         namespace: a job under this launcher must stay on one host"
+    )]
+    TwoHosts {
+        /// Where rank 0 is.
+        first: String,
+        /// Who fails.
+        rank: u32,
+        /// Where it is.
+        own: String,
+    },
+    /// A launcher whose protocol is not understood claims the process.
+    #[error(
+        "this process was started by a launcher that speaks PMIx ({name} is set), which this \
+         library does not: start the program with `landeck run`, with a PMI-1 launcher such as \
+         mpiexec of MPICH or srun --mpi=pmi2, or unset {name} to run it alone"
+    )]
+    Pmix {
+        /// The variable.
+        name: &'static str,
+    },
+    /// There are no random numbers for an identity.
+    #[error("the kernel gives no random numbers: {0}")]
+    Random(rustix::io::Errno),
+}
+
+/// Finds the job of this process.
+///
+/// # Errors
+/// [`AttachError`].
+pub fn attach() -> Result<Attachment, AttachError> {
+    if let Some(attachment) = from_environment()? {
+        return Ok(attachment);
+    }
+    if let Some(attachment) = from_pmi()? {
+        return Ok(attachment);
+    }
+    refuse_pmix(|name| env::var_os(name).is_some())?;
+    alone()
+}
+
+/// Finds the job that our launcher named in the environment, if it named one.
+///
+/// # Errors
+/// [`AttachError`].
+pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
+    let Some(host) = variable::<HostId>("LANDECK_JOB")? else { return Ok(None) };
+    let slot = variable::<u32>("LANDECK_SLOT")?;
+    let Some(descriptor) = inherited_segment()? else { return over_socket(host, slot).map(Some) };
+    let slot = slot.ok_or(AttachError::Variable { name: "LANDECK_SLOT", value: None })?;
+    let segment = Segment::attach(descriptor)?;
+    let found = HostId(segment.plan().host);
+    if found != host {
+        return Err(AttachError::OtherJob { found, wanted: host });
+    }
+    in_slot(segment, slot, Origin::Launcher).map(Some)
+}
+
+/// Finds, or makes, the job of a launcher that speaks PMI-1, if one started this process.
+///
+/// # Errors
+/// [`AttachError`].
+pub fn from_pmi() -> Result<Option<Attachment>, AttachError> {
+    let Some(address) = pmi::Address::from_environment()? else { return Ok(None) };
+    let client = pmi::Client::connect(&address)?;
+    if client.place().rank == 0 { first_of_pmi(client) } else { other_of_pmi(client) }.map(Some)
+}
+
+/// Makes a job of one. Others may come as guests.
+///
+/// # Errors
+/// [`AttachError`].
+pub fn alone() -> Result<Attachment, AttachError> {
+    found_job(1, processors::usable(), Origin::Alone)
+}
+
+impl Attachment {
+    /// Who this process is.
+    pub fn process(&self) -> ProcessId {
+        ProcessId {
+            host: HostId(self.segment.plan().host),
+            slot: Slot(self.slot),
+            incarnation: landeck_wire::Incarnation(self.incarnation),
+        }
+    }
+
+    /// Leaves the job in good order. Where the agent lives in this process, this waits until all
+    /// others have left.
+    ///
+    /// # Errors
+    /// [`AttachError::Pmi`] when the other launcher does not take leave of us.
+    pub fn leave(self) -> Result<(), AttachError> {
+        self.segment.set_presence(self.slot, Presence::Finalized);
+        drop(self.connection);
+        if let Some(agent) = self.agent {
+            agent.finish();
+        }
+        match self.origin {
+            Origin::Pmi(client) => Ok(client.finalize()?),
+            Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
+        }
+    }
+
+    /// Tells another launcher to end the whole job. Ours sees how this process ends.
+    ///
+    /// # Errors
+    /// [`AttachError::Pmi`] when it cannot be told.
+    pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
+        match &mut self.origin {
+            Origin::Pmi(client) => Ok(client.abort(exit_code, message)?),
+            Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
+        }
+    }
+}
+
+/// The descriptor of the segment, if it came through.
+fn inherited_segment() -> Result<Option<OwnedFd>, AttachError> {
+    let Some(number) = variable::<String>("LANDECK_SEGMENT")? else { return Ok(None) };
+    let is_sealed = |descriptor: std::os::fd::BorrowedFd<'_>| {
+        rustix::fs::fcntl_get_seals(descriptor)
+            .is_ok_and(|seals| seals.contains(SealFlags::SHRINK | SealFlags::GROW))
+    };
+    match inherited::take(&number, is_sealed) {
+        Ok(descriptor) => Ok(Some(descriptor)),
+        Err(InheritError::NotOpen { .. } | InheritError::NotMeant(_)) => Ok(None),
+        Err(error @ InheritError::AlreadyTaken(_)) => Err(AttachError::AlreadyJoined(error)),
+        Err(error @ InheritError::NotANumber(_)) => Err(AttachError::Descriptor(error)),
+    }
+}
+
+/// Takes a slot that our launcher meant for this process.
+fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, AttachError> {
+    let processes = segment.plan().processes;
+    if slot >= processes {
+        return Err(AttachError::NoSuchSlot { slot, processes });
+    }
+    let record = segment.slot_record(slot);
+    if !matches!(record.state, SlotState::Reserved | SlotState::Alive) {
+        return Err(AttachError::NotExpected { slot, state: record.state });
+    }
+    match segment.presence(slot) {
+        Presence::NotAttached => segment.set_presence(slot, Presence::Attached),
+        presence => return Err(AttachError::SlotInUse { slot, presence }),
+    }
+    Ok(Attachment {
+        segment,
+        slot,
+        incarnation: record.incarnation,
+        processes,
+        connection: None,
+        origin,
+        agent: None,
+    })
+}
+
+/// Joins over the socket: as the process of the slot, if one is named, else as a guest.
+fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachError> {
+    let Some(slot) = slot else {
+        return as_joined(socket::join(host, JOIN_TIME), host, Origin::Socket);
+    };
+    match socket::join_as(host, Slot(slot), JOIN_TIME) {
+        // The agent has started this very process, so it is let in already; only the memory is
+        // missing, and a guest gets that.
+        Err(JoinError::Refused(Verdict::Taken)) => {
+            let guest = as_joined(socket::join(host, JOIN_TIME), host, Origin::Socket)?;
+            let segment = guest.segment.clone();
+            guest.leave()?;
+            in_slot(segment, slot, Origin::Socket)
+        }
+        joined => as_joined(joined, host, Origin::Socket),
+    }
+}
+
+/// The place that an agent gave.
+fn as_joined(
+    joined: Result<Joined, JoinError>,
+    host: HostId,
+    origin: Origin,
+) -> Result<Attachment, AttachError> {
+    let joined = joined.map_err(|error| AttachError::Join { host, error })?;
+    let segment = Segment::attach(joined.segment)?;
+    let found = HostId(segment.plan().host);
+    if found != host {
+        return Err(AttachError::OtherJob { found, wanted: host });
+    }
+    let slot = joined.process.slot.0;
+    let (processes, slots) = (segment.plan().processes, segment.plan().slots());
+    if slot >= slots {
+        return Err(AttachError::NoSuchSlot { slot, processes: slots });
+    }
+    segment.set_presence(slot, Presence::Attached);
+    Ok(Attachment {
+        segment,
+        slot,
+        incarnation: joined.process.incarnation.0,
+        processes,
+        connection: Some(joined.connection),
+        origin,
+        agent: None,
+    })
+}
+
+/// Makes the job's segment and serves as its agent; this process gets slot 0.
+fn found_job(processes: u32, cpus: u32, origin: Origin) -> Result<Attachment, AttachError> {
+    let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
+    let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
+    let segment = Segment::create(&plan)?;
+    let agent = agent::serve_in_thread(&segment, 0)?;
+    segment.set_presence(0, Presence::Attached);
+    let incarnation = segment.slot_record(0).incarnation;
+    Ok(Attachment {
+        segment,
+        slot: 0,
+        incarnation,
+        processes,
+        connection: None,
+        origin,
+        agent: Some(agent),
+    })
+}
+
+/// Rank 0 of a PMI job: makes the job and lets the others in.
+fn first_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
+    let processes = client.place().size;
+    let cpus = processors_of_job(processes);
+    let mut attachment = found_job(processes, cpus, Origin::Alone)?;
+    let host = HostId(attachment.segment.plan().host);
+    client.put(ADDRESS_KEY, &PmiAddress { host, name: own_name() }.to_string())?;
+    client.fence()?;
+    // Behind the second fence all have joined: the job is whole when anybody begins to work in it,
+    // and the agent stays until then.
+    client.fence()?;
+    attachment.origin = Origin::Pmi(client);
+    Ok(attachment)
+}
+
+/// Any other rank of a PMI job: joins the job that rank 0 makes.
+fn other_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
+    let rank = client.place().rank;
+    client.fence()?;
+    let value = client.get(ADDRESS_KEY)?;
+    let address = PmiAddress::parse(&value).ok_or(AttachError::Address { value })?;
+    let joined = socket::join_as(address.host, Slot(rank), JOIN_TIME);
+    if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
+        let error = AttachError::TwoHosts { first: address.name, rank, own: own_name() };
+        // The launcher ends the others, who wait for us; that it cannot be told changes nothing.
+        let _ = client.abort(1, &error.to_string());
+        return Err(error);
+    }
+    let mut attachment = as_joined(joined, address.host, Origin::Socket)?;
+    client.fence()?;
+    attachment.origin = Origin::Pmi(client);
+    Ok(attachment)
+}
+
+/// How rank 0 of a PMI job is reached: its job, and the name of its host for people.
+#[derive(Debug, PartialEq, Eq)]
+struct PmiAddress {
+    host: HostId,
+    name: String,
+}
+
+impl PmiAddress {
+    fn parse(text: &str) -> Option<Self> {
+        let (host, name) = text.split_once('.')?;
+        if !name.is_ascii() || name.len() % 2 != 0 || name.len() > 2 * NAME_BYTES {
+            return None;
+        }
+        let bytes: Option<Vec<u8>> = (0..name.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&name[at..at + 2], 16).ok())
+            .collect();
+        let name = String::from_utf8_lossy(&bytes?).into_owned();
+        Some(Self { host: host.parse().ok()?, name })
+    }
+}
+
+/// The longest name of a host that is passed on.
+const NAME_BYTES: usize = 64;
+
+impl fmt::Display for PmiAddress {
+    /// In letters that every launcher can carry: the name in hexadecimal digits.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.", self.host)?;
+        self.name.bytes().take(NAME_BYTES).try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// Fails when a PMIx launcher claims this process.
+fn refuse_pmix(is_set: impl Fn(&str) -> bool) -> Result<(), AttachError> {
+    match ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(|name| is_set(name)) {
+        Some(name) => Err(AttachError::Pmix { name }),
+        None => Ok(()),
+    }
+}
+
+/// The value of a variable, if it is set.
+fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, AttachError> {
+    let Some(value) = env::var_os(name) else { return Ok(None) };
+    let text = value.to_string_lossy().into_owned();
+    match text.parse() {
+        Ok(value) => Ok(Some(value)),
+        Err(_) => Err(AttachError::Variable { name, value: Some(text) }),
+    }
+}
+
+/// The processors that the processes of a foreign launcher have together. One that binds each to
+/// its own processors is why the affinity of this one does not say.
+fn processors_of_job(processes: u32) -> u32 {
+    // SAFETY: a query without pointers.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let online = u32::try_from(online).unwrap_or(1).max(1);
+    let together = processors::affinity().saturating_mul(processes).min(online);
+    together.min(processors::quota().unwrap_or(u32::MAX)).max(1)
+}
+
+fn random_identity() -> Result<u64, AttachError> {
+    let mut bytes = [0; 8];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(length) => filled += length,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(AttachError::Random(error)),
+        }
+    }
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// This host's name, for people.
+fn own_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_testing::Watchdog;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_job_of_one_comes_and_goes() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let attachment = alone().unwrap();
+        assert_eq!((attachment.slot, attachment.processes), (0, 1));
+        let record = attachment.segment.slot_record(0);
+        assert_eq!((record.state, record.pid), (SlotState::Alive, std::process::id()));
+        assert_eq!(record.incarnation, attachment.incarnation);
+        assert_eq!(attachment.segment.presence(0), Presence::Attached);
+        let segment = attachment.segment.clone();
+        attachment.leave().unwrap();
+        assert_eq!(segment.presence(0), Presence::Finalized);
+    }
+
+    #[test]
+    fn a_guest_comes_over_the_socket() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let first = alone().unwrap();
+        let host = first.process().host;
+        let guest = over_socket(host, None).unwrap();
+        assert_eq!(guest.process().host, host);
+        assert!(guest.slot >= guest.processes && guest.connection.is_some());
+        guest.leave().unwrap();
+        first.leave().unwrap();
+        let error = over_socket(host, None).unwrap_err();
+        assert!(matches!(error, AttachError::Join { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_process_whose_descriptor_was_closed_gets_its_slot_over_the_socket() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let first = alone().unwrap();
+        let host = first.process().host;
+        let error = over_socket(host, Some(0)).unwrap_err();
+        assert!(matches!(error, AttachError::SlotInUse { slot: 0, .. }), "{error}");
+        first.segment.set_presence(0, Presence::NotAttached);
+        let second = over_socket(host, Some(0)).unwrap();
+        assert_eq!((second.slot, second.incarnation), (0, first.incarnation));
+        assert!(over_socket(host, Some(1)).is_err());
+        drop(second);
+        first.leave().unwrap();
+    }
+
+    #[test]
+    fn a_slot_is_checked() {
+        let mut plan = landeck_memory::SegmentPlan::new(7, 2);
+        plan.heap_bytes_per_process = 0;
+        let segment = Segment::local(&plan);
+        let error = in_slot(segment.clone(), 2, Origin::Launcher).unwrap_err();
+        assert!(matches!(error, AttachError::NoSuchSlot { slot: 2, processes: 2 }), "{error}");
+        let error = in_slot(segment, 1, Origin::Launcher).unwrap_err();
+        assert!(matches!(error, AttachError::NotExpected { slot: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn an_address_survives_the_key_space() {
+        let address = PmiAddress { host: HostId(0xff), name: "häuschen.example".into() };
+        let text = address.to_string();
+        assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{text}");
+        assert_eq!(PmiAddress::parse(&text), Some(address));
+        for text in
+            ["", ".", "00ff.61", "00000000000000ff", "00000000000000ff.6", "00000000000000ff.zz"]
+        {
+            assert_eq!(PmiAddress::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pmix_launcher_is_refused_by_name() {
+        assert!(refuse_pmix(|_| false).is_ok());
+        let error = refuse_pmix(|name| name == "PMIX_NAMESPACE").unwrap_err();
+        assert!(error.to_string().contains("PMIX_NAMESPACE is set"), "{error}");
+    }
+}
