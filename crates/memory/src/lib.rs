@@ -23,7 +23,6 @@
 pub mod bytes;
 #[cfg(not(loom))]
 pub mod gate;
-#[cfg(not(loom))]
 pub mod heap;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
@@ -47,6 +46,7 @@ pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {
     gate::{Gate, GateError, ThreadMode},
+    heap::{Block, Borrowed, Heap, HeapFull, Lent, Place},
     membership::{JobState, SlotRecord, SlotState},
     page::{Counters, Operation, Presence, WaitRecord},
     plan::SegmentPlan,

@@ -14,8 +14,8 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::{PAGE_BYTES, SegmentPlan};
 use crate::system;
@@ -25,6 +25,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x01");
 
 /// Where the sleep word lies in the shared page: apart from the mailbox tail.
 const SLEEP_WORD: u64 = 256;
+/// Where the head of the heap's return stack lies in the shared page.
+const RETURN_WORD: u64 = 512;
 
 /// One job's memory on one host. A clone is another handle to the same memory, which stays
 /// mapped until the last handle goes. Any thread may use it.
@@ -36,6 +38,8 @@ struct Inner {
     start: NonNull<u8>,
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
+    /// Slots whose heap somebody owns through this handle.
+    heaps_taken: Mutex<Vec<u32>>,
 }
 
 // SAFETY: all access to the shared bytes goes through atomics or raw copies; the rest is constant.
@@ -104,7 +108,7 @@ impl Segment {
     }
 
     fn with_header(plan: &SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
-        let segment = Self(Arc::new(Inner { plan: plan.clone(), start, file }));
+        let segment = Self::mapped(plan.clone(), start, file);
         for (index, word) in header_words(plan).into_iter().enumerate().rev() {
             segment.long(index as u64 * 8).store(word, Ordering::Release);
         }
@@ -132,7 +136,11 @@ impl Segment {
         }
         let start = system::map_shared(file.as_fd(), bytes as usize)
             .map_err(|source| SegmentError::NoMemory { bytes, source })?;
-        Ok(Self(Arc::new(Inner { plan, start, file: Some(file) })))
+        Ok(Self::mapped(plan, start, Some(file)))
+    }
+
+    fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
+        Self(Arc::new(Inner { plan, start, file, heaps_taken: Mutex::default() }))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -168,6 +176,23 @@ impl Segment {
     #[inline]
     pub(crate) fn sleep_word(&self, slot: u32) -> &AtomicU32 {
         self.word(self.plan().shared_page(slot) + SLEEP_WORD)
+    }
+
+    /// The head of the stack by which blocks of this slot's heap come back.
+    #[inline]
+    pub(crate) fn return_word(&self, slot: u32) -> &AtomicU32 {
+        self.word(self.plan().shared_page(slot) + RETURN_WORD)
+    }
+
+    /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False
+    /// when somebody was before.
+    pub(crate) fn take_heap(&self, slot: u32) -> bool {
+        let mut taken = self.0.heaps_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = !taken.contains(&slot);
+        if first {
+            taken.push(slot);
+        }
+        first
     }
 
     /// The 32-bit word at an offset of the plan.

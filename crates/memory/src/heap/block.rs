@@ -1,0 +1,190 @@
+//! The owner's handles: a block it alone uses, and one that it has lent.
+
+use std::mem::MaybeUninit;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::control::{CONTROL_BYTES, Control, OWNER};
+use super::{Place, returns};
+use crate::bytes::Bytes;
+use crate::segment::Segment;
+
+/// Most bytes put in before the reader is told of them.
+const PIECE_BYTES: u64 = 16 * 1024;
+
+/// A block that nobody else uses. Dropped, it goes back to its heap.
+pub struct Block(pub(super) Handle);
+
+/// A block that readers may hold. Dropped, it is filled no further, and is free again when all
+/// readers have given it back.
+pub struct Lent {
+    handle: Handle,
+    /// Bytes put in so far.
+    filled: u64,
+    /// Bytes taken out so far, as last seen.
+    drained: u64,
+}
+
+/// What a heap and its handle to one block share, in private memory.
+pub(super) struct Tie {
+    pub(super) segment: Segment,
+    pub(super) slot: u32,
+    /// Whether there is a handle. While there is one, the block is its owner's, whatever the
+    /// shared words say.
+    pub(super) held: AtomicBool,
+}
+
+/// The owner's hold on one block.
+pub(super) struct Handle {
+    pub(super) tie: Arc<Tie>,
+    pub(super) control: NonNull<Control>,
+    pub(super) number: u32,
+    pub(super) generation: u32,
+    /// Where the control lines lie, in bytes from the start of the heap.
+    pub(super) offset: u64,
+    /// Bytes of data.
+    pub(super) window: u64,
+}
+
+// SAFETY: the memory behind a handle is used through atomics, or by the handle alone; `tie` keeps
+// it mapped, wherever the handle goes.
+unsafe impl Send for Handle {}
+// SAFETY: a shared handle gives out shared views only.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    #[inline]
+    pub(super) fn control(&self) -> &Control {
+        // SAFETY: the control lines stay mapped while `tie` lives and are only used atomically.
+        unsafe { self.control.as_ref() }
+    }
+
+    #[inline]
+    fn data(&self) -> NonNull<u8> {
+        // SAFETY: the data follow the control lines within the block.
+        unsafe { self.control.cast::<u8>().add(CONTROL_BYTES as usize) }
+    }
+}
+
+impl Drop for Handle {
+    #[inline]
+    fn drop(&mut self) {
+        self.tie.held.store(false, Ordering::Release);
+        if self.control().holders.give_back(self.generation, OWNER) {
+            let head = self.tie.segment.return_word(self.tie.slot);
+            returns::push(head, self.number, &self.control().link);
+        }
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the block's data are `window` mapped bytes, initialised (a fresh page is zero),
+        // which this process uses through this handle only.
+        unsafe { std::slice::from_raw_parts(self.0.data().as_ptr(), self.0.window as usize) }
+    }
+}
+
+impl DerefMut for Block {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`; `&mut self` makes it the only view.
+        unsafe { std::slice::from_raw_parts_mut(self.0.data().as_ptr(), self.0.window as usize) }
+    }
+}
+
+impl std::fmt::Debug for Block {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Block").field("bytes", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Lent {
+    #[inline]
+    pub(super) fn new(handle: Handle, filled: u64) -> Self {
+        Self { handle, filled, drained: 0 }
+    }
+
+    /// Where the reader with this number, in the order of [`super::Heap::lend`], finds the block.
+    #[inline]
+    pub fn place(&self, reader: usize) -> Place {
+        Place {
+            owner: self.handle.tie.slot,
+            generation: self.handle.generation,
+            offset: self.handle.offset + CONTROL_BYTES + reader as u64,
+            window: self.handle.window,
+        }
+    }
+
+    /// Bytes put in so far.
+    pub fn filled(&self) -> u64 {
+        self.filled
+    }
+
+    /// Bytes that the reader has taken out so far. With several readers, of use only when the
+    /// window holds the whole transfer.
+    pub fn drained(&self) -> u64 {
+        let drained = self.handle.control().drained.0.load(Ordering::Acquire);
+        // A word outside what can be is somebody's scribble.
+        if (self.drained..=self.filled).contains(&drained) { drained } else { self.drained }
+    }
+
+    /// Copies in as much as there is room for, and tells the reader after each piece; says how
+    /// much that was.
+    pub fn fill(&mut self, bytes: Bytes<'_>) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            let copied = self.fill_with(|room| bytes.part(taken, usize::MAX).copy_to(room));
+            if copied == 0 {
+                break;
+            }
+            taken += copied;
+        }
+        taken
+    }
+
+    /// Lets `write` put bytes into the next room, at most a piece, and tells the reader; `write`
+    /// says how many it put in, which is returned. There may be no room: then it is not called.
+    pub fn fill_with(&mut self, write: impl FnOnce(&mut [MaybeUninit<u8>]) -> usize) -> usize {
+        let (start, length) = self.room();
+        if length == 0 {
+            return 0;
+        }
+        // SAFETY: `room` gives a range of the block that the reader has not been told of or is
+        // done with, and `&mut self` makes this the only view of it in this process.
+        let room = unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast(), length) };
+        let written = write(room).min(length);
+        self.filled += written as u64;
+        self.handle.control().filled.0.store(self.filled, Ordering::Release);
+        written
+    }
+
+    fn room(&mut self) -> (NonNull<u8>, usize) {
+        let window = self.handle.window;
+        if self.filled - self.drained >= window {
+            self.drained = self.drained();
+        }
+        let free = window - (self.filled - self.drained);
+        let at = if self.filled < window { self.filled } else { self.filled % window.max(1) };
+        let length = free.min(window - at).min(PIECE_BYTES);
+        // SAFETY: `at` lies within the block's data.
+        (unsafe { self.handle.data().add(at as usize) }, length as usize)
+    }
+
+    /// Whether every reader has given the block back.
+    #[inline]
+    pub fn is_returned(&self) -> bool {
+        self.handle.control().holders.who(self.handle.generation, !OWNER) == 0
+    }
+
+    /// Takes the block back from its readers, for a place that never reached any.
+    pub fn withdraw(self) -> Block {
+        self.handle.control().holders.hand_out(self.handle.generation, OWNER);
+        Block(self.handle)
+    }
+}

@@ -1,0 +1,161 @@
+//! The reader's handle: a block in another process's heap.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::control::{CONTROL_BYTES, Control, READERS_MAX};
+use super::space::GRAIN;
+use super::{Place, returns};
+use crate::bytes::Bytes;
+use crate::segment::Segment;
+
+/// A block that its owner has lent to this process. Dropped, it is given back.
+pub struct Borrowed {
+    segment: Segment,
+    owner: u32,
+    control: NonNull<Control>,
+    generation: u32,
+    /// This reader's bit among the holders.
+    bit: u32,
+    window: u64,
+    /// Bytes taken out so far: our own word on it, which nobody can overwrite.
+    drained: AtomicU64,
+}
+
+// SAFETY: the shared memory is used through atomics and copied out of as `Bytes`; the segment
+// handle keeps it mapped.
+unsafe impl Send for Borrowed {}
+// SAFETY: as above.
+unsafe impl Sync for Borrowed {}
+
+/// Why a place leads to no block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// No owner lends such a place.
+    #[error(
+        "a reference to {window} bytes at {offset} of the heap of slot {owner} lies outside that heap: its sender is broken"
+    )]
+    Impossible {
+        /// The slot named.
+        owner: u32,
+        /// The offset named.
+        offset: u64,
+        /// The bytes named.
+        window: u64,
+    },
+    /// The block is not lent to this reader, or not any more.
+    #[error(
+        "a reference to the heap of slot {owner} is stale: its block was taken back, or this reader has given it back"
+    )]
+    Stale {
+        /// The slot named.
+        owner: u32,
+    },
+}
+
+impl Borrowed {
+    /// Opens the block at a place that its owner sent to this reader.
+    ///
+    /// # Errors
+    /// [`PlaceError`].
+    #[inline]
+    pub fn open(segment: &Segment, place: Place) -> Result<Self, PlaceError> {
+        let (reader, start) = (place.offset % GRAIN, place.offset / GRAIN * GRAIN);
+        let plan = segment.plan();
+        let end = start.checked_add(place.window);
+        let possible = place.owner < plan.slots()
+            && reader < READERS_MAX as u64
+            && start >= CONTROL_BYTES
+            && end.is_some_and(|end| end <= plan.heap_bytes_per_process);
+        if !possible {
+            let Place { owner, offset, window, .. } = place;
+            return Err(PlaceError::Impossible { owner, offset, window });
+        }
+        let at = plan.heap(place.owner) + start - CONTROL_BYTES;
+        let borrowed = Self {
+            control: segment.place(at, CONTROL_BYTES + place.window).cast(),
+            segment: segment.clone(),
+            owner: place.owner,
+            generation: place.generation,
+            bit: 1 << reader,
+            window: place.window,
+            drained: AtomicU64::new(0),
+        };
+        if borrowed.control().holders.who(borrowed.generation, borrowed.bit) == 0 {
+            return Err(PlaceError::Stale { owner: place.owner });
+        }
+        Ok(borrowed)
+    }
+
+    /// The slot whose heap the block is in.
+    pub fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// Bytes of the transfer that are or were in the block.
+    #[inline]
+    pub fn filled(&self) -> u64 {
+        let drained = self.drained.load(Ordering::Relaxed);
+        let filled = self.control().filled.0.load(Ordering::Acquire);
+        filled.clamp(drained, drained.saturating_add(self.window))
+    }
+
+    /// The bytes from `position` of the transfer, at most `length`: as many as are there and lie
+    /// together. None before what was drained.
+    #[inline]
+    pub fn piece(&self, position: u64, length: usize) -> Bytes<'_> {
+        let there = self.filled().saturating_sub(position);
+        if there == 0 || position < self.drained.load(Ordering::Relaxed) {
+            return Bytes::EMPTY;
+        }
+        let at = if position < self.window { position } else { position % self.window };
+        let length = (length as u64).min(there).min(self.window - at);
+        // SAFETY: `at + length` is at most `window`, which `open` checked to lie within the heap
+        // with the control lines in front; the borrow of `self` keeps the segment mapped.
+        unsafe {
+            let start = self.control.cast::<u8>().add((CONTROL_BYTES + at) as usize);
+            Bytes::from_raw(start, length as usize)
+        }
+    }
+
+    /// Tells the owner that the first `position` bytes were taken out: their room may be used
+    /// again. Positions only grow, and not beyond what was filled.
+    #[inline]
+    pub fn set_drained(&self, position: u64) {
+        let position = position.min(self.filled());
+        let before = self.drained.fetch_max(position, Ordering::Relaxed);
+        if position > before {
+            self.control().drained.0.store(position, Ordering::Release);
+        }
+    }
+
+    #[inline]
+    fn control(&self) -> &Control {
+        // SAFETY: `open` checked that the control lines lie within a heap of the segment, aligned;
+        // they stay mapped while the segment handle lives and are only used atomically.
+        unsafe { self.control.as_ref() }
+    }
+}
+
+impl Drop for Borrowed {
+    #[inline]
+    fn drop(&mut self) {
+        let control = self.control();
+        // Read before the owner can have it back and use it anew.
+        let number = control.number.load(Ordering::Relaxed);
+        if control.holders.give_back(self.generation, self.bit) {
+            returns::push(self.segment.return_word(self.owner), number, &control.link);
+        }
+    }
+}
+
+impl std::fmt::Debug for Borrowed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Borrowed")
+            .field("owner", &self.owner)
+            .field("generation", &self.generation)
+            .field("window", &self.window)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,84 @@
+//! The control lines in front of a block: who holds it, how far it is filled and drained.
+//!
+//! ```text
+//! line 0   holders (8): generation (32 high bits) | the owner (bit 31) | readers (bits 0 to 30)
+//!          number (4): the block's number in its owner's private table
+//!          link (4): the next block on the return stack, plus one
+//! line 1   filled (8): bytes of the transfer put in so far
+//! line 2   drained (8): bytes of the transfer taken out so far
+//! ```
+//!
+//! A holder gives the block back by clearing its own bit, once; whoever clears the last one puts
+//! the block on its owner's return stack. A bit per holder, not a count, so that the owner can
+//! clear the bit of a reader that died, whether or not that one had done it before.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Most readers that may hold one block at a time.
+pub const READERS_MAX: usize = 31;
+
+/// Bytes of the control lines.
+pub(super) const CONTROL_BYTES: u64 = 192;
+
+/// The bit of the owner's own handle.
+pub(super) const OWNER: u32 = 1 << 31;
+
+/// The control lines of one block, all of them shared.
+#[repr(C, align(64))]
+pub(super) struct Control {
+    pub(super) holders: Holders,
+    pub(super) number: AtomicU32,
+    pub(super) link: AtomicU32,
+    pub(super) filled: OwnLine,
+    pub(super) drained: OwnLine,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
+
+/// A word that has a line to itself: one side writes it, the other polls it.
+#[repr(C, align(64))]
+pub(super) struct OwnLine(pub(super) AtomicU64);
+
+/// Which use of a block this is, and who still holds it.
+pub(super) struct Holders(AtomicU64);
+
+impl Holders {
+    /// Nobody holds it.
+    #[cfg(loom)]
+    pub(super) fn none() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// From now on these hold it. Only while nobody but the owner does.
+    #[inline]
+    pub(super) fn hand_out(&self, generation: u32, holders: u32) {
+        self.0.store(u64::from(generation) << 32 | u64::from(holders), Ordering::Release);
+    }
+
+    /// Clears the bit of one holder. True when it was the last: then the block must be pushed on
+    /// the return stack. A word of another generation, or without the bit, is left alone.
+    #[inline]
+    pub(super) fn give_back(&self, generation: u32, holder: u32) -> bool {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        // Every other holder changes the word once at most; more changes are somebody's scribble.
+        for _ in 0..=READERS_MAX {
+            if (seen >> 32) as u32 != generation || seen as u32 & holder == 0 {
+                return false;
+            }
+            let left = seen & !u64::from(holder);
+            match self.0.compare_exchange(seen, left, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return left as u32 == 0,
+                Err(other) => seen = other,
+            }
+        }
+        false
+    }
+
+    /// Who of these still holds it; nobody when the word is of another generation.
+    #[inline]
+    pub(super) fn who(&self, generation: u32, holders: u32) -> u32 {
+        let seen = self.0.load(Ordering::Acquire);
+        if (seen >> 32) as u32 == generation { seen as u32 & holders } else { 0 }
+    }
+}

@@ -1,0 +1,330 @@
+//! The owner's end of a heap: allocating, lending, taking back.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::block::{Block, Handle, Lent, Tie};
+use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX};
+use super::returns;
+use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
+use crate::segment::Segment;
+
+/// The heap of one process. One per slot and process.
+pub struct Heap {
+    segment: Segment,
+    slot: u32,
+    spans: Spans,
+    records: Vec<Record>,
+    /// Free blocks of each class, the last one back on top: its pages are warm.
+    free: Box<[Vec<u32>]>,
+    /// Numbers of records without a block.
+    vacant: Vec<u32>,
+    /// The use that was given out last.
+    generation: u32,
+    bytes_in_use: u64,
+}
+
+/// What the owner knows of one block.
+struct Record {
+    state: State,
+    /// Where its control lines lie, in bytes from the start of the heap.
+    offset: u64,
+    /// Bytes of data that it can hold.
+    capacity: u64,
+    generation: u32,
+    /// The slots of its readers; their place here is their bit among the holders.
+    readers: Vec<u32>,
+    /// Somebody may yet write its link word: it stays a block at this place for ever.
+    pinned: bool,
+    tie: Arc<Tie>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No block: its room was joined with its neighbours'.
+    Vacant,
+    /// A block that nobody holds.
+    Free,
+    /// A block that somebody holds.
+    Out,
+}
+
+/// There is no room in the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the shared heap has no room for {wanted} bytes ({in_use} of {limit} are in use): free blocks, wait until readers return theirs, or raise the heap's limit"
+)]
+pub struct HeapFull {
+    /// Bytes asked for.
+    pub wanted: u64,
+    /// Bytes in blocks that somebody holds.
+    pub in_use: u64,
+    /// Bytes that there may be.
+    pub limit: u64,
+}
+
+/// Why a block cannot be lent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LendError {
+    /// More than [`READERS_MAX`].
+    #[error(
+        "a block can be lent to {READERS_MAX} readers at a time, not to {0}: copy it for the others"
+    )]
+    TooManyReaders(usize),
+    /// The block was allocated in another job's heap.
+    #[error("the block belongs to the heap of another job: copy it into a block of this one")]
+    AnotherHeap,
+}
+
+impl Heap {
+    /// The heap of `slot`, whose process this is. None when there is no such slot, or when this
+    /// handle's memory has given out that heap before: two owners would give out the same room.
+    pub fn of(segment: &Segment, slot: u32) -> Option<Self> {
+        if slot >= segment.plan().slots() || !segment.take_heap(slot) {
+            return None;
+        }
+        Some(Self {
+            spans: Spans::new(segment.plan().heap_bytes_per_process),
+            segment: segment.clone(),
+            slot,
+            records: Vec::new(),
+            free: vec![Vec::new(); CLASSES].into_boxed_slice(),
+            vacant: Vec::new(),
+            // Not where the slot's last process began: its references must not fit ours.
+            generation: crate::system::now_ns() as u32,
+            bytes_in_use: 0,
+        })
+    }
+
+    /// A block of so many bytes. Its content is anything.
+    ///
+    /// # Errors
+    /// [`HeapFull`].
+    #[inline]
+    pub fn allocate(&mut self, bytes: usize) -> Result<Block, HeapFull> {
+        match self.find(bytes as u64) {
+            Some(number) => Ok(self.hand_out(number, bytes as u64)),
+            None => Err(self.full(bytes as u64)),
+        }
+    }
+
+    /// Lends a block to the processes of these slots; `filled` of its bytes are what they are to
+    /// see at once. Reader number n, in this order, is to get [`Lent::place`] of n. No slot may be
+    /// one that [`Heap::reclaim_from`] was already called for.
+    ///
+    /// # Errors
+    /// [`LendError`]; the block is freed.
+    #[inline]
+    pub fn lend(&mut self, block: Block, readers: &[u32], filled: u64) -> Result<Lent, LendError> {
+        if readers.len() > READERS_MAX {
+            return Err(LendError::TooManyReaders(readers.len()));
+        }
+        let Block(handle) = block;
+        let record = self.records.get_mut(handle.number as usize);
+        let record = record.filter(|record| Arc::ptr_eq(&record.tie, &handle.tie));
+        let record = record.ok_or(LendError::AnotherHeap)?;
+        record.readers.clear();
+        record.readers.extend_from_slice(readers);
+        let filled = filled.min(handle.window);
+        let control = handle.control();
+        control.filled.0.store(filled, Ordering::Relaxed);
+        control.drained.0.store(0, Ordering::Relaxed);
+        control.holders.hand_out(handle.generation, OWNER | bits(readers.len()));
+        Ok(Lent::new(handle, filled))
+    }
+
+    /// Takes back the blocks that were returned since the last time.
+    pub fn collect(&mut self) {
+        let mut next = returns::take(self.segment.return_word(self.slot));
+        // Whatever the links say, no more entries than blocks.
+        for _ in 0..self.records.len() {
+            let Some(number) = next else { return };
+            let Some(record) = self.records.get(number as usize) else { return };
+            if record.state == State::Vacant {
+                return;
+            }
+            next = returns::below(&self.control(record.offset).link);
+            self.take_back(number);
+        }
+    }
+
+    /// Counts everything lent to the process of a slot as returned; to be called when it is dead.
+    pub fn reclaim_from(&mut self, dead_slot: u32) {
+        for number in 0..self.records.len() as u32 {
+            let record = &self.records[number as usize];
+            if record.state == State::Out && record.readers.contains(&dead_slot) {
+                self.reclaim_block(number, dead_slot);
+            }
+        }
+    }
+
+    /// Bytes in blocks that somebody holds, control lines included.
+    pub fn bytes_in_use(&self) -> u64 {
+        self.bytes_in_use
+    }
+
+    /// The most memory that the heap will use, free blocks included.
+    pub fn limit(&self) -> u64 {
+        self.spans.limit()
+    }
+
+    /// Sets the limit, at most to the address space that the heap has. What was used before
+    /// stays usable.
+    pub fn set_limit(&mut self, bytes: u64) {
+        self.spans.set_limit(bytes.min(self.segment.plan().heap_bytes_per_process));
+    }
+
+    /// A free block of at least so many bytes, the easiest way that works.
+    #[inline]
+    fn find(&mut self, bytes: u64) -> Option<u32> {
+        if bytes > self.segment.plan().heap_bytes_per_process {
+            return None;
+        }
+        let class = class_above(bytes);
+        if let Some(number) = self.free[class].pop() {
+            return Some(number);
+        }
+        self.collect();
+        if let Some(number) = self.free[class].pop() {
+            return Some(number);
+        }
+        self.carve(class_bytes(class)).or_else(|| self.find_harder(bytes, class))
+    }
+
+    #[cold]
+    fn find_harder(&mut self, bytes: u64, class: usize) -> Option<u32> {
+        self.sweep();
+        if let Some(number) = self.free[class].pop() {
+            return Some(number);
+        }
+        self.join_free_blocks();
+        let exact = bytes.max(1).next_multiple_of(GRAIN);
+        self.carve(class_bytes(class)).or_else(|| self.carve(exact)).or_else(|| self.any(class))
+    }
+
+    /// A free block of a larger class: only pinned ones are left by now.
+    fn any(&mut self, class: usize) -> Option<u32> {
+        self.free[class..].iter_mut().find_map(Vec::pop)
+    }
+
+    /// Makes a new block.
+    #[cold]
+    fn carve(&mut self, capacity: u64) -> Option<u32> {
+        let offset = self.spans.take(CONTROL_BYTES + capacity)?;
+        if let Some(number) = self.vacant.pop() {
+            let record = &mut self.records[number as usize];
+            (record.offset, record.capacity, record.state) = (offset, capacity, State::Free);
+            return Some(number);
+        }
+        let number = u32::try_from(self.records.len()).ok().filter(|&number| number < u32::MAX);
+        let Some(number) = number else {
+            self.spans.give(offset, CONTROL_BYTES + capacity);
+            return None;
+        };
+        let (segment, slot) = (self.segment.clone(), self.slot);
+        self.records.push(Record {
+            state: State::Free,
+            offset,
+            capacity,
+            generation: 0,
+            readers: Vec::new(),
+            pinned: false,
+            tie: Arc::new(Tie { segment, slot, held: AtomicBool::new(false) }),
+        });
+        Some(number)
+    }
+
+    /// Gives a free block its next use.
+    #[inline]
+    fn hand_out(&mut self, number: u32, bytes: u64) -> Block {
+        self.generation = self.generation.wrapping_add(1);
+        let record = &mut self.records[number as usize];
+        record.state = State::Out;
+        record.generation = self.generation;
+        record.readers.clear();
+        record.tie.held.store(true, Ordering::Relaxed);
+        let (offset, tie) = (record.offset, record.tie.clone());
+        self.bytes_in_use += CONTROL_BYTES + record.capacity;
+        let control = self.control(offset);
+        control.number.store(number, Ordering::Relaxed);
+        control.holders.hand_out(self.generation, OWNER);
+        let control = NonNull::from(control);
+        Block(Handle { tie, control, number, generation: self.generation, offset, window: bytes })
+    }
+
+    /// Takes a block back if nobody holds it. True if so.
+    #[inline]
+    fn take_back(&mut self, number: u32) -> bool {
+        let record = &self.records[number as usize];
+        let holders = &self.control(record.offset).holders;
+        let returned = record.state == State::Out
+            && holders.who(record.generation, u32::MAX) == 0
+            && !record.tie.held.load(Ordering::Acquire);
+        if returned {
+            self.bytes_in_use -= CONTROL_BYTES + record.capacity;
+            self.free[class_below(record.capacity)].push(number);
+            self.records[number as usize].state = State::Free;
+        }
+        returned
+    }
+
+    /// Clears the bits of a dead reader of a block.
+    fn reclaim_block(&mut self, number: u32, dead_slot: u32) {
+        let record = &self.records[number as usize];
+        let holders = &self.control(record.offset).holders;
+        let dead = record.readers.iter().zip(0..).filter(|&(&slot, _)| slot == dead_slot);
+        let last = dead.fold(false, |last, (_, reader)| {
+            last | holders.give_back(record.generation, 1 << reader)
+        });
+        // When the last bit was not cleared here, whoever cleared it may be about to push.
+        if self.take_back(number) && !last {
+            self.records[number as usize].pinned = true;
+        }
+    }
+
+    /// Looks at every block that is out: an entry of the return stack may have been lost.
+    fn sweep(&mut self) {
+        for number in 0..self.records.len() as u32 {
+            if self.take_back(number) {
+                self.records[number as usize].pinned = true;
+            }
+        }
+    }
+
+    /// Gives the room of the free blocks back to the spans, where it can become larger ones.
+    fn join_free_blocks(&mut self) {
+        let Self { free, records, spans, vacant, .. } = self;
+        for class in free.iter_mut() {
+            class.retain(|&number| {
+                let record = &mut records[number as usize];
+                if !record.pinned {
+                    spans.give(record.offset, CONTROL_BYTES + record.capacity);
+                    record.state = State::Vacant;
+                    vacant.push(number);
+                }
+                record.pinned
+            });
+        }
+    }
+
+    #[inline]
+    fn control(&self, offset: u64) -> &Control {
+        let at = self.segment.plan().heap(self.slot) + offset;
+        let control = self.segment.place(at, CONTROL_BYTES).cast();
+        // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
+        // heap are multiples of a line; they are only used atomically.
+        unsafe { control.as_ref() }
+    }
+
+    #[cold]
+    fn full(&self, wanted: u64) -> HeapFull {
+        HeapFull { wanted, in_use: self.bytes_in_use, limit: self.limit() }
+    }
+}
+
+/// The bits of so many readers.
+#[inline]
+fn bits(readers: usize) -> u32 {
+    (1 << readers) - 1
+}
