@@ -242,8 +242,7 @@ mod tests {
 
     #[test]
     fn a_refused_message_is_not_sent() {
-        let mut channel =
-            channel(Script { sending: vec![Sending::Refuse], ..Script::default() });
+        let mut channel = channel(Script { sending: vec![Sending::Refuse], ..Script::default() });
         assert_eq!(send(&mut channel, 1), Err(SendError::Full));
         send(&mut channel, 2).unwrap();
         let mut arrivals = Arrivals::default();

@@ -1,7 +1,7 @@
 //! The trait of every network.
 //!
-//! A new network is one new file that implements [`Channel`] and passes
-//! the conformance suite. The kernel picks a channel per message; it is generic over its nearest one
+//! A new network is one new file that implements [`Channel`] and passes the suite of
+//! [`conformance`]. The kernel picks a channel per message; it is generic over its nearest one
 //! (shared memory), so that path is inlined, and calls the others through the object-safe trait.
 //!
 //! # Contract
@@ -11,6 +11,21 @@
 //! - A channel has bounded buffers. A message that the sink holds back stays in the channel, and
 //!   those behind it from the same peer with it; other peers go on.
 //! - Everything that comes from outside is validated before the sink sees it.
+//! - The length in the header is that of the data beside it.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`conformance`] | what every channel must do, as tests |
+//! | [`loopback`] | endpoints of one process, the sender itself among them |
+//! | [`faulty`] | another channel, and what may go wrong with it |
+//! | [`recorder`] | another channel, and counts of what it carries |
+
+#![forbid(unsafe_code)]
+
+pub mod conformance;
+pub mod faulty;
+pub mod loopback;
+pub mod recorder;
 
 use std::os::fd::BorrowedFd;
 

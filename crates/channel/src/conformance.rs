@@ -1,0 +1,597 @@
+//! What every channel must do, as tests over a [`Network`] of connected endpoints.
+//!
+//! A channel's own tests implement [`Network`] and call [`conformance_tests!`](crate::conformance_tests).
+//! Everything is driven by one thread. What was sent is written down in plain queues; what
+//! arrives must be the first of its queue.
+
+#![expect(clippy::missing_panics_doc, reason = "tests panic")]
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use landeck_memory::Bytes;
+use landeck_wire::{Class, Flags, HEADER_BYTES, Header, Kind};
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use crate::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
+
+/// Endpoints of the channel under test, each connected with each. Endpoint `n` is `Peer(n)` to
+/// the others.
+pub trait Network: Sized {
+    /// The channel under test.
+    type Channel: Channel;
+
+    /// So many endpoints, numbered from 0.
+    fn connect(count: u32) -> Self;
+
+    /// One of them. It is there and has not ended.
+    fn endpoint(&mut self, number: u32) -> &mut Self::Channel;
+
+    /// Ends an endpoint, as the death of its process would.
+    fn end(&mut self, number: u32);
+
+    /// Connects a new endpoint in the place of one that ended and that the others have forgotten.
+    fn renew(&mut self, number: u32);
+}
+
+/// A test for each rule, for the [`Network`] named. The crate needs `landeck-testing` for its tests.
+#[macro_export]
+macro_rules! conformance_tests {
+    ($network:ty) => {
+        $crate::conformance_tests! { $network:
+            messages_arrive_in_order, every_length_arrives_whole, every_header_arrives_unchanged,
+            both_directions_at_once, many_peers_at_once, full_loses_nothing,
+            a_sink_that_holds_stops_only_its_peer, a_held_message_pushes_back,
+            a_message_too_long_is_refused, nobody_is_no_peer, an_end_is_noticed,
+            a_place_can_be_used_again, the_thorough_look_delivers_and_gives_credit,
+            descriptors_wake, unsent_bytes_leave
+        }
+
+        #[test]
+        fn random_traffic_arrives() {
+            let _watchdog = ::landeck_testing::Watchdog::start(std::time::Duration::from_secs(120));
+            let mut random = ::landeck_testing::Random::new(::landeck_testing::seed());
+            $crate::conformance::random_traffic::<$network>(&mut |bound| random.below(bound));
+        }
+    };
+    ($network:ty: $($test:ident),*) => {$(
+        #[test]
+        fn $test() {
+            let _watchdog = ::landeck_testing::Watchdog::start(std::time::Duration::from_secs(120));
+            $crate::conformance::$test::<$network>();
+        }
+    )*};
+}
+
+/// How long anything may take that takes no time when all is well.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// No channel may take more from a sender whose receiver does nothing.
+const UNDER_WAY_BYTES_MAX: usize = 256 << 20;
+/// Refusals in a row after which nothing is expected to fit any more.
+const REFUSALS: u32 = 2_000;
+
+/// Messages from one endpoint to another, small and large, arrive in the order they were sent.
+pub fn messages_arrive_in_order<N: Network>() {
+    let mut world = World::<N>::new(2);
+    for number in 0..3_000 {
+        world.send(0, 1, if number % 50 == 49 { 5_000 } else { number % 60 });
+        if number % 7 == 0 {
+            world.poll(1);
+        }
+    }
+    world.settle();
+}
+
+/// Every length up to the longest arrives whole, borders of usual buffers and lines among them.
+pub fn every_length_arrives_whole<N: Network>() {
+    let mut world = World::<N>::new(2);
+    let longest = world.network.endpoint(0).data_bytes_max();
+    let powers = (0..usize::BITS).map(|bit| 1 << bit).take_while(|power| *power < longest);
+    let borders = powers.flat_map(|power: usize| [power - 1, power, power + 1]);
+    let lengths: BTreeSet<usize> = borders.chain(0..130).chain([longest - 1, longest]).collect();
+    for length in lengths.into_iter().filter(|length| *length <= longest) {
+        world.send(0, 1, length);
+        world.send(1, 0, length);
+    }
+    world.settle();
+}
+
+/// Kind, class, marks, context and tag arrive as they were sent.
+pub fn every_header_arrives_unchanged<N: Network>() {
+    let mut world = World::<N>::new(2);
+    for length in [0, 32, 1_000] {
+        for kind in [
+            Kind::Eager,
+            Kind::Reference,
+            Kind::Offer,
+            Kind::Accept,
+            Kind::Part,
+            Kind::Done,
+            Kind::Control,
+        ] {
+            for class in [Class::User, Class::Kernel, Class::Urgent] {
+                for flags in [Flags::NONE, Flags::LOAN] {
+                    let header = Header::user(kind, length, u32::MAX, u32::MAX - length);
+                    world.send_as(0, 1, Header { class, flags, ..header });
+                }
+            }
+        }
+    }
+    world.settle();
+}
+
+/// Two endpoints that send to each other do not get in each other's way.
+pub fn both_directions_at_once<N: Network>() {
+    let mut world = World::<N>::new(2);
+    for number in 0..2_000 {
+        world.send(0, 1, number % 300);
+        world.send(1, 0, number * 7 % 9_000);
+    }
+    world.settle();
+}
+
+/// Everybody sends to everybody.
+pub fn many_peers_at_once<N: Network>() {
+    const PEERS: u32 = 6;
+    let mut world = World::<N>::new(PEERS);
+    for round in 0..100 {
+        for from in 0..PEERS {
+            for to in (0..PEERS).filter(|to| *to != from) {
+                world.send(from, to, (round * 31 + from as usize * 7) % 500);
+            }
+        }
+    }
+    world.settle();
+}
+
+/// A receiver that does nothing makes the sender stop; nothing that was taken is lost, nothing
+/// that was refused arrives, and afterwards it goes on.
+pub fn full_loses_nothing<N: Network>() {
+    for length in [8, 2_000] {
+        let mut world = World::<N>::new(2);
+        world.fill(0, 1, length, |_| {});
+        world.settle();
+        for _ in 0..100 {
+            world.send(0, 1, length);
+        }
+        world.settle();
+    }
+}
+
+/// Messages of one peer that the sink holds stay in order and hold up no other peer.
+pub fn a_sink_that_holds_stops_only_its_peer<N: Network>() {
+    let mut world = World::<N>::new(3);
+    world.send(0, 2, 10);
+    world.settle();
+    world.hold(2, 0, true);
+    for number in 0..5 {
+        world.send(0, 2, number * 20);
+    }
+    for number in 0..1_000 {
+        world.send(1, 2, number % 200);
+    }
+    world.settle_from(&[1]);
+    assert_eq!(world.pending(0, 2), 5, "a held message was delivered");
+    world.hold(2, 0, false);
+    world.settle();
+}
+
+/// A sink that holds everything makes the sender stop in the end, and nothing is lost.
+pub fn a_held_message_pushes_back<N: Network>() {
+    let mut world = World::<N>::new(2);
+    world.hold(1, 0, true);
+    world.fill(0, 1, 1_500, |world| world.poll(1));
+    assert!(world.pending(0, 1) > 0);
+    world.hold(1, 0, false);
+    world.settle();
+}
+
+/// A message longer than the channel carries is refused and leaves no trace.
+pub fn a_message_too_long_is_refused<N: Network>() {
+    let mut world = World::<N>::new(2);
+    for _ in 0..20 {
+        let length = world.network.endpoint(0).data_bytes_max() + 1;
+        let header = Header::user(Kind::Eager, length as u32, 1, 1);
+        let refused =
+            world.network.endpoint(0).try_send(Peer(1), &header, Bytes::from(&vec![0; length][..]));
+        assert_eq!(refused, Err(SendError::TooLong));
+        world.send(0, 1, 100);
+    }
+    world.settle();
+}
+
+/// There is no peer of a number that nobody has.
+pub fn nobody_is_no_peer<N: Network>() {
+    let mut world = World::<N>::new(2);
+    let nobody = Peer(u32::MAX);
+    let channel = world.network.endpoint(0);
+    let header = Header::user(Kind::Eager, 0, 1, 1);
+    assert_eq!(channel.try_send(nobody, &header, Bytes::EMPTY), Err(SendError::Gone));
+    assert!(channel.is_gone(nobody));
+    channel.nudge(nobody);
+    channel.forget(nobody);
+    world.send(0, 1, 1);
+    world.settle();
+}
+
+/// The end of a peer is noticed, by those who send and by those who only poll; what it had sent
+/// arrives in order up to some message; the others go on.
+pub fn an_end_is_noticed<N: Network>() {
+    let mut world = World::<N>::new(4);
+    for number in 0..30 {
+        for from in 0..4 {
+            world.send(from, (from + 1) % 4, number * 10);
+        }
+    }
+    world.settle();
+    world.send(1, 2, 100);
+    world.end(1);
+    world.until_gone(2, 1);
+    let header = Header::user(Kind::Eager, 0, 1, 1);
+    world.until("a send to a dead peer fails or leads nowhere", |world| {
+        let sent = world.network.endpoint(0).try_send(Peer(1), &header, Bytes::EMPTY);
+        world.poll(0);
+        sent == Err(SendError::Gone) || world.network.endpoint(0).is_gone(Peer(1))
+    });
+    for number in 0..30 {
+        world.send(0, 3, number);
+        world.send(2, 3, number);
+        world.send(3, 2, number);
+    }
+    world.settle();
+    assert!(world.network.endpoint(2).is_gone(Peer(1)), "who is gone stays gone");
+}
+
+/// A peer that is forgotten leaves nothing behind for the one that takes its place.
+pub fn a_place_can_be_used_again<N: Network>() {
+    let mut world = World::<N>::new(3);
+    for _ in 0..5 {
+        for number in 0..40 {
+            world.send(0, 1, number * 40);
+            world.send(1, 0, number * 40);
+            world.send(2, 1, number);
+            world.send(1, 2, number);
+        }
+        world.settle();
+        world.send(0, 1, 7);
+        world.send(1, 0, 7);
+        world.end(1);
+        for other in [0, 2] {
+            world.until_gone(other, 1);
+            world.network.endpoint(other).forget(Peer(1));
+        }
+        world.network.renew(1);
+        world.forget(1);
+    }
+    world.send(1, 2, 9);
+    world.settle();
+}
+
+/// The look before sleep delivers all there is, and gives senders the room back that it makes.
+pub fn the_thorough_look_delivers_and_gives_credit<N: Network>() {
+    let mut world = World::<N>::new(2);
+    world.fill(0, 1, 40, |_| {});
+    world.until("thorough looks deliver everything", |world| {
+        world.poll_by(1, |channel, sink| channel.poll_thoroughly(sink));
+        let _ = world.network.endpoint(0).poll_thoroughly(&mut Arrivals::default());
+        world.pending(0, 1) == 0
+    });
+    world.until("the sender has room again without a further poll of the receiver", |world| {
+        let _ = world.network.endpoint(0).poll(&mut Arrivals::default());
+        world.try_send(0, 1, 40) == Ok(())
+    });
+    world.settle();
+}
+
+/// A channel with descriptors makes one readable when something arrives, and lets it be unreadable
+/// when there is nothing to do, whether the sink takes messages or holds them.
+pub fn descriptors_wake<N: Network>() {
+    let mut world = World::<N>::new(2);
+    if world.network.endpoint(1).wake_descriptors().is_empty() {
+        return;
+    }
+    for round in 0..20 {
+        for number in 0..50 {
+            world.send(1, 0, number);
+        }
+        world.settle();
+        world.until("descriptors rest when nothing is there", |world| {
+            world.poll(1);
+            !is_readable(world.network.endpoint(1), Duration::ZERO)
+        });
+        let is_held = round % 2 == 0;
+        world.hold(1, 0, is_held);
+        world.send(0, 1, 40);
+        assert!(is_readable(world.network.endpoint(1), PATIENCE), "an arrival woke nobody");
+        if is_held {
+            world.until("descriptors rest while the sink holds", |world| {
+                world.poll(1);
+                !is_readable(world.network.endpoint(1), Duration::ZERO)
+            });
+            world.hold(1, 0, false);
+        }
+        world.settle();
+    }
+}
+
+/// Bytes that the network did not take at once leave with later polls.
+pub fn unsent_bytes_leave<N: Network>() {
+    let mut world = World::<N>::new(2);
+    world.fill(0, 1, 4_000, |_| {});
+    world.until("unsent bytes leave", |world| {
+        world.poll(0);
+        world.poll(1);
+        !world.network.endpoint(0).has_unsent()
+    });
+    world.settle();
+}
+
+/// Four endpoints send, poll in every way there is, hold and release at random. `below` gives
+/// random numbers below a bound.
+pub fn random_traffic<N: Network>(below: &mut dyn FnMut(u64) -> u64) {
+    const PEERS: u64 = 4;
+    let mut world = World::<N>::new(PEERS as u32);
+    let longest = world.network.endpoint(0).data_bytes_max() as u64;
+    for _ in 0..20_000 {
+        let (one, other) = (below(PEERS) as u32, below(PEERS) as u32);
+        match below(10) {
+            0..5 if one != other => {
+                let length = match below(20) {
+                    0 => below(longest + 1),
+                    1..5 => below(longest.min(2_000)),
+                    _ => below(64),
+                };
+                let _ = world.try_send(one, other, length as usize);
+            }
+            5 => world.poll_by(one, |channel, sink| channel.poll_thoroughly(sink)),
+            6 => world.poll_by(one, |channel, sink| channel.poll_into(sink)),
+            7 => world.poll_by(one, |channel, sink| channel.poll_peer_into(Peer(other), sink)),
+            8 if one != other => world.hold(one, other, below(4) == 0),
+            _ => world.poll(one),
+        }
+    }
+    for one in 0..PEERS as u32 {
+        (0..PEERS as u32).for_each(|other| world.hold(one, other, false));
+    }
+    world.settle();
+}
+
+/// A message that arrived.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// Its sender.
+    pub from: Peer,
+    /// Its header.
+    pub header: Header,
+    /// Its data.
+    pub data: Vec<u8>,
+}
+
+/// A sink that keeps what arrives.
+#[derive(Debug, Default)]
+pub struct Arrivals {
+    taken: Vec<Arrival>,
+    broken: Vec<(Peer, BrokenPeer)>,
+    held: BTreeSet<Peer>,
+}
+
+impl Arrivals {
+    /// From now on holds, or takes, what comes from a peer.
+    pub fn hold(&mut self, from: Peer, hold: bool) {
+        if hold {
+            self.held.insert(from);
+        } else {
+            self.held.remove(&from);
+        }
+    }
+
+    /// What was taken since this was last asked.
+    pub fn take(&mut self) -> Vec<Arrival> {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// The peers that were reported as broken, and why.
+    pub fn broken_peers(&self) -> &[(Peer, BrokenPeer)] {
+        &self.broken
+    }
+}
+
+impl Sink for Arrivals {
+    fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
+        if self.held.contains(&from) {
+            return Verdict::Held;
+        }
+        self.taken.push(Arrival { from, header: *header, data: data.to_vec() });
+        Verdict::Taken
+    }
+
+    fn broken(&mut self, from: Peer, what: BrokenPeer) {
+        self.broken.push((from, what));
+    }
+}
+
+/// A network, and what was sent on it and has not arrived yet.
+struct World<N> {
+    network: N,
+    arrivals: Vec<Arrivals>,
+    ended: BTreeSet<u32>,
+    under_way: BTreeMap<(u32, u32), VecDeque<(Header, Vec<u8>)>>,
+    sent: u32,
+}
+
+impl<N: Network> World<N> {
+    fn new(count: u32) -> Self {
+        Self {
+            network: N::connect(count),
+            arrivals: (0..count).map(|_| Arrivals::default()).collect(),
+            ended: BTreeSet::new(),
+            under_way: BTreeMap::new(),
+            sent: 0,
+        }
+    }
+
+    fn try_send(&mut self, from: u32, to: u32, length: usize) -> Result<(), SendError> {
+        let header = Header::user(Kind::Eager, length as u32, from, self.sent);
+        self.try_send_as(from, to, header)
+    }
+
+    fn try_send_as(&mut self, from: u32, to: u32, header: Header) -> Result<(), SendError> {
+        let original = pattern(self.sent, header.length as usize);
+        let mut data = original.clone();
+        self.network.endpoint(from).try_send(Peer(to), &header, Bytes::from(&data[..]))?;
+        data.fill(0xee); // the memory is the sender's again
+        self.under_way.entry((from, to)).or_default().push_back((header, original));
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn send(&mut self, from: u32, to: u32, length: usize) {
+        self.send_as(from, to, Header::user(Kind::Eager, length as u32, from, self.sent));
+    }
+
+    /// Sends as soon as there is room.
+    fn send_as(&mut self, from: u32, to: u32, header: Header) {
+        self.until("there is room for a message", |world| {
+            match world.try_send_as(from, to, header) {
+                Ok(()) => true,
+                Err(SendError::Full) => {
+                    world.poll_all();
+                    false
+                }
+                Err(error) => panic!("{from} cannot send to {to}: {error}"),
+            }
+        });
+    }
+
+    /// Sends until the channel refuses, and goes on refusing.
+    fn fill(&mut self, from: u32, to: u32, length: usize, mut when_full: impl FnMut(&mut Self)) {
+        let mut refusals = 0;
+        while refusals < REFUSALS {
+            match self.try_send(from, to, length) {
+                Ok(()) => refusals = 0,
+                Err(SendError::Full) => {
+                    refusals += 1;
+                    when_full(self);
+                    let _ = self.network.endpoint(from).poll(&mut Arrivals::default());
+                }
+                Err(error) => panic!("{from} cannot send to {to}: {error}"),
+            }
+            let bytes = self.pending(from, to) * (length + HEADER_BYTES);
+            assert!(bytes < UNDER_WAY_BYTES_MAX, "the channel takes {bytes} bytes without an end");
+        }
+    }
+
+    fn hold(&mut self, at: u32, from: u32, hold: bool) {
+        self.arrivals[at as usize].hold(Peer(from), hold);
+    }
+
+    fn poll(&mut self, at: u32) {
+        self.poll_by(at, |channel, sink| channel.poll(sink));
+    }
+
+    fn poll_all(&mut self) {
+        for at in (0..self.arrivals.len() as u32)
+            .filter(|at| !self.ended.contains(at))
+            .collect::<Vec<_>>()
+        {
+            self.poll(at);
+        }
+    }
+
+    /// Polls, and compares what arrives with what was sent.
+    fn poll_by(&mut self, at: u32, poll: impl FnOnce(&mut N::Channel, &mut Arrivals) -> bool) {
+        let arrivals = &mut self.arrivals[at as usize];
+        let said_any = poll(self.network.endpoint(at), arrivals);
+        assert_eq!(arrivals.broken_peers(), [], "nobody here sends what no sender sends");
+        let taken = arrivals.take();
+        assert!(said_any || taken.is_empty(), "a poll that delivered said that it did not");
+        for arrival in taken {
+            self.check(at, &arrival);
+        }
+    }
+
+    fn check(&mut self, at: u32, arrival: &Arrival) {
+        let way = (arrival.from.0, at);
+        let first = self.under_way.get_mut(&way).and_then(VecDeque::pop_front);
+        let Some((header, data)) = first else {
+            panic!("{way:?}: {:?} arrived, and was not sent or had arrived before", arrival.header)
+        };
+        let flags = arrival.header.flags.without(Flags::BULK);
+        let plain = Header { sequence: header.sequence, flags, ..arrival.header };
+        assert_eq!(plain, header, "{way:?}: another header was due");
+        assert!(arrival.data == data, "{way:?}: the data of {header:?} are not those sent");
+    }
+
+    /// Messages under way.
+    fn pending(&self, from: u32, to: u32) -> usize {
+        self.under_way.get(&(from, to)).map_or(0, VecDeque::len)
+    }
+
+    /// Polls until everything has arrived that was sent between those who have not ended.
+    fn settle(&mut self) {
+        let everybody: Vec<u32> = (0..self.arrivals.len() as u32).collect();
+        self.settle_from(&everybody);
+    }
+
+    fn settle_from(&mut self, senders: &[u32]) {
+        self.until("everything that was sent arrives", |world| {
+            world.poll_all();
+            let ended = &world.ended;
+            let mut ways = world.under_way.iter().filter(|((from, to), _)| {
+                senders.contains(from) && !ended.contains(from) && !ended.contains(to)
+            });
+            ways.all(|(_, messages)| messages.is_empty())
+        });
+        self.poll_all();
+    }
+
+    fn end(&mut self, number: u32) {
+        self.network.end(number);
+        self.ended.insert(number);
+        self.arrivals[number as usize] = Arrivals::default();
+    }
+
+    /// Polls until `at` knows that `peer` is gone.
+    fn until_gone(&mut self, at: u32, peer: u32) {
+        self.until("the end of a peer is noticed", |world| {
+            world.poll(at);
+            world.network.endpoint(at).is_gone(Peer(peer))
+        });
+    }
+
+    /// What was under way from and to an endpoint that was renewed does not arrive any more.
+    fn forget(&mut self, number: u32) {
+        self.ended.remove(&number);
+        self.under_way.retain(|(from, to), _| *from != number && *to != number);
+    }
+
+    fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            let under_way: Vec<_> =
+                self.under_way.iter().filter(|(_, left)| !left.is_empty()).collect();
+            assert!(
+                Instant::now() < deadline,
+                "waited {PATIENCE:?} in vain until {what}; under way: {:?}",
+                under_way.iter().map(|(way, left)| (way, left.len())).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+/// Data that differ from message to message and from place to place.
+fn pattern(seed: u32, length: usize) -> Vec<u8> {
+    (0..length as u32)
+        .map(|place| {
+            ((place ^ seed.wrapping_mul(0x9e37_79b1)).wrapping_mul(0x85eb_ca6b) >> 24) as u8
+        })
+        .collect()
+}
+
+fn is_readable(channel: &impl Channel, patience: Duration) -> bool {
+    let descriptors = channel.wake_descriptors();
+    let mut polled: Vec<_> =
+        descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
+    let timeout = Timespec::try_from(patience).expect("a few seconds");
+    rustix::event::poll(&mut polled, Some(&timeout)).expect("descriptors can be polled") > 0
+}
