@@ -9,7 +9,7 @@
 //! process, and to what it started (a shell script's command, say). A key that the terminal turns
 //! into a signal reaches the launcher alone, which forwards it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
@@ -337,6 +337,8 @@ struct Guard {
     began: Instant,
     slots: HashMap<u32, u32>,
     pids: HashMap<u32, u32>,
+    /// The process groups of all processes of the job, also of those that ended.
+    groups: HashSet<u32>,
     backlog: VecDeque<Message>,
     /// Descriptors that were open at the fork: what of them is the launcher's alone is closed.
     inherited: Vec<RawFd>,
@@ -394,6 +396,7 @@ impl Guard {
             began,
             slots: HashMap::new(),
             pids: HashMap::new(),
+            groups: HashSet::new(),
             backlog: VecDeque::new(),
             inherited,
             linger_until: None,
@@ -449,6 +452,7 @@ impl Guard {
             Ok(child) => {
                 self.slots.insert(child.pid, slot);
                 self.pids.insert(slot, child.pid);
+                self.groups.insert(child.pid);
                 self.agent.tell(Input::Started { slot: Slot(slot), pid: child.pid });
                 let number = child.pid.cast_signed();
                 self.report(Message { kind: Message::STARTED, slot, number, ..Message::default() });
@@ -518,7 +522,12 @@ impl Guard {
                     self.signal(slot, libc::SIGCONT);
                 }
                 Effect::Kill(slot) => self.signal(slot, libc::SIGKILL),
-                Effect::Over => self.linger_until = Some(self.lingering_end()),
+                Effect::Over => {
+                    self.linger_until = Some(self.lingering_end());
+                    if self.kill_at.is_some() {
+                        self.terminate_adopted();
+                    }
+                }
             }
         }
     }
@@ -526,6 +535,17 @@ impl Guard {
     fn signal(&self, slot: u32, signal: i32) {
         if let Some(&pid) = self.pids.get(&slot) {
             process::signal_group(pid, signal);
+        }
+    }
+
+    /// Asks those to end that left the groups of the processes, and so were not asked with them.
+    fn terminate_adopted(&self) {
+        for pid in descendants::children() {
+            let was_asked = process::group_of(pid).is_none_or(|group| self.groups.contains(&group));
+            if !was_asked {
+                process::signal_process(pid, libc::SIGTERM);
+                process::signal_process(pid, libc::SIGCONT);
+            }
         }
     }
 

@@ -173,6 +173,13 @@ pub fn signal_process(pid: u32, signal: i32) {
     }
 }
 
+/// The process group that a process belongs to; none when there is no such process.
+pub fn group_of(pid: u32) -> Option<u32> {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed())?;
+    let group = rustix::process::getpgid(Some(pid)).ok()?;
+    Some(group.as_raw_nonzero().get().cast_unsigned())
+}
+
 impl Step {
     /// What was attempted, to stand after "cannot".
     pub const fn attempt(self) -> &'static str {

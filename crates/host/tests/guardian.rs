@@ -1,0 +1,616 @@
+//! The guardian at work: real processes, real kills.
+//!
+//! Each scenario runs in a process of its own with one thread, as a launcher has when it forks its
+//! guardian; this program starts itself again for that, and for every other part that a scenario
+//! needs. Nothing of a scenario may be left when it is over.
+
+#![allow(clippy::unwrap_used)] // all of it is a test
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Child, Command as Program, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use landeck_host::descendants;
+use landeck_host::guardian::{
+    self, Command, Event, Guardian, GuardianError, OnFailure, Order, Start,
+};
+use landeck_host::process::{self, Image, Step};
+use landeck_host::socket::{self, JoinError, PublishError, Verdict};
+use landeck_memory::{JobState, Presence, Segment, SegmentPlan, SlotState};
+use landeck_testing::{Random, Trail, seed};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+/// Names the part that a process plays, when this program has started itself.
+const PART: &str = "LANDECK_TEST_PART";
+/// Far longer than any scenario takes, also on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(60);
+/// How long a scenario waits for one thing.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What the product promises: nothing is left after this.
+const LEFTOVERS_GONE: Duration = Duration::from_secs(1);
+
+const SCENARIOS: [(&str, fn()); 21] = [
+    ("statuses_come_back", statuses_come_back),
+    (
+        "attached_processes_are_judged_by_their_goodbye",
+        attached_processes_are_judged_by_their_goodbye,
+    ),
+    ("what_cannot_start_is_named", what_cannot_start_is_named),
+    ("a_failure_ends_the_others", a_failure_ends_the_others),
+    ("who_does_not_end_is_killed", who_does_not_end_is_killed),
+    ("notify_lets_the_others_go_on", notify_lets_the_others_go_on),
+    ("a_death_stands_in_the_segment_at_once", a_death_stands_in_the_segment_at_once),
+    ("a_stopped_process_is_shown", a_stopped_process_is_shown),
+    ("a_signal_comes_exactly_once", a_signal_comes_exactly_once),
+    ("an_end_leaves_time_and_then_kills", an_end_leaves_time_and_then_kills),
+    ("the_shells_command_has_its_grace_time", the_shells_command_has_its_grace_time),
+    ("daemons_do_not_stay", daemons_do_not_stay),
+    ("a_killed_launcher_leaves_nothing", || killed_leaves_nothing("launcher")),
+    ("a_killed_guardian_leaves_nothing", || killed_leaves_nothing("guardian")),
+    ("a_killed_process_leaves_nothing", || killed_leaves_nothing("process")),
+    ("random_kills_leave_nothing", random_kills_leave_nothing),
+    ("children_of_before_are_spared", children_of_before_are_spared),
+    ("a_launcher_with_threads_is_refused", a_launcher_with_threads_is_refused),
+    (
+        "a_launcher_that_does_not_listen_holds_nobody_up",
+        a_launcher_that_does_not_listen_holds_nobody_up,
+    ),
+    ("a_guests_death_frees_its_slot", a_guests_death_frees_its_slot),
+    ("names_end_with_their_owner", names_end_with_their_owner),
+];
+
+fn main() -> ExitCode {
+    if let Ok(part) = std::env::var(PART) {
+        play(&part);
+        return ExitCode::SUCCESS;
+    }
+    let filters: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(f));
+    let mut failed = 0;
+    for (name, _) in SCENARIOS.iter().filter(|(name, _)| wanted(name)) {
+        let began = Instant::now();
+        let passed = supervise(name);
+        failed += u32::from(!passed);
+        println!(
+            "test {name} ... {} ({:?})",
+            if passed { "ok" } else { "FAILED" },
+            began.elapsed()
+        );
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What this process is to do when another one has started it.
+fn play(part: &str) {
+    match part {
+        "job" => play_job(),
+        "member" => play_member(),
+        "guest" => play_guest(),
+        _ => match SCENARIOS.iter().find(|(name, _)| *name == part) {
+            Some((_, scenario)) => scenario(),
+            None => panic!("no part is called {part}"),
+        },
+    }
+}
+
+/// Runs one scenario within its time, and looks for what it left.
+fn supervise(name: &str) -> bool {
+    let run = || {
+        let trail = Trail::new();
+        let output = trail.run(&mut myself(name), LIMIT);
+        trail.assert_gone(LEFTOVERS_GONE);
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        print!("{out}");
+        assert!(output.status.success(), "{}: {err}", output.status);
+    };
+    catch_unwind(AssertUnwindSafe(run)).is_ok()
+}
+
+fn statuses_come_back() {
+    let mut job = Job::start(OnFailure::Notify, &["exit 0", "exit 3", "kill -11 $$"]);
+    let events = job.until_all_ended();
+    for (slot, status, state) in
+        [(0, 0, SlotState::Departed), (1, 3 << 8, SlotState::Dead), (2, 11, SlotState::Dead)]
+    {
+        assert_eq!(ended(&events, slot).map(|status| status & !0x80), Some(status));
+        let record = job.segment.slot_record(slot);
+        assert_eq!((record.state, record.incarnation), (state, 1));
+        assert!(events.contains(&Event::Started { slot, pid: record.pid }));
+    }
+    assert_eq!(job.segment.job_state(), JobState::Ending, "guests must notice the end");
+}
+
+fn attached_processes_are_judged_by_their_goodbye() {
+    let me = std::env::current_exe().unwrap();
+    let member = |what: &str| format!("{PART}=member exec {} {what}", me.display());
+    let scripts = [member("finalize"), member("attach"), member("nothing")];
+    let mut job = Job::start(OnFailure::Notify, &scripts.each_ref().map(String::as_str));
+    let events = job.until_all_ended();
+    for (slot, state) in [(0, SlotState::Departed), (1, SlotState::Dead), (2, SlotState::Departed)]
+    {
+        assert_eq!(ended(&events, slot), Some(0));
+        assert_eq!(job.segment.slot_record(slot).state, state, "slot {slot}");
+    }
+    let says = |slot, wanted| {
+        events.iter().any(|event| {
+            matches!(event, Event::Ended { slot: s, presence, .. } if *s == slot && *presence == wanted)
+        })
+    };
+    assert!(says(0, Presence::Finalized) && says(1, Presence::Attached));
+}
+
+fn what_cannot_start_is_named() {
+    let mut order = order(OnFailure::Abort, &["sleep 300", "true", "sleep 300"]);
+    order.starts[1].image.program = c"/nowhere/program".into();
+    let mut job = Job::with(order);
+    let events = job.until_all_ended();
+    let named = events.iter().any(|event| {
+        matches!(event, Event::NotStarted { slot: 1, error }
+            if error.step == Step::Execute && error.errno == libc::ENOENT)
+    });
+    assert!(named, "{events:?}");
+    assert_eq!(ended(&events, 0), Some(libc::SIGTERM));
+    let started = events.iter().filter(|event| matches!(event, Event::Started { .. })).count();
+    assert_eq!(started, 1, "nothing is started after a failure: {events:?}");
+}
+
+fn a_failure_ends_the_others() {
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300", "sleep 0.05; exit 7", "sleep 300"]);
+    let events = job.until_all_ended();
+    let first = events.iter().find(|event| matches!(event, Event::Ended { .. }));
+    assert!(
+        matches!(first, Some(Event::Ended { slot: 1, status, .. }) if *status == 7 << 8),
+        "the cause comes first: {events:?}"
+    );
+    for slot in [0, 2] {
+        assert_eq!(ended(&events, slot), Some(libc::SIGTERM));
+    }
+}
+
+fn who_does_not_end_is_killed() {
+    let stubborn = "trap '' TERM; echo ready; while :; do sleep 300; done";
+    let mut job = Job::start(OnFailure::Abort, &[stubborn, "sleep 300"]);
+    job.read_lines(1);
+    let began = Instant::now();
+    process::signal_process(job.pid(1), libc::SIGKILL);
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 0), Some(libc::SIGKILL));
+    assert!(began.elapsed() >= GRACE, "it had its time");
+}
+
+fn notify_lets_the_others_go_on() {
+    let mut job = Job::start(OnFailure::Notify, &["exit 1", "sleep 0.3; exit 5"]);
+    job.until(|events| ended(events, 0).is_some());
+    assert_eq!(job.segment.job_state(), JobState::Running);
+    assert_ne!(job.segment.slot_record(0).state, SlotState::Alive);
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 1), Some(5 << 8));
+}
+
+fn a_death_stands_in_the_segment_at_once() {
+    let mut job = Job::start(OnFailure::Notify, &["sleep 300", "sleep 300"]);
+    let before = job.segment.membership_generation();
+    process::signal_process(job.pid(0), libc::SIGKILL);
+    let began = Instant::now();
+    while job.segment.slot_record(0).state != SlotState::Dead
+        || job.segment.membership_generation() == before
+    {
+        assert!(began.elapsed() < PATIENCE, "the death was not seen");
+        std::thread::yield_now();
+    }
+    println!("     dead and announced {:?} after the kill", began.elapsed());
+    assert_eq!(job.segment.slot_record(0).status, libc::SIGKILL);
+    assert_eq!(job.segment.slot_record(1).state, SlotState::Alive);
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
+}
+
+fn a_stopped_process_is_shown() {
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300", "sleep 300"]);
+    process::signal_process(job.pid(1), libc::SIGSTOP);
+    job.until(|events| events.contains(&Event::Stopped { slot: 1 }));
+    let record = job.segment.slot_record(1);
+    assert!(record.stopped && record.state == SlotState::Alive);
+    assert_eq!(job.segment.job_state(), JobState::Running);
+    process::signal_process(job.pid(1), libc::SIGCONT);
+    job.until(|events| events.contains(&Event::Continued { slot: 1 }));
+    assert!(!job.segment.slot_record(1).stopped);
+    process::signal_process(job.pid(1), libc::SIGSTOP);
+    job.until(|events| events.last() == Some(&Event::Stopped { slot: 1 }));
+    job.guardian.send(Command::End { grace: PATIENCE }).unwrap();
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 1), Some(libc::SIGTERM), "a stopped process is asked as well");
+}
+
+fn a_signal_comes_exactly_once() {
+    let script =
+        "trap 'echo got' USR1; trap 'exit 4' USR2; echo ready; while :; do sleep 0.01; done";
+    let mut job = Job::start(OnFailure::Notify, &[script, script]);
+    job.read_lines(2);
+    job.guardian.send(Command::Signal(libc::SIGUSR1)).unwrap();
+    assert_eq!(job.read_lines(2), ["got", "got"]);
+    pause(50);
+    job.guardian.send(Command::Signal(libc::SIGUSR2)).unwrap();
+    let events = job.until_all_ended();
+    // `sleep` may be what the signal ended; the shell then had it as well.
+    assert_eq!((ended(&events, 0), ended(&events, 1)), (Some(4 << 8), Some(4 << 8)));
+    assert_eq!(job.rest(), "", "no signal came twice");
+}
+
+fn an_end_leaves_time_and_then_kills() {
+    let tidy = "trap 'sleep 0.1; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
+    let stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut job = Job::start(OnFailure::Abort, &[tidy, stubborn]);
+    job.read_lines(2);
+    job.guardian.send(Command::End { grace: Duration::from_millis(600) }).unwrap();
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 0), Some(9 << 8));
+    assert_eq!(ended(&events, 1), Some(libc::SIGKILL));
+}
+
+fn the_shells_command_has_its_grace_time() {
+    let inner =
+        "trap 'sleep 0.2; echo tidied; exit' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut job = Job::start(OnFailure::Abort, &[&format!("sh -c \"{inner}\"; true")]);
+    job.read_lines(1);
+    job.guardian.send(Command::End { grace: PATIENCE }).unwrap();
+    job.until_all_ended();
+    assert_eq!(job.rest(), "tidied\n", "though the shell itself was gone at once");
+}
+
+fn daemons_do_not_stay() {
+    let daemon = "setsid sh -c 'sleep 300 & exec sleep 300' & sleep 300 & exit 0";
+    let mut job = Job::start(OnFailure::Abort, &[daemon, daemon]);
+    job.until_all_ended();
+    process::wait_for_end(job.guardian.pid()).unwrap();
+    assert_eq!(descendants::children(), [], "orphans would be this process's children now");
+}
+
+fn killed_leaves_nothing(victim: &str) {
+    let trail = Trail::new();
+    let (mut launcher, pids) = spawn_job(&trail);
+    let pid = match victim {
+        "launcher" => launcher.id(),
+        "guardian" => pids[0],
+        _ => pids[2],
+    };
+    process::signal_process(pid, libc::SIGKILL);
+    let began = Instant::now();
+    reap_within(&mut launcher, LEFTOVERS_GONE);
+    trail.assert_gone(LEFTOVERS_GONE.saturating_sub(began.elapsed()));
+    println!("     nothing left {:?} after the kill of the {victim}", began.elapsed());
+}
+
+fn random_kills_leave_nothing() {
+    let mut random = Random::new(seed());
+    for _ in 0..40 {
+        let trail = Trail::new();
+        let mut command = myself("job");
+        let mut launcher =
+            trail.spawn(command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()));
+        let begun = Instant::now();
+        let delay = Duration::from_micros(random.below(15_000));
+        while begun.elapsed() < delay {
+            std::thread::yield_now();
+        }
+        let mut candidates = trail.processes();
+        candidates.retain(|(_, name)| name != "sleep");
+        if !candidates.is_empty() {
+            // The number could be another's only if it was reused within these microseconds.
+            process::signal_process(random.pick(&candidates).0, libc::SIGKILL);
+        }
+        // A shell on its way to become `sleep` ends no job: then the launcher is next.
+        if wait_for_end(&mut launcher, LEFTOVERS_GONE).is_none() {
+            process::signal_process(launcher.id(), libc::SIGKILL);
+        }
+        reap_within(&mut launcher, LEFTOVERS_GONE);
+        trail.assert_gone(LEFTOVERS_GONE);
+    }
+}
+
+fn children_of_before_are_spared() {
+    let mut before = Program::new("sleep").arg("300").spawn().unwrap();
+    let mut job = Job::start(OnFailure::Abort, &["setsid sleep 300 & sleep 300"]);
+    process::signal_process(job.guardian.pid(), libc::SIGKILL);
+    job.until(|events| events.contains(&Event::GuardianGone));
+    assert_eq!(job.guardian.next_event().unwrap(), None, "nothing comes after that");
+    assert_eq!(descendants::children(), [before.id()]);
+    assert!(before.try_wait().unwrap().is_none(), "it lives");
+    before.kill().unwrap();
+    before.wait().unwrap();
+}
+
+fn a_launcher_with_threads_is_refused() {
+    let (ended, wait) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || wait.recv());
+    let refused = guardian::fork(&segment(1), order(OnFailure::Abort, &["true"]));
+    assert!(matches!(refused, Err(GuardianError::Threads(2))));
+    drop(ended);
+    let _ = thread.join();
+}
+
+fn a_launcher_that_does_not_listen_holds_nobody_up() {
+    let scripts = vec!["exit 0"; 400];
+    let mut job = Job::with(order(OnFailure::Notify, &scripts));
+    let began = Instant::now();
+    while (0..400).any(|slot| job.segment.slot_record(slot).state != SlotState::Departed) {
+        assert!(began.elapsed() < PATIENCE, "the guardian waits for the launcher");
+        pause(5);
+    }
+    let events = job.until_all_ended();
+    assert!((0..400).all(|slot| ended(&events, slot) == Some(0)));
+}
+
+fn a_guests_death_frees_its_slot() {
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
+    let [(mut first, answer), (_second, other)] = [(); GUESTS as usize].map(|()| spawn_guest(&job));
+    assert_eq!((answer.as_str(), other.as_str()), ("1 1", "2 1"));
+    let refused = socket::join(job.host(), PATIENCE);
+    assert!(matches!(refused, Err(JoinError::Refused(Verdict::Full))));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    job.wait_for_state(1, SlotState::Dead);
+    assert_eq!(job.segment.slot_record(0).state, SlotState::Alive, "a guest's death ends nobody");
+    let (mut again, answer) = spawn_guest(&job);
+    assert_eq!(answer, "1 2", "the same slot, another incarnation");
+    drop(again.stdin.take()); // it says goodbye
+    again.wait().unwrap();
+    job.wait_for_state(1, SlotState::Departed);
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
+}
+
+fn names_end_with_their_owner() {
+    let time = PATIENCE;
+    let name = format!("test {}", std::process::id());
+    let mut job = Job::start(OnFailure::Notify, &["sleep 300", "sleep 300"]);
+    let owner =
+        |slot: u32| ProcessId { host: job.host(), slot: Slot(slot), incarnation: Incarnation(1) };
+    let (first, second) = (owner(0), owner(1));
+    socket::publish(first, &name, 77, time).unwrap();
+    let found = socket::look_up(&name, time).unwrap();
+    assert_eq!((found.process, found.pid, found.context), (first, job.pid(0), 77));
+    match socket::publish(second, &name, 78, time) {
+        Err(PublishError::InUse { pid, .. }) => assert_eq!(pid, job.pid(0)),
+        other => panic!("{other:?}"),
+    }
+    let (published, joined) = socket::connect_name(&name, time).unwrap();
+    assert_eq!(published, found);
+    assert_eq!(joined.process.slot, Slot(2));
+    assert_eq!(Segment::attach(joined.segment).unwrap().plan(), job.segment.plan());
+    drop(joined.connection);
+    assert!(socket::unpublish(second, &name, time).is_err(), "it is not its own");
+    process::signal_process(job.pid(0), libc::SIGKILL);
+    job.wait_for_state(0, SlotState::Dead);
+    assert!(matches!(socket::look_up(&name, time), Err(JoinError::NoSuchName { .. })));
+    assert!(matches!(socket::publish(first, &name, 1, time), Err(PublishError::Refused { .. })));
+    socket::publish(second, &name, 78, time).unwrap();
+    socket::unpublish(second, &name, time).unwrap();
+    assert!(matches!(socket::look_up(&name, time), Err(JoinError::NoSuchName { .. })));
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
+}
+
+/// A job whose launcher is this process.
+struct Job {
+    guardian: Guardian,
+    segment: Segment,
+    output: BufReader<File>,
+    events: Vec<Event>,
+}
+
+/// Short, but long enough for an orderly end on a loaded machine.
+const GRACE: Duration = Duration::from_millis(300);
+const GUESTS: u32 = 2;
+
+impl Job {
+    /// Starts shell scripts, and waits until all are started.
+    fn start(on_failure: OnFailure, scripts: &[&str]) -> Self {
+        let mut job = Self::with(order(on_failure, scripts));
+        let started = |event: &&Event| matches!(event, Event::Started { .. });
+        job.until(|events| events.iter().filter(started).count() == scripts.len());
+        job
+    }
+
+    fn with(mut order: Order) -> Self {
+        let (reader, writer) = std::io::pipe().unwrap();
+        for start in &mut order.starts {
+            start.image.stdout = writer.try_clone().unwrap().into();
+        }
+        drop(writer);
+        let segment = segment(order.starts.len() as u32);
+        let guardian = guardian::fork(&segment, order).unwrap();
+        let output = BufReader::new(File::from(OwnedFd::from(reader)));
+        Self { guardian, segment, output, events: Vec::new() }
+    }
+
+    /// Takes events until all that came so far are as wanted.
+    fn until(&mut self, is_wanted: impl Fn(&[Event]) -> bool) {
+        let give_up = Instant::now() + PATIENCE;
+        while !is_wanted(&self.events) {
+            match self.guardian.next_event().unwrap() {
+                Some(event) => self.events.push(event),
+                None => {
+                    assert!(Instant::now() < give_up, "only these came: {:?}", self.events);
+                    pause(1);
+                }
+            }
+        }
+    }
+
+    fn until_all_ended(&mut self) -> Vec<Event> {
+        self.until(|events| events.contains(&Event::AllEnded));
+        self.events.clone()
+    }
+
+    fn wait_for_state(&self, slot: u32, state: SlotState) {
+        let give_up = Instant::now() + PATIENCE;
+        while self.segment.slot_record(slot).state != state {
+            assert!(Instant::now() < give_up, "{:?}", self.segment.slot_record(slot));
+            pause(1);
+        }
+    }
+
+    fn pid(&self, slot: u32) -> u32 {
+        self.segment.slot_record(slot).pid
+    }
+
+    fn host(&self) -> HostId {
+        HostId(self.segment.plan().host)
+    }
+
+    /// The next lines that the processes write, whichever writes them.
+    fn read_lines(&mut self, count: usize) -> Vec<String> {
+        let mut line = || {
+            let mut line = String::new();
+            self.output.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        };
+        (0..count).map(|_| line()).collect()
+    }
+
+    /// What is written from now to the end of all.
+    fn rest(&mut self) -> String {
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+fn order(on_failure: OnFailure, scripts: &[&str]) -> Order {
+    let null = || OwnedFd::from(File::options().read(true).write(true).open("/dev/null").unwrap());
+    let environment: Vec<CString> = std::env::vars()
+        .filter(|(name, _)| name != PART)
+        .map(|(name, value)| CString::new(format!("{name}={value}")).unwrap())
+        .collect();
+    let start = |(slot, script): (u32, &&str)| Start {
+        slot,
+        image: Image {
+            program: c"/bin/sh".into(),
+            arguments: vec![c"sh".into(), c"-c".into(), CString::new(*script).unwrap()],
+            environment: [format!("LANDECK_SLOT={slot}")]
+                .into_iter()
+                .map(|text| CString::new(text).unwrap())
+                .chain(environment.iter().cloned())
+                .collect(),
+            directory: "/".into(),
+            cpus: None,
+            stdin: null(),
+            stdout: null(),
+            stderr: std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap(),
+        },
+    };
+    Order { starts: (0..).zip(scripts).map(start).collect(), on_failure, grace: GRACE }
+}
+
+fn segment(processes: u32) -> Segment {
+    let mut host = [0; 8];
+    rustix::rand::getrandom(&mut host, rustix::rand::GetRandomFlags::empty()).unwrap();
+    let host = u64::from_ne_bytes(host);
+    let plan = SegmentPlan { guests: GUESTS, ..SegmentPlan::new(host, processes) };
+    Segment::create(&plan).unwrap()
+}
+
+fn ended(events: &[Event], slot: u32) -> Option<i32> {
+    events.iter().find_map(|event| match event {
+        Event::Ended { slot: s, status, .. } if *s == slot => Some(*status),
+        _ => None,
+    })
+}
+
+/// This program, in another part.
+fn myself(part: &str) -> Program {
+    let mut command = Program::new(std::env::current_exe().unwrap());
+    command.env(PART, part);
+    command
+}
+
+/// Starts a launcher of its own, whose processes have children and daemons: it, and the process
+/// numbers of its guardian and its processes.
+fn spawn_job(trail: &Trail) -> (Child, Vec<u32>) {
+    let mut command = myself("job");
+    let mut launcher = trail.spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut line = String::new();
+    BufReader::new(launcher.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pids = line.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    (launcher, pids)
+}
+
+/// The part "job": says who is there, and ends with its processes.
+fn play_job() {
+    let script = "sleep 300 & setsid sleep 300 & wait";
+    let mut job = Job::start(OnFailure::Abort, &[script; 3]);
+    let pids: Vec<String> = std::iter::once(job.guardian.pid())
+        .chain((0..3).map(|slot| job.pid(slot)))
+        .map(|pid| pid.to_string())
+        .collect();
+    println!("{}", pids.join(" "));
+    job.until(|events| events.iter().any(|e| matches!(e, Event::AllEnded | Event::GuardianGone)));
+}
+
+/// The part "member": a process of a job that joins as its argument says, and ends.
+fn play_member() {
+    let number = |name: &str| std::env::var(name).unwrap().parse::<u32>().unwrap();
+    // SAFETY: the number is that of the inherited segment, which nobody else in here owns.
+    let memory = unsafe { OwnedFd::from_raw_fd(number("LANDECK_SEGMENT").cast_signed()) };
+    let (segment, slot) = (Segment::attach(memory).unwrap(), number("LANDECK_SLOT"));
+    match std::env::args().nth(1).as_deref() {
+        Some("finalize") => segment.set_presence(slot, Presence::Finalized),
+        Some("attach") => segment.set_presence(slot, Presence::Attached),
+        _ => {}
+    }
+}
+
+/// The part "guest": joins the job it is told of, says as whom, and leaves when its input ends.
+fn play_guest() {
+    let host: HostId = std::env::args().nth(1).unwrap().parse().unwrap();
+    let joined = socket::join(host, PATIENCE).unwrap();
+    let slot = joined.process.slot.0;
+    let segment = Segment::attach(joined.segment).unwrap();
+    assert_eq!(segment.presence(slot), Presence::NotAttached, "nothing is left of the last guest");
+    segment.set_presence(slot, Presence::Attached);
+    println!("{slot} {}", joined.process.incarnation.0);
+    std::io::stdout().flush().unwrap();
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    segment.set_presence(slot, Presence::Finalized);
+}
+
+/// Starts a guest: it, and the slot and incarnation it says it has.
+fn spawn_guest(job: &Job) -> (Child, String) {
+    let mut command = myself("guest");
+    command.arg(job.host().to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut guest = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(guest.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (guest, line.trim_end().to_owned())
+}
+
+fn wait_for_end(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {
+    let give_up = Instant::now() + limit;
+    loop {
+        let status = child.try_wait().unwrap();
+        if status.is_some() || Instant::now() >= give_up {
+            return status;
+        }
+        pause(1);
+    }
+}
+
+fn reap_within(child: &mut Child, limit: Duration) {
+    if wait_for_end(child, limit).is_none() {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("the launcher was still there after {limit:?}");
+    }
+}
+
+/// Lets others run for a moment, between two looks at something that gives no notice.
+fn pause(milliseconds: u64) {
+    let limit = rustix::time::Timespec::try_from(Duration::from_millis(milliseconds)).unwrap();
+    let _ = rustix::event::poll(&mut [], Some(&limit));
+}
