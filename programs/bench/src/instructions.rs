@@ -9,9 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::Problem;
 use crate::candidate::{ALL, Candidate, Places};
 use crate::launch;
+use crate::problem::Problem;
 
 /// The functions of the measuring programs that wrap one call each: a send and a receive.
 const CALLS: [&str; 2] = ["counted_send", "counted_receive"];
@@ -22,12 +22,7 @@ const MESSAGES_IN_A_BURST: u64 = 8;
 /// Prints the instructions for one message of 8 bytes, for everybody who is there.
 pub(crate) fn count(places: &Places) -> Result<(), Problem> {
     let version = Command::new("valgrind").arg("--version").output();
-    let version = version.map_err(|_| {
-        Problem(
-            "valgrind is not installed, and counts the instructions: apt-get install valgrind"
-                .to_owned(),
-        )
-    })?;
+    let version = version.map_err(|_| Problem::NoValgrind)?;
     launch::adopt_orphans();
     println!(
         "\nInstructions for one message of 8 bytes ({})",

@@ -7,8 +7,10 @@ mod candidate;
 mod figure;
 mod instructions;
 mod launch;
+mod machine;
 mod plot;
 mod probe;
+mod problem;
 mod results;
 mod rounds;
 mod sample;
@@ -16,6 +18,7 @@ mod statistics;
 mod table;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -24,6 +27,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::candidate::{Candidate, Places};
 use crate::figure::Figure;
+use crate::problem::Problem;
 use crate::results::Results;
 use crate::rounds::Effort;
 
@@ -94,24 +98,20 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Problem(problem)) => {
+        Err(problem) => {
             eprintln!("landeck-bench: {problem}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// Why nothing could be measured, and what to do about it.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Problem(String);
-
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let figures = chosen_figures(&options.figures)?;
     let candidates = present_candidates(places, &options.peers)?;
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
     let effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
-    fs::create_dir_all(&options.output).map_err(|error| cannot_write(&options.output, &error))?;
+    fs::create_dir_all(&options.output)
+        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
     launch::adopt_orphans();
 
     print!("{}", table::probes(&probe::all()));
@@ -144,10 +144,10 @@ fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
     if names.is_empty() {
         return Ok(figure::ALL.iter().collect());
     }
+    let known = || figure::ALL.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
     let find = |name: &String| {
-        let known = || figure::ALL.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
         Figure::by_name(name)
-            .ok_or_else(|| Problem(format!("there is no figure '{name}'; there are {}", known())))
+            .ok_or_else(|| Problem::NoSuchFigure { name: name.clone(), known: known() })
     };
     names.iter().map(find).collect()
 }
@@ -155,9 +155,7 @@ fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
 fn check_peers(names: &[String]) -> Result<(), Problem> {
     let known = ["mpich", "ompi", "impi", "none"];
     match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => {
-            Err(Problem(format!("there is no peer '{name}'; there are {}", known.join(", "))))
-        }
+        Some(name) => Err(Problem::NoSuchPeer { name: name.clone() }),
         None => Ok(()),
     }
 }
@@ -165,26 +163,22 @@ fn check_peers(names: &[String]) -> Result<(), Problem> {
 /// The launcher, the measuring program and the library of this source tree.
 fn build_own(places: &Places) -> Result<(), Problem> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
+    let mut build = Command::new(&cargo);
     build.current_dir(&places.root).args(["build", "--release", "--quiet"]);
     build.args(["-p", "landeck-launcher", "-p", "landeck-bench", "-p", "landeck-mpi"]);
     match build.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(Problem("Landeck does not build; see above".to_owned())),
-        Err(error) => Err(Problem(format!(
-            "cargo cannot be started ({error}); use --no-build with built programs"
-        ))),
+        Ok(_) => Err(Problem::DoesNotBuild),
+        Err(error) => Err(Problem::NotStarted { program: cargo.into(), error }),
     }
 }
 
 fn install_peers(places: &Places, peers: &[String]) -> Result<(), Problem> {
     let script = places.root.join("bench/peers.sh");
-    let mut install = Command::new(&script);
-    install.arg("--folder").arg(&places.peers).args(peers);
-    match install.status() {
+    match Command::new(&script).arg("--folder").arg(&places.peers).args(peers).status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(_) => Err(Problem(format!("{} failed; see above", script.display()))),
-        Err(error) => Err(Problem(format!("{}: {error}", script.display()))),
+        Ok(_) => Err(Problem::NoPeers { script }),
+        Err(error) => Err(Problem::NotStarted { program: script, error }),
     }
 }
 
@@ -202,20 +196,16 @@ fn present_candidates(places: &Places, peers: &[String]) -> Result<Vec<Candidate
             }
         }
     }
-    if present.is_empty() {
-        Err(Problem("nobody can be measured; run without --no-build".to_owned()))
-    } else {
-        Ok(present)
-    }
+    if present.is_empty() { Err(Problem::Nobody) } else { Ok(present) }
 }
 
 fn keep(results: &Results, folder: &Path) -> Result<(), Problem> {
     let path = folder.join(results.figure).with_extension("json");
-    let text = serde_json::to_string_pretty(results)
-        .map_err(|error| Problem(format!("{}: {error}", path.display())))?;
-    fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
+    let text = serde_json::to_string_pretty(results).map_err(io::Error::from);
+    let written = text.and_then(|text| fs::write(&path, text));
+    written.map_err(|error| Problem::NotWritten { path, error })?;
     let path = folder.join(results.figure).with_extension("png");
-    plot::draw(results, &path).map_err(|error| Problem(format!("{}: {error}", path.display())))
+    plot::draw(results, &path).map_err(|error| Problem::NotDrawn { path, error: error.to_string() })
 }
 
 fn list(places: &Places) {
@@ -229,8 +219,4 @@ fn list(places: &Places) {
             places.missing(candidate).map(|path| format!("  (not there: {})", path.display()));
         println!("  {:<16} {}{}", candidate.name(), candidate.title(), missing.unwrap_or_default());
     }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Problem {
-    Problem(format!("{} cannot be written: {error}", path.display()))
 }

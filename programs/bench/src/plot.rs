@@ -48,7 +48,7 @@ const WIDTH: i32 = 1200;
 const HEIGHT: i32 = 760;
 const LEFT: i32 = 110;
 const RIGHT: i32 = 260;
-const TOP: i32 = 110;
+const TOP: i32 = 120;
 const BOTTOM: i32 = 90;
 const LETTER: i32 = 22;
 const INK: RGBColor = RGBColor(30, 30, 30);
@@ -86,6 +86,7 @@ fn draw_lines(
         let label = if axis == Axis::Bytes { size_label(value as u64) } else { short(value) };
         text(&area, &label, (horizontal.at(value), HEIGHT - BOTTOM + 24), HPos::Center, INK)?;
     }
+    text(&area, &value_axis(results), (24, TOP), HPos::Left, INK)?;
     let name = if axis == Axis::Bytes { "size of the message" } else { "processes" };
     text(&area, name, (i32::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 28), HPos::Center, INK)?;
 
@@ -120,7 +121,7 @@ fn draw_strips(results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
     const NAMES: i32 = 330;
     let points = results.points();
     let rows: usize = points.iter().map(|point| results.rows(point).len() + 2).sum();
-    let height = TOP + rows as i32 * STEP + 30;
+    let height = TOP + rows as i32 * STEP + 60;
     let area = white_page(path, height)?;
     heading(&area, results)?;
     let spreads = points
@@ -130,9 +131,16 @@ fn draw_strips(results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
     let scale = Scale::logarithmic(spreads, NAMES, WIDTH - 150, 1.3);
     for value in scale.ticks() {
         let x = scale.at(value);
-        area.draw(&PathElement::new(vec![(x, TOP), (x, height - 40)], FAINT))?;
-        text(&area, &short(value), (x, height - 22), HPos::Center, INK)?;
+        area.draw(&PathElement::new(vec![(x, TOP), (x, height - 70)], FAINT))?;
+        text(&area, &short(value), (x, height - 52), HPos::Center, INK)?;
     }
+    text(
+        &area,
+        &value_axis(results),
+        (i32::midpoint(NAMES, WIDTH - 150), height - 20),
+        HPos::Center,
+        INK,
+    )?;
     let mut y = TOP;
     for point in &points {
         y += STEP / 2;
@@ -170,12 +178,15 @@ fn heading(area: &Area<'_>, results: &Results) -> Result<(), Box<dyn Error>> {
     area.draw(&Text::new(results.title, (24, 20), style))?;
     let machine = &results.machine;
     let below = format!(
-        "{}, lower is better. Median of the launches, min to max. {} processors, Linux {}",
-        unit_name(results.unit()),
-        machine.processors,
-        machine.kernel
+        "{}, {}, {} processors, Linux {}. Medians of the launches, spread of all batches.",
+        machine.date, machine.processor, machine.processors, machine.kernel
     );
-    text(area, &below, (24, 70), HPos::Left, RGBColor(100, 100, 100))
+    text(area, &below, (24, 68), HPos::Left, RGBColor(100, 100, 100))
+}
+
+/// The name of the axis of the values.
+fn value_axis(results: &Results) -> String {
+    format!("{}, lower is better", unit_name(results.unit()))
 }
 
 fn unit_name(unit: &str) -> &str {

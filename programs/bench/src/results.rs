@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::candidate::{ALL, Candidate};
 use crate::figure::{Figure, Limit, Method};
+use crate::machine::Machine;
 use crate::probe::Probe;
 use crate::sample::Point;
 use crate::statistics::{Spread, median};
@@ -18,16 +19,6 @@ pub(crate) struct Results {
     pub(crate) machine: Machine,
     pub(crate) probes: Vec<Probe>,
     pub(crate) launches: Vec<Launch>,
-}
-
-/// Where it was measured.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Machine {
-    pub(crate) processor: String,
-    pub(crate) processors: usize,
-    pub(crate) kernel: String,
-    /// Processes that wanted to run in the minute before: more than one is a disturbed machine.
-    pub(crate) load_before: f64,
 }
 
 /// One launch of one candidate.
@@ -305,6 +296,7 @@ mod tests {
 
     fn results(launches: Vec<Launch>) -> Results {
         let machine = Machine {
+            date: String::new(),
             processor: String::new(),
             processors: 2,
             kernel: String::new(),

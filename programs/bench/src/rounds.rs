@@ -2,7 +2,6 @@
 //! order that rotates, with a cache-line probe around each launch.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -13,8 +12,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::candidate::{Candidate, Places};
 use crate::figure::{Figure, Method, Part};
 use crate::launch;
+use crate::machine::Machine;
 use crate::probe;
-use crate::results::{Launch, LaunchValue, Machine, Results};
+use crate::results::{Launch, LaunchValue, Results};
 use crate::sample::{Point, Sample};
 use crate::statistics::{Spread, mean};
 
@@ -246,31 +246,6 @@ fn bare_shares(n: u32, program: &Path) -> std::io::Result<Vec<f64>> {
         child.wait()?;
     }
     Ok(shares)
-}
-
-impl Machine {
-    pub(crate) fn here() -> Machine {
-        let first_value = |path: &str, key: &str| {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            let line =
-                text.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
-            line.split_once(':').map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
-        };
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Machine {
-            processor: first_value("/proc/cpuinfo", "model name"),
-            processors: std::thread::available_parallelism().map_or(1, usize::from),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
-                .unwrap_or_default()
-                .trim()
-                .to_owned(),
-            load_before: load
-                .split_whitespace()
-                .next()
-                .and_then(|load| load.parse().ok())
-                .unwrap_or(0.0),
-        }
-    }
 }
 
 #[cfg(test)]

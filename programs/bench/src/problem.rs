@@ -1,0 +1,35 @@
+//! Why nothing could be measured, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// One reason, in words for whoever started the benchmark.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Problem {
+    #[error("there is no figure '{name}'. There are {known}.")]
+    NoSuchFigure { name: String, known: String },
+    #[error(
+        "there is no peer '{name}'. There are mpich, ompi and impi; none stands for no peer at all."
+    )]
+    NoSuchPeer { name: String },
+    #[error(
+        "cargo build --release failed. Its messages above say where; --no-build measures what was built before."
+    )]
+    DoesNotBuild,
+    #[error("the peers could not be built: {script} failed. Its messages above say why.")]
+    NoPeers { script: PathBuf },
+    #[error(
+        "{program} cannot be started: {error}. Install it, or measure what is there with --no-build."
+    )]
+    NotStarted { program: PathBuf, error: io::Error },
+    #[error("nobody can be measured: neither Landeck nor a peer is built. Run without --no-build.")]
+    Nobody,
+    #[error("{path} cannot be written: {error}. Choose another folder with --output.")]
+    NotWritten { path: PathBuf, error: io::Error },
+    #[error("{path} cannot be drawn: {error}. The values are in the .json file beside it.")]
+    NotDrawn { path: PathBuf, error: String },
+    #[error(
+        "valgrind is not installed, and it counts the instructions. Install it: apt-get install valgrind."
+    )]
+    NoValgrind,
+}
