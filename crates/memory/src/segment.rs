@@ -36,6 +36,8 @@ pub struct Segment(Arc<Inner>);
 struct Inner {
     plan: SegmentPlan,
     start: NonNull<u8>,
+    /// The plan's total, kept at hand: every access is checked against it.
+    bytes: u64,
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
@@ -140,7 +142,8 @@ impl Segment {
     }
 
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
-        Self(Arc::new(Inner { plan, start, file, heaps_taken: Mutex::default() }))
+        let bytes = plan.total_bytes();
+        Self(Arc::new(Inner { plan, start, bytes, file, heaps_taken: Mutex::default() }))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -213,7 +216,7 @@ impl Segment {
     /// error in our own arithmetic must not become an access out of bounds.
     #[inline]
     pub(crate) fn place(&self, offset: u64, bytes: u64) -> NonNull<u8> {
-        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.plan().total_bytes());
+        let fits = offset.checked_add(bytes).is_some_and(|end| end <= self.0.bytes);
         assert!(fits && offset.is_multiple_of(bytes.min(8)), "offsets come from the plan");
         // SAFETY: the range was just checked against the size of the mapping.
         unsafe { self.0.start.add(offset as usize) }
@@ -224,7 +227,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.file.is_some() {
             // SAFETY: the last handle goes; everything that points inside holds a handle.
-            unsafe { system::unmap(self.start, self.plan.total_bytes() as usize) };
+            unsafe { system::unmap(self.start, self.bytes as usize) };
         } else {
             // SAFETY: the local form was allocated with this layout.
             unsafe { dealloc(self.start.as_ptr(), local_layout(&self.plan)) };

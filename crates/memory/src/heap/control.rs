@@ -60,7 +60,13 @@ impl Holders {
     /// the return stack. A word of another generation, or without the bit, is left alone.
     #[inline]
     pub(super) fn give_back(&self, generation: u32, holder: u32) -> bool {
-        let mut seen = self.0.load(Ordering::Relaxed);
+        let alone = u64::from(generation) << 32 | u64::from(holder);
+        let mut seen = self.0.load(Ordering::Acquire);
+        if seen == alone {
+            // Nobody else has a bit to clear: no need for the dearer exchange.
+            self.0.store(seen & !u64::from(holder), Ordering::Release);
+            return true;
+        }
         // Every other holder changes the word once at most; more changes are somebody's scribble.
         for _ in 0..=READERS_MAX {
             if (seen >> 32) as u32 != generation || seen as u32 & holder == 0 {

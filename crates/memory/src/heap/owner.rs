@@ -14,6 +14,8 @@ use crate::segment::Segment;
 pub struct Heap {
     segment: Segment,
     slot: u32,
+    /// Where the heap begins in the segment.
+    start: u64,
     spans: Spans,
     records: Vec<Record>,
     /// Free blocks of each class, the last one back on top: its pages are warm.
@@ -86,6 +88,7 @@ impl Heap {
         }
         Some(Self {
             spans: Spans::new(segment.plan().heap_bytes_per_process),
+            start: segment.plan().heap(slot),
             segment: segment.clone(),
             slot,
             records: Vec::new(),
@@ -310,8 +313,7 @@ impl Heap {
 
     #[inline]
     fn control(&self, offset: u64) -> &Control {
-        let at = self.segment.plan().heap(self.slot) + offset;
-        let control = self.segment.place(at, CONTROL_BYTES).cast();
+        let control = self.segment.place(self.start + offset, CONTROL_BYTES).cast();
         // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
         // heap are multiples of a line; they are only used atomically.
         unsafe { control.as_ref() }
