@@ -526,6 +526,8 @@ impl Agent {
 pub struct AgentThread {
     orders: OwnedFd,
     thread: Option<JoinHandle<()>>,
+    /// The process that has the thread: a fork of it has not.
+    pid: u32,
 }
 
 /// Why no agent can run here.
@@ -556,7 +558,11 @@ pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, 
         on_failure: OnFailure::Notify,
         grace: Duration::ZERO,
     };
-    let mut agent = Agent::new(segment.clone(), plan, Instant::now())?;
+    let agent = Agent::new(segment.clone(), plan, Instant::now())?;
+    start_thread(agent, own_slot)
+}
+
+fn start_thread(mut agent: Agent, own_slot: u32) -> Result<AgentThread, AgentError> {
     agent.tell(Input::Started { slot: Slot(own_slot), pid: std::process::id() });
     agent.announce();
     let orders =
@@ -569,7 +575,7 @@ pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, 
         .name("landeck-agent".into())
         .spawn(move || serve(agent, &heard, own_slot));
     process::restore_signals(&mask);
-    Ok(AgentThread { orders, thread: Some(thread?) })
+    Ok(AgentThread { orders, thread: Some(thread?), pid: std::process::id() })
 }
 
 impl AgentThread {
@@ -581,6 +587,10 @@ impl AgentThread {
 
     fn order(&mut self, order: u64) {
         let Some(thread) = self.thread.take() else { return };
+        if self.pid != std::process::id() {
+            std::mem::forget(thread);
+            return;
+        }
         // A counter this small always takes another number.
         let _ = rustix::io::write(&self.orders, &order.to_ne_bytes());
         // It has said what it died of, if it did.
@@ -681,4 +691,224 @@ fn peer_pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
         return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
     }
     pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::{ExchangeError, JoinError, PublishError};
+    use landeck_memory::SegmentPlan;
+    use landeck_testing::Watchdog;
+    use landeck_wire::Incarnation;
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, send, socket_with};
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const GUESTS: u32 = 2;
+
+    fn limited() -> Watchdog {
+        Watchdog::start(Duration::from_secs(60))
+    }
+
+    fn segment(processes: u32) -> Segment {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let host = u64::from(std::process::id()) << 32 | number;
+        let plan = SegmentPlan { guests: GUESTS, ..SegmentPlan::new(host, processes) };
+        Segment::create(&plan).unwrap()
+    }
+
+    fn host(segment: &Segment) -> HostId {
+        HostId(segment.plan().host)
+    }
+
+    fn process(segment: &Segment, slot: u32) -> ProcessId {
+        ProcessId { host: host(segment), slot: Slot(slot), incarnation: Incarnation(1) }
+    }
+
+    fn wait_for(segment: &Segment, slot: u32, state: SlotState) {
+        let give_up = Instant::now() + PATIENCE;
+        while segment.slot_record(slot).state != state {
+            assert!(Instant::now() < give_up, "slot {slot}: {:?}", segment.slot_record(slot));
+            let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            let _ = poll(&mut [], Some(&moment));
+        }
+    }
+
+    /// A connection to the agent of a segment, without a question.
+    fn connected(segment: &Segment) -> OwnedFd {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let name = format!("landeck-{}-{}", socket::own_uid(), host(segment));
+        connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+        socket
+    }
+
+    fn wait_readable(socket: &OwnedFd) {
+        let limit = Timespec::try_from(PATIENCE).unwrap();
+        assert_eq!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&limit)), Ok(1));
+    }
+
+    #[test]
+    fn a_guest_joins_leaves_and_makes_room() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let _agent = serve_in_thread(&segment, 0).unwrap();
+        assert_eq!(segment.slot_record(0).pid, std::process::id());
+        let joined = socket::join(host(&segment), PATIENCE).unwrap();
+        let theirs = Segment::attach(joined.segment).unwrap();
+        assert_eq!(theirs.slot_record(1).state, SlotState::Alive);
+        theirs.set_presence(1, landeck_memory::Presence::Finalized);
+        drop(joined.connection);
+        wait_for(&segment, 1, SlotState::Departed);
+        let second = socket::join(host(&segment), PATIENCE).unwrap();
+        let third = socket::join(host(&segment), PATIENCE).unwrap();
+        let slots = [second.process, third.process].map(|p| (p.slot.0, p.incarnation.0));
+        assert_eq!(slots, [(2, 1), (1, 2)]);
+        let presence = segment.presence(1);
+        assert_eq!(presence, landeck_memory::Presence::NotAttached, "nothing is left of the first");
+        let refused = socket::join(host(&segment), PATIENCE);
+        assert!(matches!(refused, Err(JoinError::Refused(Verdict::Full))), "{refused:?}");
+    }
+
+    #[test]
+    fn members_take_their_slots_and_the_agent_leaves_last() {
+        let _watchdog = limited();
+        let segment = segment(3);
+        let agent = serve_in_thread(&segment, 0).unwrap();
+        let join_as = |slot| socket::join_as(host(&segment), Slot(slot), PATIENCE);
+        let (first, second) = (join_as(1).unwrap(), join_as(2).unwrap());
+        assert_eq!(first.process, process(&segment, 1));
+        assert!(matches!(join_as(1), Err(JoinError::Refused(Verdict::Taken))));
+        assert!(matches!(join_as(3), Err(JoinError::Refused(Verdict::NoSuchSlot))));
+        segment.set_presence(1, landeck_memory::Presence::Attached);
+        drop(first.connection);
+        wait_for(&segment, 1, SlotState::Dead);
+        assert_eq!(segment.slot_record(2).state, SlotState::Alive);
+        let finishing = std::thread::spawn(move || agent.finish());
+        segment.set_presence(2, landeck_memory::Presence::Finalized);
+        assert_eq!(segment.job_state(), JobState::Running, "one is left");
+        drop(second.connection);
+        finishing.join().unwrap();
+        assert_eq!(segment.slot_record(2).state, SlotState::Departed);
+        assert_eq!(segment.job_state(), JobState::Ending);
+    }
+
+    #[test]
+    fn an_agent_that_goes_is_seen_by_who_is_inside() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let agent = serve_in_thread(&segment, 0).unwrap();
+        let joined = socket::join(host(&segment), PATIENCE).unwrap();
+        drop(agent);
+        wait_readable(&joined.connection);
+        assert_eq!(segment.job_state(), JobState::Ending);
+        let late = socket::join(host(&segment), PATIENCE);
+        assert!(matches!(late, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));
+    }
+
+    #[test]
+    fn another_user_is_let_in_nowhere() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let plan = Plan {
+            host: host(&segment),
+            processes: 1,
+            guests: GUESTS,
+            on_failure: OnFailure::Notify,
+            grace: Duration::ZERO,
+        };
+        let mut agent = Agent::new(segment.clone(), plan, Instant::now()).unwrap();
+        agent.trusted_uid = socket::own_uid() + 1;
+        let _agent = start_thread(agent, 0).unwrap();
+        let refused = socket::join(host(&segment), PATIENCE);
+        assert!(matches!(refused, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));
+    }
+
+    #[test]
+    fn a_name_is_one_jobs_at_a_time() {
+        let _watchdog = limited();
+        let (one, two) = (segment(1), segment(1));
+        let _agents = [&one, &two].map(|segment| serve_in_thread(segment, 0).unwrap());
+        let name = format!("agent test {}", std::process::id());
+        socket::publish(process(&one, 0), &name, 5, PATIENCE).unwrap();
+        for other in [&one, &two] {
+            let taken = socket::publish(process(other, 0), &name, 6, PATIENCE);
+            let named =
+                matches!(taken, Err(PublishError::InUse { pid, .. }) if pid == std::process::id());
+            assert!(named, "{taken:?}");
+        }
+        let (published, joined) = socket::connect_name(&name, PATIENCE).unwrap();
+        assert_eq!((published.process, published.context), (process(&one, 0), 5));
+        assert_eq!(joined.process, process(&one, 1));
+        socket::unpublish(process(&one, 0), &name, PATIENCE).unwrap();
+        socket::publish(process(&two, 0), &name, 6, PATIENCE).unwrap();
+        assert_eq!(socket::look_up(&name, PATIENCE).unwrap().context, 6);
+    }
+
+    #[test]
+    fn only_the_living_publish() {
+        let _watchdog = limited();
+        let segment = segment(2);
+        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let name = format!("nobody's {}", std::process::id());
+        let later = ProcessId { incarnation: Incarnation(2), ..process(&segment, 0) };
+        for stranger in [process(&segment, 1), process(&segment, 99), later] {
+            let refused = socket::publish(stranger, &name, 5, PATIENCE);
+            let not_alive =
+                matches!(refused, Err(PublishError::Refused { verdict: Verdict::NotAlive, .. }));
+            assert!(not_alive, "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_answered_and_forgotten() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let _agent = serve_in_thread(&segment, 0).unwrap();
+        for nonsense in [&b"hello"[..], &[0xff; QUESTION_BYTES], &[7; 4000]] {
+            let socket = connected(&segment);
+            send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
+            let mut answer = [0; 64];
+            let (length, _) = recv(&socket, &mut answer[..], RecvFlags::empty()).unwrap();
+            assert_eq!((length, answer[4]), (40, Verdict::Senseless as u8));
+        }
+        let joined = socket::join(host(&segment), PATIENCE).unwrap();
+        send(&joined.connection, b"chatter", rustix::net::SendFlags::NOSIGNAL).unwrap();
+        wait_for(&segment, 1, SlotState::Departed);
+    }
+
+    #[test]
+    fn connections_are_bounded_and_room_comes_back() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let most = segment.plan().slots() as usize + CONNECTIONS_BEYOND_SLOTS;
+        let idle: Vec<OwnedFd> = (0..most).map(|_| connected(&segment)).collect();
+        let refused = socket::join(host(&segment), PATIENCE);
+        assert!(matches!(refused, Err(JoinError::Refused(Verdict::TooMany))), "{refused:?}");
+        drop(idle);
+        let give_up = Instant::now() + PATIENCE;
+        while let Err(error) = socket::join(host(&segment), PATIENCE) {
+            assert!(Instant::now() < give_up, "{error}");
+        }
+    }
+
+    #[test]
+    fn who_asks_nothing_is_sent_away() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let socket = connected(&segment);
+        wait_readable(&socket);
+        assert_eq!(recv(&socket, &mut [0; 8][..], RecvFlags::empty()).unwrap().0, 0);
+    }
+
+    #[test]
+    fn a_local_segment_has_no_agent() {
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
+        let refused = serve_in_thread(&Segment::local(&plan), 0);
+        assert!(matches!(refused, Err(AgentError::LocalSegment)));
+    }
 }

@@ -234,12 +234,9 @@ impl Guardian {
                     return Ok(Some(event));
                 }
                 Err(rustix::io::Errno::AGAIN) => return Ok(None),
-                Err(rustix::io::Errno::INTR) => {}
-                // It was killed while commands for it were under way.
-                Err(rustix::io::Errno::CONNRESET) => {
-                    self.clean_up();
-                    return Ok(Some(Event::GuardianGone));
-                }
+                // Reset: it was killed with commands unread. That is said once, before its last
+                // events.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => {}
                 Err(errno) => {
                     let attempt = "be heard by the launcher";
                     return Err(GuardianError::System { attempt, source: errno.into() });

@@ -599,9 +599,9 @@ fn ask(
 ) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     let bytes = question.encode();
     match uninterrupted(|| Ok(rustix::net::send(connection, &bytes, SendFlags::NOSIGNAL)?)) {
-        // It may have answered all the same, without having read.
         Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        // It may have answered all the same, without having read.
+        Err(error) if is_closed(&error) => {}
         Err(error) => return Err(error),
     }
     let mut answer = [0; ANSWER_BYTES + 1];
@@ -612,7 +612,8 @@ fn ask(
         let mut places = [IoSliceMut::new(&mut answer)];
         match recvmsg(connection, &mut places, &mut control, RecvFlags::CMSG_CLOEXEC) {
             Ok(received) => Ok(received.bytes),
-            Err(Errno::CONNRESET) => Ok(0),
+            // It closed without having read: that is said once, before what it may have sent.
+            Err(Errno::CONNRESET) => Err(io::ErrorKind::Interrupted.into()),
             Err(errno) => Err(errno.into()),
         }
     })?;
@@ -623,6 +624,10 @@ fn ask(
         }
     }
     Ok((answer[..received].to_vec(), passed))
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 /// The time that is left; never zero, which would mean no limit.
