@@ -27,3 +27,4 @@ pub use failure::Failure;
 pub use landeck_channel::Peer;
 pub use matching::Wanted;
 pub use request::{Completion, RequestId, Status};
+pub use transfer::Received;

@@ -109,6 +109,27 @@ impl<T> Gate<T> {
         Ok(Entry { gate: self })
     }
 
+    /// Enters if nobody is inside.
+    ///
+    /// # Errors
+    /// [`GateError::WrongThread`], [`GateError::Forked`].
+    pub fn try_enter(&self) -> Result<Option<Entry<'_, T>>, GateError> {
+        if FORKED.load(Ordering::Relaxed) {
+            return Err(GateError::Forked);
+        }
+        let entered = match self.mode {
+            ThreadMode::Single => match self.enter_alone() {
+                Err(GateError::Reentered) => false,
+                other => other.map(|()| true)?,
+            },
+            ThreadMode::Multiple => self
+                .state
+                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
+                .is_ok(),
+        };
+        Ok(entered.then_some(Entry { gate: self }))
+    }
+
     #[inline]
     fn enter_alone(&self) -> Result<(), GateError> {
         if this_thread() != self.owner {

@@ -19,6 +19,8 @@
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
+//! | [`plain`] | values that are their bytes |
+//! | [`plain`] | values that are their bytes |
 
 pub mod bytes;
 #[cfg(not(loom))]
@@ -29,6 +31,8 @@ pub mod mailbox_queue;
 pub mod membership;
 #[cfg(not(loom))]
 pub mod page;
+#[cfg(not(loom))]
+pub mod plain;
 #[cfg(not(loom))]
 pub mod plan;
 #[cfg(not(loom))]
@@ -49,6 +53,7 @@ pub use {
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Place},
     membership::{JobState, SlotRecord, SlotState},
     page::{Counters, Operation, Presence, WaitRecord},
+    plain::Plain,
     plan::SegmentPlan,
     segment::{Segment, SegmentError},
     waiter::{End, Waiter},

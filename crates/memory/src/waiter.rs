@@ -342,6 +342,30 @@ impl Doorbell {
     }
 }
 
+/// A thread that sleeps while another thread of its process waits for both.
+#[derive(Default)]
+pub struct Follower {
+    called: AtomicU32,
+}
+
+impl Follower {
+    /// Sleeps until called, or until the deadline, or for a while: the caller looks by itself then.
+    pub fn sleep(&self, deadline_ns: Option<u64>) {
+        let left =
+            deadline_ns.map(|deadline| Duration::from_nanos(deadline.saturating_sub(now_ns())));
+        if self.called.load(Ordering::Acquire) == 0 {
+            system::futex_wait(&self.called, 0, left.map_or(SLEEP_MAX, |left| left.min(SLEEP_MAX)));
+        }
+        self.called.store(0, Ordering::Release);
+    }
+
+    /// Makes it look.
+    pub fn call(&self) {
+        self.called.store(1, Ordering::Release);
+        system::futex_wake(&self.called, 1);
+    }
+}
+
 /// Wakes the process of a slot if it sleeps.
 pub(crate) fn wake(segment: &Segment, slot: u32) {
     fence(Ordering::SeqCst);

@@ -1,1 +1,49 @@
 //! The Landeck API for Rust programs.
+//!
+//! ```no_run
+//! use landeck::{Any, Job, Tag};
+//!
+//! fn main() -> landeck::Result<()> {
+//!     let job = Job::join()?; // under `landeck run`, under mpiexec, or alone
+//!     let world = job.world();
+//!     let (rank, size) = (world.rank(), world.size());
+//!     world.send(&[rank as u64], (rank + 1) % size, Tag(7))?;
+//!     let (value, status) = world.receive::<u64>(Any, Tag(7))?;
+//!     println!("rank {rank}: {value} from rank {}", status.rank());
+//!     job.leave()
+//! }
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`job`] | joining and leaving |
+//! | [`world`] | a view with fixed ranks: send, receive, probe |
+//! | [`scope`] | operations that go on while the program does something else |
+//! | [`loan`] | memory whose reference travels instead of its bytes |
+//! | [`port`] | two jobs of one user that meet by name |
+//! | [`raw`] | the same over pointers, for fronts in other languages |
+//! | [`error`] | what can go wrong, whose fault it is, what to do |
+
+pub mod error;
+pub mod job;
+pub mod loan;
+pub mod port;
+pub mod raw;
+pub mod scope;
+mod shared;
+pub mod world;
+
+pub use error::{Error, Result};
+pub use job::{Job, Options};
+pub use landeck_memory::{Plain, ThreadMode};
+pub use landeck_wire::Tag;
+pub use loan::{Loan, Loaned};
+pub use port::{Port, Remote};
+pub use scope::{Request, Scope};
+pub use world::{Any, Status, World};
+
+// What programs and fronts need of the rooms below.
+pub use landeck_arithmetic as arithmetic;
+pub use landeck_host as host;
+pub use landeck_layout as layout;
+pub use landeck_memory as memory;

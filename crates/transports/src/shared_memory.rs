@@ -22,6 +22,9 @@ pub const DATA_BYTES_MAX: usize = 16 * 1024;
 /// Messages to a peer before a ring is opened to it.
 const RING_AFTER: u32 = 8;
 
+/// Numbers above all slots, for peers of other jobs that have no slot here yet.
+pub const PROVISIONAL: u32 = 16;
+
 /// The processes of this host, as one of them sees them.
 pub struct SharedMemory {
     home: Segment,
@@ -73,7 +76,7 @@ impl SharedMemory {
             home: home.clone(),
             slot,
             mailbox,
-            index: vec![0; home.plan().slots() as usize].into(),
+            index: vec![0; (home.plan().slots() + PROVISIONAL) as usize].into(),
             pairs: Vec::new(),
             listening: Vec::new(),
             rings_used: vec![(home.clone(), slot, 0)],
@@ -81,7 +84,8 @@ impl SharedMemory {
     }
 
     /// Makes a process of another job reachable: `peer` is the slot that it has as a guest in our
-    /// home segment; it receives as `target` in `segment`, where we are the guest `own_slot`.
+    /// home segment, or, while it has none, a number above all slots; it receives as `target` in
+    /// `segment`, where we are the guest `own_slot`. What has come from the peer before counts.
     ///
     /// # Errors
     /// [`SendError::Gone`] when one of the slots does not exist.
@@ -92,9 +96,36 @@ impl SharedMemory {
         own_slot: u32,
         target: u32,
     ) -> Result<(), SendError> {
+        let before = self.known(peer.0).map(|at| self.pairs[at].incoming.take());
         self.forget(peer);
         self.rings_used.push((segment.clone(), own_slot, 0));
-        self.add_pair(peer.0, segment, own_slot, target).map(|_| ()).ok_or(SendError::Gone)
+        let at = self.add_pair(peer.0, segment, own_slot, target).ok_or(SendError::Gone)?;
+        if let Some(before) = before {
+            self.pairs[at].incoming = before;
+            self.listen();
+        }
+        Ok(())
+    }
+
+    /// Gives a peer that had a number above all slots the slot that it has by now, with all that
+    /// was said to it before.
+    ///
+    /// # Errors
+    /// [`SendError::Gone`] when the peer or the slot does not exist.
+    pub fn rename(&mut self, peer: Peer, slot: Peer) -> Result<(), SendError> {
+        let from = self.known(peer.0).ok_or(SendError::Gone)?;
+        let to = self.pair(slot.0).ok_or(SendError::Gone)?;
+        let incoming = self.pairs[to].incoming.take();
+        self.index[peer.0 as usize] = 0;
+        self.index[slot.0 as usize] = from as u16 + 1;
+        self.pairs[to].peer = peer.0;
+        self.index[peer.0 as usize] = to as u16 + 1;
+        let incarnation = self.home.slot_record(slot.0).incarnation;
+        let pair = &mut self.pairs[from];
+        (pair.peer, pair.incoming, pair.incarnation) = (slot.0, incoming, incarnation);
+        self.forget(peer);
+        self.listen();
+        Ok(())
     }
 
     #[inline]
@@ -136,6 +167,12 @@ impl SharedMemory {
         });
         *entry = known;
         Some(self.pairs.len() - 1)
+    }
+
+    /// Finds the open rings anew.
+    fn listen(&mut self) {
+        let open = |(at, pair): (usize, &Pair)| pair.incoming.ring.is_some().then_some(at as u16);
+        self.listening = self.pairs.iter().enumerate().filter_map(open).collect();
     }
 
     /// First contact, and the way from the mailbox to the ring.
@@ -327,6 +364,10 @@ impl Pair {
 }
 
 impl Incoming {
+    fn take(&mut self) -> Self {
+        Self { ring: self.ring.take(), sequence: self.sequence, broken: self.broken }
+    }
+
     fn close(&mut self) {
         self.broken = true;
         self.ring = None;
@@ -426,7 +467,6 @@ impl Channel for SharedMemory {
         if let Some(moved) = self.pairs.get(at) {
             self.index[moved.peer as usize] = at as u16 + 1;
         }
-        let open = |(at, pair): (usize, &Pair)| pair.incoming.ring.is_some().then_some(at as u16);
-        self.listening = self.pairs.iter().enumerate().filter_map(open).collect();
+        self.listen();
     }
 }

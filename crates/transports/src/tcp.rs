@@ -1,1 +1,421 @@
-//! (being written)
+//! The channel between hosts: TCP.
+//!
+//! A process listens, or connects to one that does; who connects to whom is its caller's affair,
+//! and so are names: addresses only. Each connection begins with a hello in which both sides prove
+//! that they know the job's secret; until then the other side is a stranger with little time and
+//! 64 bytes to say. Afterwards messages follow each other, header and data, as the framing says.
+//!
+//! The secret keeps strangers out. It does not hide or seal what travels: on a network that others
+//! can read or write, put the job inside a tunnel.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`framing`] | bytes in, messages out |
+//! | `hello`, `proof` | who is there, and the proof of it |
+//! | `link` | one connection |
+//! | `socket` | system calls |
+//!
+//! What it costs: a descriptor per connection and per listener and one more; per connection up to
+//! [`UNSENT_BYTES_MAX`] while the network takes no more and [`STAGING_BYTES`] while a message is
+//! incomplete or held by the sink; nothing when it rests.
+
+pub mod framing;
+mod hello;
+mod link;
+mod proof;
+mod socket;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use landeck_channel::{Channel, Peer, SendError, Sink};
+use landeck_memory::Bytes;
+use landeck_wire::{Header, ProcessId};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+
+pub use framing::{DATA_BYTES_MAX, STAGING_BYTES};
+pub use hello::HelloError;
+pub use link::{LinkEnd, UNSENT_BYTES_MAX};
+pub use proof::{Token, TokenError};
+
+use framing::Staging;
+use hello::{Hello, NONCE_BYTES, Role};
+use link::Link;
+
+/// How long somebody who connects to us may take to prove who it is.
+pub const HELLO_TIME: Duration = Duration::from_secs(5);
+/// Most connections whose hello is under way; the oldest is closed for a further one.
+const ARRIVALS_MAX: usize = 64;
+/// Connections accepted in one poll.
+const ACCEPTS_MAX: u32 = 16;
+/// Events looked at in one poll; the others wait for the next.
+const EVENTS_MAX: usize = 64;
+/// Rounds of the thorough look.
+const ROUNDS_MAX: u32 = 64;
+
+/// Why the channel cannot do what its caller wants.
+#[derive(Debug, thiserror::Error)]
+pub enum TcpError {
+    /// No descriptor or no randomness.
+    #[error("the system gives no {what} for TCP connections: {source}")]
+    System {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; choose another port (0: any) or address")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// No attempt to connect could be made.
+    #[error("cannot connect to {address}: {source}; check the address and the network")]
+    Connect {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is such a peer.
+    #[error("peer {} has a connection already: use it, or forget the peer when it is gone", peer.0)]
+    InUse {
+        /// The peer.
+        peer: Peer,
+    },
+}
+
+/// How things stand with a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection<'a> {
+    /// There never was one, or it was forgotten.
+    None,
+    /// It is being made. Messages are taken already.
+    Opening,
+    /// It is there; the other side has proven who it is.
+    Open(ProcessId),
+    /// It ended.
+    Ended(&'a LinkEnd),
+}
+
+/// The connections of one process.
+pub struct Tcp {
+    own: ProcessId,
+    token: Token,
+    admission: Box<dyn FnMut(ProcessId) -> Option<Peer> + Send>,
+    /// Watches all sockets, and is itself what a sleeper watches.
+    epoll: OwnedFd,
+    listeners: Vec<OwnedFd>,
+    /// A descriptor to spare, so that a connection can be refused when there are no more.
+    spare: Option<OwnedFd>,
+    /// Connections of strangers.
+    arrivals: BTreeMap<u32, Link>,
+    next_arrival: u32,
+    links: BTreeMap<Peer, Link>,
+    /// Links whose hello is under way.
+    opening: BTreeSet<Peer>,
+    /// Links with something to offer to the sink.
+    offering: BTreeSet<Peer>,
+    staging: Staging,
+}
+
+/// Whom an event concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Listener(u32),
+    Arrival(u32),
+    Link(Peer),
+}
+
+impl Tcp {
+    /// The connections of the process `own` of the job with this secret. `admission` is asked for
+    /// each process that connects to us: what number it gets as a peer, or None to send it away.
+    ///
+    /// # Errors
+    /// [`TcpError::System`].
+    pub fn new(
+        own: ProcessId,
+        token: Token,
+        admission: impl FnMut(ProcessId) -> Option<Peer> + Send + 'static,
+    ) -> Result<Self, TcpError> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)
+            .map_err(|error| TcpError::System { what: "descriptor", source: error.into() })?;
+        Ok(Self {
+            own,
+            token,
+            admission: Box::new(admission),
+            spare: epoll.try_clone().ok(),
+            epoll,
+            listeners: Vec::new(),
+            arrivals: BTreeMap::new(),
+            next_arrival: 0,
+            links: BTreeMap::new(),
+            opening: BTreeSet::new(),
+            offering: BTreeSet::new(),
+            staging: Staging::default(),
+        })
+    }
+
+    /// Listens on an address, from now on; says which it is if the port was left open (0).
+    ///
+    /// # Errors
+    /// [`TcpError::Listen`].
+    pub fn listen(&mut self, address: SocketAddr) -> Result<SocketAddr, TcpError> {
+        let failed = |error: Errno| TcpError::Listen { address, source: error.into() };
+        let (listener, bound) = socket::listen(address).map_err(failed)?;
+        let key = Key::Listener(self.listeners.len() as u32).to_event_data();
+        epoll::add(&self.epoll, &listener, key, EventFlags::IN).map_err(failed)?;
+        self.listeners.push(listener);
+        Ok(bound)
+    }
+
+    /// Begins to connect to the process that listens on an address, which is `peer` from now on.
+    /// Polls go on with it, for as long as `patience` says; messages are taken at once.
+    ///
+    /// # Errors
+    /// [`TcpError`]; failures that take time show in [`Tcp::connection`].
+    pub fn connect(
+        &mut self,
+        address: SocketAddr,
+        peer: Peer,
+        patience: Duration,
+    ) -> Result<(), TcpError> {
+        if self.links.contains_key(&peer) {
+            return Err(TcpError::InUse { peer });
+        }
+        let hello = self.hello(Role::Connector)?;
+        let socket = socket::connect(address)
+            .map_err(|error| TcpError::Connect { address, source: error.into() })?;
+        let key = Key::Link(peer).to_number();
+        let mut link = Link::new(key, socket, hello, Instant::now() + patience);
+        link.watch(&self.epoll);
+        self.links.insert(peer, link);
+        self.opening.insert(peer);
+        Ok(())
+    }
+
+    /// How things stand with a peer.
+    pub fn connection(&self, peer: Peer) -> Connection<'_> {
+        let Some(link) = self.links.get(&peer) else { return Connection::None };
+        match (link.end(), link.process()) {
+            (Some(end), _) => Connection::Ended(end),
+            (None, Some(process)) => Connection::Open(process),
+            (None, None) => Connection::Opening,
+        }
+    }
+
+    fn hello(&self, role: Role) -> Result<Hello, TcpError> {
+        let mut nonce = [0; NONCE_BYTES];
+        proof::fill_random(&mut nonce)
+            .map_err(|source| TcpError::System { what: "randomness", source })?;
+        Ok(Hello::new(role, self.own, nonce, &self.token))
+    }
+
+    /// Looks at what the sockets have to say. The number of events.
+    fn look(&mut self) -> usize {
+        const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut events = [const { MaybeUninit::<Event>::uninit() }; EVENTS_MAX];
+        let (events, _) = match epoll::wait(&self.epoll, &mut events[..], Some(&AT_ONCE)) {
+            Ok(events) => events,
+            Err(_) => return 0,
+        };
+        for event in events.iter() {
+            let (data, flags) = (event.data, event.flags);
+            match Key::from_number(data.u64()) {
+                Key::Listener(number) => self.accept(number as usize),
+                Key::Arrival(number) => self.go_on_with_arrival(number),
+                Key::Link(peer) => self.go_on_with_link(peer, flags),
+            }
+        }
+        self.end_the_late();
+        events.len()
+    }
+
+    fn accept(&mut self, number: usize) {
+        for _ in 0..ACCEPTS_MAX {
+            let Some(listener) = self.listeners.get(number) else { return };
+            match socket::accept(listener.as_fd()) {
+                Ok(Some(socket)) => self.welcome(socket),
+                Ok(None) => return,
+                Err(_) => {
+                    // Out of descriptors: the connection is refused, else it would wake us for ever.
+                    self.spare = None;
+                    let _ = socket::accept(listener.as_fd());
+                    self.spare = self.epoll.try_clone().ok();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        let Ok(hello) = self.hello(Role::Acceptor) else { return };
+        while self.arrivals.len() >= ARRIVALS_MAX {
+            self.arrivals.pop_first();
+        }
+        let number = self.next_arrival;
+        self.next_arrival = number.wrapping_add(1);
+        let key = Key::Arrival(number).to_number();
+        let mut link = Link::new(key, socket, hello, Instant::now() + HELLO_TIME);
+        link.watch(&self.epoll);
+        self.arrivals.insert(number, link);
+    }
+
+    fn go_on_with_arrival(&mut self, number: u32) {
+        let Some(mut link) = self.arrivals.remove(&number) else { return };
+        match link.greet() {
+            Some(process) => self.admit(link, process),
+            None if link.end().is_some() => {}
+            None => {
+                link.watch(&self.epoll);
+                self.arrivals.insert(number, link);
+            }
+        }
+    }
+
+    /// A stranger has proven who it is: it becomes a peer, or is sent away.
+    fn admit(&mut self, mut link: Link, process: ProcessId) {
+        let Some(peer) = (self.admission)(process) else { return };
+        if self.links.contains_key(&peer) {
+            return;
+        }
+        link.open(Key::Link(peer).to_number(), process);
+        link.watch(&self.epoll);
+        self.links.insert(peer, link);
+    }
+
+    fn go_on_with_link(&mut self, peer: Peer, flags: EventFlags) {
+        let Some(link) = self.links.get_mut(&peer) else { return };
+        if link.is_in_hello() {
+            if let Some(process) = link.greet() {
+                link.open(Key::Link(peer).to_number(), process);
+            }
+            if !link.is_in_hello() {
+                self.opening.remove(&peer);
+            }
+        } else {
+            if flags.contains(EventFlags::OUT) {
+                link.flush();
+            }
+            link.read(&mut self.staging);
+            self.offering.insert(peer);
+        }
+        link.watch(&self.epoll);
+    }
+
+    /// Ends hellos that take too long.
+    fn end_the_late(&mut self) {
+        if self.arrivals.is_empty() && self.opening.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        self.arrivals.retain(|_, link| link.deadline() > now);
+        let links = &mut self.links;
+        self.opening.retain(|peer| {
+            let late = links.get_mut(peer).filter(|link| link.deadline() <= now);
+            late.map(|link| link.finish(LinkEnd::TimedOut)).is_none()
+        });
+    }
+
+    /// Offers what has arrived. Whether the sink took any of it.
+    fn offer(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut any = false;
+        for peer in std::mem::take(&mut self.offering) {
+            let Some(link) = self.links.get_mut(&peer) else { continue };
+            let (taken, held) = link.offer(peer, sink, &mut self.staging);
+            link.watch(&self.epoll);
+            any |= taken;
+            if held {
+                self.offering.insert(peer);
+            }
+        }
+        any
+    }
+}
+
+impl Channel for Tcp {
+    fn data_bytes_max(&self) -> usize {
+        DATA_BYTES_MAX
+    }
+
+    fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        if data.len() > DATA_BYTES_MAX {
+            return Err(SendError::TooLong);
+        }
+        let link = self.links.get_mut(&to).ok_or(SendError::Gone)?;
+        let result = link.try_send(header, data);
+        link.watch(&self.epoll);
+        if result == Err(SendError::Gone) {
+            self.offering.insert(to); // what it sent before it went
+        }
+        result
+    }
+
+    fn poll(&mut self, sink: &mut dyn Sink) -> bool {
+        self.look();
+        self.offer(sink)
+    }
+
+    fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut any = false;
+        for _ in 0..ROUNDS_MAX {
+            let events = self.look();
+            any |= self.offer(sink);
+            if events == 0 {
+                break;
+            }
+        }
+        any
+    }
+
+    fn is_gone(&self, peer: Peer) -> bool {
+        self.links.get(&peer).is_none_or(Link::is_gone)
+    }
+
+    fn forget(&mut self, peer: Peer) {
+        if let Some(mut link) = self.links.remove(&peer) {
+            link.forget(&mut self.staging);
+        }
+        self.opening.remove(&peer);
+        self.offering.remove(&peer);
+    }
+
+    fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.epoll.as_fd()]
+    }
+
+    fn has_unsent(&self) -> bool {
+        self.links.values().any(Link::has_unsent)
+    }
+}
+
+impl Key {
+    fn to_number(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Listener(number) => (0, number),
+            Self::Arrival(number) => (1, number),
+            Self::Link(peer) => (2, peer.0),
+        };
+        kind << 32 | u64::from(number)
+    }
+
+    fn from_number(number: u64) -> Self {
+        match number >> 32 {
+            0 => Self::Listener(number as u32),
+            1 => Self::Arrival(number as u32),
+            _ => Self::Link(Peer(number as u32)),
+        }
+    }
+
+    fn to_event_data(self) -> EventData {
+        EventData::new_u64(self.to_number())
+    }
+}

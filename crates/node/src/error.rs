@@ -1,0 +1,183 @@
+//! What can go wrong, whose fault it is, and what to do.
+
+use std::time::Duration;
+
+use landeck_channel::Peer;
+use landeck_host::attach::AttachError;
+use landeck_host::socket::{JoinError, PublishError};
+use landeck_kernel::Failure;
+use landeck_memory::heap::HeapFull;
+use landeck_memory::{GateError, Segment, SegmentError, SlotRecord};
+
+/// The result of a call.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a call did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The process cannot find its job.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The call came from a thread that may not call.
+    #[error(transparent)]
+    Thread(#[from] GateError),
+    /// The shared heap has no room.
+    #[error(transparent)]
+    Heap(#[from] HeapFull),
+    /// Another job's segment cannot be attached.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// A name cannot be published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// Another job cannot be reached.
+    #[error(transparent)]
+    Connect(#[from] JoinError),
+    /// A process that the call depends on is gone.
+    #[error("{who} {how}: the call cannot complete without it. Go on without it, or end the job")]
+    PeerFailed {
+        /// Its rank in the world of the call; none for a process of another job.
+        rank: Option<usize>,
+        /// Which process, in words.
+        who: String,
+        /// How it went, in words.
+        how: String,
+    },
+    /// A process sent what no process sends.
+    #[error("{who} is broken ({what}): nothing more is received from it")]
+    PeerBroken {
+        /// Which process, in words.
+        who: String,
+        /// What it did.
+        what: String,
+    },
+    /// The message was longer than the room for it; what fitted was received.
+    #[error(
+        "the message has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one"
+    )]
+    Truncated {
+        /// Bytes of the message.
+        message_bytes: u64,
+        /// Bytes of the buffer.
+        buffer_bytes: u64,
+    },
+    /// The message is not a whole number of values.
+    #[error(
+        "the message has {message_bytes} bytes, which is no whole number of values of {value_bytes} bytes: sender and receiver name different types"
+    )]
+    WrongType {
+        /// Bytes of the message.
+        message_bytes: u64,
+        /// Bytes of a value.
+        value_bytes: usize,
+    },
+    /// The deadline passed first; nothing was lost.
+    #[error(
+        "nothing came within {0:?}: wait longer, or look with `landeck why` at what the others do"
+    )]
+    TimedOut(Duration),
+    /// The call would have had to wait.
+    #[error("the call would have to wait: its peer has not received what was sent before")]
+    WouldBlock,
+    /// The world was revoked by one of its members.
+    #[error("the world was revoked by one of its members: make a new one with those who are left")]
+    Revoked,
+    /// The job is being ended.
+    #[error("the job is being ended")]
+    Ended,
+    /// The rank is not one of the world's.
+    #[error("rank {rank} is not in this world of {size}: ranks go from 0 to {}", size - 1)]
+    NoSuchRank {
+        /// The rank that was named.
+        rank: usize,
+        /// How many there are.
+        size: usize,
+    },
+    /// The request is not there (any more).
+    #[error("the request was completed or given up before")]
+    RequestGone,
+    /// A layout describes bytes outside its buffer.
+    #[error("the layout describes bytes outside the buffer of {buffer_bytes} bytes")]
+    OutsideBuffer {
+        /// Bytes of the buffer.
+        buffer_bytes: usize,
+    },
+    /// Two jobs that connect did not understand each other.
+    #[error(
+        "the process behind the name \"{name}\" did not answer as one should ({what}): try again, or restart its job"
+    )]
+    Handshake {
+        /// The name.
+        name: String,
+        /// What was wrong.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// What a failure of the kernel means to the members of a world.
+    pub(crate) fn of(
+        failure: Failure,
+        segment: &Segment,
+        rank_of: impl Fn(Peer) -> Option<usize>,
+    ) -> Self {
+        match failure {
+            Failure::PeerGone { peer, died } => {
+                let record = segment.slot_record(peer.0);
+                let rank = rank_of(peer);
+                Self::PeerFailed { rank, who: who(rank, peer, &record), how: how(died, &record) }
+            }
+            Failure::PeerBroken { peer, what } => {
+                let record = segment.slot_record(peer.0);
+                Self::PeerBroken { who: who(rank_of(peer), peer, &record), what: what.to_string() }
+            }
+            Failure::Truncated { message_bytes, buffer_bytes } => {
+                Self::Truncated { message_bytes, buffer_bytes }
+            }
+            Failure::Revoked => Self::Revoked,
+            Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
+            Failure::Gone => Self::RequestGone,
+        }
+    }
+}
+
+fn who(rank: Option<usize>, peer: Peer, record: &SlotRecord) -> String {
+    let name = match rank {
+        Some(rank) => format!("rank {rank}"),
+        None => format!("process {}", peer.0),
+    };
+    match record.pid {
+        0 => name,
+        pid => format!("{name} (pid {pid})"),
+    }
+}
+
+/// How a process went, from its raw wait status.
+fn how(died: bool, record: &SlotRecord) -> String {
+    if !died {
+        return "has left the job".to_owned();
+    }
+    let signal = record.status & 0x7f;
+    if signal != 0 {
+        return format!("was killed by signal {signal}");
+    }
+    format!("ended with exit code {} without leaving the job", record.status >> 8 & 0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::{SegmentPlan, SlotState};
+
+    #[test]
+    fn a_death_is_told_with_rank_process_and_cause() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) });
+        let record =
+            SlotRecord { state: SlotState::Dead, pid: 4711, status: 9, ..SlotRecord::default() };
+        segment.set_slot_record(1, record);
+        let failure = Failure::PeerGone { peer: Peer(1), died: true };
+        let text = Error::of(failure, &segment, |_| Some(3)).to_string();
+        assert!(text.starts_with("rank 3 (pid 4711) was killed by signal 9:"), "{text}");
+    }
+}

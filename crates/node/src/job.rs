@@ -1,0 +1,183 @@
+//! Joining a job and leaving it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_channel::Channel;
+use landeck_host::attach::{self, Attachment};
+use landeck_kernel::Peer;
+use landeck_memory::{Counters, Presence, Segment, ThreadMode};
+
+use crate::error::{Error, Result};
+use crate::loan::Loan;
+use crate::shared::Shared;
+use crate::world::World;
+
+/// The context of the first world, the same in every job.
+pub(crate) const WORLD_CONTEXT: u32 = landeck_wire::ContextId::new(0, 1).0;
+
+/// This process's membership in its job. One per process.
+///
+/// Dropped without [`Job::leave`], it leaves in good order all the same, unless the thread
+/// panics: then the job learns of a death.
+pub struct Job {
+    pub(crate) shared: Arc<Shared>,
+    attachment: Option<Attachment>,
+}
+
+/// How to join.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Which threads may call; fixed for as long as the process is in the job.
+    pub threads: ThreadMode,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { threads: ThreadMode::Single }
+    }
+}
+
+impl Job {
+    /// Joins the job that this process was started for: by `landeck run`, by another launcher
+    /// that speaks PMI-1; a job of one when it was started by hand. Only the calling thread may
+    /// use it.
+    ///
+    /// # Errors
+    /// [`Error::Attach`].
+    pub fn join() -> Result<Self> {
+        Self::join_with(Options::default())
+    }
+
+    /// The same with options.
+    ///
+    /// # Errors
+    /// [`Error::Attach`].
+    pub fn join_with(options: Options) -> Result<Self> {
+        let attachment = attach::attach()?;
+        let (segment, slot) = (&attachment.segment, attachment.slot);
+        let shared = Shared::new(segment, slot, options.threads).ok_or(Error::Ended)?;
+        segment.set_presence(slot, Presence::Attached);
+        Ok(Self { shared: Arc::new(shared), attachment: Some(attachment) })
+    }
+
+    /// All processes that the job began with, in the order of their ranks.
+    pub fn world(&self) -> World {
+        let members: Arc<[Peer]> = (0..self.shared.segment.plan().processes).map(Peer).collect();
+        World::new(self.shared.clone(), WORLD_CONTEXT, members)
+    }
+
+    /// Adds a network: from now on the peers that `numbers` names are reached over it.
+    /// Numbers start above all slots ([`Job::first_far_peer`]).
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn add_network(&self, channel: Box<dyn Channel>, peers: &[Peer]) -> Result<()> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let number = kernel.add_channel(channel);
+        for &peer in peers {
+            kernel.route(peer, number);
+        }
+        Ok(())
+    }
+
+    /// The first number for a peer that has no slot in this job's segment.
+    pub fn first_far_peer(&self) -> Peer {
+        Peer(self.shared.segment.plan().slots() + landeck_transports::shared_memory::PROVISIONAL)
+    }
+
+    /// A world of these peers, this process among them, in a context that all of them name alike.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
+        self.shared.kernel.enter()?.set_members(context, members.to_vec());
+        Ok(World::new(self.shared.clone(), context, members.into()))
+    }
+
+    /// This process as the networks of this job number it.
+    pub fn own_peer(&self) -> Peer {
+        Peer(self.shared.slot)
+    }
+
+    /// Memory of the shared heap: filled here, read in place wherever it is sent on this host.
+    ///
+    /// # Errors
+    /// [`Error::Heap`], [`Error::Thread`].
+    pub fn loan<T: landeck_memory::Plain>(&self, count: usize) -> Result<Loan<T>> {
+        Loan::new(&self.shared, count)
+    }
+
+    /// What was counted since joining.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn counters(&self) -> Result<Counters> {
+        Ok(*self.shared.kernel.enter()?.counters_mut())
+    }
+
+    /// The job's memory on this host.
+    pub fn segment(&self) -> &Segment {
+        &self.shared.segment
+    }
+
+    /// This process's slot there.
+    pub fn slot(&self) -> u32 {
+        self.shared.slot
+    }
+
+    /// Who this process is.
+    pub fn process(&self) -> landeck_wire::ProcessId {
+        let record = self.shared.segment.slot_record(self.shared.slot);
+        landeck_wire::ProcessId {
+            host: landeck_wire::HostId(self.shared.segment.plan().host),
+            slot: landeck_wire::Slot(self.shared.slot),
+            incarnation: landeck_wire::Incarnation(record.incarnation),
+        }
+    }
+
+    /// Takes note of the processes that have died: receives from anybody go on without them.
+    /// Returns their ranks in the first world.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {
+        let peers = self.shared.kernel.enter()?.acknowledge_failures();
+        Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
+    }
+
+    /// Tells the launcher to end the whole job, and ends this process.
+    pub fn abort(mut self, exit_code: i32, message: &str) -> ! {
+        if let Some(attachment) = &mut self.attachment {
+            // The exit code below says the same to our own launcher.
+            let _ = attachment.abort(exit_code, message);
+        }
+        std::process::exit(if exit_code == 0 { 1 } else { exit_code })
+    }
+
+    /// Leaves in good order: waits until what was sent is out of this process's hands, then says
+    /// goodbye.
+    ///
+    /// # Errors
+    /// [`Error::Attach`] when another launcher does not take leave, [`Error::Ended`].
+    pub fn leave(mut self) -> Result<()> {
+        self.leave_once()
+    }
+
+    fn leave_once(&mut self) -> Result<()> {
+        let Some(attachment) = self.attachment.take() else { return Ok(()) };
+        let drained = self.shared.drain(None);
+        self.shared.kernel.enter()?.publish_counters();
+        attachment.leave()?;
+        drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            // Nobody is left to tell.
+            let _ = self.leave_once();
+        }
+    }
+}

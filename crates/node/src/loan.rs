@@ -1,0 +1,128 @@
+//! Memory whose reference travels instead of its bytes.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use landeck_channel::Peer;
+use landeck_kernel::Started;
+use landeck_memory::Bytes;
+use landeck_memory::heap::Block;
+use landeck_memory::plain::Plain;
+use landeck_wire::Tag;
+
+use crate::error::{Error, Result};
+use crate::shared::{Shared, WaitError};
+use crate::world::World;
+use landeck_kernel::Received;
+
+/// Memory of the shared heap, this process's own until it is sent.
+pub struct Loan<T> {
+    block: Block,
+    count: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Plain> Loan<T> {
+    pub(crate) fn new(shared: &Shared, count: usize) -> Result<Self> {
+        let bytes = count.saturating_mul(size_of::<T>());
+        let block = shared.kernel.enter()?.allocate(bytes)?;
+        Ok(Self { block, count, values: PhantomData })
+    }
+
+    pub(crate) fn send(self, world: &World, to: Peer, tag: Tag) -> Result<()> {
+        let started = world.shared.kernel.enter()?.send_loan(to, world.context, tag.0, self.block);
+        let finished = match started {
+            Ok(Started::Complete(_)) => Ok(()),
+            Ok(Started::Pending(id)) => world.shared.wait_or_abandon(id, None).map(|_| ()),
+            Err(failure) => Err(WaitError::Failure(failure)),
+        };
+        finished.map_err(|error| world.error(error, None))
+    }
+}
+
+impl<T: Plain> Deref for Loan<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the block has this many bytes, is aligned to a line, and is ours alone.
+        unsafe { std::slice::from_raw_parts(self.block.as_ptr().cast(), self.count) }
+    }
+}
+
+impl<T: Plain> DerefMut for Loan<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: the block has this many bytes, is aligned to a line, and is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.block.as_mut_ptr().cast(), self.count) }
+    }
+}
+
+/// A received message, read where it lies. Dropping it gives the memory back to its sender.
+pub struct Loaned<T> {
+    data: Option<Received>,
+    values: PhantomData<T>,
+}
+
+impl<T: Plain> Loaned<T> {
+    pub(crate) fn new(data: Option<Received>) -> Result<Self> {
+        let loaned = Self { data, values: PhantomData };
+        let (message_bytes, value_bytes) = (loaned.bytes().len() as u64, size_of::<T>());
+        if message_bytes % value_bytes.max(1) as u64 != 0 {
+            return Err(Error::WrongType { message_bytes, value_bytes });
+        }
+        Ok(loaned)
+    }
+
+    /// Its bytes. The sender has given them away, but they lie in memory that it could still
+    /// reach, so they can only be copied out of.
+    pub fn bytes(&self) -> Bytes<'_> {
+        match &self.data {
+            None => Bytes::EMPTY,
+            Some(Received::Private(own)) => Bytes::from(&own[..]),
+            Some(Received::Borrowed { block, length }) => block.piece(0, *length),
+        }
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.bytes().len() / size_of::<T>().max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether it is read in place; otherwise it was copied.
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.data, Some(Received::Borrowed { .. }))
+    }
+
+    /// One value.
+    pub fn get(&self, index: usize) -> Option<T> {
+        let mut value = [landeck_memory::plain::zero()];
+        let part = self.bytes().part(index.checked_mul(size_of::<T>())?, size_of::<T>());
+        let copied = part.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut value));
+        (copied == size_of::<T>() && index < self.len()).then_some(value[0])
+    }
+
+    /// A private copy of the values.
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut values = landeck_memory::plain::zeroes(self.len());
+        self.bytes().copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut values));
+        values
+    }
+}
+
+impl<T: Plain> Loaned<T> {
+    /// The values in place.
+    ///
+    /// # Safety
+    /// The process that sent them does not write to them any more: true of every process that
+    /// only uses this API, since a loan is given away when it is sent.
+    pub unsafe fn as_slice(&self) -> &[T] {
+        let bytes = self.bytes();
+        // SAFETY: the range is mapped and aligned to a line, plain values have no invalid bit
+        // patterns, and the caller vouches for the sender.
+        unsafe { std::slice::from_raw_parts(bytes.start().cast().as_ptr(), self.len()) }
+    }
+}

@@ -1,0 +1,253 @@
+//! Two jobs of one user on one host that meet by name.
+//!
+//! ```text
+//! job A, process a                             job B, process b
+//! publish "name" (agent of A listens) ->
+//!                                    <- b joins A as guest g, attaches A's segment
+//!                                    <- hello in A's context: "I am slot b of job B"
+//! a joins B as guest h, attaches B's segment
+//! welcome, over B's segment: "you are g" ->
+//! ```
+//!
+//! From then on each has two segments, receives in its own, and sends in the other's, where it
+//! is a guest. Each is told of the other's end by its own agent, which watches the guest.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use landeck_channel::Peer;
+use landeck_host::socket::{self, Joined};
+use landeck_kernel::{Area, Wanted};
+use landeck_memory::plain::{bytes_of, bytes_of_mut};
+use landeck_memory::{Buffer, Plain, Presence, Segment};
+use landeck_wire::{HostId, Tag};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::world::{Status, Tagged, World, deadline_ns};
+
+/// How long an agent may take to answer.
+const AGENT_TIME: Duration = Duration::from_secs(10);
+/// How long the other process may take to answer; it answers in [`Port::accept`].
+const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
+/// The tag of the handshake; programs cannot name it in this context before it is over.
+const HANDSHAKE: u32 = u32::MAX;
+
+/// A name under which other jobs of this user on this host find this process.
+pub struct Port<'a> {
+    job: &'a Job,
+    name: String,
+    context: u32,
+}
+
+/// A process of another job.
+pub struct Remote {
+    world: World,
+    segment: Segment,
+    own_slot: u32,
+    _connection: OwnedFd,
+}
+
+/// What the two tell each other: a job, a slot in it, a context.
+#[derive(Clone, Copy)]
+struct Greeting {
+    host: u64,
+    slot: u64,
+    context: u64,
+}
+
+impl Greeting {
+    fn words(self) -> [u64; 3] {
+        [self.host, self.slot, self.context]
+    }
+}
+
+impl Job {
+    /// Publishes a name. It stands until the port is dropped or the process ends.
+    ///
+    /// # Errors
+    /// [`Error::Publish`]: among others, the name is in use.
+    pub fn publish(&self, name: &str) -> Result<Port<'_>> {
+        let context = random_context();
+        socket::publish(self.process(), name, context, AGENT_TIME)?;
+        Ok(Port { job: self, name: name.to_owned(), context })
+    }
+
+    /// Connects to the process that published a name.
+    ///
+    /// # Errors
+    /// [`Error::Connect`]: among others, nobody has published it. [`Error::Handshake`],
+    /// [`Error::TimedOut`], [`Error::PeerFailed`].
+    pub fn connect(&self, name: &str) -> Result<Remote> {
+        let (published, joined) = socket::connect_name(name, AGENT_TIME)?;
+        let (segment, own_slot, connection) = enter(joined)?;
+        let target = published.process.slot.0;
+        // The other has no slot in our segment yet: it goes by a number above all slots.
+        let provisional = Peer(self.shared.segment.plan().slots());
+        let context = published.context;
+        let greeting = Greeting {
+            host: self.shared.segment.plan().host,
+            slot: u64::from(self.shared.slot),
+            context: u64::from(context),
+        };
+        self.reach(provisional, &segment, own_slot, target, name)?;
+        self.say(provisional, context, greeting)?;
+        let (answer, peer) = self.hear(context, None, HANDSHAKE_TIME)?;
+        if answer.slot != u64::from(own_slot) || answer.host != segment.plan().host {
+            return Err(Error::Handshake {
+                name: name.to_owned(),
+                what: "it answered somebody else",
+            });
+        }
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.near_mut().rename(provisional, peer).map_err(|_| Error::Handshake {
+            name: name.to_owned(),
+            what: "it has no slot in our segment",
+        })?;
+        kernel.set_heap_segment(peer, &segment);
+        drop(kernel);
+        self.remote(peer, context, segment, own_slot, connection)
+    }
+
+    fn reach(
+        &self,
+        peer: Peer,
+        segment: &Segment,
+        own_slot: u32,
+        target: u32,
+        name: &str,
+    ) -> Result<()> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.near_mut().add_foreign(peer, segment, own_slot, target).map_err(|_| {
+            Error::Handshake { name: name.to_owned(), what: "its segment has no such slot" }
+        })
+    }
+
+    fn say(&self, to: Peer, context: u32, greeting: Greeting) -> Result<()> {
+        let words = greeting.words();
+        // SAFETY: the request is over when `send` returns; the words live until then.
+        let area = Area::contiguous(unsafe { Buffer::of(&words) });
+        let sent = self.shared.send(to, context, HANDSHAKE, area, None);
+        sent.map_err(|error| self.shared.error(error, None, |_| None))
+    }
+
+    fn hear(&self, context: u32, from: Option<u32>, time: Duration) -> Result<(Greeting, Peer)> {
+        let mut words = [0u64; 3];
+        let wanted = Wanted { context, source: from, tag: Some(HANDSHAKE) };
+        // A guest may come from anywhere: nobody's death ends the wait.
+        self.shared.kernel.enter()?.set_members(context, vec![Peer(self.shared.slot)]);
+        // SAFETY: the request is over when `receive` returns; the words live until then.
+        let area = Area::contiguous(unsafe { Buffer::of_mut(&mut words) });
+        let heard = self.shared.receive(wanted, area, deadline_ns(Some(time)));
+        match heard.map(|completion| completion.result) {
+            Ok(Ok(status)) if status.bytes == size_of_val(&words) as u64 => {
+                Ok((Greeting { host: words[0], slot: words[1], context: words[2] }, status.peer))
+            }
+            Ok(_) => Err(Error::Handshake {
+                name: String::new(),
+                what: "its greeting has another length",
+            }),
+            Err(error) => Err(self.shared.error(error, Some(time), |_| None)),
+        }
+    }
+
+    fn remote(
+        &self,
+        peer: Peer,
+        context: u32,
+        segment: Segment,
+        own_slot: u32,
+        connection: OwnedFd,
+    ) -> Result<Remote> {
+        let world = self.world_of(context, &[self.own_peer(), peer])?;
+        Ok(Remote { world, segment, own_slot, _connection: connection })
+    }
+}
+
+impl Port<'_> {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits for the next process that connects.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], [`Error::Handshake`], [`Error::Connect`].
+    pub fn accept(&self, time: Duration) -> Result<Remote> {
+        let (greeting, peer) = self.job.hear(self.context, None, time)?;
+        let broken = |what| Error::Handshake { name: self.name.clone(), what };
+        let slot = u32::try_from(greeting.slot).map_err(|_| broken("it names no slot"))?;
+        let joined = socket::join(HostId(greeting.host), AGENT_TIME)?;
+        let (segment, own_slot, connection) = enter(joined)?;
+        if segment.plan().host != greeting.host {
+            return Err(broken("its segment is another's"));
+        }
+        self.job.reach(peer, &segment, own_slot, slot, &self.name)?;
+        self.job.shared.kernel.enter()?.set_heap_segment(peer, &segment);
+        let own = Greeting {
+            host: self.job.shared.segment.plan().host,
+            slot: u64::from(peer.0),
+            context: u64::from(self.context),
+        };
+        self.job.say(peer, self.context, own)?;
+        self.job.remote(peer, self.context, segment, own_slot, connection)
+    }
+}
+
+impl Drop for Port<'_> {
+    fn drop(&mut self) {
+        // The name goes with the process in any case.
+        let _ = socket::unpublish(self.job.process(), &self.name, AGENT_TIME);
+    }
+}
+
+impl Remote {
+    /// Sends values to the other process; as [`World::send`].
+    ///
+    /// # Errors
+    /// As [`World::send`].
+    pub fn send<T: Plain>(&self, values: &[T], tag: Tag) -> Result<()> {
+        self.world.send(values, 1, tag)
+    }
+
+    /// Receives values from the other process; as [`World::receive_into`].
+    ///
+    /// # Errors
+    /// As [`World::receive_into`].
+    pub fn receive_into<T: Plain>(
+        &self,
+        values: &mut [T],
+        tag: impl Into<Tagged>,
+    ) -> Result<Status> {
+        self.world.receive_into(values, 1, tag)
+    }
+
+    /// The two as a world: this process has rank 0, the other rank 1.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        self.segment.set_presence(self.own_slot, Presence::Finalized);
+    }
+}
+
+/// Attaches a segment that we were let into.
+fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
+    let segment = Segment::attach(joined.segment)?;
+    let own_slot = joined.process.slot.0;
+    segment.set_presence(own_slot, Presence::Attached);
+    Ok((segment, own_slot, joined.connection))
+}
+
+/// A context that no world of either job has: they count from zero, this one is above.
+fn random_context() -> u32 {
+    let mut context = [0u32];
+    let filled =
+        rustix::rand::getrandom(bytes_of_mut(&mut context), rustix::rand::GetRandomFlags::empty());
+    debug_assert_eq!(filled, Ok(bytes_of(&context).len()));
+    context[0] | 1 << 31
+}

@@ -1,0 +1,254 @@
+//! Operations that go on while the program does something else.
+//!
+//! A scope borrows the memory of its operations until it ends, as `std::thread::scope` does, so a
+//! request that is forgotten, or a panic, leaves nobody writing to memory that is gone.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use landeck_kernel::{Area, RequestId, Started};
+use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
+use landeck_wire::Tag;
+
+use crate::error::Result;
+use crate::shared::WaitError;
+use crate::world::{From, Status, Tagged, World};
+
+/// The operations of one [`World::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    world: &'env World,
+    open: Open,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// The operations that are not over.
+type Open = Rc<RefCell<Vec<RequestId>>>;
+
+/// Gives up what is left when the scope ends, however it ends: the memory is about to go.
+pub(crate) struct Guard<'env> {
+    world: &'env World,
+    open: Open,
+}
+
+/// An operation that goes on. One that is dropped goes on too, until the end of its scope.
+#[must_use = "an operation that nobody waits for is waited for at the end of the scope"]
+pub struct Request<'scope> {
+    world: &'scope World,
+    open: &'scope RefCell<Vec<RequestId>>,
+    state: State,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Complete(Status),
+    Pending(RequestId),
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    pub(crate) fn new(world: &'env World) -> (Guard<'env>, Self) {
+        let open = Open::default();
+        let guard = Guard { world, open: open.clone() };
+        (guard, Self { world, open, scope: PhantomData, env: PhantomData })
+    }
+
+    /// Begins to send values; they may not be changed before the scope ends.
+    ///
+    /// # Errors
+    /// As [`World::send`].
+    pub fn send<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        to: usize,
+        tag: Tag,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
+        // end waits for the request or gives it up.
+        let buffer = unsafe { Buffer::of(values) };
+        let peer = self.world.peer(to)?;
+        let started = self.world.shared.kernel.enter()?.send(
+            peer,
+            self.world.context,
+            tag.0,
+            Area::contiguous(buffer),
+        );
+        match started {
+            Ok(Started::Complete(status)) => {
+                Ok(self.request(State::Complete(self.world.status_of(&status))))
+            }
+            Ok(Started::Pending(id)) => Ok(self.request(State::Pending(id))),
+            Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
+        }
+    }
+
+    /// Begins to receive into values.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`].
+    pub fn receive_into<T: Plain>(
+        &'scope self,
+        values: &'env mut [T],
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does.
+        let buffer = unsafe { Buffer::of_mut(values) };
+        let wanted = self.world.wanted(from.into(), tag.into())?;
+        let id = self.world.shared.kernel.enter()?.receive(wanted, Area::contiguous(buffer));
+        Ok(self.request(State::Pending(id)))
+    }
+
+    fn request(&'scope self, state: State) -> Request<'scope> {
+        if let State::Pending(id) = state {
+            self.open.borrow_mut().push(id);
+        }
+        Request { world: self.world, open: &self.open, state }
+    }
+
+    /// Waits for all operations of the scope that nobody has waited for.
+    ///
+    /// # Errors
+    /// The first error of them.
+    pub fn wait_all(&'scope self) -> Result<()> {
+        self.finish()
+    }
+
+    pub(crate) fn finish(&self) -> Result<()> {
+        let mut result = Ok(());
+        loop {
+            let Some(id) = self.open.borrow_mut().pop() else { return result };
+            let waited = self.world.shared.wait_or_abandon(id, None);
+            if let (Ok(()), Err(error)) = (&result, waited) {
+                result = Err(self.world.error(error, None));
+            }
+        }
+    }
+
+    /// Waits until one of the requests is complete; takes it out and returns its place and what
+    /// is known of its message. None when there are no requests.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn wait_any(
+        &'scope self,
+        requests: &mut Vec<Request<'scope>>,
+    ) -> Result<Option<(usize, Status)>> {
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+        let first = self.world.shared.wait_until(&record, None, |kernel| {
+            requests.iter().position(|request| match request.state {
+                State::Complete(_) => true,
+                State::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
+            })
+        });
+        let place = first.map_err(|error| self.world.error(error, None))?;
+        let status = requests.remove(place).wait()?;
+        Ok(Some((place, status)))
+    }
+
+    /// Takes the requests out that are complete, waiting until there is at least one; returns
+    /// their places before that and what is known of their messages.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn wait_some(
+        &'scope self,
+        requests: &mut Vec<Request<'scope>>,
+    ) -> Result<Vec<(usize, Status)>> {
+        let Some((first, status)) = self.wait_any(requests)? else { return Ok(Vec::new()) };
+        let mut done = vec![(first, status)];
+        let mut place = first;
+        while place < requests.len() {
+            match requests[place].test()? {
+                Some(status) => {
+                    drop(requests.remove(place));
+                    done.push((place + done.len(), status));
+                }
+                None => place += 1,
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if let Ok(mut kernel) = self.world.shared.kernel.enter() {
+            for id in self.open.borrow_mut().drain(..) {
+                kernel.abandon(id);
+            }
+        }
+    }
+}
+
+impl Request<'_> {
+    /// Waits until the operation is complete.
+    ///
+    /// # Errors
+    /// As [`World::send`] or [`World::receive_into`]. After [`Error::PeerFailed`] of a receive
+    /// from anybody the receive is given up.
+    pub fn wait(self) -> Result<Status> {
+        let id = match self.state {
+            State::Complete(status) => return Ok(status),
+            State::Pending(id) => id,
+        };
+        self.close(id);
+        match self.world.shared.wait_or_abandon(id, None) {
+            Ok(completion) => self.world.status(&completion),
+            Err(error) => Err(self.world.error(error, None)),
+        }
+    }
+
+    /// Looks whether the operation is complete, and makes progress.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn test(&mut self) -> Result<Option<Status>> {
+        let id = match self.state {
+            State::Complete(status) => return Ok(Some(status)),
+            State::Pending(id) => id,
+        };
+        match self.world.shared.test(id) {
+            Ok(None) => Ok(None),
+            Ok(Some(completion)) => {
+                self.close(id);
+                let status = self.world.status(&completion)?;
+                self.state = State::Complete(status);
+                Ok(Some(status))
+            }
+            Err(error) => {
+                self.close(id);
+                Err(self.world.error(error, None))
+            }
+        }
+    }
+
+    /// Cancels the operation if it has not begun: a receive without a message, a send without
+    /// room. It completes in either case; [`Status::is_cancelled`] says which.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn cancel(&mut self) -> Result<()> {
+        if let State::Pending(id) = self.state {
+            self.world.shared.kernel.enter()?.cancel(id);
+        }
+        Ok(())
+    }
+
+    fn close(&self, id: RequestId) {
+        self.open.borrow_mut().retain(|&open| open != id);
+    }
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.state {
+            State::Complete(_) => "complete",
+            State::Pending(_) => "pending",
+        };
+        formatter.debug_struct("Request").field("state", &state).finish()
+    }
+}

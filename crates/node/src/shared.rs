@@ -1,0 +1,437 @@
+//! What all handles of one process share: its endpoint, and whose turn it is to wait.
+//!
+//! In thread mode multiple one thread at a time waits for all: it polls and, when there is
+//! nothing to do, sleeps on the process's word. The other threads follow: they sleep until it
+//! finds their requests complete, or until it leaves and calls the next of them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use landeck_channel::{Channel, Peer};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Wanted};
+use landeck_memory::waiter::{Follower, Waiting};
+use landeck_memory::{
+    Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
+};
+use landeck_transports::SharedMemory;
+use landeck_wire::Header;
+
+use crate::error::Error;
+
+/// The endpoint of this process.
+pub(crate) type Kernel = Endpoint<SharedMemory>;
+
+/// What all handles of one process share.
+pub(crate) struct Shared {
+    pub(crate) segment: Segment,
+    pub(crate) slot: u32,
+    pub(crate) kernel: Gate<Kernel>,
+    turn: Gate<Waiter>,
+    followers: Mutex<Vec<(Option<RequestId>, Arc<Follower>)>>,
+    follower_count: AtomicUsize,
+}
+
+/// How a wait for a request went wrong.
+#[derive(Debug)]
+pub(crate) enum WaitError {
+    /// The request failed, or cannot complete.
+    Failure(Failure),
+    /// The deadline passed; the request goes on.
+    TimedOut,
+    /// The job is being ended.
+    Ended,
+    /// The thread may not call.
+    Gate(landeck_memory::GateError),
+}
+
+impl From<landeck_memory::GateError> for WaitError {
+    fn from(error: landeck_memory::GateError) -> Self {
+        Self::Gate(error)
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(segment: &Segment, slot: u32, mode: ThreadMode) -> Option<Self> {
+        let near = SharedMemory::new(segment, slot)?;
+        Some(Self {
+            segment: segment.clone(),
+            slot,
+            kernel: Gate::new(mode, Endpoint::new(near, segment, slot)?),
+            turn: Gate::new(mode, Waiter::new(segment, slot)),
+            followers: Mutex::default(),
+            follower_count: AtomicUsize::new(0),
+        })
+    }
+
+    /// Sends; returns when the memory may be used again.
+    #[inline]
+    pub(crate) fn send(
+        &self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        area: Area,
+        deadline_ns: Option<u64>,
+    ) -> Result<(), WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let started = kernel.send(to, context, tag, area).map_err(WaitError::Failure)?;
+        drop(kernel);
+        match started {
+            Started::Complete(_) => Ok(()),
+            Started::Pending(id) => self.wait_or_abandon(id, deadline_ns).map(|_| ()),
+        }
+    }
+
+    /// Receives into an area.
+    #[inline]
+    pub(crate) fn receive(
+        &self,
+        wanted: Wanted,
+        area: Area,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let id = self.kernel.enter()?.receive(wanted, area);
+        self.wait_or_abandon(id, deadline_ns)
+    }
+
+    /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
+    #[inline]
+    pub(crate) fn wait_or_abandon(
+        &self,
+        id: RequestId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let result = self.wait(id, deadline_ns);
+        if result.is_err()
+            && let Ok(mut kernel) = self.kernel.enter()
+        {
+            kernel.abandon(id);
+        }
+        result
+    }
+
+    /// Waits for a request. After an error other than its own failure it goes on.
+    #[inline]
+    pub(crate) fn wait(
+        &self,
+        id: RequestId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let completion = match self.kernel.mode() {
+            ThreadMode::Single => self.wait_alone(id, deadline_ns)?,
+            ThreadMode::Multiple => self.wait_in_turn(id, deadline_ns)?,
+        };
+        match completion.result {
+            Ok(_) => Ok(completion),
+            Err(failure) => Err(WaitError::Failure(failure)),
+        }
+    }
+
+    #[inline]
+    fn wait_alone(&self, id: RequestId, deadline_ns: Option<u64>) -> Result<Completion, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if let Some(completion) = kernel.take(id) {
+            return Ok(completion);
+        }
+        let mut waiter = self.turn.enter()?;
+        let end = waiter.wait(&mut OneRequest { kernel: &mut kernel, id }, deadline_ns);
+        copy_times(&mut kernel, &waiter);
+        match kernel.take(id) {
+            Some(completion) => Ok(completion),
+            None => Err(why(&kernel, Some(id), end)),
+        }
+    }
+
+    fn wait_in_turn(
+        &self,
+        id: RequestId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
+        let record = self.kernel.enter()?.wait_record(id);
+        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id))
+    }
+
+    /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
+    pub(crate) fn wait_until<T>(
+        &self,
+        record: &WaitRecord,
+        deadline_ns: Option<u64>,
+        ready: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        self.wait_for(None, record, deadline_ns, ready)
+    }
+
+    /// Waits in turn with the other threads; as whoever has the turn, or behind it.
+    fn wait_for<T>(
+        &self,
+        id: Option<RequestId>,
+        record: &WaitRecord,
+        deadline_ns: Option<u64>,
+        mut ready: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut follower = None;
+        let result = loop {
+            if let Some(found) = self.look(&mut ready)? {
+                break Ok(found);
+            }
+            if let Some(mut waiter) = self.turn.try_enter()? {
+                break self.wait_with_turn(&mut waiter, id, record, deadline_ns, &mut ready);
+            }
+            match &follower {
+                // First join the followers, then look once more whether it is our turn: whoever
+                // leaves the turn after that calls us.
+                None => follower = Some(self.follow(id)),
+                Some(own) => {
+                    own.sleep(deadline_ns);
+                    if let Some(end) = self.verdict(id, deadline_ns)? {
+                        break self.conclude(id, end, &mut ready);
+                    }
+                }
+            }
+        };
+        if let Some(own) = follower {
+            self.unfollow(&own);
+        }
+        self.call_next();
+        result
+    }
+
+    fn wait_with_turn<T>(
+        &self,
+        waiter: &mut Waiter,
+        id: Option<RequestId>,
+        record: &WaitRecord,
+        deadline_ns: Option<u64>,
+        ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut found = None;
+        let mut turn = InTurn { shared: self, id, record, found: &mut found, ready };
+        let end = waiter.wait(&mut turn, deadline_ns);
+        copy_times(&mut *self.kernel.enter()?, waiter);
+        match found {
+            Some(found) => Ok(found),
+            None => self.conclude(id, end, ready),
+        }
+    }
+
+    /// What the waiter would look at, for a thread behind it.
+    fn verdict(
+        &self,
+        id: Option<RequestId>,
+        deadline_ns: Option<u64>,
+    ) -> Result<Option<End>, WaitError> {
+        if self.segment.job_state() == JobState::Ending {
+            return Ok(Some(End::Ended));
+        }
+        if deadline_ns.is_some_and(|deadline| landeck_memory::system::now_ns() >= deadline) {
+            return Ok(Some(End::TimedOut));
+        }
+        let mut kernel = self.kernel.enter()?;
+        kernel.refresh();
+        Ok(id.and_then(|id| kernel.verdict(id)))
+    }
+
+    fn conclude<T>(
+        &self,
+        id: Option<RequestId>,
+        end: End,
+        ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<T, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        match ready(&mut kernel) {
+            Some(found) => Ok(found),
+            None => Err(why(&kernel, id, end)),
+        }
+    }
+
+    fn look<T>(
+        &self,
+        ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<Option<T>, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if let Some(found) = ready(&mut kernel) {
+            return Ok(Some(found));
+        }
+        kernel.progress();
+        Ok(ready(&mut kernel))
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Vec<(Option<RequestId>, Arc<Follower>)>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn follow(&self, id: Option<RequestId>) -> Arc<Follower> {
+        let follower = Arc::new(Follower::default());
+        let mut followers = self.followers();
+        followers.push((id, follower.clone()));
+        self.follower_count.store(followers.len(), Ordering::SeqCst);
+        follower
+    }
+
+    fn unfollow(&self, own: &Arc<Follower>) {
+        let mut followers = self.followers();
+        followers.retain(|(_, follower)| !Arc::ptr_eq(follower, own));
+        self.follower_count.store(followers.len(), Ordering::SeqCst);
+    }
+
+    /// Calls the followers who may go on: those whose requests are over, and, when something
+    /// moved, those who wait for something else.
+    fn call_ready(&self, kernel: &Kernel, moved: bool) {
+        if self.follower_count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let may_go_on = |id: &Option<RequestId>| id.map_or(moved, |id| kernel.is_done(id));
+        let followers = self.followers();
+        followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
+    }
+
+    fn call_all(&self) {
+        self.followers().iter().for_each(|(_, follower)| follower.call());
+    }
+
+    fn call_next(&self) {
+        if self.follower_count.load(Ordering::SeqCst) != 0
+            && let Some((_, follower)) = self.followers().first()
+        {
+            follower.call();
+        }
+    }
+
+    /// Looks at one request: its completion if it has ended.
+    pub(crate) fn test(&self, id: RequestId) -> Result<Option<Completion>, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if !kernel.is_done(id) {
+            kernel.progress();
+            kernel.verdict(id);
+        }
+        match kernel.take(id) {
+            Some(Completion { result: Err(failure), .. }) => Err(WaitError::Failure(failure)),
+            other => Ok(other),
+        }
+    }
+
+    /// Waits until everything that was sent has left this process's hands.
+    pub(crate) fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
+        let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
+        self.wait_until(&record, deadline_ns, |kernel| {
+            (!kernel.has_unfinished_sends()).then_some(())
+        })
+    }
+
+    /// Sends if there is room now.
+    pub(crate) fn try_send(
+        &self,
+        to: Peer,
+        header: &Header,
+        data: &[u8],
+    ) -> Result<bool, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        kernel.progress();
+        Ok(kernel.near_mut().try_send(to, header, Bytes::from(data)).is_ok())
+    }
+
+    pub(crate) fn error(
+        &self,
+        error: WaitError,
+        timeout: Option<std::time::Duration>,
+        rank_of: impl Fn(Peer) -> Option<usize>,
+    ) -> Error {
+        match error {
+            WaitError::Failure(failure) => Error::of(failure, &self.segment, rank_of),
+            WaitError::TimedOut => Error::TimedOut(timeout.unwrap_or_default()),
+            WaitError::Ended => Error::Ended,
+            WaitError::Gate(error) => error.into(),
+        }
+    }
+}
+
+/// Why a wait found nothing.
+fn why(kernel: &Kernel, id: Option<RequestId>, end: End) -> WaitError {
+    match end {
+        End::TimedOut => WaitError::TimedOut,
+        End::Ended => WaitError::Ended,
+        End::Ready | End::PeerFailed | End::Revoked | End::Cancelled => {
+            let failure = id.and_then(|id| kernel.failure_of_pending(id));
+            WaitError::Failure(failure.unwrap_or(Failure::Gone))
+        }
+    }
+}
+
+fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
+    let times = waiter.times();
+    let counters = kernel.counters_mut();
+    counters.waits = times.waits;
+    counters.waited_ns = times.waited_ns;
+    counters.sleeps = times.sleeps;
+    counters.longest_wait_peer_plus_one = times.longest_wait_peer_plus_one;
+}
+
+/// The wait of the only thread for one request.
+struct OneRequest<'a> {
+    kernel: &'a mut Kernel,
+    id: RequestId,
+}
+
+impl Waiting for OneRequest<'_> {
+    #[inline]
+    fn poll(&mut self) -> bool {
+        self.kernel.progress_for(self.id);
+        self.kernel.is_done(self.id)
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.kernel.progress_thoroughly();
+        self.kernel.is_done(self.id)
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.kernel.verdict(self.id)
+    }
+
+    fn record(&self) -> WaitRecord {
+        self.kernel.wait_record(self.id)
+    }
+}
+
+/// The wait of the thread that has the turn, for itself and for those behind it.
+struct InTurn<'a, T, F> {
+    shared: &'a Shared,
+    id: Option<RequestId>,
+    record: &'a WaitRecord,
+    found: &'a mut Option<T>,
+    ready: &'a mut F,
+}
+
+impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
+    fn look_after(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) -> bool {
+        // A kernel that cannot be entered ends the wait; the next call says why.
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut kernel);
+        *self.found = (self.ready)(&mut kernel);
+        self.shared.call_ready(&kernel, moved);
+        self.found.is_some()
+    }
+}
+
+impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
+    fn poll(&mut self) -> bool {
+        self.look_after(Kernel::progress)
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.look_after(Kernel::progress_thoroughly)
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        let mut kernel = self.shared.kernel.enter().ok()?;
+        kernel.refresh();
+        let end = self.id.and_then(|id| kernel.verdict(id));
+        drop(kernel);
+        self.shared.call_all();
+        end
+    }
+
+    fn record(&self) -> WaitRecord {
+        *self.record
+    }
+}

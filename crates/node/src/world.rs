@@ -1,0 +1,466 @@
+//! A view with fixed ranks: send, receive, probe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_channel::Peer;
+use landeck_kernel::{Area, Completion, Wanted};
+use landeck_layout::Layout;
+use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero, zeroes};
+use landeck_memory::system::now_ns;
+use landeck_memory::{Buffer, Operation, WaitRecord};
+use landeck_wire::{Header, Kind, Tag};
+
+use crate::error::{Error, Result};
+use crate::loan::{Loan, Loaned};
+use crate::scope::Scope;
+use crate::shared::{Shared, WaitError};
+
+/// Any sender, or any tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Any;
+
+/// Whom to receive from: a rank, or [`Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct From(pub(crate) Option<usize>);
+
+/// Which tag to receive: a [`Tag`], or [`Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tagged(pub(crate) Option<u32>);
+
+impl std::convert::From<usize> for From {
+    fn from(rank: usize) -> Self {
+        Self(Some(rank))
+    }
+}
+
+impl std::convert::From<Any> for From {
+    fn from(_: Any) -> Self {
+        Self(None)
+    }
+}
+
+impl std::convert::From<Tag> for Tagged {
+    fn from(tag: Tag) -> Self {
+        Self(Some(tag.0))
+    }
+}
+
+impl std::convert::From<Any> for Tagged {
+    fn from(_: Any) -> Self {
+        Self(None)
+    }
+}
+
+/// What is known of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    rank: usize,
+    tag: Tag,
+    bytes: u64,
+    cancelled: bool,
+}
+
+impl Status {
+    /// Its sender.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Its tag.
+    pub fn tag(&self) -> Tag {
+        self.tag
+    }
+
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether the operation was cancelled before there was a message.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+}
+
+/// A view of a group of processes: fixed ranks, one context. A clone is another handle to it.
+/// Threads may use it as the thread mode of the job says.
+#[derive(Clone)]
+pub struct World {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) context: u32,
+    pub(crate) members: Arc<[Peer]>,
+    rank: usize,
+    /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
+    is_plain: bool,
+}
+
+impl World {
+    pub(crate) fn new(shared: Arc<Shared>, context: u32, members: Arc<[Peer]>) -> Self {
+        let own = Peer(shared.slot);
+        let rank = members.iter().position(|&member| member == own).unwrap_or(usize::MAX);
+        let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
+        Self { shared, context, members, rank, is_plain }
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many processes there are.
+    pub fn size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Sends values. Returns when they may be changed again; that does not mean that they were
+    /// received. Values longer than the receiver's credit wait for it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::PeerBroken`], [`Error::Revoked`],
+    /// [`Error::Ended`], [`Error::Thread`].
+    #[inline(never)]
+    pub fn send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        let buffer = unsafe { Buffer::of(values) };
+        self.send_area(Area::contiguous(buffer), to, tag)
+    }
+
+    /// Sends values that lie as a layout says: `count` items of it, its offset zero at the start
+    /// of `values`.
+    ///
+    /// # Errors
+    /// As [`World::send`], and [`Error::OutsideBuffer`].
+    pub fn send_layout<T: Plain>(
+        &self,
+        values: &[T],
+        layout: &Layout,
+        count: u64,
+        to: usize,
+        tag: Tag,
+    ) -> Result<()> {
+        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        let buffer = unsafe { Buffer::of(values) };
+        let area = self.area(buffer, layout, count)?;
+        self.send_area(area, to, tag)
+    }
+
+    pub(crate) fn area(&self, buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {
+        Area::with_layout(buffer, 0, layout, count)
+            .map_err(|failure| self.error(WaitError::Failure(failure), None))
+    }
+
+    #[inline]
+    pub(crate) fn send_area(&self, area: Area, to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        self.shared
+            .send(peer, self.context, tag.0, area, None)
+            .map_err(|error| self.error(error, None))
+    }
+
+    /// Sends values if that is possible without waiting.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], and as [`World::send`].
+    pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        let bytes = bytes_of(values);
+        let header = Header::user(Kind::Eager, bytes.len() as u32, self.context, tag.0);
+        match self.shared.try_send(peer, &header, bytes) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::WouldBlock),
+            Err(error) => Err(self.error(error, None)),
+        }
+    }
+
+    /// Receives one value.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], and [`Error::WrongType`] when the message is no single value.
+    pub fn receive<T: Plain>(
+        &self,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<(T, Status)> {
+        let mut value = [zero()];
+        let status = self.receive_into(&mut value, from, tag)?;
+        if status.bytes != size_of::<T>() as u64 {
+            let (message_bytes, value_bytes) = (status.bytes, size_of::<T>());
+            return Err(Error::WrongType { message_bytes, value_bytes });
+        }
+        Ok((value[0], status))
+    }
+
+    /// Receives into values. A shorter message changes only the first of them.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::NoSuchRank`], [`Error::PeerFailed`] (for a receive from
+    /// [`Any`]: once for each death, until it is acknowledged), [`Error::PeerBroken`],
+    /// [`Error::Revoked`], [`Error::Ended`], [`Error::Thread`].
+    #[inline(never)]
+    pub fn receive_into<T: Plain>(
+        &self,
+        values: &mut [T],
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<Status> {
+        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        let buffer = unsafe { Buffer::of_mut(values) };
+        self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), None)
+    }
+
+    /// The same, but gives up after a time.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`World::receive_into`].
+    pub fn receive_into_within<T: Plain>(
+        &self,
+        values: &mut [T],
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+        time: Duration,
+    ) -> Result<Status> {
+        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        let buffer = unsafe { Buffer::of_mut(values) };
+        self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), Some(time))
+    }
+
+    /// Receives into values that lie as a layout says.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], and [`Error::OutsideBuffer`].
+    pub fn receive_layout<T: Plain>(
+        &self,
+        values: &mut [T],
+        layout: &Layout,
+        count: u64,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<Status> {
+        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        let buffer = unsafe { Buffer::of_mut(values) };
+        let area = self.area(buffer, layout, count)?;
+        self.receive_area(area, from.into(), tag.into(), None)
+    }
+
+    #[inline]
+    pub(crate) fn receive_area(
+        &self,
+        area: Area,
+        from: From,
+        tag: Tagged,
+        time: Option<Duration>,
+    ) -> Result<Status> {
+        let wanted = self.wanted(from, tag)?;
+        match self.shared.receive(wanted, area, deadline_ns(time)) {
+            Ok(completion) => self.status(&completion),
+            Err(error) => Err(self.error(error, time)),
+        }
+    }
+
+    /// Receives a message of any length.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], and [`Error::WrongType`].
+    pub fn receive_vec<T: Plain>(
+        &self,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<(Vec<T>, Status)> {
+        let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
+        let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
+        if bytes.len() % value_bytes != 0 {
+            return Err(Error::WrongType { message_bytes: status.bytes, value_bytes });
+        }
+        let mut values = zeroes(bytes.len() / value_bytes);
+        bytes.copy_to_slice(bytes_of_mut(&mut values));
+        Ok((values, status))
+    }
+
+    /// Gives memory of the shared heap away: only its reference travels.
+    ///
+    /// # Errors
+    /// As [`World::send`].
+    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        loan.send(self, peer, tag)
+    }
+
+    /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
+    /// place; what was not is copied.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`], and [`Error::WrongType`].
+    pub fn receive_loan<T: Plain>(
+        &self,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<(Loaned<T>, Status)> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let id = self.shared.kernel.enter()?.receive_own(wanted);
+        let completion =
+            self.shared.wait_or_abandon(id, None).map_err(|error| self.error(error, None))?;
+        let status = self.status(&completion)?;
+        Ok((Loaned::new(completion.data)?, status))
+    }
+
+    /// Sends and receives at once, so that two processes may do it to each other.
+    ///
+    /// # Errors
+    /// As [`World::send`] and [`World::receive_into`].
+    pub fn send_receive<S: Plain, R: Plain>(
+        &self,
+        values: &[S],
+        (to, send_tag): (usize, Tag),
+        into: &mut [R],
+        (from, receive_tag): (usize, Tag),
+    ) -> Result<Status> {
+        self.scope(|scope| {
+            let receive = scope.receive_into(into, from, receive_tag)?;
+            let send = scope.send(values, to, send_tag)?;
+            let status = receive.wait()?;
+            send.wait()?;
+            Ok(status)
+        })
+    }
+
+    /// Runs operations that go on while the program does something else: they borrow memory from
+    /// outside the scope, and all are over when the scope ends.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// # let (left, right) = (0, 0);
+    /// # let (row, mut halo) = ([0.0f64; 8], [0.0f64; 8]);
+    /// use landeck::Tag;
+    /// world.scope(|scope| {
+    ///     let receive = scope.receive_into(&mut halo, left, Tag(1))?;
+    ///     scope.send(&row, right, Tag(1))?;
+    ///     // ... compute what needs no halo ...
+    ///     receive.wait()
+    /// })?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the closure; then those of the operations that were left to the end of the scope.
+    pub fn scope<'env, T>(
+        &'env self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<T>,
+    ) -> Result<T> {
+        let (_guard, scope) = Scope::new(self);
+        let result = body(&scope)?;
+        scope.finish()?;
+        Ok(result)
+    }
+
+    /// What a receive would get; none when there is no such message yet.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::Thread`].
+    pub fn try_probe(
+        &self,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<Option<Status>> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.progress();
+        kernel.refresh();
+        let found = kernel.probe(wanted);
+        let failure = if found.is_none() { kernel.failure_of_wanted(&wanted) } else { None };
+        drop(kernel);
+        match (found, failure) {
+            (Some(status), _) => Ok(Some(self.status_of(&status))),
+            (None, Some(failure)) => Err(self.error(WaitError::Failure(failure), None)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Waits until a receive would get something, and says what.
+    ///
+    /// # Errors
+    /// As [`World::receive_into`].
+    pub fn probe(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Status> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let record = WaitRecord {
+            operation: Operation::Probe,
+            peer: wanted.source,
+            tag: wanted.tag,
+            context: self.context,
+            ..WaitRecord::default()
+        };
+        let found = self.shared.wait_until(&record, None, |kernel| match kernel.probe(wanted) {
+            Some(status) => Some(Ok(status)),
+            None => {
+                kernel.refresh();
+                kernel.failure_of_wanted(&wanted).map(Err)
+            }
+        });
+        match found {
+            Ok(Ok(status)) => Ok(self.status_of(&status)),
+            Ok(Err(failure)) => Err(self.error(WaitError::Failure(failure), None)),
+            Err(error) => Err(self.error(error, None)),
+        }
+    }
+
+    /// Ends every operation in this world, here; operations begun later fail as well.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn revoke(&self) -> Result<()> {
+        self.shared.kernel.enter()?.revoke(self.context);
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn peer(&self, rank: usize) -> Result<Peer> {
+        match self.members.get(rank) {
+            Some(&peer) => Ok(peer),
+            None => Err(Error::NoSuchRank { rank, size: self.size() }),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn wanted(&self, from: From, tag: Tagged) -> Result<Wanted> {
+        let source = match from.0 {
+            Some(rank) => Some(self.peer(rank)?.0),
+            None => None,
+        };
+        Ok(Wanted { context: self.context, source, tag: tag.0 })
+    }
+
+    pub(crate) fn rank_of(&self, peer: Peer) -> Option<usize> {
+        if self.is_plain {
+            return (self.members.len() > peer.0 as usize).then_some(peer.0 as usize);
+        }
+        self.members.iter().position(|&member| member == peer)
+    }
+
+    #[inline]
+    pub(crate) fn status(&self, completion: &Completion) -> Result<Status> {
+        match &completion.result {
+            Ok(status) => Ok(self.status_of(status)),
+            Err(failure) => Err(self.error(WaitError::Failure(failure.clone()), None)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn status_of(&self, status: &landeck_kernel::Status) -> Status {
+        Status {
+            rank: self.rank_of(status.peer).unwrap_or(usize::MAX),
+            tag: Tag(status.tag),
+            bytes: status.bytes,
+            cancelled: status.cancelled,
+        }
+    }
+
+    #[cold]
+    pub(crate) fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
+        self.shared.error(error, time, |peer| self.rank_of(peer))
+    }
+}
+
+pub(crate) fn deadline_ns(time: Option<Duration>) -> Option<u64> {
+    time.map(|time| now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
+}

@@ -1,0 +1,323 @@
+//! One connection, from its hello to its end.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
+use landeck_memory::Bytes;
+use landeck_wire::{HEADER_BYTES, Header, ProcessId};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+
+use super::framing::{DATA_BYTES_MAX, Framing, Staging};
+use super::hello::{Hello, HelloError, Progress};
+use super::socket::{self, Moved};
+
+/// Most bytes of a connection that wait in this process for the network to take them.
+pub const UNSENT_BYTES_MAX: usize = 256 * 1024;
+
+/// Why there is no connection (any more).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkEnd {
+    /// The other side closed it, or its process ended.
+    #[error("the other side closed the connection")]
+    Closed,
+    /// The other side closed it during the hello.
+    #[error(
+        "the other side closed the connection during the hello: it belongs to another job, or does not expect this process"
+    )]
+    Refused,
+    /// The hello failed.
+    #[error(transparent)]
+    Hello(#[from] HelloError),
+    /// The other side was not reached, or did not finish the hello, in time.
+    #[error("there was no connection in time: check that the other side runs and can be reached")]
+    TimedOut,
+    /// The network failed.
+    #[error("the network failed: {0}")]
+    Network(#[from] Errno),
+    /// The other side sent what no sender sends.
+    #[error(transparent)]
+    Broken(#[from] BrokenPeer),
+}
+
+/// A connection.
+pub(super) struct Link {
+    key: u64,
+    /// None when the connection is at its end.
+    socket: Option<OwnedFd>,
+    /// What the socket is watched for.
+    watched: Option<(u64, EventFlags)>,
+    /// None when the hello is over.
+    hello: Option<Hello>,
+    deadline: Instant,
+    process: Option<ProcessId>,
+    framing: Framing,
+    unsent: VecDeque<u8>,
+    sequence: u16,
+    end: Option<LinkEnd>,
+}
+
+impl Link {
+    /// A connection whose hello begins. `key` is what events on it are called.
+    pub(super) fn new(key: u64, socket: OwnedFd, hello: Hello, deadline: Instant) -> Self {
+        Self {
+            key,
+            socket: Some(socket),
+            watched: None,
+            hello: Some(hello),
+            deadline,
+            process: None,
+            framing: Framing::default(),
+            unsent: VecDeque::new(),
+            sequence: 0,
+            end: None,
+        }
+    }
+
+    /// Who is on the other side, once that is proven.
+    pub(super) fn process(&self) -> Option<ProcessId> {
+        self.process
+    }
+
+    /// Why there is no connection any more.
+    pub(super) fn end(&self) -> Option<&LinkEnd> {
+        self.end.as_ref()
+    }
+
+    pub(super) fn is_in_hello(&self) -> bool {
+        self.hello.is_some()
+    }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether it ended and nothing that arrived before waits here.
+    pub(super) fn is_gone(&self) -> bool {
+        self.end.is_some() && !matches!(self.framing.first(), Ok(Some(_)))
+    }
+
+    pub(super) fn has_unsent(&self) -> bool {
+        self.is_in_hello() || !self.unsent.is_empty()
+    }
+
+    /// Sends a message, or keeps what the network does not take now.
+    pub(super) fn try_send(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        if !self.unsent.is_empty() {
+            self.flush();
+        }
+        let Some(socket) = &self.socket else { return Err(SendError::Gone) };
+        let header = Header { sequence: self.sequence, length: data.len() as u32, ..*header };
+        let head = header.encode();
+        let mut sent = 0;
+        if self.hello.is_none() && self.unsent.is_empty() {
+            match socket::send_both(socket, &head, data) {
+                Ok(Moved::Bytes(bytes)) => sent = bytes,
+                Ok(_) => {}
+                Err(error) => {
+                    self.finish_sending(error);
+                    return Err(SendError::Gone);
+                }
+            }
+        } else if self.unsent.len() + HEADER_BYTES + data.len() > UNSENT_BYTES_MAX {
+            return Err(SendError::Full);
+        }
+        self.keep(&head, data, sent);
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Goes on with the hello. The process on the other side once it is proven.
+    pub(super) fn greet(&mut self) -> Option<ProcessId> {
+        match self.try_greet() {
+            Ok(process) => process,
+            // A socket that is closed with bytes unread resets the connection.
+            Err(LinkEnd::Network(Errno::CONNRESET | Errno::PIPE)) => {
+                self.finish(LinkEnd::Refused);
+                None
+            }
+            Err(end) => {
+                self.finish(end);
+                None
+            }
+        }
+    }
+
+    /// From the hello to messages: the other side is who it says and may stay.
+    pub(super) fn open(&mut self, key: u64, process: ProcessId) {
+        self.key = key;
+        self.process = Some(process);
+        if let Some(mut hello) = self.hello.take() {
+            hello.admit();
+            for byte in hello.output().iter().rev() {
+                self.unsent.push_front(*byte);
+            }
+        }
+        self.flush();
+    }
+
+    /// Sends what waits, as far as the network takes it.
+    pub(super) fn flush(&mut self) {
+        if self.hello.is_some() {
+            return;
+        }
+        while let (Some(socket), false) = (&self.socket, self.unsent.is_empty()) {
+            match socket::send(socket, self.unsent.as_slices().0) {
+                Ok(Moved::Bytes(bytes)) => drop(self.unsent.drain(..bytes)),
+                Ok(_) => return,
+                Err(error) => self.finish_sending(error),
+            }
+        }
+        self.unsent = VecDeque::new(); // gives the memory back
+    }
+
+    /// Reads what has arrived, at most one staging memory full. True if there was anything.
+    pub(super) fn read(&mut self, staging: &mut Staging) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        let room = self.framing.room(staging);
+        if room.is_empty() {
+            return false;
+        }
+        match socket::receive(socket, room) {
+            Ok(Moved::Bytes(bytes)) => {
+                self.framing.filled(bytes);
+                return true;
+            }
+            Ok(Moved::Later) => {}
+            Ok(Moved::Closed) => self.finish(LinkEnd::Closed),
+            Err(error) => self.finish(error.into()),
+        }
+        false
+    }
+
+    /// Offers the messages that are here. Whether the sink took any, and whether it holds one.
+    pub(super) fn offer(
+        &mut self,
+        from: Peer,
+        sink: &mut dyn Sink,
+        staging: &mut Staging,
+    ) -> (bool, bool) {
+        let mut any = false;
+        loop {
+            match self.framing.first() {
+                Ok(Some((header, data))) => {
+                    let length = data.len();
+                    if sink.arrive(from, &header, Bytes::from(data)) == Verdict::Held {
+                        return (any, true);
+                    }
+                    any = true;
+                    self.framing.consume(length);
+                }
+                Ok(None) => break,
+                Err(broken) => {
+                    sink.broken(from, broken.clone());
+                    self.framing.clear(staging);
+                    self.finish(broken.into());
+                }
+            }
+        }
+        if self.end.is_some() {
+            self.framing.clear(staging); // the rest of a message will not come
+        }
+        self.framing.rest(staging);
+        (any, false)
+    }
+
+    /// Ends the connection; what has arrived stays until it is offered.
+    pub(super) fn finish(&mut self, end: LinkEnd) {
+        self.socket = None;
+        self.watched = None;
+        self.hello = None;
+        self.unsent = VecDeque::new();
+        self.end.get_or_insert(end);
+    }
+
+    /// Drops what has arrived and gives the memory back.
+    pub(super) fn forget(&mut self, staging: &mut Staging) {
+        self.framing.clear(staging);
+    }
+
+    /// Has the socket watched for what it is waiting for now.
+    pub(super) fn watch(&mut self, epoll: &OwnedFd) {
+        let wanted = Some(self.interest()).filter(|flags| !flags.is_empty());
+        let wanted = wanted.map(|flags| (self.key, flags));
+        let Some(socket) = &self.socket else { return };
+        if wanted == self.watched {
+            return;
+        }
+        let result = match (self.watched, wanted) {
+            (None, Some((key, flags))) => epoll::add(epoll, socket, EventData::new_u64(key), flags),
+            (Some(_), Some((key, flags))) => {
+                epoll::modify(epoll, socket, EventData::new_u64(key), flags)
+            }
+            (_, None) => epoll::delete(epoll, socket),
+        };
+        match result {
+            Ok(()) => self.watched = wanted,
+            Err(error) => self.finish(error.into()),
+        }
+    }
+
+    fn interest(&self) -> EventFlags {
+        let has_output = match &self.hello {
+            Some(hello) => !hello.output().is_empty(),
+            None => !self.unsent.is_empty(),
+        };
+        let mut flags = EventFlags::empty();
+        flags.set(EventFlags::IN, !self.framing.is_full());
+        flags.set(EventFlags::OUT, has_output);
+        flags
+    }
+
+    fn try_greet(&mut self) -> Result<Option<ProcessId>, LinkEnd> {
+        let (Some(socket), Some(hello)) = (&self.socket, &mut self.hello) else { return Ok(None) };
+        loop {
+            while !hello.output().is_empty() {
+                match socket::send(socket, hello.output())? {
+                    Moved::Bytes(bytes) => hello.sent(bytes),
+                    _ => return Ok(None),
+                }
+            }
+            match socket::receive(socket, hello.room())? {
+                Moved::Bytes(bytes) => {
+                    if let Progress::Proven(process) = hello.filled(bytes)? {
+                        return Ok(Some(process));
+                    }
+                }
+                Moved::Later => return Ok(None),
+                Moved::Closed => return Err(LinkEnd::Refused),
+            }
+        }
+    }
+
+    /// Keeps what is left of a message after so many bytes of it were sent.
+    fn keep(&mut self, head: &[u8], data: Bytes<'_>, sent: usize) {
+        self.unsent.extend(head.iter().skip(sent));
+        let mut rest = data.part(sent.saturating_sub(head.len()), DATA_BYTES_MAX);
+        let mut piece = [0; 4096];
+        while !rest.is_empty() {
+            let bytes = rest.copy_to_slice(&mut piece);
+            self.unsent.extend(&piece[..bytes]);
+            rest = rest.part(bytes, DATA_BYTES_MAX);
+        }
+    }
+
+    /// Nothing can be sent any more. What the other side sent before is still read.
+    fn finish_sending(&mut self, error: Errno) {
+        while self.read(&mut Staging::default()) {}
+        self.finish(error.into());
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if self.hello.is_none() {
+            self.flush();
+        }
+        if let Some(socket) = &self.socket {
+            socket::close_gently(socket);
+        }
+    }
+}

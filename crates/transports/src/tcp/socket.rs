@@ -1,0 +1,131 @@
+//! Non-blocking TCP sockets with the settings that connections of processes need.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use landeck_memory::Bytes;
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+
+/// Connections that the system keeps for us until we accept them.
+const BACKLOG: i32 = 128;
+/// Bytes sent and not acknowledged for so long mean that the other host is gone.
+const USER_TIMEOUT_MS: u32 = 20_000;
+/// After so long without a byte the system asks whether the other host is there ...
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+/// ... and again, so often, until it gives up.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
+const KEEPALIVE_COUNT: u32 = 5;
+
+/// What a system call on a socket came to.
+pub(super) enum Moved {
+    /// So many bytes.
+    Bytes(usize),
+    /// None now.
+    Later,
+    /// The other side sends no more.
+    Closed,
+}
+
+/// A socket that listens, and where it does so.
+pub(super) fn listen(address: SocketAddr) -> Result<(OwnedFd, SocketAddr), Errno> {
+    let socket = open(address)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    net::bind(&socket, &address)?;
+    net::listen(&socket, BACKLOG)?;
+    let bound = net::getsockname(&socket)?.try_into()?;
+    Ok((socket, bound))
+}
+
+/// A socket that is being connected.
+pub(super) fn connect(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let socket = open(address)?;
+    set_up(&socket)?;
+    match net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+        Err(error) => Err(error),
+    }
+}
+
+/// The next connection of a listening socket. None when there is none, or when it ended before it
+/// was accepted.
+pub(super) fn accept(listener: BorrowedFd<'_>) -> Result<Option<OwnedFd>, Errno> {
+    match net::accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        Ok(socket) => Ok(set_up(&socket).ok().map(|()| socket)),
+        Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn receive(socket: &OwnedFd, room: &mut [u8]) -> Result<Moved, Errno> {
+    match net::recv(socket, room, RecvFlags::DONTWAIT) {
+        Ok((0, _)) => Ok(Moved::Closed),
+        Ok((bytes, _)) => Ok(Moved::Bytes(bytes)),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(Moved::Later),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn send(socket: &OwnedFd, bytes: &[u8]) -> Result<Moved, Errno> {
+    sent(net::send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL))
+}
+
+/// Sends a head and data that may be in shared memory, without copying them together.
+pub(super) fn send_both(socket: &OwnedFd, head: &[u8], data: Bytes<'_>) -> Result<Moved, Errno> {
+    let mut parts = [
+        libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: head.len() },
+        libc::iovec { iov_base: data.start().as_ptr().cast(), iov_len: data.len() },
+    ];
+    // SAFETY: a message header of zeroes is one that names no address, no parts and no control data.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = if data.is_empty() { 1 } else { 2 };
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the message and its parts live until the call returns; the system only reads them.
+    let bytes = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, flags) };
+    match usize::try_from(bytes) {
+        Ok(bytes) => Ok(Moved::Bytes(bytes)),
+        Err(_) => sent(Err(last_error())),
+    }
+}
+
+/// Says that nothing more follows and takes away what has arrived: a socket that is closed with
+/// bytes unread would take back what it has sent.
+pub(super) fn close_gently(socket: &OwnedFd) {
+    const ROUNDS_MAX: u32 = 64;
+    let _ = net::shutdown(socket, net::Shutdown::Write);
+    let mut unread = [0; 16 * 1024];
+    for _ in 0..ROUNDS_MAX {
+        if !matches!(receive(socket, &mut unread), Ok(Moved::Bytes(_))) {
+            return;
+        }
+    }
+}
+
+fn open(address: SocketAddr) -> Result<OwnedFd, Errno> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    net::socket_with(family, SocketType::STREAM, flags, None)
+}
+
+fn set_up(socket: &impl AsFd) -> Result<(), Errno> {
+    sockopt::set_tcp_nodelay(socket, true)?;
+    sockopt::set_tcp_user_timeout(socket, USER_TIMEOUT_MS)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;
+    sockopt::set_tcp_keepcnt(socket, KEEPALIVE_COUNT)
+}
+
+fn sent(result: Result<usize, Errno>) -> Result<Moved, Errno> {
+    match result {
+        Ok(bytes) => Ok(Moved::Bytes(bytes)),
+        Err(Errno::AGAIN | Errno::INTR | Errno::NOBUFS) => Ok(Moved::Later),
+        Err(error) => Err(error),
+    }
+}
+
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
