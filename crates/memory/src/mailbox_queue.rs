@@ -228,13 +228,20 @@ impl MailboxSender {
                 if won {
                     return Ok(position);
                 }
-            } else if seen >> 32 == lap {
-                self.advance(position); // somebody has it; the tail is behind
-            } else {
+            } else if self.is_older(seen, position) {
                 return Err(MailboxFull);
+            } else {
+                self.advance(position); // somebody has or had it: the tail is behind
             }
         }
         Err(MailboxFull)
+    }
+
+    /// Whether a slot is still in a lap before that of `position`.
+    fn is_older(&self, state: u64, position: u32) -> bool {
+        let first = ((state >> 32) as u32).wrapping_mul(self.memory.slot_count);
+        let wanted = position & !(self.memory.slot_count - 1);
+        (first.wrapping_sub(wanted) as i32) < 0
     }
 
     fn advance(&self, position: u32) {
