@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{Input, OnFailure as Policy, Plan};
-use landeck_memory::{Presence, Segment, WaitRecord};
+use landeck_memory::{JobState, Presence, Segment, SlotRecord, SlotState, WaitRecord};
 use landeck_wire::{HostId, Slot};
 use rustix::event::epoll::EventFlags;
 use rustix::net::{
@@ -288,10 +288,28 @@ impl Guardian {
 
     /// Reaps the guardian, and kills what it left.
     fn clean_up(&mut self) {
+        let was_at_work = self.state == State::Present;
         // Where it cannot be waited for, somebody else has done so.
         let _ = process::wait_for_end(self.pid);
         self.state = State::Reaped;
         descendants::kill_all(&self.spared);
+        if was_at_work {
+            self.close_membership();
+        }
+    }
+
+    /// Tells guests, who live on, that the job is over: the guardian cannot any more.
+    fn close_membership(&self) {
+        for slot in 0..self.segment.plan().processes {
+            let record = self.segment.slot_record(slot);
+            if !record.state.is_gone() {
+                let (state, status) = (SlotState::Dead, libc::SIGKILL);
+                let record = SlotRecord { state, status, stopped: false, ..record };
+                self.segment.set_slot_record(slot, record);
+            }
+        }
+        self.segment.set_job_state(JobState::Ending);
+        self.segment.announce_membership();
     }
 }
 

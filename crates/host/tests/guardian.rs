@@ -321,6 +321,8 @@ fn children_of_before_are_spared() {
     assert_eq!(job.guardian.next_event().unwrap(), None, "nothing comes after that");
     assert_eq!(descendants::children(), [before.id()]);
     assert!(before.try_wait().unwrap().is_none(), "it lives");
+    assert_eq!(job.segment.job_state(), JobState::Ending, "guests must notice");
+    assert_eq!(job.segment.slot_record(0).state, SlotState::Dead);
     before.kill().unwrap();
     before.wait().unwrap();
 }
