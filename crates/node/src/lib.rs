@@ -35,6 +35,7 @@ pub mod world;
 
 pub use error::{Error, Result};
 pub use job::{Job, Options};
+pub use landeck_channel::Peer;
 pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};

@@ -1,0 +1,117 @@
+//! C programs of the standard ABI, with our library and launcher and with MPICH's.
+
+mod support;
+
+use std::time::Duration;
+
+use landeck_testing::Watchdog;
+use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// The programs that check themselves.
+const PROGRAMS: [&str; 6] = ["hello", "ring", "pingpong", "isend_waitall", "threads", "allreduce"];
+
+#[test]
+fn programs_run_under_our_launcher() {
+    let _watchdog = Watchdog::start(LIMIT);
+    for name in PROGRAMS {
+        let program = program(name);
+        for processes in [1, 2, 3, 4] {
+            let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+            assert_wrote(&output, &format!("{name}: {processes} processes agree"));
+        }
+    }
+}
+
+#[test]
+fn programs_run_alone() {
+    let _watchdog = Watchdog::start(LIMIT);
+    for name in PROGRAMS {
+        let output = run(Launcher::None, Library::Ours, 1, &program(name), &[]);
+        assert_wrote(&output, &format!("{name}: 1 processes agree"));
+    }
+}
+
+#[test]
+fn programs_run_under_mpiexec() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("programs_run_under_mpiexec") {
+        return;
+    }
+    for name in PROGRAMS {
+        let program = program(name);
+        for processes in [1, 2, 4] {
+            let output = run(Launcher::Mpiexec, Library::Ours, processes, &program, &[]);
+            assert_wrote(&output, &format!("{name}: {processes} processes agree"));
+        }
+    }
+}
+
+#[test]
+fn the_same_programs_run_with_another_library_of_the_abi() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("the_same_programs_run_with_another_library_of_the_abi") {
+        return;
+    }
+    for name in PROGRAMS {
+        let output = run(Launcher::Mpiexec, Library::Mpich, 2, &program(name), &[]);
+        assert_wrote(&output, &format!("{name}: 2 processes agree"));
+    }
+}
+
+#[test]
+fn an_operation_of_the_program_may_jump_out() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program("jump"), &[]);
+    let written = String::from_utf8_lossy(&output.stdout);
+    assert!(written.contains("rank 0 jumped out and goes on"), "{output:?}");
+    assert_eq!(output.status.code(), Some(42), "{output:?}");
+}
+
+#[test]
+fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("errors");
+    let mistakes: [(&str, &[&str]); 13] = [
+        ("rank", &["MPI_Send", "dest is 3", "ranks 0 to 2", "MPI_ERR_RANK"]),
+        ("tag", &["MPI_Send", "tag is -7", "MPI_ERR_TAG"]),
+        ("count", &["MPI_Send", "count is -1", "MPI_ERR_COUNT"]),
+        ("buffer", &["MPI_Send", "buf is a null pointer", "MPI_ERR_BUFFER"]),
+        ("type", &["MPI_Send", "datatype is 0x200", "MPI_ERR_TYPE"]),
+        ("comm", &["MPI_Send", "comm is 0x100", "MPI_ERR_COMM"]),
+        ("request", &["MPI_Wait", "request: 0x123456789 is no handle", "MPI_ERR_REQUEST"]),
+        ("stale", &["MPI_Wait", "was used after it was freed", "MPI_ERR_REQUEST"]),
+        ("truncate", &["MPI_Wait", "12 bytes", "4", "MPI_ERR_TRUNCATE"]),
+        ("op", &["MPI_Allreduce", "bitwise and", "f32", "MPI_ERR_OP"]),
+        ("before", &["MPI_Comm_rank", "call MPI_Init first", "MPI_ERR_OTHER"]),
+        ("after", &["MPI_Send", "MPI is finalised", "MPI_ERR_OTHER"]),
+        ("abort", &[]),
+    ];
+    for (mistake, words) in mistakes {
+        let output = run(Launcher::Landeck, Library::Ours, 3, &program, &[mistake]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{mistake}: {output:?}");
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("nobody noticed"), "{mistake}");
+        for word in words {
+            assert!(errors.contains(word), "{mistake}: no {word:?} in:\n{errors}");
+        }
+    }
+}
+
+#[test]
+fn an_exit_code_reaches_the_user() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("errors");
+    for (mistake, code) in [("abort", 17), ("exit", 23)] {
+        let output = run(Launcher::Landeck, Library::Ours, 3, &program, &[mistake]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+    }
+    if mpich_or_skip("an_exit_code_reaches_the_user (mpiexec)") {
+        for (mistake, code) in [("abort", 17), ("exit", 23)] {
+            let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &[mistake]);
+            assert_eq!(output.status.code(), Some(code), "{output:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Builds the C programs and runs them under our launcher, under MPICH's, and with MPICH's library.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use landeck_testing::Trail;
+
+/// How long one run of a program may take.
+pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(60);
+/// How long everything that a test starts may go on after its end.
+const GONE_LIMIT: Duration = Duration::from_secs(2);
+
+/// What the programs are run with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Launcher {
+    /// `landeck run`.
+    Landeck,
+    /// MPICH's `mpiexec`, which speaks PMI-1.
+    Mpiexec,
+    /// No launcher: a job of one.
+    None,
+}
+
+/// Whose library the programs find.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Library {
+    /// The one under test.
+    Ours,
+    /// MPICH's, of the same ABI.
+    Mpich,
+}
+
+/// Runs a program, prepared by [`program`], with these arguments.
+pub(crate) fn run(
+    launcher: Launcher,
+    library: Library,
+    processes: u32,
+    program: &Path,
+    arguments: &[&str],
+) -> Output {
+    let trail = Trail::new();
+    let mut command = match launcher {
+        Launcher::None => Command::new(program),
+        Launcher::Landeck => launched(&tools().launcher, &["run", "-n"], processes, program),
+        Launcher::Mpiexec => {
+            let mpiexec = mpich().expect("asked for beforehand").join("bin/mpiexec");
+            launched(&mpiexec, &["-n"], processes, program)
+        }
+    };
+    let libraries = match library {
+        Library::Ours => tools().libraries.clone(),
+        Library::Mpich => mpich().expect("asked for beforehand").join("lib"),
+    };
+    command.args(arguments).env("LD_LIBRARY_PATH", libraries);
+    // As shipped, MPICH spins without yielding; with this it ends in time on few processors.
+    command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
+    let output = trail.run(&mut command, RUN_LIMIT);
+    trail.assert_gone(GONE_LIMIT);
+    output
+}
+
+/// Checks that a run went well and wrote a line.
+pub(crate) fn assert_wrote(output: &Output, line: &str) {
+    let written = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && written.lines().any(|written| written == line),
+        "wanted {line:?} and a good end, got {:?}\nstandard output: {written}\nstandard error: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr),
+    );
+}
+
+/// Compiles one of the C programs, with our header, against our library.
+pub(crate) fn program(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = folder.join("tests/c").join(name).with_extension("c");
+    let target = tools().programs.join(name);
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
+    compiler.arg("-I").arg(folder.join("include"));
+    compiler.arg(&source).arg("-o").arg(&target);
+    compiler.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
+    succeed(&mut compiler);
+    target
+}
+
+/// Where MPICH is installed, if it could be. Else this says, once, that the test is skipped.
+pub(crate) fn mpich_or_skip(test: &str) -> bool {
+    if mpich().is_some() {
+        return true;
+    }
+    // Not `println`, whose output nobody sees when a test passes.
+    let line = "MPICH 5.0.2 could not be installed from the Python package index";
+    let _ = writeln!(std::io::stdout(), "SKIPPED {test}: {line}");
+    false
+}
+
+/// What every test needs, built once.
+struct Tools {
+    launcher: PathBuf,
+    /// Holds the library under the names by which the linker and the loader look for it.
+    libraries: PathBuf,
+    programs: PathBuf,
+}
+
+fn tools() -> &'static Tools {
+    static TOOLS: OnceLock<Tools> = OnceLock::new();
+    TOOLS.get_or_init(|| {
+        let built = built_folder();
+        let own = built.join("mpi");
+        let (libraries, programs) = (own.join("lib"), own.join("bin"));
+        fs::create_dir_all(&libraries).expect("the target folder can be written");
+        fs::create_dir_all(&programs).expect("the target folder can be written");
+        for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
+            let link = libraries.join(name);
+            if link.symlink_metadata().is_err() {
+                symlink(built.join("libmpi_abi.so"), link).expect("a link can be made");
+            }
+        }
+        Tools { launcher: built.join("landeck"), libraries, programs }
+    })
+}
+
+/// Builds library and launcher and says where they are: beside this test's own folder.
+fn built_folder() -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package=landeck-mpi", "--package=landeck-launcher"]);
+    let own = std::env::current_exe().expect("this test has a file");
+    let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+    if built.ends_with("release") {
+        cargo.arg("--release");
+    }
+    succeed(&mut cargo);
+    built.to_owned()
+}
+
+/// The folder of MPICH, installed by the script that installs the peers of the benchmark.
+fn mpich() -> Option<&'static Path> {
+    static MPICH: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MPICH
+        .get_or_init(|| {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let folder = root.join("bench-peers/venv-mpich");
+            let mpiexec = folder.join("bin/mpiexec");
+            if !mpiexec.exists() {
+                let mut install = Command::new(root.join("bench/peers.sh"));
+                let trail = Trail::new();
+                trail.run(install.arg("mpich"), Duration::from_secs(300));
+            }
+            mpiexec.exists().then_some(folder)
+        })
+        .as_deref()
+}
+
+fn launched(launcher: &Path, options: &[&str], processes: u32, program: &Path) -> Command {
+    let mut command = Command::new(launcher);
+    command.args(options).arg(processes.to_string()).arg(program);
+    command
+}
+
+fn succeed(command: &mut Command) {
+    let output =
+        command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
