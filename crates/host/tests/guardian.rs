@@ -288,7 +288,7 @@ fn killed_leaves_nothing(victim: &str) {
 
 fn random_kills_leave_nothing() {
     let mut random = Random::new(seed());
-    for _ in 0..40 {
+    for _ in 0..100 {
         let trail = Trail::new();
         let mut command = myself("job");
         let mut launcher =
@@ -299,7 +299,7 @@ fn random_kills_leave_nothing() {
             std::thread::yield_now();
         }
         let mut candidates = trail.processes();
-        candidates.retain(|(_, name)| name != "sleep");
+        candidates.retain(|(_, name)| name != "sleep" && name != "setsid");
         if !candidates.is_empty() {
             // The number could be another's only if it was reused within these microseconds.
             process::signal_process(random.pick(&candidates).0, libc::SIGKILL);
@@ -414,8 +414,7 @@ impl Job {
     /// Starts shell scripts, and waits until all are started.
     fn start(on_failure: OnFailure, scripts: &[&str]) -> Self {
         let mut job = Self::with(order(on_failure, scripts));
-        let started = |event: &&Event| matches!(event, Event::Started { .. });
-        job.until(|events| events.iter().filter(started).count() == scripts.len());
+        job.until(|events| are_started(events, scripts.len()));
         job
     }
 
@@ -518,6 +517,10 @@ fn segment(processes: u32) -> Segment {
     Segment::create(&plan).unwrap()
 }
 
+fn are_started(events: &[Event], count: usize) -> bool {
+    events.iter().filter(|event| matches!(event, Event::Started { .. })).count() == count
+}
+
 fn ended(events: &[Event], slot: u32) -> Option<i32> {
     events.iter().find_map(|event| match event {
         Event::Ended { slot: s, status, .. } if *s == slot => Some(*status),
@@ -543,16 +546,19 @@ fn spawn_job(trail: &Trail) -> (Child, Vec<u32>) {
     (launcher, pids)
 }
 
-/// The part "job": says who is there, and ends with its processes.
+/// The part "job": says who is there when all are started, and ends with its processes.
 fn play_job() {
     let script = "sleep 300 & setsid sleep 300 & wait";
-    let mut job = Job::start(OnFailure::Abort, &[script; 3]);
-    let pids: Vec<String> = std::iter::once(job.guardian.pid())
-        .chain((0..3).map(|slot| job.pid(slot)))
-        .map(|pid| pid.to_string())
-        .collect();
+    let mut job = Job::with(order(OnFailure::Abort, &[script; 3]));
+    let is_over = |events: &[Event]| {
+        events.iter().any(|event| matches!(event, Event::AllEnded | Event::GuardianGone))
+    };
+    job.until(|events| is_over(events) || are_started(events, 3));
+    let processes = (0..3).map(|slot| job.pid(slot));
+    let pids: Vec<String> =
+        std::iter::once(job.guardian.pid()).chain(processes).map(|pid| pid.to_string()).collect();
     println!("{}", pids.join(" "));
-    job.until(|events| events.iter().any(|e| matches!(e, Event::AllEnded | Event::GuardianGone)));
+    job.until(is_over);
 }
 
 /// The part "member": a process of a job that joins as its argument says, and ends.
