@@ -32,6 +32,8 @@ pub struct Input {
     block: Vec<u8>,
     /// `None` for a reader that is gone.
     readers: Vec<Option<Reader>>,
+    /// Pipes that are not written to any more, for whoever watches them.
+    ended: Vec<OwnedFd>,
 }
 
 /// A pipe to one process.
@@ -63,6 +65,7 @@ impl Input {
             has_ended: false,
             block: Vec::new(),
             readers: Vec::new(),
+            ended: Vec::new(),
         };
         let nothing = OwnedFd::from(File::open("/dev/null")?);
         let mut descriptors = Vec::with_capacity(processes as usize);
@@ -88,13 +91,25 @@ impl Input {
         (idle && (!self.is_terminal || self.in_foreground())).then(|| self.source.as_fd())
     }
 
-    /// The pipes that must take more before anything else is read, with their numbers.
-    pub fn waiting(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+    /// The launcher's standard input.
+    pub fn source(&self) -> BorrowedFd<'_> {
+        self.source.as_fd()
+    }
+
+    /// The pipes to the processes with their numbers, and whether each must take more before
+    /// anything else is read.
+    pub fn pipes(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>, bool)> {
         let readers = self.readers.iter().enumerate();
         readers.filter_map(|(number, reader)| {
             let reader = reader.as_ref()?;
-            (reader.taken < self.block.len()).then(|| (number, reader.pipe.as_fd()))
+            Some((number, reader.pipe.as_fd(), reader.taken < self.block.len()))
         })
+    }
+
+    /// The pipes that have ended since the last call. They close when they are dropped, which is how
+    /// a process sees the end of its input.
+    pub fn take_ended(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Whether there is nothing left to do.
@@ -121,7 +136,7 @@ impl Input {
     pub fn write(&mut self) {
         for slot in &mut self.readers {
             if slot.as_mut().is_some_and(|reader| !reader.write(&self.block)) {
-                *slot = None;
+                self.ended.extend(slot.take().map(|reader| reader.pipe));
             }
         }
         let length = self.block.len();
@@ -141,7 +156,7 @@ impl Input {
     /// The input is over: the readers see its end.
     fn end(&mut self) {
         self.has_ended = true;
-        self.readers.clear();
+        self.ended.extend(self.readers.drain(..).flatten().map(|reader| reader.pipe));
     }
 
     fn is_unread(&self) -> bool {
@@ -208,18 +223,23 @@ mod tests {
             input.read();
         }
         // Both pipes are full with the first block and hold nothing of the second.
-        assert_eq!(input.waiting().count(), 2);
+        let waiting = |input: &Input| {
+            let pipes = input.pipes().filter(|(_, _, is_waiting)| *is_waiting);
+            pipes.map(|(number, _, _)| number).collect::<Vec<_>>()
+        };
+        assert_eq!(waiting(&input), [0, 1]);
         assert!(input.wanted().is_none());
         let mut fast = File::from(descriptors.remove(0));
         fast.read_exact(&mut [0; BLOCK_BYTES]).unwrap();
         input.write();
-        assert_eq!(input.waiting().map(|(number, _)| number).collect::<Vec<_>>(), [1]);
+        assert_eq!(waiting(&input), [1]);
         drop(descriptors);
         input.write();
         assert!(input.wanted().is_some(), "the slow one is gone");
         drop(writer);
         input.read();
         assert!(input.is_over());
+        assert_eq!(input.take_ended().len(), 2);
         assert_eq!(text_of(fast.into()).len(), BLOCK_BYTES);
     }
 

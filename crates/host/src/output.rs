@@ -63,6 +63,8 @@ pub struct Output {
     /// Whether parts of lines are passed on at once.
     at_once: bool,
     block: Vec<u8>,
+    /// Pipes that have ended, for whoever watches them.
+    ended: Vec<OwnedFd>,
 }
 
 /// One pipe from a process.
@@ -117,6 +119,7 @@ impl Output {
             holding: 0,
             at_once: processes == 1,
             block: vec![0; LINE_BYTES_MAX],
+            ended: Vec::new(),
         }
     }
 
@@ -134,6 +137,19 @@ impl Output {
         self.sources.len() - 1
     }
 
+    /// How many sources there are.
+    pub fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Throws away what nobody takes.
+    pub fn give_up(&mut self) {
+        for sink in 0..self.sinks.len() {
+            self.sinks[sink].give_up();
+            self.close_sources_of(sink);
+        }
+    }
+
     /// The pipe of a source that has not ended.
     pub fn pipe(&self, source: usize) -> Option<BorrowedFd<'_>> {
         self.sources.get(source)?.pipe.as_ref().map(AsFd::as_fd)
@@ -142,7 +158,7 @@ impl Output {
     /// Whether a source may be read: its sink has room.
     pub fn may_read(&self, source: usize) -> bool {
         let Some(source) = self.sources.get(source) else { return false };
-        source.pipe.is_some() && self.sinks[source.sink].pending.len() < PENDING_BYTES_MAX
+        source.pipe.is_some() && self.sinks[source.sink].has_room()
     }
 
     /// The launcher's own stream that the sources of `stream` go to.
@@ -160,7 +176,33 @@ impl Output {
         self.sinks[self.sink_of(stream)].broken
     }
 
-    /// Reads once from a source that is ready. Its pipe is closed when it has ended.
+    /// Whether the sink of `stream` has room for more.
+    pub fn has_room(&self, stream: Stream) -> bool {
+        self.sinks[self.sink_of(stream)].has_room()
+    }
+
+    /// The pipes that have ended since the last call. They close when they are dropped: whoever
+    /// watches them forgets them before.
+    pub fn take_ended(&mut self) -> Vec<OwnedFd> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Reads what is in a process's pipes now: it has ended, and its last words are asked for.
+    pub fn read_rest(&mut self, process: usize, now: Instant) {
+        for source in 0..self.sources.len() {
+            // A pipe holds no more than this many blocks, whatever its size; others wait.
+            for _ in 0..16 {
+                let own = self.sources[source].process == process && self.may_read(source);
+                let pipe = self.sources[source].pipe.as_ref().filter(|_| own);
+                if !pipe.is_some_and(|pipe| is_ready(pipe.as_fd(), PollFlags::IN)) {
+                    break;
+                }
+                self.read(source, now);
+            }
+        }
+    }
+
+    /// Reads once from a source that is ready.
     pub fn read(&mut self, source: usize, now: Instant) {
         let Some(pipe) = self.sources[source].pipe.as_ref() else { return };
         let mut block = std::mem::take(&mut self.block);
@@ -208,6 +250,9 @@ impl Output {
     pub fn say(&mut self, text: &str) {
         let sink = self.sink_of(Stream::Error);
         let sink = &mut self.sinks[sink];
+        if sink.broken {
+            return;
+        }
         sink.end_open_line(None);
         sink.pending.extend(text.as_bytes());
         if !text.ends_with('\n') {
@@ -332,7 +377,7 @@ impl Output {
 
     /// A process has closed its stream: what is left of its last line goes on.
     fn end(&mut self, source: usize) {
-        self.sources[source].pipe = None;
+        self.ended.extend(self.sources[source].pipe.take());
         if !self.sources[source].part.is_empty() {
             self.pass_part_on(source);
         }
@@ -342,7 +387,7 @@ impl Output {
     fn close_sources_of(&mut self, sink: usize) {
         for source in 0..self.sources.len() {
             if self.sources[source].sink == sink {
-                self.sources[source].pipe = None;
+                self.ended.extend(self.sources[source].pipe.take());
                 self.take_part(source);
             }
         }
@@ -368,6 +413,15 @@ impl Sink {
         Sink { target, kind, pending: VecDeque::new(), open_line: None, broken: false }
     }
 
+    fn give_up(&mut self) {
+        self.broken = true;
+        self.pending = VecDeque::new();
+    }
+
+    fn has_room(&self) -> bool {
+        self.pending.len() < PENDING_BYTES_MAX
+    }
+
     /// Ends a line that somebody other than `writer` has left open.
     fn end_open_line(&mut self, writer: Option<usize>) {
         if self.open_line.is_some() && self.open_line != writer {
@@ -378,7 +432,7 @@ impl Sink {
 
     fn write(&mut self) -> Progress {
         while !self.broken && !self.pending.is_empty() {
-            if self.kind != SinkKind::File && !is_writable(self.target.as_fd()) {
+            if self.kind != SinkKind::File && !is_ready(self.target.as_fd(), PollFlags::OUT) {
                 return Progress::Fine;
             }
             let (first, _) = self.pending.as_slices();
@@ -388,8 +442,7 @@ impl Sink {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Progress::Fine,
                 Err(_) => {
-                    self.broken = true;
-                    self.pending = VecDeque::new();
+                    self.give_up();
                     return Progress::Broken;
                 }
             }
@@ -441,9 +494,9 @@ fn readable(line: &[u8]) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-fn is_writable(target: BorrowedFd<'_>) -> bool {
-    let mut polled = [PollFd::new(&target, PollFlags::OUT)];
-    matches!(poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(1))
+fn is_ready(descriptor: BorrowedFd<'_>, what: PollFlags) -> bool {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(&descriptor, what)], Some(&at_once)), Ok(1))
 }
 
 fn same_file(a: BorrowedFd<'_>, b: BorrowedFd<'_>) -> bool {
@@ -633,6 +686,7 @@ mod tests {
         bench.feed(&mut zero, "lost\n");
         assert!(bench.output.is_broken(Stream::Output));
         assert!(bench.output.pipe(zero.0).is_none());
+        assert_eq!(bench.output.take_ended().len(), 1);
         assert!(zero.1.write_all(b"more").is_err());
     }
 

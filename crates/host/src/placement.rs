@@ -114,6 +114,13 @@ pub struct NotAChoice {
     choices: &'static str,
 }
 
+impl Placement {
+    /// The placement of no process.
+    pub fn nowhere() -> Placement {
+        Placement { bind_to: BindTo::None, reason: Reason::Asked, cpus: Vec::new() }
+    }
+}
+
 /// The levels of the topology that [`place`] needs; none if nothing will be bound.
 pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
     if let Some((BindTo::None, _)) = decide(request, None) {
@@ -139,9 +146,10 @@ pub fn levels_needed(request: &PlacementRequest) -> Vec<Level> {
 /// # Errors
 /// When a process wants more cores than there are.
 pub fn place(request: &PlacementRequest, topology: &Topology) -> Result<Placement, PlacementError> {
-    let cores = topology.cores.len().min(request.processors);
-    let (bind_to, reason) =
-        decide(request, Some(cores)).unwrap_or((BindTo::Core, Reason::CoreEach));
+    // The cores are not known where they make no difference.
+    let known = (!topology.cores.is_empty()).then_some(topology.cores.len());
+    let cores = known.map(|cores| cores.min(request.processors));
+    let (bind_to, reason) = decide(request, cores).unwrap_or((BindTo::Core, Reason::CoreEach));
     let cpus = match bind_to {
         BindTo::None => vec![None; request.processes],
         _ => bind(request, topology, bind_to)?,
@@ -324,9 +332,9 @@ impl fmt::Display for Reason {
             Reason::Asked => out.write_str("as asked"),
             Reason::CoreEach => out.write_str("there is a core for each"),
             Reason::Single => out.write_str("a single process needs no core of its own"),
-            Reason::Crowded { wanted, cores: 1 } => write!(out, "{wanted} processes share 1 core"),
             Reason::Crowded { wanted, cores } => {
-                write!(out, "{wanted} processes share {cores} cores")
+                let plural = if *cores == 1 { "" } else { "s" };
+                write!(out, "{wanted} processes share {cores} core{plural}")
             }
             Reason::Threads(variable) => write!(out, "{variable} asks for threads"),
         }
@@ -407,6 +415,8 @@ mod tests {
         assert_eq!(decided(&threaded), (BindTo::None, Reason::Threads(threads)));
         let quota = PlacementRequest { processors: 1, ..request(2, "slot", None) };
         assert_eq!(decided(&quota).0, BindTo::None);
+        let unread = place(&request(9, "slot", None), &Topology::default()).unwrap();
+        assert_eq!(unread.reason, Reason::Crowded { wanted: 9, cores: 8 });
     }
 
     #[test]

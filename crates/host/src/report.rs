@@ -35,12 +35,13 @@ pub enum Failure {
 /// What became of the processes that did not fail first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Others {
-    /// There were none.
-    None,
-    /// So many had ended already.
-    HadEnded(u32),
-    /// So many were ended.
-    Ended(u32),
+    /// They are gone as well.
+    Gone {
+        /// How many were ended because of the failure.
+        ended: u32,
+        /// How many ended by themselves.
+        by_themselves: u32,
+    },
     /// So many go on.
     GoOn(u32),
 }
@@ -125,37 +126,48 @@ impl FailureReport<'_> {
             }
         }
         let code = self.failure.exit_code();
-        match self.others {
-            Others::GoOn(_) => text += &format!("{}\n", self.others.sentence()),
-            Others::None => text += &format!("Exit code {code}.\n"),
-            _ => text += &format!("{} Exit code {code}.\n", self.others.sentence()),
+        match (self.others, self.others.sentence()) {
+            (Others::GoOn(_), Some(sentence)) => text += &format!("{sentence}\n"),
+            (Others::GoOn(_), None) => {}
+            (_, None) => text += &format!("Exit code {code}.\n"),
+            (_, Some(sentence)) => text += &format!("{sentence} Exit code {code}.\n"),
         }
         text
     }
 }
 
 impl Others {
-    fn sentence(self) -> String {
-        let counted = |count| match count {
+    /// `None` if there were no others.
+    fn sentence(self) -> Option<String> {
+        let all = |count| match count {
             1 => "The other process".to_owned(),
             _ => format!("The other {count} processes"),
         };
-        let one_or = |count, one: &'static str, many: &'static str| match count {
-            1 => one,
-            _ => many,
-        };
-        match self {
-            Others::None => String::new(),
-            Others::HadEnded(count) => format!("{} had ended before.", counted(count)),
-            Others::Ended(count) => {
-                let were = one_or(count, "was", "were");
-                format!("{} {were} ended (--on-failure abort).", counted(count))
+        let (was, goes) = (
+            |count| if count == 1 { "was" } else { "were" },
+            |count| {
+                if count == 1 { "goes" } else { "go" }
+            },
+        );
+        let themselves = |count| if count == 1 { "itself" } else { "themselves" };
+        Some(match self {
+            Others::Gone { ended: 0, by_themselves: 0 } => return None,
+            Others::Gone { ended: 0, by_themselves } => {
+                format!("{} ended by {}.", all(by_themselves), themselves(by_themselves))
             }
+            Others::Gone { ended, by_themselves: 0 } => {
+                format!("{} {} ended (--on-failure abort).", all(ended), was(ended))
+            }
+            Others::Gone { ended, by_themselves } => format!(
+                "Of the others {ended} {} ended (--on-failure abort), {by_themselves} ended by {}.",
+                was(ended),
+                themselves(by_themselves)
+            ),
+            Others::GoOn(0) => return None,
             Others::GoOn(count) => {
-                let go = one_or(count, "goes", "go");
-                format!("{} {go} on (--on-failure notify).", counted(count))
+                format!("{} {} on (--on-failure notify).", all(count), goes(count))
             }
-        }
+        })
     }
 }
 
@@ -284,7 +296,7 @@ mod tests {
             after: Duration::from_millis(400),
             waiting: Some((receive(), Duration::from_millis(300))),
             last_lines: &["reading part 17".to_owned()],
-            others: Others::Ended(3),
+            others: Others::Gone { ended: 3, by_themselves: 0 },
         };
         let expected = "\
 rank 2 of 4 (pid 4711, host a) was killed by signal 11 (segmentation fault) after 0.4 s.
@@ -303,7 +315,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
             after: Duration::from_millis(7),
             waiting: Some((WaitRecord::default(), Duration::ZERO)),
             last_lines: &[],
-            others: Others::None,
+            others: Others::Gone { ended: 0, by_themselves: 0 },
         };
         let expected = "\
 rank 0 of 1 (pid 4711, host a) ended with exit code 3 after 7 ms.
@@ -319,6 +331,18 @@ Exit code 3.
 The other process goes on (--on-failure notify).
 ";
         assert!(report.text().ends_with(expected), "{}", report.text());
+    }
+
+    #[test]
+    fn the_others_are_counted() {
+        let of = |ended, by_themselves| Others::Gone { ended, by_themselves }.sentence();
+        assert_eq!(of(0, 0), None);
+        assert_eq!(of(0, 1).unwrap(), "The other process ended by itself.");
+        assert_eq!(of(1, 0).unwrap(), "The other process was ended (--on-failure abort).");
+        assert_eq!(
+            of(1, 2).unwrap(),
+            "Of the others 1 was ended (--on-failure abort), 2 ended by themselves."
+        );
     }
 
     #[test]

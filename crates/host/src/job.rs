@@ -1,0 +1,482 @@
+//! A job that runs: one loop over everything that happens to it, in the launcher's only thread.
+
+use crate::guardian::{Command, Event, OnFailure};
+use crate::input::Input;
+use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, Started, TIMED_OUT, system};
+use crate::output::{Output, Stream, last_lines};
+use crate::plan::Plan;
+use crate::process::{StartError, Step};
+use crate::report::{self, Failure, FailureReport, Others, Who};
+use crate::signals::{self, Conduct, Reaction};
+use crate::stacks;
+use crate::watch::Watch;
+use landeck_memory::{Presence, WaitRecord, system as clock};
+use rustix::event::epoll::EventFlags;
+use std::time::{Duration, Instant};
+
+/// What the loop is woken for.
+const GUARDIAN: u64 = 0;
+const SIGNALS: u64 = 1;
+const STDIN: u64 = 2;
+const SINKS: [(u64, Stream); 2] = [(3, Stream::Output), (4, Stream::Error)];
+const SOURCES: u64 = 1 << 32;
+const READERS: u64 = 2 << 32;
+
+/// How long all stacks together may take.
+const STACKS_MAX: Duration = Duration::from_secs(30);
+/// Processes that a message lists one by one.
+const LISTED_MAX: usize = 64;
+
+/// A job on its way to its end.
+pub(crate) struct Job<'a> {
+    launch: &'a Launch,
+    plan: &'a Plan,
+    started: Started,
+    watch: Watch,
+    conduct: Conduct,
+    began: Instant,
+    /// When the job is ended, if it has not ended before.
+    deadline: Option<Instant>,
+    processes: Vec<Process>,
+    /// The failure that the job's exit code comes from.
+    first: Option<First>,
+    /// What the launcher was told by a signal, if that ends the job.
+    told: Option<i32>,
+    timed_out: bool,
+    guardian_gone: bool,
+    /// Whether nothing runs any more.
+    is_over: bool,
+    /// Whether the sources are watched, which depends on the room in their sinks.
+    rooms: Option<[bool; 2]>,
+    /// Whether the last round had anything to read.
+    was_busy: bool,
+}
+
+/// What is known of a process.
+#[derive(Debug, Clone, Default)]
+struct Process {
+    pid: u32,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Running,
+    Stopped,
+    /// Gone before anything failed, or by itself.
+    Gone,
+    /// Ended by us.
+    Ended,
+}
+
+/// The first failure.
+enum First {
+    NotStarted { rank: u32, error: StartError },
+    Failed { rank: u32, failure: Failure, at: Duration, waiting: (WaitRecord, Duration) },
+}
+
+impl Job<'_> {
+    /// Sees a started job to its end; returns its exit code.
+    pub(crate) fn run(launch: &Launch, plan: &Plan, started: Started) -> Result<u8, LaunchError> {
+        let began = Instant::now();
+        let mut job = Job {
+            launch,
+            plan,
+            watch: Watch::new().map_err(system("watch the processes"))?,
+            conduct: Conduct::default(),
+            began,
+            deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
+            processes: vec![Process::default(); plan.processes() as usize],
+            first: None,
+            told: None,
+            timed_out: false,
+            guardian_gone: false,
+            is_over: false,
+            rooms: None,
+            was_busy: true,
+            started,
+        };
+        job.say_beforehand();
+        job.see_to_its_end()?;
+        let code = job.exit_code();
+        job.say_the_end(code);
+        job.write_out()?;
+        Ok(code)
+    }
+
+    fn say_beforehand(&mut self) {
+        for program in &self.plan.programs {
+            for name in &program.environment.missing {
+                let name = name.to_string_lossy();
+                self.started.output.say(&format!(
+                    "-x {name}: this variable is not set here, so it is not passed on; \
+                     -x {name}=value sets it"
+                ));
+            }
+        }
+        if self.launch.report_bindings {
+            self.started.output.say(&self.plan.bindings());
+        }
+    }
+
+    fn see_to_its_end(&mut self) -> Result<(), LaunchError> {
+        let fail = system("watch the processes");
+        self.watch
+            .set(GUARDIAN, &self.started.guardian.descriptor(), EventFlags::IN)
+            .map_err(&fail)?;
+        self.watch.set(SIGNALS, &self.started.signals, EventFlags::IN).map_err(&fail)?;
+        loop {
+            self.move_output();
+            self.set_interests().map_err(&fail)?;
+            if self.is_over && !self.was_busy && !self.is_output_pending() {
+                return Ok(());
+            }
+            self.was_busy = false;
+            let ready = self.watch.wait(self.timeout()).map_err(&fail)?;
+            for token in ready {
+                self.handle(token)?;
+            }
+            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.deadline = None;
+                self.end_for_time()?;
+            }
+        }
+    }
+
+    fn handle(&mut self, token: u64) -> Result<(), LaunchError> {
+        match token {
+            GUARDIAN => self.hear_guardian()?,
+            SIGNALS => self.take_signals()?,
+            STDIN => self.started.input.iter_mut().for_each(Input::read),
+            READERS.. => self.started.input.iter_mut().for_each(Input::write),
+            SOURCES.. => {
+                self.was_busy = true;
+                self.started.output.read((token - SOURCES) as usize, Instant::now());
+            }
+            _ => {} // a sink: it is written to in any case
+        }
+        Ok(())
+    }
+
+    fn hear_guardian(&mut self) -> Result<(), LaunchError> {
+        while let Some(event) = self.started.guardian.next_event()? {
+            self.was_busy = true;
+            match event {
+                Event::Started { slot, pid } => self.process(slot).pid = pid,
+                Event::NotStarted { slot, error } => {
+                    self.process(slot).state = State::Gone;
+                    self.first.get_or_insert(First::NotStarted { rank: slot, error });
+                }
+                Event::Ended { slot, status, at, wait, presence } => {
+                    self.take_end(slot, status, at, wait, presence);
+                }
+                Event::Stopped { slot } => self.process(slot).state = State::Stopped,
+                Event::Continued { slot } => self.process(slot).state = State::Running,
+                Event::AllEnded => self.is_over = true,
+                Event::GuardianGone => {
+                    self.is_over = true;
+                    self.guardian_gone = true;
+                }
+            }
+        }
+        if self.is_over {
+            self.watch.clear(GUARDIAN, &self.started.guardian.descriptor());
+        }
+        Ok(())
+    }
+
+    fn process(&mut self, slot: u32) -> &mut Process {
+        &mut self.processes[slot as usize]
+    }
+
+    fn take_end(
+        &mut self,
+        rank: u32,
+        status: i32,
+        at: Duration,
+        wait: WaitRecord,
+        presence: Presence,
+    ) {
+        let joined = presence == Presence::Attached;
+        let failure = Failure::of_status(status, joined);
+        let notifies = self.launch.on_failure == OnFailure::Notify;
+        let is_ours = self.first.is_some()
+            && !notifies
+            && matches!(failure, Some(Failure::Signal(libc::SIGTERM | libc::SIGKILL)));
+        self.process(rank).state = if is_ours { State::Ended } else { State::Gone };
+        let Some(failure) = failure.map(|failure| self.with_reason(failure)) else { return };
+        self.started.output.read_rest(rank as usize, Instant::now());
+        let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
+        let waiting = (wait, since);
+        self.first.get_or_insert(First::Failed { rank, failure, at, waiting });
+        if notifies && self.told.is_none() && !self.timed_out {
+            let alive = self.alive().count() as u32;
+            self.say_failure(rank, failure, at, waiting, Others::GoOn(alive));
+        }
+    }
+
+    /// A kill may be the kernel's own, for want of memory.
+    fn with_reason(&self, failure: Failure) -> Failure {
+        let is_kill = failure == Failure::Signal(libc::SIGKILL);
+        let groups = &self.started.groups;
+        match is_kill && groups.out_of_memory_kills() > self.started.out_of_memory_kills {
+            true => Failure::OutOfMemory(groups.limit_bytes()),
+            false => failure,
+        }
+    }
+
+    fn alive(&self) -> impl Iterator<Item = (u32, &Process)> {
+        let alive = |process: &&Process| matches!(process.state, State::Running | State::Stopped);
+        (0..).zip(&self.processes).filter(move |(_, process)| alive(process))
+    }
+
+    fn take_signals(&mut self) -> Result<(), LaunchError> {
+        while let Some(signal) = self.started.signals.next() {
+            let reaction = self.conduct.react(signal, Instant::now());
+            let ends = reaction != Reaction::Suspend
+                && matches!(signal, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT);
+            if ends {
+                self.told.get_or_insert(signal);
+            }
+            if self.is_over && ends {
+                // What is left is output that nobody takes.
+                self.started.output.give_up();
+                continue;
+            }
+            let guardian = &mut self.started.guardian;
+            match reaction {
+                Reaction::Forward(signal) => guardian.send(Command::Signal(signal))?,
+                Reaction::End => guardian.send(Command::End { grace: self.launch.grace })?,
+                Reaction::Kill => guardian.send(Command::Kill)?,
+                Reaction::Suspend => {
+                    guardian.send(Command::Signal(signal))?;
+                    signals::stop_self();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The time is over: says where everybody is, and ends the job.
+    fn end_for_time(&mut self) -> Result<(), LaunchError> {
+        if self.is_over {
+            return Ok(());
+        }
+        self.timed_out = true;
+        let after = report::duration(self.began.elapsed());
+        let alive: Vec<(u32, Process)> =
+            self.alive().map(|(rank, process)| (rank, process.clone())).collect();
+        let mut text = format!(
+            "The job is ended after {after} (--timeout): {} of its {} processes still run.\n",
+            alive.len(),
+            self.processes.len()
+        );
+        let give_up = Instant::now() + STACKS_MAX;
+        for (rank, process) in alive.iter().take(LISTED_MAX) {
+            text +=
+                &format!("  rank {rank} (pid {}): {}\n", process.pid, self.place(*rank, process));
+            if self.launch.stacks {
+                text += &stacks::of_process(process.pid, give_up);
+            }
+        }
+        if alive.len() > LISTED_MAX {
+            text += &format!("  and {} more\n", alive.len() - LISTED_MAX);
+        }
+        self.started.output.say(&text);
+        Ok(self.started.guardian.send(Command::End { grace: self.launch.grace })?)
+    }
+
+    fn place(&self, rank: u32, process: &Process) -> String {
+        let wait = self.started.segment.wait_record(rank);
+        let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
+        match report::place(&wait, since) {
+            _ if process.state == State::Stopped => "stopped by a signal or a debugger".to_owned(),
+            Some(place) => place,
+            None => "waits for nobody".to_owned(),
+        }
+    }
+
+    fn move_output(&mut self) {
+        let output = &mut self.started.output;
+        output.show_parts(Instant::now());
+        output.write();
+        let gone = self.started.input.iter_mut().flat_map(Input::take_ended);
+        for pipe in output.take_ended().into_iter().chain(gone) {
+            self.watch.forget(&pipe);
+        }
+    }
+
+    /// Watches what can make a difference now.
+    fn set_interests(&mut self) -> std::io::Result<()> {
+        let output = &self.started.output;
+        for (token, stream) in SINKS {
+            let wanted = output.is_pending(stream).then_some(EventFlags::OUT);
+            self.watch.set(token, &output.target(stream), wanted.unwrap_or(EventFlags::empty()))?;
+            if output.is_merged() {
+                break;
+            }
+        }
+        let rooms = [output.has_room(Stream::Output), output.has_room(Stream::Error)];
+        if self.rooms != Some(rooms) {
+            self.rooms = Some(rooms);
+            watch_sources(&mut self.watch, output)?;
+        }
+        self.watch_input()
+    }
+
+    fn watch_input(&mut self) -> std::io::Result<()> {
+        let Some(input) = &self.started.input else { return Ok(()) };
+        let is_over = self.is_over || input.is_over();
+        let wanted = input.wanted().filter(|_| !is_over);
+        let flags = if wanted.is_some() { EventFlags::IN } else { EventFlags::empty() };
+        self.watch.set(STDIN, &input.source(), flags)?;
+        for (number, pipe, is_waiting) in input.pipes() {
+            let flags = if is_waiting && !is_over { EventFlags::OUT } else { EventFlags::empty() };
+            self.watch.set(READERS + number as u64, &pipe, flags)?;
+        }
+        Ok(())
+    }
+
+    fn is_output_pending(&self) -> bool {
+        SINKS.iter().any(|(_, stream)| self.started.output.is_pending(*stream))
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        if self.is_over && !self.is_output_pending() {
+            return Some(Duration::ZERO);
+        }
+        let until = [self.started.output.part_due(), self.deadline].into_iter().flatten().min();
+        until.map(|until| until.saturating_duration_since(Instant::now()))
+    }
+
+    fn exit_code(&self) -> u8 {
+        match &self.first {
+            _ if self.timed_out => TIMED_OUT,
+            Some(First::Failed { failure, .. }) => failure.exit_code(),
+            Some(First::NotStarted { error, .. }) => not_started_code(*error),
+            None if self.guardian_gone => 128 + libc::SIGKILL as u8,
+            None => 0,
+        }
+    }
+
+    fn say_the_end(&mut self, code: u8) {
+        if self.guardian_gone {
+            self.started.output.say(&format!(
+                "The guardian of the job was killed: all processes were ended. Exit code {code}."
+            ));
+            return;
+        }
+        match self.first.take() {
+            _ if self.timed_out => self.started.output.say(&format!("Exit code {code}.")),
+            None if self.launch.summary => self.say_summary(),
+            None => {}
+            Some(First::NotStarted { rank, error }) => self.say_not_started(rank, error, code),
+            Some(First::Failed { .. }) if self.told.is_some() => {
+                let (name, _) = signals::name(self.told.unwrap_or_default());
+                self.started.output.say(&format!("The job was ended by {name}. Exit code {code}."));
+            }
+            Some(First::Failed { failure: Failure::Signal(libc::SIGPIPE), .. })
+                if self.started.output.is_broken(Stream::Output) => {}
+            Some(First::Failed { .. }) if self.launch.on_failure == OnFailure::Notify => {
+                self.started.output.say(&format!("Exit code {code}."));
+            }
+            Some(First::Failed { rank, failure, at, waiting }) => {
+                self.say_failure(rank, failure, at, waiting, self.others(rank));
+            }
+        }
+    }
+
+    fn others(&self, rank: u32) -> Others {
+        let others = (0..).zip(&self.processes).filter(|(other, _)| *other != rank);
+        let ended =
+            others.clone().filter(|(_, process)| process.state == State::Ended).count() as u32;
+        Others::Gone { ended, by_themselves: others.count() as u32 - ended }
+    }
+
+    fn say_failure(
+        &mut self,
+        rank: u32,
+        failure: Failure,
+        after: Duration,
+        waiting: (WaitRecord, Duration),
+        others: Others,
+    ) {
+        let last_lines = self.last_lines(rank);
+        let who = Who {
+            rank,
+            processes: self.processes.len() as u32,
+            pid: self.processes[rank as usize].pid,
+            host: &self.plan.host,
+        };
+        let report = FailureReport {
+            who,
+            failure,
+            after,
+            waiting: Some(waiting),
+            last_lines: &last_lines,
+            others,
+        };
+        self.started.output.say(&report.text());
+    }
+
+    fn last_lines(&self, rank: u32) -> Vec<String> {
+        match self.started.files.get(rank as usize) {
+            None => self.started.output.recent_lines(rank as usize),
+            Some([stdout, stderr]) => match last_lines(stderr) {
+                lines if lines.is_empty() => last_lines(stdout),
+                lines => lines,
+            },
+        }
+    }
+
+    fn say_not_started(&mut self, rank: u32, error: StartError, code: u8) {
+        let program = self.plan.ranks().nth(rank as usize).map(|(_, program)| program);
+        let file = program.map(|program| program.file.display().to_string()).unwrap_or_default();
+        let hint = match (error.step, error.errno) {
+            (Step::Execute, libc::ENOEXEC) => "; a script begins with a line like #!/bin/sh",
+            (Step::Execute, libc::ENOENT) => "; is the interpreter that it names there?",
+            (Step::Create, _) => "; is there a limit of processes (ulimit -u)?",
+            _ => "",
+        };
+        self.started.output.say(&format!(
+            "rank {rank} of {} was not started on host {}: {error} ({file}){hint}\nExit code {code}.",
+            self.processes.len(),
+            self.plan.host,
+        ));
+    }
+
+    fn say_summary(&mut self) {
+        let segment = &self.started.segment;
+        let counters: Vec<_> =
+            (0..self.processes.len() as u32).map(|slot| segment.counters(slot)).collect();
+        self.started.output.say(&report::summary(&counters, self.began.elapsed()));
+    }
+
+    /// Writes what was said last.
+    fn write_out(&mut self) -> Result<(), LaunchError> {
+        self.is_over = true;
+        self.was_busy = true;
+        self.see_to_its_end()
+    }
+}
+
+fn watch_sources(watch: &mut Watch, output: &Output) -> std::io::Result<()> {
+    for source in 0..output.sources() {
+        if let Some(pipe) = output.pipe(source) {
+            let wanted = output.may_read(source);
+            let flags = if wanted { EventFlags::IN } else { EventFlags::empty() };
+            watch.set(SOURCES + source as u64, &pipe, flags)?;
+        }
+    }
+    Ok(())
+}
+
+/// As shells have it: 127 for what is not there, 126 for what cannot be executed.
+fn not_started_code(error: StartError) -> u8 {
+    match (error.step, error.errno) {
+        (Step::Execute, libc::ENOENT) => 127,
+        (Step::Execute, _) => 126,
+        _ => LAUNCHER_FAILED,
+    }
+}

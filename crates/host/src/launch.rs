@@ -1,0 +1,369 @@
+//! Starting a job on this host and seeing it to its end: what `landeck run` does.
+
+use crate::budget::{BudgetError, Limits, make_room_for_descriptors, plan_segment};
+use crate::environment::{Export, Identity};
+use crate::guardian::{self, GuardianError, OnFailure, Order, Start};
+use crate::input::{Input, InputTo};
+use crate::job::Job;
+use crate::memory_groups::MemoryGroups;
+use crate::output::{Output, Stream, Tag, pipe};
+use crate::placement::{BindTo, MapBy, PlacementError};
+use crate::plan::{Plan, PlannedProgram};
+use crate::process::Image;
+use crate::program::ProgramError;
+use crate::signals::Signals;
+use landeck_memory::{Segment, SegmentError};
+use landeck_wire::HostId;
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The time between asking processes to end and killing them, if nobody says otherwise.
+pub const GRACE: Duration = Duration::from_secs(10);
+/// The exit code of a job that was ended by its time limit.
+pub const TIMED_OUT: u8 = 124;
+/// The exit code when the launcher itself fails.
+pub const LAUNCHER_FAILED: u8 = 125;
+
+/// A job to be started.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The programs; their processes get ranks in this order.
+    pub programs: Vec<Program>,
+    /// How processes are dealt out.
+    pub map_by: MapBy,
+    /// What they are bound to; `None` leaves it to the launcher.
+    pub bind_to: Option<BindTo>,
+    /// Whether to say which process is bound to what.
+    pub report_bindings: bool,
+    /// Whether only to say what would be started.
+    pub dry_run: bool,
+    /// What stands before each line of output.
+    pub tag: Tag,
+    /// Where the output goes, a file for each rank and stream.
+    pub output_directory: Option<PathBuf>,
+    /// When the job is ended.
+    pub timeout: Option<Duration>,
+    /// Whether to show the stacks of all processes then.
+    pub stacks: bool,
+    /// Who gets the standard input.
+    pub stdin: InputTo,
+    /// What a failed process means for the others.
+    pub on_failure: OnFailure,
+    /// Time between asking processes to end and killing them.
+    pub grace: Duration,
+    /// Whether to say what a job has done that ended well.
+    pub summary: bool,
+}
+
+/// A program of a job.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Its name or path.
+    pub name: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// How many processes run it. `None`: as many as there are usable cores, if it is the only
+    /// program of the job, else one.
+    pub processes: Option<u32>,
+    /// Where it starts; `None` is where the launcher is.
+    pub directory: Option<PathBuf>,
+    /// Variables that are set for it.
+    pub exports: Vec<Export>,
+    /// Whether it inherits the launcher's environment.
+    pub inherit: bool,
+}
+
+/// Why a job was not started, or could not be seen to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A program cannot be started.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A working directory is not there.
+    #[error("working directory {}: {source}", .path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// Processes cannot be placed as asked.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// The limits are too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// There is no shared memory.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// There is no guardian.
+    #[error(transparent)]
+    Guardian(#[from] GuardianError),
+    /// An output file cannot be made.
+    #[error("output file {}: {source}", .path.display())]
+    OutputFile {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// A rank that does not exist is to get the standard input.
+    #[error("--stdin {rank}: there is no such rank; the job has {processes}, counted from 0")]
+    StdinRank {
+        /// The rank.
+        rank: u32,
+        /// How many there are.
+        processes: u32,
+    },
+    /// A system call that the launcher cannot do without was refused.
+    #[error("the launcher cannot {attempt}: {source}")]
+    System {
+        /// What was attempted.
+        attempt: &'static str,
+        /// What the kernel says.
+        source: io::Error,
+    },
+}
+
+impl LaunchError {
+    /// The exit code for it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            LaunchError::Program(error) => error.exit_code(),
+            _ => LAUNCHER_FAILED,
+        }
+    }
+}
+
+impl Program {
+    /// A program without arguments that inherits everything.
+    pub fn new(name: impl Into<OsString>) -> Program {
+        Program {
+            name: name.into(),
+            arguments: Vec::new(),
+            processes: None,
+            directory: None,
+            exports: Vec::new(),
+            inherit: true,
+        }
+    }
+}
+
+impl Launch {
+    /// A job of these programs, with the defaults of `landeck run`.
+    pub fn new(programs: Vec<Program>) -> Launch {
+        Launch {
+            programs,
+            map_by: MapBy::default(),
+            bind_to: None,
+            report_bindings: false,
+            dry_run: false,
+            tag: Tag::None,
+            output_directory: None,
+            timeout: None,
+            stacks: false,
+            stdin: InputTo::Rank(0),
+            on_failure: OnFailure::Abort,
+            grace: GRACE,
+            summary: false,
+        }
+    }
+
+    /// Starts the job, sees it to its end and returns the exit code for it: that of the process
+    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, else 0.
+    ///
+    /// To be called while this process has one thread. Its signals are caught from then on.
+    ///
+    /// # Errors
+    /// When there can be no such job: nothing was started then. A process that cannot be started
+    /// is part of the job's end.
+    pub fn run(&self) -> Result<u8, LaunchError> {
+        let plan = Plan::new(self)?;
+        if let InputTo::Rank(rank) = self.stdin
+            && rank >= plan.processes()
+        {
+            return Err(LaunchError::StdinRank { rank, processes: plan.processes() });
+        }
+        if self.dry_run {
+            // A reader that is gone has seen enough.
+            let _ = io::stdout().write_all(plan.text().as_bytes());
+            return Ok(0);
+        }
+        Job::run(self, &plan, self.start(&plan)?)
+    }
+
+    /// Makes all that the job needs, and starts it.
+    fn start(&self, plan: &Plan) -> Result<Started, LaunchError> {
+        let processes = plan.processes();
+        let (stdout, stderr) = own_streams().map_err(system("use its own standard output"))?;
+        let mut output = Output::new(processes as usize, stdout, stderr);
+        self.make_room(processes, &output)?;
+        let groups = MemoryGroups::of_this_process();
+        let limits = Limits::of_this_process(&groups);
+        let segment =
+            Segment::create(&plan_segment(random_number()?, processes, plan.cpus, limits)?)?;
+        let signals = Signals::catch().map_err(system("catch signals"))?;
+        let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
+            .map_err(system("open standard input for the processes"))?;
+        let mut files = Vec::new();
+        let mut starts = Vec::with_capacity(processes as usize);
+        let job = HostId(segment.plan().host).to_string();
+        for ((rank, program), stdin) in plan.ranks().zip(stdins) {
+            let (stdout, stderr) = match &self.output_directory {
+                Some(directory) => output_files(directory, rank, processes, &mut files)?,
+                None => pipes(&mut output, rank, self.tag_text(plan, rank))
+                    .map_err(system("open pipes for the processes"))?,
+            };
+            let identity = Identity { rank, processes, job: &job };
+            let image = Image {
+                program: c_string(program.file.as_os_str().as_bytes()),
+                arguments: arguments(program),
+                environment: program.environment.of_process(identity),
+                directory: program.directory.clone(),
+                cpus: plan.placement.cpus[rank as usize].clone(),
+                stdin,
+                stdout,
+                stderr,
+            };
+            starts.push(Start { slot: rank, image });
+        }
+        let out_of_memory_kills = groups.out_of_memory_kills();
+        let order = Order { starts, on_failure: self.on_failure, grace: self.grace };
+        let guardian = guardian::fork(&segment, order)?;
+        Ok(Started {
+            segment,
+            guardian,
+            signals,
+            output,
+            input,
+            files,
+            groups,
+            out_of_memory_kills,
+        })
+    }
+
+    fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {
+        // What is open at the fork: standard input, and each pipe with both of its ends, or a file.
+        let (each, hint) = match &self.output_directory {
+            Some(_) => (5, ""),
+            None if output.is_merged() => (4, ""),
+            None => (5, ", or send both streams to one place (2>&1)"),
+        };
+        Ok(make_room_for_descriptors(processes, u64::from(processes) * each + 64, hint)?)
+    }
+
+    fn tag_text(&self, plan: &Plan, rank: u32) -> String {
+        let width = digits(plan.processes() - 1);
+        match self.tag {
+            Tag::None => String::new(),
+            Tag::Rank => format!("[{rank:>width$}] "),
+            Tag::Host => format!("[{rank:>width$}@{}] ", plan.host),
+        }
+    }
+}
+
+/// A job that has been started, with all that its end needs.
+pub(crate) struct Started {
+    pub(crate) segment: Segment,
+    pub(crate) guardian: guardian::Guardian,
+    pub(crate) signals: Signals,
+    pub(crate) output: Output,
+    pub(crate) input: Option<Input>,
+    /// For each rank its standard output and standard error, if they go to files.
+    pub(crate) files: Vec<[File; 2]>,
+    pub(crate) groups: MemoryGroups,
+    pub(crate) out_of_memory_kills: u64,
+}
+
+/// An error of the system, with what was attempted.
+pub(crate) fn system(attempt: &'static str) -> impl Fn(io::Error) -> LaunchError {
+    move |source| LaunchError::System { attempt, source }
+}
+
+fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok((io::stdout().as_fd().try_clone_to_owned()?, io::stderr().as_fd().try_clone_to_owned()?))
+}
+
+/// Standard output and standard error of a process that writes to us.
+fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, OwnedFd)> {
+    let process = rank as usize;
+    let (reader, stdout) = pipe()?;
+    if output.is_merged() {
+        output.add(process, Stream::Output, reader, tag);
+        let stderr = stdout.try_clone()?;
+        return Ok((stdout, stderr));
+    }
+    output.add(process, Stream::Output, reader, tag.clone());
+    let (reader, stderr) = pipe()?;
+    output.add(process, Stream::Error, reader, tag);
+    Ok((stdout, stderr))
+}
+
+/// Standard output and standard error of a process that writes into files of its own.
+fn output_files(
+    directory: &Path,
+    rank: u32,
+    processes: u32,
+    files: &mut Vec<[File; 2]>,
+) -> Result<(OwnedFd, OwnedFd), LaunchError> {
+    let width = digits(processes - 1);
+    let open = |stream: &str| {
+        let path = directory.join(format!("rank-{rank:0width$}.{stream}"));
+        let made = std::fs::create_dir_all(directory).and_then(|()| {
+            File::options().create(true).truncate(true).read(true).write(true).open(&path)
+        });
+        made.map_err(|source| LaunchError::OutputFile { path, source })
+    };
+    let own = [open("stdout")?, open("stderr")?];
+    let copy = |file: &File| {
+        file.try_clone().map(OwnedFd::from).map_err(system("keep an output file open"))
+    };
+    let given = (copy(&own[0])?, copy(&own[1])?);
+    files.push(own);
+    Ok(given)
+}
+
+fn arguments(program: &PlannedProgram) -> Vec<CString> {
+    program.arguments.iter().map(|argument| c_string(argument.as_bytes())).collect()
+}
+
+/// Arguments and paths come from the command line, where no zero byte can be: nothing is cut.
+fn c_string(bytes: &[u8]) -> CString {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    CString::new(&bytes[..end]).unwrap_or_default()
+}
+
+fn random_number() -> Result<u64, LaunchError> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| system("get random numbers")(error.into()))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+fn digits(number: u32) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_digits() {
+        assert_eq!([0, 9, 10, 999, 1000].map(digits), [1, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_rank_that_does_not_exist_gets_no_input() {
+        let program = Program { processes: Some(2), ..Program::new("true") };
+        let launch = Launch { stdin: InputTo::Rank(2), ..Launch::new(vec![program]) };
+        let error = launch.run().unwrap_err();
+        assert_eq!(error.exit_code(), LAUNCHER_FAILED);
+        assert!(error.to_string().starts_with("--stdin 2: there is no such rank"), "{error}");
+    }
+}

@@ -1,0 +1,445 @@
+//! The command line: one definition gives the parser, the help, the man pages and the completions.
+
+use crate::generate::What;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use landeck::host::environment::Export;
+use landeck::host::guardian::OnFailure;
+use landeck::host::input::InputTo;
+use landeck::host::launch::{Launch, Program};
+use landeck::host::output::Tag;
+use landeck::host::placement::{BindTo, MapBy};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the user wants.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Start a job.
+    Run(Box<Launch>),
+    /// Write man pages or completions.
+    Generate {
+        /// Which.
+        what: What,
+        /// Where to.
+        directory: PathBuf,
+    },
+}
+
+/// A command line that is not understood, or that asks for help.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) clap::Error);
+
+/// Reads a command line, which begins with the name of the command.
+pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
+    let (first, others) = split(line);
+    let cli = Cli::try_parse_from(first).map_err(Usage)?;
+    match cli.command {
+        CliCommand::Run(run) => {
+            let mut programs = vec![run.program.read()];
+            for other in others {
+                let name = OsString::from("landeck run ... :");
+                let line = std::iter::once(name).chain(with_program_marked(other, &next_program()));
+                let matches = next_program().try_get_matches_from(line).map_err(Usage)?;
+                let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
+                programs.push(next.read());
+            }
+            Ok(Command::Run(Box::new(run.job.launch(programs))))
+        }
+        CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
+    }
+}
+
+/// The definition of the whole command line.
+pub(crate) fn definition() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs programs as groups of processes that talk to each other.
+#[derive(Debug, Parser)]
+#[command(name = "landeck", version, subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: CliCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum CliCommand {
+    #[command(visible_alias = "r")]
+    Run(Box<RunArguments>),
+    /// Write man pages or shell completions into a directory.
+    #[command(hide = true)]
+    Generate {
+        #[arg(value_enum)]
+        what: What,
+        directory: PathBuf,
+    },
+}
+
+/// Start a job on this host and see it to its end.
+///
+/// Options stand before the program; what follows the program belongs to it. Several programs make
+/// one job when a colon stands between them: their processes get ranks in this order, and each has
+/// its own -n, -x, --env-none and -C.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "landeck run [OPTIONS] PROGRAM [ARGUMENTS]... [: [-n N] PROGRAM [ARGUMENTS]...]...",
+    after_help = RUN_NOTES
+)]
+struct RunArguments {
+    #[command(flatten)]
+    job: JobArguments,
+    #[command(flatten)]
+    program: ProgramArguments,
+}
+
+const RUN_NOTES: &str = "\
+Exit code: that of the process that failed first (128 and the signal, if one killed it), else 0.
+124 after --timeout, 127 and 126 when a program is not found or may not be executed, 125 when the
+launcher itself fails, 2 when the command line is not understood.
+
+Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
+time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on.
+
+Examples:
+  landeck run -n 4 ./heat 512
+  landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
+  landeck run -n 8 --tag --timeout 60 --stacks ./program";
+
+/// What holds for a whole job.
+#[derive(Debug, Args)]
+struct JobArguments {
+    /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
+    /// or package of its first core [default: core; none if there are more processes than cores, or
+    /// threads are asked for, as by OMP_NUM_THREADS]
+    #[arg(long, value_name = "WHAT", value_parser = bind_to())]
+    bind_to: Option<BindTo>,
+    /// Deal processes out over cores (slot, core), L3 caches or memory nodes, with pe=N cores for
+    /// each: slot, core, l3, numa, pe=N, numa:pe=N
+    #[arg(long, value_name = "HOW", default_value = "slot", hide_default_value = true)]
+    map_by: MapBy,
+    /// Say which process is bound to what
+    #[arg(long)]
+    report_bindings: bool,
+    /// Say what would be started where, and start nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Put the rank, or the rank and the host, before each line of output
+    #[arg(
+        long,
+        value_name = "WITH",
+        value_enum,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "rank"
+    )]
+    tag: Option<TagWith>,
+    /// Write the output of each process into files in this directory: rank-N.stdout, rank-N.stderr
+    #[arg(long, value_name = "DIRECTORY")]
+    output_dir: Option<PathBuf>,
+    /// End the job after this time (seconds, or with a unit: 90, 0.5, 10m, 2h); exit code 124
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    timeout: Option<Duration>,
+    /// Show the stacks of all processes when the time is over
+    #[arg(long, requires = "timeout")]
+    stacks: bool,
+    /// Who gets the standard input: all, none, or a rank
+    #[arg(long, value_name = "WHO", value_parser = input_to, default_value = "0")]
+    stdin: InputTo,
+    /// When a process fails, end the others, or tell them and let them go on
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Failed::Abort)]
+    on_failure: Failed,
+    /// Time between asking processes to end (TERM) and killing them
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
+    grace: Duration,
+    /// Say what a job has done that ended well: messages, bytes, time waiting
+    #[arg(long)]
+    summary: bool,
+}
+
+/// What holds for one program of a job.
+#[derive(Debug, Args)]
+struct ProgramArguments {
+    /// Number of processes, also -np [default: one for each usable core; one for each program after
+    /// a colon]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    processes: Option<u32>,
+    /// Set a variable for the processes, or pass one on in spite of --env-none
+    #[arg(
+        short = 'x',
+        long = "export",
+        value_name = "NAME[=VALUE]",
+        value_parser = clap::builder::OsStringValueParser::new().try_map(export),
+        action = ArgAction::Append
+    )]
+    exports: Vec<Export>,
+    /// Let the processes inherit no variables but those of -x
+    #[arg(long)]
+    env_none: bool,
+    /// Start the processes in this directory
+    #[arg(short = 'C', long = "wdir", value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        value_name = "PROGRAM",
+        required = true,
+        num_args = 1..
+    )]
+    program: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TagWith {
+    /// The rank.
+    Rank,
+    /// The rank and the host.
+    Host,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Failed {
+    /// End the others.
+    Abort,
+    /// Tell the others, and let them go on.
+    Notify,
+}
+
+impl JobArguments {
+    fn launch(self, programs: Vec<Program>) -> Launch {
+        Launch {
+            map_by: self.map_by,
+            bind_to: self.bind_to,
+            report_bindings: self.report_bindings,
+            dry_run: self.dry_run,
+            tag: match self.tag {
+                None => Tag::None,
+                Some(TagWith::Rank) => Tag::Rank,
+                Some(TagWith::Host) => Tag::Host,
+            },
+            output_directory: self.output_dir,
+            timeout: self.timeout,
+            stacks: self.stacks,
+            stdin: self.stdin,
+            on_failure: match self.on_failure {
+                Failed::Abort => OnFailure::Abort,
+                Failed::Notify => OnFailure::Notify,
+            },
+            grace: self.grace,
+            summary: self.summary,
+            ..Launch::new(programs)
+        }
+    }
+}
+
+impl ProgramArguments {
+    fn read(self) -> Program {
+        let mut words = self.program.into_iter();
+        let name = words.next().unwrap_or_default();
+        Program {
+            arguments: words.collect(),
+            processes: self.processes,
+            directory: self.directory,
+            exports: self.exports,
+            inherit: !self.env_none,
+            ..Program::new(name)
+        }
+    }
+}
+
+/// The definition of what may stand after a colon.
+fn next_program() -> clap::Command {
+    let usage =
+        "landeck run ... : [-n N] [-x NAME[=VALUE]] [--env-none] [-C DIRECTORY] PROGRAM ...";
+    ProgramArguments::augment_args(clap::Command::new("landeck run ... :").override_usage(usage))
+}
+
+/// Cuts a command line at the colons between programs.
+fn split(line: Vec<OsString>) -> (Vec<OsString>, Vec<Vec<OsString>>) {
+    let mut parts = line.split(|word| word == ":").map(<[OsString]>::to_vec);
+    let first = parts.next().unwrap_or_default();
+    let definition = definition();
+    let run = definition.find_subcommand("run");
+    let first = match (first.get(..2), run) {
+        (Some([command, name]), Some(run)) if name == "run" || name == "r" => {
+            let head = [command.clone(), name.clone()];
+            head.into_iter().chain(with_program_marked(first[2..].to_vec(), run)).collect()
+        }
+        _ => first,
+    };
+    (first, parts.collect())
+}
+
+/// Puts `--` before the program, whose arguments are its own. Words like `-np` and `-wdir` before
+/// it, as other launchers have them, get their second dash.
+fn with_program_marked(mut words: Vec<OsString>, definition: &clap::Command) -> Vec<OsString> {
+    const SINGLE: [&str; 2] = ["-np", "-wdir"];
+    let mut at = 0;
+    while at < words.len() && words[at].as_encoded_bytes().starts_with(b"-") {
+        if words[at] == "--" {
+            return words;
+        }
+        if SINGLE.iter().any(|single| words[at] == *single) {
+            let mut double = OsString::from("-");
+            double.push(&words[at]);
+            words[at] = double;
+        }
+        at += if takes_next(&words[at], definition) { 2 } else { 1 };
+    }
+    if at < words.len() {
+        words.insert(at, "--".into());
+    }
+    words
+}
+
+/// Whether the word after this option is its value.
+fn takes_next(word: &OsStr, definition: &clap::Command) -> bool {
+    let Some(word) = word.to_str() else { return false };
+    let is_it = |argument: &&clap::Arg| match word.strip_prefix("--") {
+        Some(long) => argument.get_long() == Some(long),
+        None => argument.get_short().is_some_and(|short| word[1..] == *short.to_string()),
+    };
+    definition.get_arguments().find(is_it).is_some_and(|argument| {
+        argument.get_action().takes_values() && !argument.is_require_equals_set()
+    })
+}
+
+fn bind_to() -> impl TypedValueParser<Value = BindTo> {
+    PossibleValuesParser::new(["none", "hwthread", "core", "l3", "numa", "package"])
+        .try_map(|word| word.parse::<BindTo>())
+}
+
+fn export(text: OsString) -> Result<Export, &'static str> {
+    Export::parse(&text).ok_or("a name is needed, as in NAME=value")
+}
+
+fn input_to(word: &str) -> Result<InputTo, &'static str> {
+    match word {
+        "all" => Ok(InputTo::All),
+        "none" => Ok(InputTo::None),
+        _ => word.parse().map(InputTo::Rank).map_err(|_| "choose all, none, or a rank like 0"),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, &'static str> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit_seconds = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("the unit is not known: use ms, s, m or h"),
+    };
+    let number: f64 = digits.parse().map_err(|_| "a time is needed, as 90, 0.5, 10m or 2h")?;
+    Duration::try_from_secs_f64(number * unit_seconds).map_err(|_| "a time cannot be like that")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(line: &str) -> Result<Launch, String> {
+        let words = ["landeck", "run"].into_iter().chain(line.split(' '));
+        match parse(words.map(OsString::from).collect()) {
+            Ok(Command::Run(launch)) => Ok(*launch),
+            Ok(other) => Err(format!("{other:?}")),
+            Err(Usage(error)) => Err(error.to_string()),
+        }
+    }
+
+    fn launch(line: &str) -> Launch {
+        run(line).unwrap()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        definition().debug_assert();
+        next_program().debug_assert();
+    }
+
+    #[test]
+    fn the_number_of_processes_is_written_in_many_ways() {
+        for line in ["-n 3 x", "-n3 x", "-np 3 x", "--np 3 x", "--np=3 x", "--tag -np 3 x"] {
+            assert_eq!(launch(line).programs[0].processes, Some(3), "{line}");
+        }
+        assert_eq!(launch("x").programs[0].processes, None);
+        for line in ["-n 0 x", "-n x", "-n -1 x", "-n"] {
+            assert!(run(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn options_stop_at_the_program() {
+        let job = launch("-n 2 prog -n 5 -np 7 --tag --help -- x");
+        let program = &job.programs[0];
+        assert_eq!((program.processes, job.tag), (Some(2), Tag::None));
+        assert_eq!(program.name, "prog");
+        assert_eq!(program.arguments, ["-n", "5", "-np", "7", "--tag", "--help", "--", "x"]);
+        assert_eq!(launch("-n 2 -- prog -x").programs[0].arguments, ["-x"]);
+    }
+
+    #[test]
+    fn programs_are_separated_by_colons() {
+        let job = launch("-n 1 --tag a 1 : -np 2 -x K=v -wdir /tmp b -n 9 : c");
+        let names: Vec<_> = job.programs.iter().map(|program| &program.name).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        let b = &job.programs[1];
+        assert_eq!((b.processes, b.directory.as_deref()), (Some(2), Some("/tmp".as_ref())));
+        assert_eq!(b.exports, [Export { name: "K".into(), value: Some("v".into()) }]);
+        assert_eq!(b.arguments, ["-n", "9"]);
+        assert_eq!(job.programs[2].processes, None);
+        assert!(run("a :").unwrap_err().contains("PROGRAM"));
+        assert!(run("a : --timeout 3 b").unwrap_err().contains("--timeout"));
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let job = launch(
+            "--bind-to numa --map-by l3:pe=2 --report-bindings --dry-run --tag=host --output-dir out \
+             --timeout 1.5 --stacks --stdin all --on-failure notify --grace 2m --summary --env-none x",
+        );
+        assert_eq!(job.bind_to, Some(BindTo::Numa));
+        assert_eq!(job.map_by, "l3:pe=2".parse().unwrap());
+        assert!(job.report_bindings && job.dry_run && job.stacks && job.summary);
+        assert_eq!(job.tag, Tag::Host);
+        assert_eq!(job.output_directory, Some("out".into()));
+        assert_eq!(job.timeout, Some(Duration::from_millis(1500)));
+        assert_eq!(job.stdin, InputTo::All);
+        assert_eq!(job.on_failure, OnFailure::Notify);
+        assert_eq!(job.grace, Duration::from_secs(120));
+        assert!(!job.programs[0].inherit);
+        assert_eq!(launch("--tag x").tag, Tag::Rank);
+        assert_eq!(launch("--stdin 3 x").stdin, InputTo::Rank(3));
+    }
+
+    #[test]
+    fn wrong_values_are_explained() {
+        for (line, word) in [
+            ("--bind-to board x", "possible values"),
+            ("--map-by socket x", "slot, core"),
+            ("--stdin some x", "choose all, none"),
+            ("--timeout soon x", "the unit is not known"),
+            ("--timeout=-3 x", "cannot be like that"),
+            ("-x =3 x", "a name is needed"),
+            ("--stacks x", "--timeout"),
+            ("--tag", "PROGRAM"),
+            ("--timout 3 x", "a similar argument exists: '--timeout'"),
+        ] {
+            let error = run(line).unwrap_err();
+            assert!(error.contains(word), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("100ms"), Ok(Duration::from_millis(100)));
+        assert_eq!(time("2h"), Ok(Duration::from_secs(7200)));
+        assert!(time("h").is_err() && time("").is_err() && time("1d").is_err());
+    }
+}
