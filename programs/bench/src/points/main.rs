@@ -1,2 +1,98 @@
-//! (under construction)
-fn main() {}
+//! Point-to-point figures of Landeck, measured inside one job.
+//!
+//! ```text
+//! landeck run -n N landeck-points FIGURE [setting=value ...]
+//! ```
+//!
+//! The figures, the settings and the lines that are printed are those of bench/points.c, which
+//! measures the peers: see its head. Two figures are of Landeck alone:
+//!
+//! | figure | what |
+//! |---|---|
+//! | `loan` | ranks 0 and 1 pass loans to and fro; half of the round trip |
+//! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
+
+#![forbid(unsafe_code)]
+
+mod batches;
+mod cost;
+mod exchange;
+mod matching;
+mod report;
+mod settings;
+mod stream;
+mod words;
+
+use std::process::ExitCode;
+
+use landeck::Job;
+
+use crate::settings::Settings;
+
+/// What a figure measures with: the job, and what is asked for.
+struct Bench {
+    job: Job,
+    world: landeck::World,
+    settings: Settings,
+}
+
+fn main() -> ExitCode {
+    match Settings::parse(std::env::args().skip(1)).map_err(Trouble::Usage).and_then(measure) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("landeck-points: {trouble}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Why a figure could not be measured.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("{0}")]
+    Usage(String),
+    #[error("{figure} needs {wanted}; this job has {size}. Start it with another -n.")]
+    Size { figure: String, wanted: &'static str, size: usize },
+    #[error("rank {rank} received {what}: the data path is broken")]
+    Wrong { rank: usize, what: &'static str },
+    #[error(transparent)]
+    Landeck(#[from] landeck::Error),
+    #[error("{path} cannot be read: {error}")]
+    NotRead { path: &'static str, error: std::io::Error },
+}
+
+fn measure(settings: Settings) -> Result<(), Trouble> {
+    let job = Job::join()?;
+    let world = job.world();
+    let bench = Bench { job, world, settings };
+    match bench.settings.figure.as_str() {
+        "round" => exchange::round(&bench)?,
+        "crowd" => exchange::crowd(&bench)?,
+        "pairs" => exchange::pairs(&bench)?,
+        "loan" => exchange::loan(&bench)?,
+        "stream" => stream::measure(&bench)?,
+        "matching" => matching::measure(&bench)?,
+        "wait" => cost::wait(&bench)?,
+        "memory" => cost::memory(&bench)?,
+        "shared" => cost::shared(&bench)?,
+        "burst" => cost::burst(&bench)?,
+        "join" => {}
+        other => {
+            return Err(Trouble::Usage(format!(
+                "there is no figure '{other}'; they stand at the head of bench/points.c"
+            )));
+        }
+    }
+    Ok(bench.job.leave()?)
+}
+
+impl Bench {
+    fn needs(&self, fits: bool, wanted: &'static str) -> Result<(), Trouble> {
+        let figure = self.settings.figure.clone();
+        if fits { Ok(()) } else { Err(Trouble::Size { figure, wanted, size: self.world.size() }) }
+    }
+
+    fn wrong(&self, what: &'static str) -> Trouble {
+        Trouble::Wrong { rank: self.world.rank(), what }
+    }
+}

@@ -16,7 +16,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Settings, String> {
-        let figure = arguments.next().ok_or("which figure? usage: landeck-points FIGURE [setting=value ...]")?;
+        let figure = arguments
+            .next()
+            .ok_or("which figure? usage: landeck-points FIGURE [setting=value ...]")?;
         let mut settings = Settings {
             figure,
             bytes: vec![8],
@@ -40,8 +42,14 @@ impl Settings {
             return Err(format!("'{argument}' is no setting; settings are written NAME=VALUE"));
         };
         match name {
-            "bytes" => self.bytes = value.split(',').map(|value| parse(name, value)).collect::<Result<_, _>>()?,
-            "pending" => self.pending = value.split(',').map(|value| parse(name, value)).collect::<Result<_, _>>()?,
+            "bytes" => {
+                self.bytes =
+                    value.split(',').map(|value| parse(name, value)).collect::<Result<_, _>>()?;
+            }
+            "pending" => {
+                self.pending =
+                    value.split(',').map(|value| parse(name, value)).collect::<Result<_, _>>()?;
+            }
             "batches" => self.batches = parse(name, value)?,
             "batch_ms" => self.batch_ms = parse(name, value)?,
             "limit_s" => self.limit_s = parse(name, value)?,
@@ -67,7 +75,10 @@ mod tests {
     #[test]
     fn reads_lists_and_numbers() {
         let settings = parsed(&["round", "bytes=8,1024", "batch_ms=2.5"]).unwrap();
-        assert_eq!((settings.bytes.as_slice(), settings.batch_ms, settings.batches), (&[8, 1024][..], 2.5, 20));
+        assert_eq!(
+            (settings.bytes.as_slice(), settings.batch_ms, settings.batches),
+            (&[8, 1024][..], 2.5, 20)
+        );
         assert_eq!(settings.largest(), 1024);
     }
 

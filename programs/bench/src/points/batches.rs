@@ -1,0 +1,100 @@
+//! Batches: many iterations between two looks at the clock, as many as make a batch long enough.
+//!
+//! Rank 0 decides how many iterations a batch has and tells its followers, the ranks behind it; each
+//! of them runs the batch and, if all times count, reports its own, of which the longest counts.
+
+use std::time::{Duration, Instant};
+
+use landeck::{Result, World};
+
+use crate::report;
+use crate::settings::Settings;
+use crate::words::{receive_value, receive_word, send_value, send_word, tags};
+
+/// What is measured, and how its batches are run.
+pub(crate) struct Batches<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) settings: &'a Settings,
+    pub(crate) figure: &'a str,
+    pub(crate) form: &'a str,
+    pub(crate) bytes: usize,
+    /// The ranks 1 to this take part.
+    pub(crate) followers: usize,
+    /// Whether the time of the slowest counts, or that of rank 0.
+    pub(crate) slowest_counts: bool,
+    /// What an iteration counts as: 2 for the half of a round trip.
+    pub(crate) divisor: f64,
+}
+
+impl Batches<'_> {
+    /// Runs them in rank 0 and its followers; the others must not call.
+    pub(crate) fn run(&self, mut batch: impl FnMut(u64) -> Result<Duration>) -> Result<()> {
+        if self.world.rank() > 0 {
+            return self.follow(&mut batch);
+        }
+        let stop = Instant::now() + Duration::from_secs_f64(self.settings.limit_s);
+        let iterations = self.calibrate(&mut batch)?;
+        for _ in 0..self.settings.batches {
+            let nanoseconds =
+                self.lead(&mut batch, iterations)?.as_nanos() as f64 / iterations as f64;
+            let n = self.world.size();
+            report::print(
+                self.figure,
+                self.form,
+                n,
+                self.bytes,
+                0,
+                "ns",
+                nanoseconds / self.divisor,
+            );
+            if Instant::now() > stop {
+                break;
+            }
+        }
+        (1..=self.followers).try_for_each(|other| send_word(self.world, 0, other, tags::CONTROL))
+    }
+
+    fn lead(
+        &self,
+        batch: &mut impl FnMut(u64) -> Result<Duration>,
+        iterations: u64,
+    ) -> Result<Duration> {
+        for other in 1..=self.followers {
+            send_word(self.world, iterations, other, tags::CONTROL)?;
+        }
+        let mut longest = batch(iterations)?;
+        if self.slowest_counts {
+            for other in 1..=self.followers {
+                longest = longest.max(Duration::from_secs_f64(receive_value(self.world, other)?));
+            }
+        }
+        Ok(longest)
+    }
+
+    fn follow(&self, batch: &mut impl FnMut(u64) -> Result<Duration>) -> Result<()> {
+        loop {
+            let iterations = receive_word(self.world, 0, tags::CONTROL)?;
+            if iterations == 0 {
+                return Ok(());
+            }
+            let elapsed = batch(iterations)?;
+            if self.slowest_counts {
+                send_value(self.world, elapsed.as_secs_f64(), 0)?;
+            }
+        }
+    }
+
+    fn calibrate(&self, batch: &mut impl FnMut(u64) -> Result<Duration>) -> Result<u64> {
+        let stop = Instant::now() + Duration::from_secs_f64(self.settings.limit_s / 2.0);
+        let mut iterations = 1;
+        loop {
+            let elapsed_ms = self.lead(batch, iterations)?.as_secs_f64() * 1e3;
+            if elapsed_ms >= self.settings.batch_ms || Instant::now() > stop {
+                return Ok(iterations);
+            }
+            // At most tenfold: the first batches are slow, because connections are made in them.
+            let factor = (1.2 * self.settings.batch_ms / elapsed_ms.max(1e-9)).min(10.0);
+            iterations = (iterations as f64 * factor) as u64 + 1;
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What it costs to be there: processor time, memory, instructions.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::{Result, World};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::words::{receive_value, receive_word, send_value, send_word, tags};
+use crate::{Bench, Trouble, report};
+
+/// Processor time of rank 1 while it waits in a receive for rank 0, which sleeps.
+pub(crate) fn wait(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let world = &bench.world;
+    bench.needs(world.size() == 2, "exactly 2 processes")?;
+    if world.rank() == 0 {
+        receive_word(world, 1, tags::REPORT)?;
+        thread::sleep(Duration::from_millis(bench.settings.wait_ms));
+        send_word(world, 0, 1, tags::DATA)?;
+        report::print("wait", "", 2, 8, 0, "%", receive_value(world, 1)?);
+    } else {
+        send_word(world, 0, 0, tags::REPORT)?;
+        let (start, used) = (Instant::now(), processor_time_s());
+        receive_word(world, 0, tags::DATA)?;
+        let used = processor_time_s() - used;
+        send_value(world, 100.0 * used / start.elapsed().as_secs_f64(), 0)?;
+    }
+    Ok(())
+}
+
+/// The proportional share of memory of every process, when all are there.
+pub(crate) fn memory(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let world = &bench.world;
+    while_all_are_there(world, || {
+        let own = own_pss_kib()?;
+        if world.rank() > 0 {
+            return Ok(send_value(world, own, 0)?);
+        }
+        report::print("memory", "", world.size(), 0, 0, "KiB", own);
+        for other in 1..world.size() {
+            report::print("memory", "", world.size(), 0, 0, "KiB", receive_value(world, other)?);
+        }
+        Ok(())
+    })
+}
+
+/// What of the job's segment is in memory, when everybody has talked to four neighbours often
+/// enough to have rings with them.
+pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
+    const MESSAGES: u64 = 40;
+    let (world, size) = (&bench.world, bench.world.size());
+    bench.needs(size >= 5, "at least 5 processes")?;
+    for message in 0..MESSAGES {
+        for distance in [1, 2] {
+            let (right, left) =
+                ((world.rank() + distance) % size, (world.rank() + size - distance) % size);
+            for (to, from) in [(right, left), (left, right)] {
+                send_word(world, message, to, tags::DATA)?;
+                if receive_word(world, from, tags::DATA)? != message {
+                    return Err(bench.wrong("a neighbour's messages out of order"));
+                }
+            }
+        }
+    }
+    while_all_are_there(world, || {
+        if world.rank() == 0 {
+            let resident =
+                bench.job.segment().descriptor().and_then(|memory| rustix::fs::fstat(memory).ok());
+            let bytes = resident.map_or(f64::NAN, |status| status.st_blocks as f64 * 512.0);
+            report::print("shared", "", size, 0, 0, "MiB", bytes / f64::from(1 << 20));
+        }
+        Ok(())
+    })
+}
+
+/// Bursts of messages, received after they have arrived: their calls are counted from outside.
+pub(crate) fn burst(bench: &Bench) -> std::result::Result<(), Trouble> {
+    const BURST: u64 = 8;
+    let world = &bench.world;
+    bench.needs(world.size() == 2, "exactly 2 processes")?;
+    for _ in 0..bench.settings.batches {
+        if world.rank() == 0 {
+            (0..BURST).try_for_each(|word| counted_send(world, &[word]))?;
+            receive_word(world, 1, tags::MARKER)?;
+            continue;
+        }
+        thread::sleep(Duration::from_millis(5));
+        for word in 0..BURST {
+            let mut got = [0];
+            counted_receive(world, &mut got)?;
+            if got != [word] {
+                return Err(bench.wrong("the wrong message"));
+            }
+        }
+        send_word(world, 0, 0, tags::MARKER)?;
+    }
+    Ok(())
+}
+
+/// One call, found by name from outside.
+#[inline(never)]
+fn counted_send(world: &World, word: &[u64; 1]) -> Result<()> {
+    world.send(word, 1, tags::DATA)
+}
+
+/// One call, found by name from outside.
+#[inline(never)]
+fn counted_receive(world: &World, word: &mut [u64; 1]) -> Result<()> {
+    world.receive_into(word, 0, tags::DATA).map(drop)
+}
+
+/// Runs something after everybody has arrived and before anybody leaves.
+fn while_all_are_there(
+    world: &World,
+    body: impl FnOnce() -> std::result::Result<(), Trouble>,
+) -> std::result::Result<(), Trouble> {
+    let others = 1..world.size();
+    if world.rank() > 0 {
+        send_word(world, 0, 0, tags::MARKER)?;
+        receive_word(world, 0, tags::CONTROL)?;
+        body()?;
+        receive_word(world, 0, tags::CONTROL)?;
+        return Ok(());
+    }
+    others.clone().try_for_each(|other| receive_word(world, other, tags::MARKER).map(drop))?;
+    others.clone().try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?;
+    body()?;
+    Ok(others.into_iter().try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?)
+}
+
+fn processor_time_s() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+fn own_pss_kib() -> std::result::Result<f64, Trouble> {
+    let path = "/proc/self/smaps_rollup";
+    let rollup = fs::read_to_string(path).map_err(|error| Trouble::NotRead { path, error })?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
+    Ok(line.trim().trim_end_matches(" kB").parse().unwrap_or(f64::NAN))
+}

@@ -1,0 +1,173 @@
+//! Messages to and fro: between two ranks alone, in a crowd that waits, in many pairs, by loan.
+
+use std::time::{Duration, Instant};
+
+use landeck::{Result, World};
+
+use crate::batches::Batches;
+use crate::words::{receive_word, send_word, tags};
+use crate::{Bench, Trouble};
+
+/// Ranks 0 and 1, every size.
+pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    let mut buffers = Buffers::new(bench.settings.largest());
+    for &bytes in &bench.settings.bytes {
+        buffers.check(bench, bytes)?;
+        batches(bench, bytes, 1, false)
+            .run(|iterations| to_and_fro(&bench.world, &mut buffers, iterations, bytes))?;
+    }
+    Ok(())
+}
+
+/// The same, while all other ranks wait in a receive.
+pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    bench.needs(world.size() >= 2, "at least 2 processes")?;
+    let mut buffers = Buffers::new(settings.largest());
+    if world.rank() >= 2 {
+        send_word(world, 0, 0, tags::REPORT)?;
+        receive_word(world, 0, tags::CONTROL)?;
+        return Ok(());
+    }
+    buffers.check(bench, settings.bytes[0])?;
+    if world.rank() == 0 {
+        (2..world.size())
+            .try_for_each(|other| receive_word(world, other, tags::REPORT).map(drop))?;
+    }
+    for &bytes in &settings.bytes {
+        batches(bench, bytes, 1, false)
+            .run(|iterations| to_and_fro(world, &mut buffers, iterations, bytes))?;
+    }
+    if world.rank() == 0 {
+        (2..world.size()).try_for_each(|other| send_word(world, 0, other, tags::CONTROL))?;
+    }
+    Ok(())
+}
+
+/// The same in all pairs (0, 1), (2, 3), ... at once; the slowest pair counts.
+pub(crate) fn pairs(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let size = bench.world.size();
+    bench.needs(size.is_multiple_of(2), "an even number of processes")?;
+    let mut buffers = Buffers::new(bench.settings.largest());
+    for &bytes in &bench.settings.bytes {
+        buffers.check(bench, bytes)?;
+        batches(bench, bytes, size - 1, true)
+            .run(|iterations| to_and_fro(&bench.world, &mut buffers, iterations, bytes))?;
+    }
+    Ok(())
+}
+
+/// Ranks 0 and 1, every size, but only references travel: each loan is allocated, marked at its
+/// ends, given away, looked at and returned.
+pub(crate) fn loan(bench: &Bench) -> std::result::Result<(), Trouble> {
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    for &bytes in &bench.settings.bytes {
+        let mut wrong = false;
+        batches(bench, bytes, 1, false).run(|iterations| {
+            let start = Instant::now();
+            for turn in 0..iterations {
+                if bench.world.rank() == 0 {
+                    give(bench, bytes, turn as u8)?;
+                }
+                wrong |= take(&bench.world, bytes)? != turn as u8;
+                if bench.world.rank() == 1 {
+                    give(bench, bytes, turn as u8)?;
+                }
+            }
+            Ok(start.elapsed())
+        })?;
+        if wrong {
+            return Err(bench.wrong("another loan than the one that was sent"));
+        }
+    }
+    Ok(())
+}
+
+fn give(bench: &Bench, bytes: usize, mark: u8) -> Result<()> {
+    let mut loan = bench.job.loan::<u8>(bytes)?;
+    loan[0] = mark;
+    loan[bytes - 1] = mark;
+    bench.world.send_loan(loan, bench.world.rank() ^ 1, tags::DATA)
+}
+
+/// The mark at the end of the next loan.
+fn take(world: &World, bytes: usize) -> Result<u8> {
+    let (loaned, _) = world.receive_loan::<u8>(world.rank() ^ 1, tags::DATA)?;
+    Ok(loaned.get(bytes - 1).unwrap_or_default())
+}
+
+fn batches(bench: &Bench, bytes: usize, followers: usize, slowest_counts: bool) -> Batches<'_> {
+    Batches {
+        world: &bench.world,
+        settings: &bench.settings,
+        figure: &bench.settings.figure,
+        form: "",
+        bytes,
+        followers,
+        slowest_counts,
+        divisor: 2.0,
+    }
+}
+
+fn to_and_fro(
+    world: &World,
+    buffers: &mut Buffers,
+    iterations: u64,
+    bytes: usize,
+) -> Result<Duration> {
+    let partner = world.rank() ^ 1;
+    let (outgoing, incoming) = (&buffers.outgoing[..bytes], &mut buffers.incoming[..bytes]);
+    let start = Instant::now();
+    if world.rank() < partner {
+        for _ in 0..iterations {
+            world.send(outgoing, partner, tags::DATA)?;
+            world.receive_into(incoming, partner, tags::DATA)?;
+        }
+    } else {
+        for _ in 0..iterations {
+            world.receive_into(incoming, partner, tags::DATA)?;
+            world.send(outgoing, partner, tags::DATA)?;
+        }
+    }
+    Ok(start.elapsed())
+}
+
+/// Private memory, touched before anything is measured.
+pub(crate) struct Buffers {
+    pub(crate) outgoing: Vec<u8>,
+    pub(crate) incoming: Vec<u8>,
+}
+
+impl Buffers {
+    pub(crate) fn new(bytes: usize) -> Buffers {
+        Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes] }
+    }
+
+    /// One exchange in which every byte is looked at.
+    pub(crate) fn check(
+        &mut self,
+        bench: &Bench,
+        bytes: usize,
+    ) -> std::result::Result<(), Trouble> {
+        let (own, partner) = (bench.world.rank(), bench.world.rank() ^ 1);
+        let outgoing = &mut self.outgoing[..bytes];
+        outgoing
+            .iter_mut()
+            .enumerate()
+            .for_each(|(place, byte)| *byte = pattern(place, bytes, own));
+        self.incoming[..bytes].fill(0);
+        to_and_fro(&bench.world, self, 1, bytes)?;
+        let mut received = self.incoming[..bytes].iter().enumerate();
+        if received.all(|(place, byte)| *byte == pattern(place, bytes, partner)) {
+            Ok(())
+        } else {
+            Err(bench.wrong("wrong bytes"))
+        }
+    }
+}
+
+/// A pattern that differs by size, place and direction; the same in both programs.
+fn pattern(place: usize, bytes: usize, from: usize) -> u8 {
+    (place * 131 + bytes * 7 + from * 89 + 1) as u8
+}
