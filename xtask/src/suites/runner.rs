@@ -12,6 +12,9 @@ use crate::Problem;
 const SUITE_LIMIT_S: u32 = 15 * 60;
 const SOAK_SUITE_LIMIT_S: u32 = 60 * 60;
 
+/// Where the program stands among the arguments of a command under the watchdog.
+const PROGRAM_PLACE: usize = 5;
+
 /// A script says with this exit code that the machine cannot run it.
 const SKIPPED_CODE: i32 = 77;
 
@@ -41,11 +44,12 @@ impl Runner {
         command
     }
 
-    /// A command under a watchdog.
+    /// A command under a watchdog, which also ends it when this process is ended.
     pub(super) fn command(&self, program: &Path) -> Command {
         let limit_s = if self.soak { SOAK_SUITE_LIMIT_S } else { SUITE_LIMIT_S };
-        let mut command = Command::new("timeout");
-        command.args(["--kill-after=10", &limit_s.to_string()]).arg(program);
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "timeout", "--kill-after=10", &limit_s.to_string()]);
+        command.arg(program);
         command.current_dir(&self.root).stdin(Stdio::null());
         if self.soak {
             command.env("LANDECK_SOAK", "1");
@@ -111,7 +115,8 @@ impl Runner {
 
 /// Runs a command to its end, printing each line and showing it to `see`.
 fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
-    let program = command.get_args().nth(2).unwrap_or_default().to_string_lossy().into_owned();
+    let program =
+        command.get_args().nth(PROGRAM_PLACE).unwrap_or_default().to_string_lossy().into_owned();
     let unstartable = |error| Problem::Start { program: program.clone(), error };
     let (reader, writer) = std::io::pipe().map_err(unstartable)?;
     command.stderr(writer.try_clone().map_err(unstartable)?).stdout(writer);
