@@ -73,6 +73,9 @@ impl Membership {
 
     /// Why a receive from anybody in this context may never complete.
     fn failure_of_anybody(&self, context: u32, own: u32) -> Option<Failure> {
+        if self.gone.is_empty() && self.broken.is_empty() {
+            return None;
+        }
         let is_member = |slot: u32| match self.contexts.get(&context) {
             Some(members) => members.contains(&Peer(slot)),
             None => slot < self.segment.plan().processes,

@@ -22,12 +22,11 @@
 //!
 //! After D. Vyukov's bounded queue (a turn per slot), with the claim in the slot, not in the tail.
 
-use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::bytes::{Bytes, copy};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Data, Ordering};
 
 /// Bytes of data that fit in a slot.
 pub const POST_BYTES: usize = 48;
@@ -45,7 +44,7 @@ struct QueueSlot {
     head: AtomicU64,
     label: AtomicU64,
     source: AtomicU32,
-    data: UnsafeCell<[u8; POST_BYTES]>,
+    data: Data<[u8; POST_BYTES]>,
 }
 
 /// The memory of a mailbox queue and whatever keeps it mapped. The size is a power of two.
@@ -124,7 +123,7 @@ impl MailboxMemory {
                     head: AtomicU64::new(0),
                     label: AtomicU64::new(0),
                     source: AtomicU32::new(0),
-                    data: UnsafeCell::new([0; POST_BYTES]),
+                    data: Data::new([0; POST_BYTES]),
                 })
                 .collect(),
             tail: Box::new(AtomicU32::new(0)),
@@ -204,7 +203,9 @@ impl MailboxSender {
         slot.label.store(label, Ordering::Relaxed);
         slot.source.store(self.source, Ordering::Relaxed);
         // SAFETY: the claim makes the data ours until the state says full.
-        unsafe { copy(data.start().as_ptr(), slot.data.get().cast(), data.len().min(POST_BYTES)) };
+        slot.data.with_mut(|room| unsafe {
+            copy(data.start().as_ptr(), room.cast(), data.len().min(POST_BYTES));
+        });
         slot.state.store(state(self.memory.lap(position), 0, FULL), Ordering::Release);
         Ok(())
     }
@@ -267,6 +268,13 @@ impl MailboxReceiver {
         phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
     }
 
+    /// Whether no slot is free: posters may be waiting.
+    pub fn is_full(&self) -> bool {
+        let last = self.position.wrapping_add(self.memory.slot_count - 1);
+        let seen = self.memory.slot(last).state.load(Ordering::Relaxed);
+        phase(seen) != FREE && seen >> 32 == self.memory.lap(last)
+    }
+
     /// Looks for the first message whose poster is not `held`. `is_dead` tells which posters are
     /// known to be gone. Stops at the first free slot; `everywhere` looks behind it too, which
     /// only a scribbled tail makes necessary.
@@ -299,7 +307,9 @@ impl MailboxReceiver {
 
     fn post(&self, position: u32) -> Post<'_> {
         let slot = self.memory.slot(position);
-        let start = NonNull::from(&slot.data).cast();
+        // SAFETY: a slot's data field is never at address zero.
+        let start =
+            slot.data.with(|data| unsafe { NonNull::new_unchecked(data.cast_mut().cast()) });
         Post {
             source: slot.source.load(Ordering::Relaxed),
             head: slot.head.load(Ordering::Relaxed),

@@ -118,6 +118,12 @@ pub(crate) fn yield_processor() {
     unsafe { libc::sched_yield() };
 }
 
+/// A system call that does nothing: what entering the kernel costs.
+pub(crate) fn shortest_call() {
+    // SAFETY: no arguments, no memory.
+    unsafe { libc::getppid() };
+}
+
 const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 

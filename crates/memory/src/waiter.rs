@@ -3,7 +3,8 @@
 //! A wait climbs a ladder: poll a little; give the processor away and look how long that took
 //! (the *yield probe*: it tells whether somebody else wanted it); sleep on the process's own word
 //! in the segment. How long it stays on each step depends on whether there are more processes
-//! than processors, as the plan of the segment says and as the probe notices.
+//! than processors: the plan of the segment says so at first, then the probe knows better, since
+//! processes that sleep crowd nobody and those of other jobs do.
 //!
 //! Before it sleeps, a process raises its sleep word and looks once more; who publishes something
 //! for it looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both
@@ -21,11 +22,9 @@ use std::time::Duration;
 use crate::membership::JobState;
 use crate::page::WaitRecord;
 use crate::segment::Segment;
+use crate::sleep_word::{self, RAISED};
 use crate::sync;
 use crate::system::{self, now_ns};
-
-const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
 
 /// Polls before the clock is looked at for the first time; the first few without a pause.
 const POLLS_AT_ONCE: u32 = 64;
@@ -100,9 +99,10 @@ pub struct WaitTimes {
 pub struct Waiter {
     segment: Segment,
     slot: u32,
+    /// Somebody else wanted the processor when we last looked.
     crowded: bool,
-    /// The cheapest yield seen: what it costs when nobody else wants the processor.
-    yield_alone_ns: u64,
+    /// What a yield costs when nobody else wants the processor; unknown before the first.
+    yield_alone_ns: Option<u64>,
     times: WaitTimes,
 }
 
@@ -114,7 +114,7 @@ impl Waiter {
             segment: segment.clone(),
             slot,
             crowded,
-            yield_alone_ns: u64::MAX,
+            yield_alone_ns: None,
             times: WaitTimes::default(),
         }
     }
@@ -185,10 +185,8 @@ impl Waiter {
                     }
                 }
                 Step::Yield => {
-                    system::yield_processor();
-                    let took_ns = self::now_ns().saturating_sub(now_ns);
-                    self.yield_alone_ns = self.yield_alone_ns.min(took_ns.max(1));
-                    ladder.yielded(took_ns, self.yield_alone_ns);
+                    self.crowded = self.probe();
+                    ladder.yielded(self.crowded);
                 }
                 Step::Sleep => {
                     let woken = self.sleep(waiting, generation, now_ns, deadline_ns);
@@ -198,6 +196,16 @@ impl Waiter {
                 }
             }
         }
+    }
+
+    /// Gives the processor away; true when somebody else wanted it.
+    fn probe(&mut self) -> bool {
+        let began_ns = now_ns();
+        system::yield_processor();
+        let took_ns = now_ns().saturating_sub(began_ns).max(1);
+        let alone_ns = self.yield_alone_ns.unwrap_or_else(yield_guess_ns).min(took_ns);
+        self.yield_alone_ns = Some(alone_ns);
+        took_ns > alone_ns + alone_ns / 2
     }
 
     /// The verdict after a change. What arrived before the change still counts.
@@ -219,21 +227,32 @@ impl Waiter {
     ) -> bool {
         waiting.prepare_sleep();
         let word = self.segment.sleep_word(self.slot);
-        word.store(ASLEEP, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
+        sleep_word::raise(word);
         let safe = self.segment.plan().is_oversubscribed() || system::barrier_everywhere();
         let changed = self.segment.membership_generation() != generation;
         if changed || waiting.poll_before_sleep() {
-            word.store(AWAKE, Ordering::Relaxed);
+            sleep_word::lower(word);
             return true;
         }
         let longest = if safe { SLEEP_MAX } else { SLEEP_MAX_UNSAFE };
         let left =
             deadline_ns.map(|deadline| Duration::from_nanos(deadline.saturating_sub(now_ns)));
         self.times.sleeps += 1;
-        system::futex_wait(word, ASLEEP, left.map_or(longest, |left| left.min(longest)));
-        word.swap(AWAKE, Ordering::Acquire) != ASLEEP
+        system::futex_wait(word, RAISED, left.map_or(longest, |left| left.min(longest)));
+        sleep_word::lower_after_sleep(word)
     }
+}
+
+/// What a yield alone costs at most: a few times what the shortest system call does. The first
+/// yields may well be crowded, so they cannot say.
+fn yield_guess_ns() -> u64 {
+    const SYSTEM_CALLS: u64 = 5;
+    let shortest = (0..3).map(|_| {
+        let began_ns = now_ns();
+        system::shortest_call();
+        now_ns().saturating_sub(began_ns)
+    });
+    shortest.min().unwrap_or(1).max(1) * SYSTEM_CALLS
 }
 
 #[inline(always)]
@@ -257,25 +276,25 @@ enum Step {
     Sleep,
 }
 
-/// Decides the steps of one wait, from times alone.
+/// Decides the steps of one wait, from times and probes alone.
 struct Ladder {
     crowded: bool,
     began_ns: u64,
-    yields_wanted: u32,
+    yields: u32,
     next_probe_ns: u64,
 }
 
 impl Ladder {
     fn new(crowded: bool, began_ns: u64) -> Self {
-        Self { crowded, began_ns, yields_wanted: 0, next_probe_ns: began_ns }
+        let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
+        Self { crowded, began_ns, yields: 0, next_probe_ns }
     }
 
     fn step(&mut self, now_ns: u64) -> Step {
-        if self.yields_wanted >= YIELDS_CROWDED || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
+        if self.yields >= YIELDS_CROWDED || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
             return Step::Sleep;
         }
         if self.crowded {
-            self.yields_wanted += 1;
             return Step::Yield;
         }
         if now_ns >= self.next_probe_ns {
@@ -285,12 +304,10 @@ impl Ladder {
         Step::Poll
     }
 
-    /// Learns from a yield: one that took clearly longer than alone went to somebody else.
-    fn yielded(&mut self, took_ns: u64, alone_ns: u64) {
-        if !self.crowded && took_ns > alone_ns + alone_ns / 2 {
-            self.yields_wanted += 1;
-            self.next_probe_ns = 0;
-        }
+    /// Learns from a yield whether somebody else wanted the processor.
+    fn yielded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+        self.yields += u32::from(crowded);
     }
 }
 
@@ -330,7 +347,7 @@ impl Doorbell {
         }
         // SAFETY: the word stays mapped while `_segment` lives.
         let word = unsafe { self.word.as_ref() };
-        if word.load(Ordering::Relaxed) != AWAKE {
+        if sleep_word::is_raised(word) {
             wake_word(word);
         }
     }
@@ -370,7 +387,7 @@ impl Follower {
 pub(crate) fn wake(segment: &Segment, slot: u32) {
     fence(Ordering::SeqCst);
     let word = segment.sleep_word(slot);
-    if word.load(Ordering::Relaxed) != AWAKE {
+    if sleep_word::is_raised(word) {
         wake_word(word);
     }
 }
@@ -378,7 +395,7 @@ pub(crate) fn wake(segment: &Segment, slot: u32) {
 #[cold]
 #[inline(never)]
 fn wake_word(word: &AtomicU32) {
-    if word.swap(AWAKE, Ordering::SeqCst) != AWAKE {
+    if sleep_word::lower_for_sleeper(word) {
         system::futex_wake(word, 1);
     }
 }
@@ -453,7 +470,7 @@ mod tests {
                 let (publisher, bell) = (flag.clone(), Doorbell::of(&segment, 0).unwrap());
                 let watched = segment.clone();
                 let thread = std::thread::spawn(move || {
-                    while watched.sleep_word(0).load(Ordering::Relaxed) != ASLEEP {
+                    while !sleep_word::is_raised(watched.sleep_word(0)) {
                         std::thread::yield_now();
                     }
                     publisher.store(true, Ordering::Release);
@@ -472,7 +489,7 @@ mod tests {
             let segment = segment(2, 1);
             let agent = segment.clone();
             let thread = std::thread::spawn(move || {
-                while agent.sleep_word(0).load(Ordering::Relaxed) != ASLEEP {
+                while !sleep_word::is_raised(agent.sleep_word(0)) {
                     std::thread::yield_now();
                 }
                 assert_eq!(agent.wait_record(0).peer, Some(1), "readable while it sleeps");
@@ -498,23 +515,30 @@ mod tests {
         let mut crowded = Ladder::new(true, 0);
         for _ in 0..YIELDS_CROWDED {
             assert_eq!(crowded.step(1), Step::Yield);
+            crowded.yielded(true);
         }
         assert_eq!(crowded.step(1), Step::Sleep);
         let mut roomy = Ladder::new(false, 0);
-        assert_eq!(roomy.step(0), Step::Yield);
-        roomy.yielded(300, 300);
-        assert_eq!(roomy.step(1), Step::Poll);
+        assert_eq!(roomy.step(0), Step::Poll);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
+        roomy.yielded(false);
+        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Poll);
         assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
     }
 
     #[test]
-    fn a_hog_found_by_the_probe_makes_the_wait_yield() {
-        let mut ladder = Ladder::new(false, 0);
+    fn what_the_probe_finds_counts_more_than_the_plan() {
+        let mut hogged = Ladder::new(false, 0);
+        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
         for _ in 0..YIELDS_CROWDED {
-            assert_eq!(ladder.step(1), Step::Yield);
-            ladder.yielded(2_000, 300);
+            hogged.yielded(true);
+            assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
         }
-        assert_eq!(ladder.step(1), Step::Sleep);
+        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Sleep);
+        let mut quiet = Ladder::new(true, 0);
+        assert_eq!(quiet.step(1), Step::Yield);
+        quiet.yielded(false);
+        quiet.next_probe_ns = 100;
+        assert_eq!(quiet.step(2), Step::Poll);
     }
 }

@@ -13,7 +13,7 @@ use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
 use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
 use landeck_memory::waiter::Doorbell;
-use landeck_memory::{Bytes, Segment};
+use landeck_memory::{Bytes, Operation, Segment};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 /// Longest data of one message: a quarter of a ring's bulk area.
@@ -30,6 +30,8 @@ pub struct SharedMemory {
     home: Segment,
     slot: u32,
     mailbox: MailboxReceiver,
+    /// The mailbox had no room since it was last empty.
+    was_full: bool,
     /// For each slot of the home segment, one more than its place in `pairs`; zero when unknown.
     index: Box<[u16]>,
     pairs: Vec<Pair>,
@@ -76,6 +78,7 @@ impl SharedMemory {
             home: home.clone(),
             slot,
             mailbox,
+            was_full: false,
             index: vec![0; (home.plan().slots() + PROVISIONAL) as usize].into(),
             pairs: Vec::new(),
             listening: Vec::new(),
@@ -274,10 +277,27 @@ impl SharedMemory {
             post.data.copy_to_slice(&mut data);
             match self.deliver_post(source, head, label, &data, sink) {
                 Verdict::Taken => {
+                    self.was_full |= self.mailbox.is_full();
                     self.mailbox.consume(position);
+                    if self.was_full && !self.mailbox.has_next() {
+                        self.was_full = false;
+                        self.wake_posters();
+                    }
                     return true;
                 }
                 Verdict::Held => held.push(source),
+            }
+        }
+    }
+
+    /// Wakes those who wait for room in our mailbox; they have no ring to be waked through.
+    fn wake_posters(&self) {
+        for slot in 0..self.home.plan().slots() {
+            let wait = self.home.wait_record(slot);
+            if wait.operation != Operation::None
+                && let Some(bell) = Doorbell::of(&self.home, slot)
+            {
+                bell.ring_fenced();
             }
         }
     }
@@ -457,7 +477,8 @@ impl Channel for SharedMemory {
 
     fn is_gone(&self, peer: Peer) -> bool {
         let broken = self.known(peer.0).is_some_and(|at| self.pairs[at].incoming.broken);
-        broken || self.home.slot_record(peer.0).state.is_gone()
+        let is_nobody = peer.0 >= self.home.plan().slots();
+        broken || is_nobody || self.home.slot_record(peer.0).state.is_gone()
     }
 
     fn forget(&mut self, peer: Peer) {

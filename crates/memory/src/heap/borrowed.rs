@@ -8,6 +8,7 @@ use super::space::GRAIN;
 use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
+use crate::waiter;
 
 /// A block that its owner has lent to this process. Dropped, it is given back.
 pub struct Borrowed {
@@ -145,6 +146,8 @@ impl Drop for Borrowed {
         let number = control.number.load(Ordering::Relaxed);
         if control.holders.give_back(self.generation, self.bit) {
             returns::push(self.segment.return_word(self.owner), number, &control.link);
+            // It may be waiting for room.
+            waiter::wake(&self.segment, self.owner);
         }
     }
 }

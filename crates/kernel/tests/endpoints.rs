@@ -1,0 +1,388 @@
+//! Endpoints that share memory, each driven by hand or by a thread of its own.
+
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use landeck_kernel::{Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted};
+use landeck_layout::{Family, Kind, Layout};
+use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_testing::Watchdog;
+use landeck_transports::SharedMemory;
+
+type Kernel = Endpoint<SharedMemory>;
+
+fn segment(processes: u32) -> Segment {
+    let plan = SegmentPlan { heap_bytes_per_process: 16 << 20, cpus: 2, ..SegmentPlan::new(7, processes) };
+    let segment = Segment::local(&plan);
+    for slot in 0..processes {
+        set_state(&segment, slot, SlotState::Alive);
+    }
+    segment
+}
+
+fn set_state(segment: &Segment, slot: u32, state: SlotState) {
+    segment.set_slot_record(slot, SlotRecord { state, incarnation: 1, ..SlotRecord::default() });
+    segment.announce_membership();
+}
+
+fn kernels(segment: &Segment, count: u32) -> Vec<Kernel> {
+    let kernel = |slot| Endpoint::new(SharedMemory::new(segment, slot).unwrap(), segment, slot).unwrap();
+    (0..count).map(kernel).collect()
+}
+
+/// The memory of a vector that outlives its requests in these tests.
+fn area(values: &[u8]) -> Area {
+    // SAFETY: the tests keep the vector until its requests are over.
+    Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
+}
+
+fn any(context: u32) -> Wanted {
+    Wanted { context, source: None, tag: None }
+}
+
+fn from(source: u32, tag: u32) -> Wanted {
+    Wanted { context: 1, source: Some(source), tag: Some(tag) }
+}
+
+/// Lets all make progress until the request is complete.
+fn finish(kernels: &mut [Kernel], at: usize, id: RequestId) -> Completion {
+    loop {
+        for kernel in kernels.iter_mut() {
+            kernel.progress();
+        }
+        if let Some(completion) = kernels[at].take(id) {
+            return completion;
+        }
+    }
+}
+
+fn pattern(length: usize, seed: u8) -> Vec<u8> {
+    (0..length).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((at >> 8) as u8)).collect()
+}
+
+const LENGTHS: [usize; 16] =
+    [0, 1, 8, 47, 48, 49, 64, 1000, 4096, 16_384, 16_385, 65_536, 262_144, 262_145, 1_000_003, 9_000_000];
+
+#[test]
+fn every_length_arrives_whole_expected_or_not() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    for round in 0..3u8 {
+        for (tag, length) in (0u32..).zip(LENGTHS) {
+            for expected in [false, true] {
+                let data = pattern(length, round);
+                let into = vec![0u8; length];
+                let early = expected.then(|| both[1].receive(from(0, tag), area(&into)));
+                let sent = both[0].send(Peer(1), 1, tag, area(&data)).unwrap();
+                both[1].progress();
+                let id = early.unwrap_or_else(|| both[1].receive(from(0, tag), area(&into)));
+                let status = finish(&mut both, 1, id).result.unwrap();
+                assert_eq!((status.peer, status.tag, status.bytes), (Peer(0), tag, length as u64));
+                if let Started::Pending(id) = sent {
+                    finish(&mut both, 0, id).result.unwrap();
+                }
+                assert!(into == data, "{length} bytes, expected {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn messages_of_all_paths_stay_in_order() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    let lengths = [8, 20_000, 8, 100, 300_000, 48, 16_384, 500_000, 1];
+    let data: Vec<Vec<u8>> = (0..90).map(|number| pattern(lengths[number % lengths.len()], number as u8)).collect();
+    let mut sends = Vec::new();
+    for data in &data {
+        if let Started::Pending(id) = both[0].send(Peer(1), 1, 5, area(data)).unwrap() {
+            sends.push(id);
+        }
+    }
+    for expected in &data {
+        let into = vec![0u8; expected.len()];
+        let id = both[1].receive(from(0, 5), area(&into));
+        finish(&mut both, 1, id).result.unwrap();
+        assert!(&into == expected);
+    }
+    for id in sends {
+        finish(&mut both, 0, id).result.unwrap();
+    }
+    assert!(!both[0].has_unfinished_sends());
+}
+
+#[test]
+fn a_receiver_that_never_receives_bounds_the_sender_and_loses_nothing() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    let data = pattern(8_000, 1);
+    let mut pending = Vec::new();
+    let mut complete = 0;
+    for tag in 0..3_000 {
+        match both[0].send(Peer(1), 1, tag, area(&data)).unwrap() {
+            Started::Complete(_) => complete += 1,
+            Started::Pending(id) => pending.push(id),
+        }
+        both[1].progress();
+    }
+    assert!(complete * data.len() < 8 << 20, "{complete} messages were taken without a receive");
+    assert!(!pending.is_empty());
+    for tag in 0..3_000 {
+        let into = vec![0u8; data.len()];
+        let id = both[1].receive(from(0, tag), area(&into));
+        finish(&mut both, 1, id).result.unwrap();
+        assert!(into == data);
+    }
+    for id in pending {
+        finish(&mut both, 0, id).result.unwrap();
+    }
+}
+
+#[test]
+fn a_flood_from_one_does_not_hold_up_another() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(3);
+    let mut all = kernels(&segment, 3);
+    let data = pattern(8_000, 1);
+    for tag in 0..3_000 {
+        all[0].send(Peer(2), 1, tag, area(&data)).unwrap();
+        all[2].progress();
+    }
+    let into = vec![0u8; 8];
+    all[1].send(Peer(2), 1, 7, area(&pattern(8, 9))).unwrap();
+    let id = all[2].receive(from(1, 7), area(&into));
+    finish(&mut all, 2, id).result.unwrap();
+    assert_eq!(into, pattern(8, 9));
+}
+
+#[test]
+fn a_message_longer_than_its_buffer_is_named_and_cut() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    for length in [16, 1_000, 100_000] {
+        let data = pattern(length, 3);
+        let mut into = vec![0u8; 10];
+        both[0].send(Peer(1), 1, 1, area(&data)).unwrap();
+        let id = both[1].receive(from(0, 1), area(&into[..8]));
+        let failure = finish(&mut both, 1, id).result.unwrap_err();
+        assert_eq!(failure, Failure::Truncated { message_bytes: length as u64, buffer_bytes: 8 });
+        assert_eq!(into[..8], data[..8]);
+        assert_eq!(into.split_off(8), [0, 0], "beyond the buffer");
+    }
+}
+
+#[test]
+fn contexts_are_worlds_of_their_own() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    both[0].send(Peer(1), 1, 1, area(&[1])).unwrap();
+    both[0].send(Peer(1), 2, 1, area(&[2])).unwrap();
+    let into = vec![0u8; 1];
+    let id = both[1].receive(any(2), area(&into));
+    finish(&mut both, 1, id).result.unwrap();
+    assert_eq!(into, [2]);
+}
+
+#[test]
+fn parts_that_lie_apart_travel_packed() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    let byte = Layout::element(Kind::new(Family::Unsigned, 1).unwrap());
+    for (blocks, length) in [(4u64, 3u64), (1_000, 7), (50_000, 11)] {
+        let layout = Layout::vector(blocks, length, 2 * length as i64, &byte).unwrap();
+        let bytes = (blocks * length * 2) as usize;
+        let data = pattern(bytes, 5);
+        let into = vec![0u8; bytes];
+        let strided = |values: &[u8]| {
+            // SAFETY: the vectors live until the requests are over.
+            let buffer = unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) };
+            Area::with_layout(buffer, 0, &layout, 1).unwrap()
+        };
+        let sent = both[0].send(Peer(1), 1, 1, strided(&data)).unwrap();
+        let id = both[1].receive(from(0, 1), strided(&into));
+        let status = finish(&mut both, 1, id).result.unwrap();
+        assert_eq!(status.bytes, blocks * length);
+        if let Started::Pending(id) = sent {
+            finish(&mut both, 0, id).result.unwrap();
+        }
+        for (at, (&got, &sent)) in into.iter().zip(&data).enumerate() {
+            let inside = (at as u64 / length).is_multiple_of(2);
+            assert_eq!(got, if inside { sent } else { 0 }, "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_loan_is_read_where_it_was_written() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    for length in [1usize, 100, 1 << 20] {
+        let mut block = both[0].allocate(length).unwrap();
+        block.copy_from_slice(&pattern(length, 8));
+        let place = block.as_ptr();
+        both[0].send_loan(Peer(1), 1, 1, block).unwrap();
+        let id = both[1].receive_own(from(0, 1));
+        let completion = finish(&mut both, 1, id);
+        let Some(Received::Borrowed { block, length: received }) = completion.data else {
+            panic!("a loan is read in place");
+        };
+        let bytes = block.piece(0, received);
+        assert_eq!(bytes.start().as_ptr().cast_const(), place);
+        assert!(bytes.to_vec() == pattern(length, 8));
+    }
+}
+
+#[test]
+fn cancelled_operations_complete_and_others_go_on() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    let (first, second) = (vec![0u8; 1], vec![0u8; 1]);
+    let doomed = both[1].receive(from(0, 1), area(&first));
+    let lives = both[1].receive(from(0, 1), area(&second));
+    both[1].cancel(doomed);
+    assert!(both[1].take(doomed).unwrap().result.unwrap().cancelled);
+    both[0].send(Peer(1), 1, 1, area(&[9])).unwrap();
+    assert!(!finish(&mut both, 1, lives).result.unwrap().cancelled);
+    assert_eq!((first[0], second[0]), (0, 9));
+    both[1].cancel(lives);
+    assert_eq!(both[1].take(lives).unwrap().result, Err(Failure::Gone));
+}
+
+#[test]
+fn a_probe_tells_and_leaves() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    assert!(both[1].probe(any(1)).is_none());
+    both[0].send(Peer(1), 1, 4, area(&pattern(70_000, 1))).unwrap();
+    both[1].progress();
+    for _ in 0..2 {
+        let status = both[1].probe(any(1)).unwrap();
+        assert_eq!((status.peer, status.tag, status.bytes), (Peer(0), 4, 70_000));
+    }
+}
+
+#[test]
+fn the_death_of_a_peer_ends_what_depends_on_it_and_nothing_else() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(3);
+    let mut all = kernels(&segment, 3);
+    let (one, two, three) = (vec![0u8; 1], vec![0u8; 1], vec![0u8; 1]);
+    all[1].send(Peer(0), 1, 1, area(&[5])).unwrap();
+    let sent_before = all[0].receive(from(1, 1), area(&one));
+    let hopeless = all[0].receive(from(1, 2), area(&two));
+    let anybody = all[0].receive(Wanted { context: 1, source: None, tag: Some(3) }, area(&three));
+    set_state(&segment, 1, SlotState::Dead);
+    assert!(all[0].verdict(sent_before).is_none(), "what it sent before still counts");
+    assert!(all[0].take(sent_before).unwrap().result.is_ok());
+    assert!(all[0].verdict(hopeless).is_none());
+    let died = Failure::PeerGone { peer: Peer(1), died: true };
+    assert_eq!(all[0].take(hopeless).unwrap().result, Err(died.clone()));
+    assert_eq!(all[0].failure_of_pending(anybody), Some(died.clone()), "reported once");
+    assert_eq!(all[0].acknowledge_failures(), [Peer(1)]);
+    assert_eq!(all[0].failure_of_pending(anybody), None, "resumes after acknowledgement");
+    all[2].send(Peer(0), 1, 3, area(&[6])).unwrap();
+    finish(&mut all, 0, anybody).result.unwrap();
+    assert_eq!(all[0].send(Peer(1), 1, 1, area(&[1])).unwrap_err(), died);
+}
+
+#[test]
+fn a_death_in_the_middle_of_a_transfer_ends_it_on_both_sides() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    for dead in [0, 1] {
+        let segment = segment(2);
+        let mut both = kernels(&segment, 2);
+        let (data, into) = (pattern(9_000_000, 1), vec![0u8; 9_000_000]);
+        let Started::Pending(send) = both[0].send(Peer(1), 1, 1, area(&data)).unwrap() else {
+            panic!("a message longer than its window waits");
+        };
+        let receive = both[1].receive(from(0, 1), area(&into));
+        both[1].progress();
+        let (survivor, id) = if dead == 0 { (1, receive) } else { (0, send) };
+        set_state(&segment, dead, SlotState::Dead);
+        let _ = both[survivor].verdict(id);
+        assert!(both[survivor].take(id).unwrap().result.is_err());
+    }
+}
+
+#[test]
+fn a_revoked_context_ends_what_is_in_it() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    let into = vec![0u8; 1];
+    let id = both[0].receive(any(1), area(&into));
+    let other = both[0].receive(any(2), area(&into));
+    both[0].revoke(1);
+    assert_eq!(both[0].take(id).unwrap().result, Err(Failure::Revoked));
+    assert!(!both[0].is_done(other));
+    assert_eq!(both[0].send(Peer(1), 1, 1, area(&[1])).unwrap_err(), Failure::Revoked);
+    both[0].abandon(other);
+}
+
+#[test]
+fn threads_exchange_without_loss_in_a_crowd() {
+    let _watchdog = Watchdog::start(Duration::from_secs(120));
+    const PROCESSES: u32 = 4;
+    const ROUNDS: u32 = 300;
+    let segment = segment(PROCESSES);
+    let threads: Vec<_> = kernels(&segment, PROCESSES)
+        .into_iter()
+        .zip(0u32..)
+        .map(|(kernel, rank)| std::thread::spawn(move || exchange(kernel, rank, PROCESSES, ROUNDS)))
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+/// Everybody sends to everybody and receives from anybody, lengths of all paths mixed.
+fn exchange(mut kernel: Kernel, rank: u32, processes: u32, rounds: u32) {
+    let length = |from: u32, round: u32| LENGTHS[((from * 7 + round) as usize) % 14];
+    let others: Vec<u32> = (0..processes).filter(|&other| other != rank).collect();
+    let mut next = vec![0u32; processes as usize];
+    for round in 0..rounds {
+        let data = pattern(length(rank, round), (rank + round) as u8);
+        let mut sends = Vec::new();
+        for &to in &others {
+            if let Started::Pending(id) = kernel.send(Peer(to), 1, round, area(&data)).unwrap() {
+                sends.push(id);
+            }
+        }
+        for _ in &others {
+            let wanted = Wanted { context: 1, source: None, tag: Some(round) };
+            let id = kernel.receive_own(wanted);
+            let completion = drive(&mut kernel, id);
+            let status = completion.result.unwrap();
+            let source = status.peer.0;
+            assert_eq!(std::mem::replace(&mut next[source as usize], round + 1), round);
+            let bytes = match completion.data.unwrap() {
+                Received::Private(own) => own,
+                Received::Borrowed { block, length } => block.piece(0, length).to_vec(),
+            };
+            assert!(bytes == pattern(length(source, round), (source + round) as u8));
+        }
+        for id in sends {
+            drive(&mut kernel, id).result.unwrap();
+        }
+    }
+    while kernel.has_unfinished_sends() {
+        kernel.progress_thoroughly();
+        std::thread::yield_now();
+    }
+    kernel.progress_thoroughly();
+}
+
+fn drive(kernel: &mut Kernel, id: RequestId) -> Completion {
+    loop {
+        if let Some(completion) = kernel.take(id) {
+            return completion;
+        }
+        if !kernel.progress() {
+            kernel.progress_thoroughly();
+            std::thread::yield_now();
+        }
+    }
+}
