@@ -410,12 +410,15 @@ impl Sink for Arrivals {
     }
 }
 
+/// A message as it was sent.
+type Sent = (Header, Vec<u8>);
+
 /// A network, and what was sent on it and has not arrived yet.
 struct World<N> {
     network: N,
     arrivals: Vec<Arrivals>,
     ended: BTreeSet<u32>,
-    under_way: BTreeMap<(u32, u32), VecDeque<(Header, Vec<u8>)>>,
+    under_way: BTreeMap<(u32, u32), VecDeque<Sent>>,
     sent: u32,
 }
 

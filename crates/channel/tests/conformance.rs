@@ -1,5 +1,6 @@
 //! The conformance suite over the channels that need no network.
 #![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test")]
 
 use landeck_channel::conformance::Network;
 use landeck_channel::faulty::{Arriving, Faulty, Rule, Sending};
