@@ -41,7 +41,7 @@ impl Communicator {
     #[inline]
     pub(crate) unsafe fn send(&self, to: u32, tag: u32, memory: Memory) -> Result<(), Mistake> {
         let world = &self.worlds.messages;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps these bytes readable until this call returns.
         unsafe { raw::send(world, memory.start, memory.bytes, to as usize, Tag(tag)) }
             .map_err(failure)
     }
@@ -59,7 +59,7 @@ impl Communicator {
     ) -> Result<Status, Mistake> {
         let (from, tag) = wanted(from, tag);
         let world = &self.worlds.messages;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps these bytes writable and to us alone until this call returns.
         unsafe { raw::receive(world, memory.start, memory.bytes, from, tag) }
             .map(|status| status_of(&status))
             .map_err(failure)
@@ -76,7 +76,7 @@ impl Communicator {
         memory: Memory,
     ) -> Result<Handle, Mistake> {
         let world = &self.worlds.messages;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps these bytes readable until the request is over.
         unsafe { raw::start_send(world, memory.start, memory.bytes, to as usize, Tag(tag)) }
             .map(|operation| request::keep(operation, *self))
             .map_err(failure)
@@ -94,7 +94,7 @@ impl Communicator {
     ) -> Result<Handle, Mistake> {
         let (from, tag) = wanted(from, tag);
         let world = &self.worlds.messages;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps these bytes writable and to us alone until the request is over.
         unsafe { raw::start_receive(world, memory.start, memory.bytes, from, tag) }
             .map(|operation| request::keep(operation, *self))
             .map_err(failure)
@@ -110,7 +110,7 @@ impl Communicator {
         start: *const u8,
         bytes: usize,
     ) -> Result<(), Mistake> {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the send above: readable until this call returns, says the caller.
         unsafe { raw::send(&self.worlds.inside, start, bytes, to as usize, INSIDE) }
             .map_err(failure)
     }
@@ -125,7 +125,7 @@ impl Communicator {
         start: *mut u8,
         bytes: usize,
     ) -> Result<(), Mistake> {
-        // SAFETY: the caller's promise.
+        // SAFETY: as the receive above: writable until this call returns, says the caller.
         let status =
             unsafe { raw::receive(&self.worlds.inside, start, bytes, from as usize, INSIDE) }
                 .map_err(failure)?;
