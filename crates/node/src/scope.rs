@@ -24,7 +24,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 /// The operations that are not over.
-type Open = Rc<RefCell<Vec<RequestId>>>;
+type Open = Rc<RefCell<OpenOperations>>;
 
 /// Gives up what is left when the scope ends, however it ends: the memory is about to go.
 pub(crate) struct Guard<'env> {
@@ -36,8 +36,10 @@ pub(crate) struct Guard<'env> {
 #[must_use = "an operation that nobody waits for is waited for at the end of the scope"]
 pub struct Request<'scope> {
     world: &'scope World,
-    open: &'scope RefCell<Vec<RequestId>>,
+    open: &'scope RefCell<OpenOperations>,
     state: State,
+    /// Where it stands among the open operations, while it is pending.
+    place: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -100,10 +102,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn request(&'scope self, state: State) -> Request<'scope> {
-        if let State::Pending(id) = state {
-            self.open.borrow_mut().push(id);
-        }
-        Request { world: self.world, open: &self.open, state }
+        let place = match state {
+            State::Pending(id) => self.open.borrow_mut().add(id),
+            State::Complete(_) => 0,
+        };
+        Request { world: self.world, open: &self.open, state, place }
     }
 
     /// Waits for all operations of the scope that nobody has waited for.
@@ -117,7 +120,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(crate) fn finish(&self) -> Result<()> {
         let mut result = Ok(());
         loop {
-            let Some(id) = self.open.borrow_mut().pop() else { return result };
+            let Some(id) = self.open.borrow_mut().take_last() else { return result };
             let waited = self.world.shared.wait_or_abandon(id, None);
             if let (Ok(()), Err(error)) = (&result, waited) {
                 result = Err(self.world.error(error, None));
@@ -177,7 +180,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if let Ok(mut kernel) = self.world.shared.kernel.enter() {
-            for id in self.open.borrow_mut().drain(..) {
+            while let Some(id) = self.open.borrow_mut().take_last() {
                 kernel.abandon(id);
             }
         }
@@ -239,7 +242,7 @@ impl Request<'_> {
     }
 
     fn close(&self, id: RequestId) {
-        self.open.borrow_mut().retain(|&open| open != id);
+        self.open.borrow_mut().remove(self.place, id);
     }
 }
 
@@ -250,5 +253,66 @@ impl std::fmt::Debug for Request<'_> {
             State::Pending(_) => "pending",
         };
         formatter.debug_struct("Request").field("state", &state).finish()
+    }
+}
+
+/// The operations that are not over, each in a place that it keeps: with thousands of them closing
+/// one takes no search.
+#[derive(Default)]
+pub(crate) struct OpenOperations {
+    places: Vec<Option<RequestId>>,
+    free: Vec<usize>,
+}
+
+impl OpenOperations {
+    fn add(&mut self, id: RequestId) -> usize {
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place] = Some(id);
+                place
+            }
+            None => {
+                self.places.push(Some(id));
+                self.places.len() - 1
+            }
+        }
+    }
+
+    /// The place may be another's by now, when the scope has waited for all.
+    fn remove(&mut self, place: usize, id: RequestId) {
+        if self.places.get(place) == Some(&Some(id)) {
+            self.places[place] = None;
+            self.free.push(place);
+        }
+    }
+
+    /// Takes one after the other out, until none is left; nothing is added in between.
+    fn take_last(&mut self) -> Option<RequestId> {
+        let last = std::iter::from_fn(|| self.places.pop()).flatten().next();
+        if last.is_none() {
+            self.free.clear();
+        }
+        last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_used_again_but_only_by_one() {
+        let ids: Vec<RequestId> = (1..=3).map(RequestId::from_bits).collect();
+        let mut open = OpenOperations::default();
+        let (first, second) = (open.add(ids[0]), open.add(ids[1]));
+        open.remove(first, ids[0]);
+        assert_eq!(open.add(ids[2]), first);
+        open.remove(first, ids[0]);
+        assert_eq!(
+            (open.take_last(), open.take_last(), open.take_last()),
+            (Some(ids[1]), Some(ids[2]), None)
+        );
+        open.remove(second, ids[1]);
+        assert_eq!(open.add(ids[0]), 0);
     }
 }
