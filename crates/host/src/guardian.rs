@@ -3,7 +3,8 @@
 //! The launcher forks it before anything else. It starts the processes, sees every death at once,
 //! writes it where all can read it, and ends the others when that was ordered. Launcher and
 //! guardian watch each other: when either is gone, the other kills what is below it, so nothing
-//! of a job outlives the two.
+//! of a job outlives the two. Where both are killed at the same moment, the kernel kills the
+//! processes (their parent-death signal); only what those started may stay.
 //!
 //! Each process leads a process group of its own. A signal goes to the group: exactly once to the
 //! process, and to what it started (a shell script's command, say). A key that the terminal turns
