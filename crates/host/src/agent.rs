@@ -3,28 +3,25 @@
 //!
 //! A role, not a program. The guardian plays it for the jobs of our launcher. Where another
 //! launcher, or nobody, started the processes, the first of them plays it in a thread
-//! ([`serve_in_thread`]); the others are watched through their connections.
+//! ([`crate::agent_thread`]); the others are watched through their connections.
 
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{
-    Input, Membership, OnFailure, Output, Plan, Presence, Record, Refusal, State,
+    Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-use crate::process;
 use crate::socket::{
     self, Address, Answer, PublicName, Published, QUESTION_BYTES, Question, Verdict,
 };
@@ -209,7 +206,7 @@ impl Agent {
     }
 
     /// Whether a process other than that of `slot`, guests not counted, lives.
-    fn has_other_processes(&self, slot: u32) -> bool {
+    pub(crate) fn has_other_processes(&self, slot: u32) -> bool {
         let lives = |other| self.membership.record(Slot(other)).state == State::Alive;
         (0..self.segment.plan().processes).any(|other| other != slot && lives(other))
     }
@@ -520,117 +517,6 @@ impl Agent {
     }
 }
 
-/// An agent that runs in a thread of this process. It ends when this is dropped, and for the other
-/// processes the job is over then.
-#[derive(Debug)]
-pub struct AgentThread {
-    orders: OwnedFd,
-    thread: Option<JoinHandle<()>>,
-    /// The process that has the thread: a fork of it has not.
-    pid: u32,
-}
-
-/// Why no agent can run here.
-#[derive(Debug, thiserror::Error)]
-pub enum AgentError {
-    /// The segment is private memory of this process.
-    #[error("an agent needs a segment that other processes can attach, not a local one")]
-    LocalSegment,
-    /// A system call that the agent cannot do without was refused.
-    #[error("the agent of the job cannot be started: {0}")]
-    System(#[from] io::Error),
-}
-
-/// Lets this process be the agent of a segment that it made, in a thread of its own. This process
-/// has `own_slot`; the other processes of the plan, if any, come by [`socket::join_as`].
-///
-/// # Errors
-/// [`AgentError`].
-pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, AgentError> {
-    if segment.descriptor().is_none() {
-        return Err(AgentError::LocalSegment);
-    }
-    let plan = Plan {
-        host: HostId(segment.plan().host),
-        processes: segment.plan().processes,
-        guests: segment.plan().guests,
-        // Whoever started the processes ends them, not we.
-        on_failure: OnFailure::Notify,
-        grace: Duration::ZERO,
-    };
-    let agent = Agent::new(segment.clone(), plan, Instant::now())?;
-    start_thread(agent, own_slot)
-}
-
-fn start_thread(mut agent: Agent, own_slot: u32) -> Result<AgentThread, AgentError> {
-    agent.tell(Input::Started { slot: Slot(own_slot), pid: std::process::id() });
-    agent.announce();
-    let orders =
-        eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
-    agent.watch(&orders, ORDERS, EventFlags::IN)?;
-    let heard = orders.try_clone()?;
-    // The program's signals are for the program's threads.
-    let mask = process::block_all_signals()?;
-    let thread = std::thread::Builder::new()
-        .name("landeck-agent".into())
-        .spawn(move || serve(agent, &heard, own_slot));
-    process::restore_signals(&mask);
-    Ok(AgentThread { orders, thread: Some(thread?), pid: std::process::id() })
-}
-
-impl AgentThread {
-    /// Waits until every other process of the job has left, then ends the agent. To be called when
-    /// this process has said its own goodbye.
-    pub fn finish(mut self) {
-        self.order(LEAVE_LAST);
-    }
-
-    fn order(&mut self, order: u64) {
-        let Some(thread) = self.thread.take() else { return };
-        if self.pid != std::process::id() {
-            std::mem::forget(thread);
-            return;
-        }
-        // A counter this small always takes another number.
-        let _ = rustix::io::write(&self.orders, &order.to_ne_bytes());
-        // It has said what it died of, if it did.
-        let _ = thread.join();
-    }
-}
-
-impl Drop for AgentThread {
-    fn drop(&mut self) {
-        self.order(LEAVE_NOW);
-    }
-}
-
-const ORDERS: u64 = 0;
-const LEAVE_LAST: u64 = 1;
-const LEAVE_NOW: u64 = 2;
-
-fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
-    let mut order = 0;
-    let is_over = |agent: &Agent, order| match order {
-        LEAVE_NOW => true,
-        LEAVE_LAST => !agent.has_other_processes(own_slot),
-        _ => false,
-    };
-    while !is_over(&agent, order) {
-        let Ok(ready) = agent.wait(None) else { break };
-        if ready.contains(&ORDERS) {
-            let mut number = [0; 8];
-            if let Ok(8) = rustix::io::read(orders, &mut number) {
-                order = u64::from_ne_bytes(number);
-            }
-        }
-        // Processes are not ours to end.
-        agent.take_effects();
-    }
-    agent.tell(Input::Kill);
-    let presence = presence_of(agent.segment().presence(own_slot));
-    agent.tell(Input::Ended { slot: Slot(own_slot), status: 0, presence });
-}
-
 /// A process's own word, as the membership takes it.
 pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
     match presence {
@@ -696,7 +582,9 @@ fn peer_pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
     use crate::socket::{ExchangeError, JoinError, PublishError};
+    use landeck_groups::membership::OnFailure;
     use landeck_memory::SegmentPlan;
     use landeck_testing::Watchdog;
     use landeck_wire::Incarnation;

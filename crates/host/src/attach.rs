@@ -19,7 +19,7 @@ use landeck_memory::{Presence, Segment, SegmentError, SlotState, processors};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
 
-use crate::agent::{self, AgentError, AgentThread};
+use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
@@ -356,7 +356,7 @@ fn found_job(processes: u32, cpus: u32, origin: Origin) -> Result<Attachment, At
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
     let segment = Segment::create(&plan)?;
-    let agent = agent::serve_in_thread(&segment, 0)?;
+    let agent = agent_thread::serve_in_thread(&segment, 0)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
     Ok(Attachment {

@@ -1,6 +1,7 @@
 //! What launcher and daemon share: process start, guardian, output, signals, joining.
 
 pub mod agent;
+pub mod agent_thread;
 pub mod attach;
 pub mod budget;
 pub mod cpu_set;

@@ -8,7 +8,7 @@ use super::source::Source;
 use super::tree::Tree;
 
 /// How often the same sentence may stand in the repository.
-const SAME_FACT_MAX: usize = 4;
+const SAME_FACT_MAX: usize = 6;
 
 /// A fact takes at least so many words to say.
 const FACT_WORDS_MIN: usize = 2;
