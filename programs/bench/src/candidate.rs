@@ -187,9 +187,14 @@ impl Places {
         }
     }
 
-    /// The library of Landeck that carries MPI's standard binary interface.
-    fn front(&self) -> PathBuf {
-        self.programs.join("libmpi_abi.so.1")
+    /// The library of Landeck that carries MPI's standard binary interface, as it is built.
+    pub(crate) fn built_front(&self) -> PathBuf {
+        self.programs.join("libmpi_abi.so")
+    }
+
+    /// The same under the name that programs look for, in a folder without other libraries.
+    pub(crate) fn front(&self) -> PathBuf {
+        self.peers.join("front/libmpi_abi.so.1")
     }
 }
 

@@ -137,7 +137,20 @@ fn prepare(arguments: &CommandLine, places: &Places) -> Result<(), Problem> {
         return Ok(());
     }
     build_own(places)?;
-    install_peers(places, &arguments.run.peers)
+    install_peers(places, &arguments.run.peers)?;
+    link_front(places).map_err(|error| Problem::NotWritten { path: places.front(), error })
+}
+
+fn link_front(places: &Places) -> io::Result<()> {
+    let link = places.front();
+    if let Some(folder) = link.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match fs::remove_file(&link) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    std::os::unix::fs::symlink(places.built_front(), &link)
 }
 
 fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
