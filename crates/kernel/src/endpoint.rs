@@ -226,6 +226,19 @@ impl<N: Channel> Endpoint<N> {
         Ok(self.settled(id))
     }
 
+    /// Hands one message to the channel of its peer, around the queue of waiting sends.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub fn try_send(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        data: Bytes<'_>,
+    ) -> Result<(), SendError> {
+        self.channel(to).try_send(to, header, data)
+    }
+
     /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the
     /// channel is full.
     ///
@@ -348,6 +361,7 @@ impl<N: Channel> Endpoint<N> {
         for channel in &mut self.far {
             any |= channel.poll_thoroughly(&mut self.core);
         }
+        any |= self.refresh_far();
         if self.core.is_busy() {
             any |= self.advance();
         }

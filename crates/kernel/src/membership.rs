@@ -159,11 +159,7 @@ impl<N: Channel> Endpoint<N> {
         for slot in 0..self.core.segment.plan().slots() {
             changed |= self.refresh_slot(slot);
         }
-        let far: Vec<Peer> = self.far_gone();
-        for peer in far {
-            changed |= self.core.membership.gone.insert(peer.0, true).is_none();
-            self.core.membership.unacknowledged.insert(peer.0);
-        }
+        changed |= self.note_far_gone();
         self.core.membership.generation = generation;
         if changed || !self.core.membership.broken.is_empty() {
             self.fail_hopeless();
@@ -198,6 +194,29 @@ impl<N: Channel> Endpoint<N> {
         true
     }
 
+    /// Looks at the peers of other networks, whose end no membership word tells; true when
+    /// somebody is newly gone.
+    pub(crate) fn refresh_far(&mut self) -> bool {
+        let changed = self.note_far_gone();
+        if changed {
+            self.fail_hopeless();
+        }
+        changed
+    }
+
+    fn note_far_gone(&mut self) -> bool {
+        let lost = self.far_gone();
+        let membership = &mut self.core.membership;
+        let mut changed = false;
+        for peer in lost {
+            if membership.gone.insert(peer.0, true).is_none() {
+                membership.unacknowledged.insert(peer.0);
+                changed = true;
+            }
+        }
+        changed
+    }
+
     /// Ends every request that depends on somebody who is gone.
     fn fail_hopeless(&mut self) {
         if self.core.is_busy() {
@@ -220,6 +239,7 @@ impl<N: Channel> Endpoint<N> {
     /// is ended, except that a receive from anybody goes on once the dead are acknowledged.
     pub fn verdict(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
+        self.refresh_far();
         self.fail_if_hopeless(id);
         if self.is_done(id) {
             return None;
@@ -227,7 +247,12 @@ impl<N: Channel> Endpoint<N> {
         self.failure_of_pending(id).map(|_| End::PeerFailed)
     }
 
-    /// Why a pending receive from anybody may never complete.
+    /// Whether a pending receive from anybody may never complete.
+    pub fn is_hopeless(&self, id: RequestId) -> bool {
+        self.failure_of_pending(id).is_some()
+    }
+
+    /// Why it may not.
     pub fn failure_of_pending(&self, id: RequestId) -> Option<Failure> {
         match self.core.requests.get(id) {
             Some(Work::Posted { wanted, .. }) => self.failure_of_wanted(wanted),

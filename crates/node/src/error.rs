@@ -125,7 +125,10 @@ impl Error {
             Failure::PeerGone { peer, died } => {
                 let record = segment.slot_record(peer.0);
                 let rank = rank_of(peer);
-                Self::PeerFailed { rank, who: who(rank, peer, &record), how: how(died, &record) }
+                let is_far = peer.0 >= segment.plan().slots();
+                let how =
+                    if is_far { "cannot be reached any more".into() } else { how(died, &record) };
+                Self::PeerFailed { rank, who: who(rank, peer, &record), how }
             }
             Failure::PeerBroken { peer, what } => {
                 let record = segment.slot_record(peer.0);

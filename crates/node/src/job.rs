@@ -78,6 +78,7 @@ impl Job {
         for &peer in peers {
             kernel.route(peer, number);
         }
+        self.shared.forget_wake_thread();
         Ok(())
     }
 

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::{Channel, Peer};
 use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Wanted};
-use landeck_memory::waiter::{Follower, Waiting};
+use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
 use landeck_transports::SharedMemory;
+use landeck_transports::wake_thread::WakeThread;
 use landeck_wire::Header;
 
 use crate::error::Error;
@@ -29,6 +30,8 @@ pub(crate) struct Shared {
     turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<RequestId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
+    /// None until the first sleep of a process with sockets.
+    wake_thread: Mutex<Option<WakeThread>>,
 }
 
 /// How a wait for a request went wrong.
@@ -60,6 +63,7 @@ impl Shared {
             turn: Gate::new(mode, Waiter::new(segment, slot)),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),
+            wake_thread: Mutex::default(),
         })
     }
 
@@ -134,7 +138,8 @@ impl Shared {
             return Ok(completion);
         }
         let mut waiter = self.turn.enter()?;
-        let end = waiter.wait(&mut OneRequest { kernel: &mut kernel, id }, deadline_ns);
+        let mut request = OneRequest { shared: self, kernel: &mut kernel, id };
+        let end = waiter.wait(&mut request, deadline_ns);
         copy_times(&mut kernel, &waiter);
         match kernel.take(id) {
             Some(completion) => Ok(completion),
@@ -285,6 +290,30 @@ impl Shared {
         followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
     }
 
+    /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
+    fn let_sockets_wake(&self, kernel: &Kernel) {
+        if kernel.channels().is_empty() {
+            return;
+        }
+        let mut thread = self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if thread.is_none() {
+            let channels = kernel.channels().iter();
+            let descriptors: Vec<_> =
+                channels.flat_map(|channel| channel.wake_descriptors()).collect();
+            let bell = Doorbell::of(&self.segment, self.slot).filter(|_| !descriptors.is_empty());
+            *thread = bell.and_then(|bell| WakeThread::start(bell, &descriptors).ok());
+        }
+        // Without a thread a sleeper looks by itself, some times a second.
+        if let Some(thread) = &*thread {
+            let _ = thread.arm();
+        }
+    }
+
+    /// Ends the thread that wakes for sockets; the next sleep starts one for those there are then.
+    pub(crate) fn forget_wake_thread(&self) {
+        *self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn call_all(&self) {
         self.followers().iter().for_each(|(_, follower)| follower.call());
     }
@@ -327,7 +356,7 @@ impl Shared {
     ) -> Result<bool, WaitError> {
         let mut kernel = self.kernel.enter()?;
         kernel.progress();
-        Ok(kernel.near_mut().try_send(to, header, Bytes::from(data)).is_ok())
+        Ok(kernel.try_send(to, header, Bytes::from(data)).is_ok())
     }
 
     pub(crate) fn error(
@@ -368,6 +397,7 @@ fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
 
 /// The wait of the only thread for one request.
 struct OneRequest<'a> {
+    shared: &'a Shared,
     kernel: &'a mut Kernel,
     id: RequestId,
 }
@@ -381,7 +411,11 @@ impl Waiting for OneRequest<'_> {
 
     fn poll_before_sleep(&mut self) -> bool {
         self.kernel.progress_thoroughly();
-        self.kernel.is_done(self.id)
+        let is_over = self.kernel.is_done(self.id) || self.kernel.is_hopeless(self.id);
+        if !is_over {
+            self.shared.let_sockets_wake(self.kernel);
+        }
+        is_over
     }
 
     fn verdict(&mut self) -> Option<End> {
@@ -407,7 +441,10 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
         // A kernel that cannot be entered ends the wait; the next call says why.
         let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
         let moved = progress(&mut kernel);
-        *self.found = (self.ready)(&mut kernel);
+        // The waiter looks again after it has found something; finding it took it away.
+        if self.found.is_none() {
+            *self.found = (self.ready)(&mut kernel);
+        }
         self.shared.call_ready(&kernel, moved);
         self.found.is_some()
     }
@@ -419,7 +456,15 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.look_after(Kernel::progress_thoroughly)
+        if self.look_after(Kernel::progress_thoroughly) {
+            return true;
+        }
+        let Ok(kernel) = self.shared.kernel.enter() else { return true };
+        if self.id.is_some_and(|id| kernel.is_hopeless(id)) {
+            return true;
+        }
+        self.shared.let_sockets_wake(&kernel);
+        false
     }
 
     fn verdict(&mut self) -> Option<End> {
