@@ -27,7 +27,7 @@ bench: ## Measure ours beside the peers, built in bench-peers/ (FIGURES="..." fo
 	@scripts/bootstrap.sh run cargo run --release --package landeck-bench --bin landeck-bench -- $(FIGURES:%=--figure %)
 
 install: ## Install into PREFIX (/usr/local), below DESTDIR if that is set
-	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" --destdir "$(DESTDIR)"
+	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")
 
 tidy: ## Check the rules of the house
 	@scripts/bootstrap.sh run cargo xtask tidy

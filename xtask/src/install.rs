@@ -24,8 +24,8 @@ pub(crate) struct Options {
     #[arg(long, default_value = "/usr/local")]
     prefix: PathBuf,
     /// A folder that stands before the prefix while a package is made.
-    #[arg(long, default_value = "")]
-    destdir: PathBuf,
+    #[arg(long)]
+    destdir: Option<PathBuf>,
 }
 
 /// The MPI standard's binary interface names the library so.
@@ -143,10 +143,9 @@ struct Destination {
 impl Destination {
     fn new(options: &Options) -> Self {
         let prefix = options.prefix.strip_prefix("/").unwrap_or(&options.prefix);
-        let folder = if options.destdir.as_os_str().is_empty() {
-            options.prefix.clone()
-        } else {
-            options.destdir.join(prefix)
+        let folder = match &options.destdir {
+            Some(destdir) => destdir.join(prefix),
+            None => options.prefix.clone(),
         };
         Self { folder }
     }
@@ -188,17 +187,17 @@ impl Destination {
 mod tests {
     use super::*;
 
-    fn options(prefix: &str, destdir: &str) -> Options {
-        Options { prefix: prefix.into(), destdir: destdir.into() }
+    fn options(prefix: &str, destdir: Option<&str>) -> Options {
+        Options { prefix: prefix.into(), destdir: destdir.map(PathBuf::from) }
     }
 
     #[test]
     fn the_destination_stands_before_the_prefix() {
         assert_eq!(
-            Destination::new(&options("/usr", "/tmp/package")).folder,
+            Destination::new(&options("/usr", Some("/tmp/package"))).folder,
             Path::new("/tmp/package/usr")
         );
-        assert_eq!(Destination::new(&options("/usr", "")).folder, Path::new("/usr"));
+        assert_eq!(Destination::new(&options("/usr", None)).folder, Path::new("/usr"));
     }
 
     #[test]

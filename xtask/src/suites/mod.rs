@@ -98,7 +98,10 @@ fn tidy(runner: &Runner) -> Result<Tally, Problem> {
 }
 
 fn build(runner: &Runner) -> Result<Tally, Problem> {
-    runner.one("cargo build", runner.cargo(&["test", "--workspace", "--all-targets", "--no-run"]))
+    runner.one(
+        "cargo build",
+        runner.cargo(&["test", "--locked", "--workspace", "--all-targets", "--no-run"]),
+    )
 }
 
 fn lints(runner: &Runner) -> Result<Tally, Problem> {
