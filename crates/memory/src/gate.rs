@@ -7,14 +7,9 @@
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::system;
-
-const FREE: u32 = 0;
-const HELD: u32 = 1;
-const CONTENDED: u32 = 2;
+use crate::lock::Lock;
 
 /// Which threads may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +42,7 @@ pub enum GateError {
 pub struct Gate<T> {
     mode: ThreadMode,
     owner: usize,
-    state: AtomicU32,
+    lock: Lock,
     value: UnsafeCell<T>,
 }
 
@@ -80,12 +75,7 @@ impl<T> Gate<T> {
             // SAFETY: the handler stores to an atomic and nothing else, which is allowed in a child.
             unsafe { libc::pthread_atfork(None, None, Some(mark_child)) };
         });
-        Self {
-            mode,
-            owner: this_thread(),
-            state: AtomicU32::new(FREE),
-            value: UnsafeCell::new(value),
-        }
+        Self { mode, owner: this_thread(), lock: Lock::new(), value: UnsafeCell::new(value) }
     }
 
     /// The mode.
@@ -104,7 +94,7 @@ impl<T> Gate<T> {
         }
         match self.mode {
             ThreadMode::Single => self.enter_alone()?,
-            ThreadMode::Multiple => self.lock(),
+            ThreadMode::Multiple => self.lock.take(),
         }
         Ok(Entry { gate: self })
     }
@@ -122,10 +112,7 @@ impl<T> Gate<T> {
                 Err(GateError::Reentered) => false,
                 other => other.map(|()| true)?,
             },
-            ThreadMode::Multiple => self
-                .state
-                .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok(),
+            ThreadMode::Multiple => self.lock.try_take(),
         };
         Ok(entered.then_some(Entry { gate: self }))
     }
@@ -135,40 +122,16 @@ impl<T> Gate<T> {
         if this_thread() != self.owner {
             return Err(GateError::WrongThread);
         }
-        if self.state.load(Ordering::Relaxed) != FREE {
-            return Err(GateError::Reentered);
-        }
-        self.state.store(HELD, Ordering::Relaxed);
-        Ok(())
-    }
-
-    #[inline]
-    fn lock(&self) {
-        let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        if taken.is_err() {
-            self.lock_contended();
-        }
-    }
-
-    #[cold]
-    fn lock_contended(&self) {
-        while self.state.swap(CONTENDED, Ordering::Acquire) != FREE {
-            system::futex_wait(&self.state, CONTENDED, Duration::from_millis(100));
-        }
+        if self.lock.take_alone() { Ok(()) } else { Err(GateError::Reentered) }
     }
 }
 
 impl<T> Drop for Entry<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        let state = &self.gate.state;
         match self.gate.mode {
-            ThreadMode::Single => state.store(FREE, Ordering::Relaxed),
-            ThreadMode::Multiple => {
-                if state.swap(FREE, Ordering::Release) == CONTENDED {
-                    system::futex_wake(state, 1);
-                }
-            }
+            ThreadMode::Single => self.gate.lock.give_alone(),
+            ThreadMode::Multiple => self.gate.lock.give(),
         }
     }
 }

@@ -20,12 +20,12 @@
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
 //! | [`plain`] | values that are their bytes |
-//! | [`plain`] | values that are their bytes |
 
 pub mod bytes;
 #[cfg(not(loom))]
 pub mod gate;
 pub mod heap;
+mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
 pub mod membership;
@@ -40,6 +40,7 @@ pub mod processors;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+mod sleep_word;
 mod sync;
 #[cfg(not(loom))]
 pub mod system;

@@ -25,7 +25,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::bytes::{Bytes, copy};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Data, Ordering};
 
 /// Bytes of data that fit in a line.
 pub const INLINE_BYTES: usize = 48;
@@ -38,7 +38,7 @@ const BULK_ALIGN: u64 = 64;
 pub(crate) struct Line {
     head: AtomicU64,
     label: AtomicU64,
-    data: UnsafeCell<[u8; INLINE_BYTES]>,
+    data: Data<[u8; INLINE_BYTES]>,
 }
 
 /// The memory of a ring and whatever keeps it mapped. Sizes are powers of two.
@@ -147,7 +147,7 @@ impl RingMemory {
                 .map(|_| Line {
                     head: AtomicU64::new(0),
                     label: AtomicU64::new(0),
-                    data: UnsafeCell::new([0; INLINE_BYTES]),
+                    data: Data::new([0; INLINE_BYTES]),
                 })
                 .collect(),
             bulk: (0..bulk_bytes).map(|_| UnsafeCell::new(0)).collect(),
@@ -203,7 +203,7 @@ impl RingSender {
         let length = data.len().min(INLINE_BYTES);
         // SAFETY: the credit says that the receiver has consumed this line: it is ours to write,
         // and `length` bytes fit into it.
-        unsafe { copy(data.start().as_ptr(), line.data.get().cast(), length) };
+        line.data.with_mut(|room| unsafe { copy(data.start().as_ptr(), room.cast(), length) });
         self.publish(head, label);
         Ok(())
     }
@@ -230,7 +230,7 @@ impl RingSender {
                 self.memory.bulk.as_ptr().add(offset as usize),
                 length as usize,
             );
-            line.data.get().cast::<u64>().write(offset);
+            line.data.with_mut(|room| room.cast::<u64>().write(offset));
         }
         self.bulk_used += skipped + room;
         self.publish(head, label);
@@ -312,7 +312,7 @@ impl RingReceiver {
             self.bulk_place(line, length)?
         } else if length <= INLINE_BYTES {
             // SAFETY: a line's data field is never at address zero.
-            unsafe { NonNull::new_unchecked(line.data.get().cast()) }
+            line.data.with(|data| unsafe { NonNull::new_unchecked(data.cast_mut().cast()) })
         } else {
             return Err(self.broken(length, 0));
         };
@@ -324,7 +324,7 @@ impl RingReceiver {
     #[inline]
     fn bulk_place(&self, line: &Line, length: usize) -> Result<NonNull<u8>, RingBroken> {
         // SAFETY: eight aligned bytes at the start of the line's data, ordered by its head.
-        let offset = unsafe { line.data.get().cast::<u64>().read_volatile() };
+        let offset = line.data.with(|data| unsafe { data.cast::<u64>().read_volatile() });
         let fits =
             offset.checked_add(length as u64).is_some_and(|end| end <= self.memory.bulk_bytes);
         if !fits {

@@ -1,14 +1,100 @@
 //! The atomics of this crate, in one place, so that the model checker can take their place.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p landeck-memory --release` runs the same algorithms under
-//! loom. The waiter's flags are modelled beside it with loom's own types: it needs a total order,
-//! which loom knows only as a fence.
+//! loom, which tries every schedule and every value that a load may see.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use loom::{
+    cell::UnsafeCell as Data,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};
+
+/// Bytes that are not atomic themselves: a word beside them says whose they are. The model checker
+/// sees when somebody touches them without having read that word.
+#[cfg(not(loom))]
+#[repr(transparent)]
+pub(crate) struct Data<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> Data<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Where they are, for reading.
+    #[inline(always)]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Where they are, for writing.
+    #[inline(always)]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// A word of this process to sleep on.
+#[cfg(not(loom))]
+pub(crate) struct Futex(AtomicU32);
+
+#[cfg(not(loom))]
+impl Futex {
+    pub(crate) const fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn word(&self) -> &AtomicU32 {
+        &self.0
+    }
+
+    /// Sleeps while the word has this value, at most for the time given. Wakes for any reason.
+    pub(crate) fn wait(&self, value: u32, timeout: std::time::Duration) {
+        crate::system::futex_wait(&self.0, value, timeout);
+    }
+
+    /// Wakes one sleeper, if there is one.
+    pub(crate) fn wake_one(&self) {
+        crate::system::futex_wake(&self.0, 1);
+    }
+}
+
+/// What the kernel does for such a word, but without timeouts: a lost wake-up is a deadlock.
+#[cfg(loom)]
+pub(crate) struct Futex {
+    word: AtomicU32,
+    queue: loom::sync::Mutex<()>,
+    woken: loom::sync::Condvar,
+}
+
+#[cfg(loom)]
+impl Futex {
+    pub(crate) fn new(value: u32) -> Self {
+        let (queue, woken) = (loom::sync::Mutex::new(()), loom::sync::Condvar::new());
+        Self { word: AtomicU32::new(value), queue, woken }
+    }
+
+    pub(crate) fn word(&self) -> &AtomicU32 {
+        &self.word
+    }
+
+    pub(crate) fn wait(&self, value: u32, _timeout: std::time::Duration) {
+        let queue = self.queue.lock();
+        // The kernel reads the newest value; under loom an addition does.
+        if self.word.fetch_add(0, Ordering::Relaxed) == value {
+            drop(queue.and_then(|queue| self.woken.wait(queue)));
+        }
+    }
+
+    pub(crate) fn wake_one(&self) {
+        drop(self.queue.lock());
+        self.woken.notify_one();
+    }
+}
 
 /// Tells the processor that this is a polling loop; under loom, lets the others run.
 #[inline]

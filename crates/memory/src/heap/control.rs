@@ -12,18 +12,22 @@
 //! the block on its owner's return stack. A bit per holder, not a count, so that the owner can
 //! clear the bit of a reader that died, whether or not that one had done it before.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(loom))]
+use crate::sync::AtomicU32;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Most readers that may hold one block at a time.
 pub const READERS_MAX: usize = 31;
 
 /// Bytes of the control lines.
+#[cfg(not(loom))]
 pub(super) const CONTROL_BYTES: u64 = 192;
 
 /// The bit of the owner's own handle.
 pub(super) const OWNER: u32 = 1 << 31;
 
 /// The control lines of one block, all of them shared.
+#[cfg(not(loom))]
 #[repr(C, align(64))]
 pub(super) struct Control {
     pub(super) holders: Holders,
@@ -37,6 +41,7 @@ pub(super) struct Control {
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
 
 /// A word that has a line to itself: one side writes it, the other polls it.
+#[cfg(not(loom))]
 #[repr(C, align(64))]
 pub(super) struct OwnLine(pub(super) AtomicU64);
 

@@ -1,0 +1,79 @@
+//! The word by which a sleeping process and those who have something for it do not miss each other.
+//!
+//! The sleeper raises its word and looks once more; a caller publishes and looks at the word
+//! afterwards. Between its two steps each side has a fence, so at least one of them sees the other
+//! (Dekker). Where a caller must not pay for a fence, the sleeper runs one on every processor
+//! instead, which comes to the same.
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// The value of a raised word: what the sleeper gives to the kernel as expected.
+pub(crate) const RAISED: u32 = 1;
+const LOWERED: u32 = 0;
+
+/// The sleeper, before its last look.
+#[inline]
+pub(crate) fn raise(word: &AtomicU32) {
+    word.store(RAISED, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+}
+
+/// The sleeper, when its last look found something.
+#[inline]
+pub(crate) fn lower(word: &AtomicU32) {
+    word.store(LOWERED, Ordering::Relaxed);
+}
+
+/// The sleeper, after its sleep: whether a caller had lowered the word.
+#[inline]
+pub(crate) fn lower_after_sleep(word: &AtomicU32) -> bool {
+    word.swap(LOWERED, Ordering::Acquire) != RAISED
+}
+
+/// A caller, after it published and its fence: whether somebody sleeps or is about to.
+#[inline]
+pub(crate) fn is_raised(word: &AtomicU32) -> bool {
+    word.load(Ordering::Relaxed) != LOWERED
+}
+
+/// A caller that found the word raised: whether it is the one who has to wake the sleeper.
+#[inline]
+pub(crate) fn lower_for_sleeper(word: &AtomicU32) -> bool {
+    word.swap(LOWERED, Ordering::SeqCst) != LOWERED
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    fn call(published: &AtomicU32, word: &AtomicU32) -> bool {
+        published.store(1, Ordering::Release);
+        fence(Ordering::SeqCst);
+        is_raised(word) && lower_for_sleeper(word)
+    }
+
+    /// Whoever goes to sleep without having seen what was published is woken by somebody.
+    #[test]
+    fn nobody_sleeps_unseen_in_any_schedule() {
+        loom::model(|| {
+            let words = Arc::new([(); 3].map(|()| AtomicU32::new(0)));
+            let callers = [0, 1].map(|number: usize| {
+                let words = words.clone();
+                thread::spawn(move || call(&words[number], &words[2]))
+            });
+            let word = &words[2];
+            raise(word);
+            let seen = [0, 1].map(|number: usize| words[number].load(Ordering::Acquire) == 1);
+            let woken = callers.map(|caller| caller.join().unwrap());
+            if seen == [false, false] {
+                assert!(woken != [false, false], "the sleeper saw nothing and nobody woke it");
+                assert!(woken != [true, true], "one of them is enough");
+                assert!(lower_after_sleep(word));
+            } else {
+                lower(word);
+            }
+        });
+    }
+}
