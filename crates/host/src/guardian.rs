@@ -253,6 +253,10 @@ impl Guardian {
     /// [`GuardianError::System`] when the command cannot be sent.
     pub fn send(&mut self, command: Command) -> Result<(), GuardianError> {
         use rustix::io::Errno;
+        if self.state != State::Reaped && !matches!(command, Command::Signal(_)) {
+            // Somebody may have stopped it; it is our own child, not reaped yet.
+            process::signal_process(self.pid, libc::SIGCONT);
+        }
         loop {
             match send(&self.socket, &Message::from(command).encode(), SendFlags::NOSIGNAL) {
                 Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What the product promises: nothing is left after this.
 const LEFTOVERS_GONE: Duration = Duration::from_secs(1);
 
-const SCENARIOS: [(&str, fn()); 21] = [
+const SCENARIOS: [(&str, fn()); 23] = [
     ("statuses_come_back", statuses_come_back),
     (
         "attached_processes_are_judged_by_their_goodbye",
@@ -53,6 +53,8 @@ const SCENARIOS: [(&str, fn()); 21] = [
     ("a_killed_guardian_leaves_nothing", || killed_leaves_nothing("guardian")),
     ("a_killed_process_leaves_nothing", || killed_leaves_nothing("process")),
     ("random_kills_leave_nothing", random_kills_leave_nothing),
+    ("a_stopped_guardian_still_ends_its_job", a_stopped_guardian_still_ends_its_job),
+    ("the_guardian_keeps_no_pipe_of_the_launcher", the_guardian_keeps_no_pipe_of_the_launcher),
     ("children_of_before_are_spared", children_of_before_are_spared),
     ("a_launcher_with_threads_is_refused", a_launcher_with_threads_is_refused),
     (
@@ -311,6 +313,27 @@ fn random_kills_leave_nothing() {
         reap_within(&mut launcher, LEFTOVERS_GONE);
         trail.assert_gone(LEFTOVERS_GONE);
     }
+}
+
+fn a_stopped_guardian_still_ends_its_job() {
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300", "sleep 300"]);
+    process::signal_process(job.guardian.pid(), libc::SIGSTOP);
+    job.guardian.send(Command::Kill).unwrap();
+    let events = job.until_all_ended();
+    assert_eq!((ended(&events, 0), ended(&events, 1)), (Some(9), Some(9)));
+}
+
+fn the_guardian_keeps_no_pipe_of_the_launcher() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
+    drop(reader);
+    let give_up = Instant::now() + PATIENCE;
+    while writer.write(b"x").is_ok() {
+        assert!(Instant::now() < give_up, "somebody else could still read it");
+        pause(1);
+    }
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
 }
 
 fn children_of_before_are_spared() {
