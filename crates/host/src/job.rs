@@ -387,11 +387,11 @@ impl Job<'_> {
         }
     }
 
+    /// What became of all but this rank. Who was not started any more was ended, too.
     fn others(&self, rank: u32) -> Others {
         let others = (0..).zip(&self.processes).filter(|(other, _)| *other != rank);
-        let ended =
-            others.clone().filter(|(_, process)| process.state == State::Ended).count() as u32;
-        Others::Gone { ended, by_themselves: others.count() as u32 - ended }
+        let gone = others.filter(|(_, process)| process.state == State::Gone).count() as u32;
+        Others::Gone { ended: self.processes.len() as u32 - 1 - gone, by_themselves: gone }
     }
 
     fn say_failure(

@@ -1,0 +1,173 @@
+//! Whatever is killed, and whatever is too small: nothing is left, and a plain message is said.
+
+use super::*;
+use rustix::process::Signal;
+use std::fs;
+use std::path::PathBuf;
+
+/// Shells that start something themselves, and lose sight of it.
+const FAMILY: &str = "sleep 51 & (setsid sleep 52 & ) ; echo ready; wait";
+
+fn assert_nothing_in_shared_memory() {
+    let files = landeck_testing::leftovers();
+    let files: Vec<&String> = files.iter().filter(|left| left.contains("/dev/shm")).collect();
+    assert!(files.is_empty(), "{files:?}");
+}
+
+#[test]
+fn a_killed_process_ends_the_job() {
+    let running = start_shells(3, &[], FAMILY);
+    send(running.members()[1], Signal::KILL);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(137));
+    assert!(ended.err.contains("was killed by signal 9 (kill)"), "{}", ended.err);
+    assert!(ended.err.contains("The other 2 processes were ended"), "{}", ended.err);
+    assert_nothing_in_shared_memory();
+}
+
+#[test]
+fn a_killed_launcher_leaves_nothing() {
+    let running = start_shells(3, &[], FAMILY);
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    assert_nothing_in_shared_memory();
+}
+
+#[test]
+fn a_killed_guardian_leaves_nothing() {
+    let running = start_shells(3, &[], FAMILY);
+    send(running.guardian(), Signal::KILL);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(137));
+    assert!(ended.err.contains("The guardian of the job was killed"), "{}", ended.err);
+    assert_nothing_in_shared_memory();
+}
+
+#[test]
+fn both_killed_at_once_leave_no_process_of_the_job() {
+    let running = start_shells(3, &[], "echo ready; exec sleep 50");
+    let guardian = running.guardian();
+    running.signal(Signal::STOP);
+    send(guardian, Signal::KILL);
+    running.signal(Signal::KILL);
+    running.end();
+    assert_nothing_in_shared_memory();
+}
+
+#[test]
+fn a_job_that_ends_well_leaves_nothing_behind() {
+    let ended = run_shells(2, &[], "setsid sleep 53 >/dev/null 2>&1 & exit 0");
+    assert_eq!(ended.code, Some(0));
+}
+
+#[test]
+fn a_process_has_its_streams_and_the_segment() {
+    // What the test itself was given without close-on-exec is passed on to everybody.
+    let list = ["ls", "-l", "--color=never", "/proc/self/fd"];
+    let bare = run_command(Command::new(list[0]).args(&list[1..])).out;
+    let mut expected = opened(&bare);
+    expected.push("/memfd:".to_owned());
+    expected.sort();
+    for rank in ["0", "1"] {
+        let ended = run(&[&["-n", "2", "--stdin", rank], &list[..]].concat());
+        let (one, other) = ended.out.split_at(ended.out.find("\ntotal").unwrap() + 1);
+        assert_eq!(opened(one), expected);
+        assert_eq!(opened(other), expected);
+    }
+}
+
+/// What a list of descriptors shows as open, without numbers and names that differ each time.
+fn opened(list: &str) -> Vec<String> {
+    let targets = list.lines().filter_map(|line| line.split_once(" -> "));
+    let mut kinds: Vec<String> = targets
+        .map(|(_, target)| match target.starts_with("/memfd:") {
+            true => "/memfd:".to_owned(),
+            false => target.chars().filter(|letter| !letter.is_ascii_digit()).collect(),
+        })
+        .collect();
+    kinds.sort();
+    kinds
+}
+
+/// Runs a job of `n` processes under `ulimit`.
+fn run_limited(limit: &str, n: u32) -> Ended {
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let line = format!("ulimit {limit} && exec {launcher} run -n {n} echo hello");
+    run_command(Command::new("bash").args(["-c", &line]))
+}
+
+#[test]
+fn small_limits_are_named() {
+    let cases = [
+        ("-n 60", "open files", "ulimit -Hn"),
+        ("-f 1000", "limit of the file size", "ulimit -f"),
+        ("-v 100000", "limit of address space", "ulimit -v"),
+    ];
+    for (limit, words, way) in cases {
+        let ended = run_limited(limit, 20);
+        assert_eq!(ended.code, Some(125), "{limit}: {}", ended.err);
+        assert!(ended.err.starts_with("landeck: 20 processes need "), "{limit}: {}", ended.err);
+        assert!(ended.err.contains(words) && ended.err.contains(way), "{limit}: {}", ended.err);
+        assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
+    }
+}
+
+#[test]
+fn limits_that_suffice_change_nothing_that_is_seen() {
+    for limit in ["-Sn 40", "-f 200000", "-v 8000000"] {
+        let ended = run_limited(limit, 4);
+        assert_eq!(
+            (ended.code, ended.out.as_str()),
+            (Some(0), "hello\n".repeat(4).as_str()),
+            "{limit}"
+        );
+        assert_eq!(ended.err, "", "{limit}");
+    }
+}
+
+/// A memory control group that is gone with the test.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    /// `None` where this user cannot make one.
+    fn new(bytes: u64) -> Option<SmallGroup> {
+        let name = format!("landeck-test-{}", std::process::id());
+        for (root, file) in
+            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
+        {
+            let path = PathBuf::from(root).join(&name);
+            if fs::create_dir(&path).is_err() {
+                continue;
+            }
+            if fs::write(path.join(file), bytes.to_string()).is_ok() {
+                return Some(SmallGroup(path));
+            }
+            let _ = fs::remove_dir(&path);
+        }
+        None
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn running_out_of_memory_is_called_that() {
+    let Some(group) = SmallGroup::new(64 << 20) else {
+        println!("not tried: no memory control group can be made here");
+        return;
+    };
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let hog = "[ $RANK = 1 ] && exec tail /dev/zero; exec sleep 50";
+    let line = format!(
+        "echo $$ > {}/cgroup.procs && exec {launcher} run -n 2 sh -c '{hog}'",
+        group.0.display()
+    );
+    let ended = run_command(Command::new("sh").args(["-c", &line]));
+    assert_eq!(ended.code, Some(137));
+    let words = "memory ran out under the limit of 64.0 MiB of its control group";
+    assert!(ended.err.starts_with("rank 1 of 2") && ended.err.contains(words), "{}", ended.err);
+}

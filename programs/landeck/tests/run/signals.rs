@@ -1,0 +1,102 @@
+//! Signals that the launcher gets.
+
+use super::*;
+use rustix::process::Signal;
+
+#[test]
+fn an_interrupt_is_passed_on() {
+    let running = start_shells(
+        2,
+        &[],
+        "trap 'echo got; exit 0' INT; echo ready; while :; do sleep 0.05; done",
+    );
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "got\ngot\n"));
+}
+
+#[test]
+fn an_interrupt_that_is_not_caught_is_130() {
+    let running = start_shells(2, &[], "echo ready; exec sleep 50");
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(130));
+    assert_eq!(ended.err, "The job was ended by SIGINT. Exit code 130.\n");
+}
+
+#[test]
+fn two_interrupts_kill() {
+    let mut running =
+        start_shells(2, &[], "trap 'echo got' INT; echo ready; while :; do sleep 0.05; done");
+    running.signal(Signal::INT);
+    assert_eq!((running.line(), running.line()), ("got".into(), "got".into()));
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(137));
+}
+
+#[test]
+fn termination_gives_time_and_then_kills() {
+    let kind = "trap 'echo got; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
+    let running = start_shells(2, &[], kind);
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "got\ngot\n"));
+
+    let stubborn = "trap 'echo got' TERM; echo ready; while :; do sleep 0.05; done";
+    let running = start_shells(2, &["--grace", "0.3"], stubborn);
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!((ended.code, ended.out.as_str()), (Some(137), "got\ngot\n"));
+}
+
+#[test]
+fn user_signals_are_passed_on() {
+    let script = "trap 'echo one' USR1; trap 'echo two; exit 0' USR2; trap 'echo size' WINCH
+        echo ready; while :; do sleep 0.05; done";
+    let mut running = start_shells(2, &[], script);
+    for (signal, word) in [(Signal::USR1, "one"), (Signal::WINCH, "size"), (Signal::USR2, "two")] {
+        running.signal(signal);
+        assert_eq!((running.line(), running.line()), (word.into(), word.into()));
+    }
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn a_stop_stops_everybody_and_a_continuation_continues() {
+    let mut running = start_shells(
+        2,
+        &[],
+        "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done",
+    );
+    let mut stopped = running.members();
+    stopped.push(running.child.id());
+    running.signal(Signal::TSTP);
+    let state = |pid: u32| status_field(pid, "State").unwrap_or_default();
+    while !stopped.iter().all(|pid| state(*pid).starts_with('T')) {
+        std::thread::yield_now();
+    }
+    running.signal(Signal::CONT);
+    running.signal(Signal::USR1);
+    assert_eq!((running.line(), running.line()), ("got".into(), "got".into()));
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn what_was_ignored_stays_ignored() {
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let script = "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done";
+    let line = format!("trap '' HUP; exec {launcher} run -n 1 sh -c \"{script}\"");
+    let mut running = start(Command::new("sh").args(["-c", &line]));
+    assert_eq!(running.line(), "ready");
+    running.signal(Signal::HUP);
+    running.signal(Signal::USR1);
+    assert_eq!(running.line(), "got");
+    assert_eq!(running.end().code, Some(0));
+}
+
+#[test]
+fn a_signal_reaches_what_a_script_started() {
+    let running = start_shells(1, &[], "sleep 50 & echo ready; wait; exit 0");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+}
