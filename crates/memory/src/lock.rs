@@ -94,7 +94,7 @@ mod model {
     /// as a deadlock.
     #[test]
     fn one_is_inside_and_all_come_in_in_every_schedule() {
-        loom::model(|| {
+        crate::sync::model(|| {
             let counter = Arc::new(Counter { lock: Lock::new(), value: Data::new(0) });
             let threads = [(); 2].map(|()| {
                 let counter = counter.clone();

@@ -481,7 +481,7 @@ mod model {
     #[test]
     fn two_posters_and_an_owner_agree_in_every_schedule() {
         const POSTS: [&[u64]; 2] = [&[10, 11], &[20]];
-        loom::model(|| {
+        crate::sync::model(|| {
             let mut views = MailboxMemory::local(2, 3).into_iter();
             let mut receiver =
                 MailboxReceiver::new(views.next().expect("one view more than posters"));

@@ -474,7 +474,7 @@ mod model {
     /// One message more than there are lines, so that a line and its credit are used twice.
     #[test]
     fn every_message_arrives_whole_in_every_schedule() {
-        loom::model(|| {
+        crate::sync::model(|| {
             let (one, other) = RingMemory::local(2, 256);
             let (mut sender, mut receiver) = (RingSender::new(one), RingReceiver::new(other));
             let writer = loom::thread::spawn(move || {

@@ -57,7 +57,7 @@ mod model {
     /// Whoever goes to sleep without having seen what was published is woken by somebody.
     #[test]
     fn nobody_sleeps_unseen_in_any_schedule() {
-        loom::model(|| {
+        crate::sync::model(|| {
             let words = Arc::new([(); 3].map(|()| AtomicU32::new(0)));
             let callers = [0, 1].map(|number: usize| {
                 let words = words.clone();

@@ -104,3 +104,11 @@ pub(crate) fn pause() {
     #[cfg(loom)]
     loom::thread::yield_now();
 }
+
+/// Runs a model in every schedule with few preemptions: `LOOM_MAX_PREEMPTIONS`, or 2.
+#[cfg(all(test, loom))]
+pub(crate) fn model(run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(2);
+    builder.check(run);
+}

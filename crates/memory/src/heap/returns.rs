@@ -99,7 +99,7 @@ mod model {
     /// Two readers and the owner's own handles: each block comes back once, when all are done.
     #[test]
     fn every_block_comes_back_once_in_every_schedule() {
-        loom::model(|| {
+        crate::sync::model(|| {
             let heap = Arc::new(Heap::with_blocks_lent_to(0b11));
             let readers = [0b01, 0b10].map(|reader| {
                 let heap = heap.clone();
