@@ -192,6 +192,8 @@ bring_test() {
     need ip iproute2           # network namespaces
     need git git               # the tree that is tested
     need pkg-config pkg-config # the installed landeck.pc is used as a user would
+    # Another MPI, to run with and to compare with, comes from the Python package index.
+    python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
     # shellcheck disable=SC2086
     [ -z "$missing" ] || install $missing
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then

@@ -128,7 +128,7 @@ fn documents(runner: &Runner) -> Result<Tally, Problem> {
 
 /// The model checker needs its own build: every atomic is replaced.
 fn models(runner: &Runner) -> Result<Tally, Problem> {
-    let arguments = ["test", "--release", "--package", "landeck-memory", "--lib", "--no-fail-fast"];
+    let arguments = ["test", "--package", "landeck-memory", "--lib", "--no-fail-fast"];
     let mut command = runner.cargo(&arguments);
     command
         .env("RUSTFLAGS", "--cfg loom")
