@@ -2,7 +2,7 @@
  * Point-to-point figures of one MPI library, measured inside one job.
  *
  *   mpiexec -n N points FIGURE [bytes=8,1024] [pending=256,10000] [batches=20] [batch_ms=5]
- *                              [limit_s=20] [wait_ms=1500]
+ *                              [limit_s=20] [wait_ms=1500] [flag=PATH]
  *
  *   round     ranks 0 and 1 pass a message to and fro; half of the round trip        (n = 2)
  *   crowd     the same, while the n - 2 other processes wait in MPI_Recv             (n > 2)
@@ -11,8 +11,8 @@
  *   wait      processor time of rank 1 while it waits wait_ms in MPI_Recv            (n = 2)
  *   matching  rank 1 receives among `pending` other messages or posted receives      (n = 2)
  *   memory    proportional share of memory of every process after MPI_Init
- *   burst     `batches` bursts of messages, received after they have arrived; no value, its
- *             calls are counted from outside                                         (n = 2)
+ *   burst     `batches` bursts of messages, received after they have been sent, of which the file
+ *             PATH tells; no value, its calls are counted from outside               (n = 2)
  *   join      MPI_Init and MPI_Finalize, nothing else; the time is taken from outside
  *
  * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum { WINDOW = 64, TIMED = 256, LIST_MAX = 16 };
@@ -43,8 +44,9 @@ static struct {
     struct list bytes, pending;
     int batches;
     double batch_ms, limit_s, wait_ms;
+    const char *flag;
 } settings = {
-    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500,
+    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL,
 };
 
 static int rank, size;
@@ -460,19 +462,31 @@ __attribute__((noinline)) static void counted_receive(int64_t *word) {
     MPI_Recv(word, 8, MPI_BYTE, 0, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* The file grows by a byte with every burst that has been sent: no message is needed to say so. */
+static void tell_sent(void) {
+    FILE *flag = fopen(settings.flag, "a");
+    if (!flag || fputc('.', flag) == EOF || fclose(flag)) fail("cannot write the flag");
+}
+
+static void await_sent(long bursts) {
+    struct timespec pause = {0, 1000000};
+    struct stat status = {.st_size = 0};
+    while (stat(settings.flag, &status) || status.st_size < bursts) nanosleep(&pause, NULL);
+}
+
 static void measure_burst(void) {
     enum { BURST = 8 };
-    struct timespec arrival = {0, 5000000};
-    int64_t word;
     if (size != 2) fail("burst needs exactly 2 processes");
+    if (!settings.flag) fail("burst needs flag=PATH");
     for (int burst = 0; burst < settings.batches; burst++) {
-        if (rank == 1) nanosleep(&arrival, NULL);
-        for (word = 0; word < BURST; word++) {
+        if (rank == 1) await_sent(burst + 1);
+        for (int64_t word = 0; word < BURST; word++) {
             int64_t got = word;
             if (rank == 0) counted_send(&word);
             else counted_receive(&got);
             if (got != word) fail("received the wrong message");
         }
+        if (rank == 0) tell_sent();
         if (rank == 0) (void)receive_word(1, TAG_MARKER);
         else send_word(0, 0, TAG_MARKER);
     }
@@ -516,6 +530,7 @@ static bool parse_setting(const char *argument) {
     else if ((value = value_of(argument, "batch_ms"))) settings.batch_ms = atof(value);
     else if ((value = value_of(argument, "limit_s"))) settings.limit_s = atof(value);
     else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
+    else if ((value = value_of(argument, "flag"))) settings.flag = value;
     else return false;
     return true;
 }

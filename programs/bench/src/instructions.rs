@@ -1,7 +1,7 @@
 //! How many instructions sending and receiving take, counted by callgrind inside the two calls only.
 //!
-//! One process sends a burst of messages and waits for the answer; the other pauses until the burst
-//! has arrived, so that receiving does not wait. A short and a long run are counted: their
+//! One process sends a burst of messages and waits for the answer; the other sleeps until the burst
+//! has been sent, so that receiving does not wait. A short and a long run are counted: their
 //! difference is free of everything that happens once.
 
 use std::fs;
@@ -70,6 +70,7 @@ fn total(
         places.points(candidate).display().to_string(),
         "burst".to_owned(),
         format!("batches={bursts}"),
+        format!("flag={}", folder.join("sent").display()),
     ];
     let mut command = places.command(candidate, 2, Path::new("valgrind"), &arguments);
     let outcome = launch::run(&mut command, Duration::from_secs(120));

@@ -1,6 +1,8 @@
 //! What it costs to be there: processor time, memory, instructions.
 
 use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,18 +76,19 @@ pub(crate) fn shared(bench: &Bench) -> std::result::Result<(), Trouble> {
     })
 }
 
-/// Bursts of messages, received after they have arrived: their calls are counted from outside.
+/// Bursts of messages, received after they have been sent: their calls are counted from outside.
 pub(crate) fn burst(bench: &Bench) -> std::result::Result<(), Trouble> {
     const BURST: u64 = 8;
-    let world = &bench.world;
+    let (world, flag) = (&bench.world, &bench.settings.flag);
     bench.needs(world.size() == 2, "exactly 2 processes")?;
-    for _ in 0..bench.settings.batches {
+    for burst in 0..bench.settings.batches as u64 {
         if world.rank() == 0 {
             (0..BURST).try_for_each(|word| counted_send(world, &[word]))?;
+            tell_sent(flag).map_err(|error| Trouble::NotUsed { path: flag.clone(), error })?;
             receive_word(world, 1, tags::MARKER)?;
             continue;
         }
-        thread::sleep(Duration::from_millis(5));
+        await_sent(flag, burst + 1);
         for word in 0..BURST {
             let mut got = [0];
             counted_receive(world, &mut got)?;
@@ -96,6 +99,17 @@ pub(crate) fn burst(bench: &Bench) -> std::result::Result<(), Trouble> {
         send_word(world, 0, 0, tags::MARKER)?;
     }
     Ok(())
+}
+
+/// The file grows by a byte with every burst that has been sent: no message is needed to say so.
+fn tell_sent(flag: &Path) -> io::Result<()> {
+    fs::OpenOptions::new().create(true).append(true).open(flag)?.write_all(b".")
+}
+
+fn await_sent(flag: &Path, bursts: u64) {
+    while fs::metadata(flag).map_or(0, |status| status.len()) < bursts {
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// One call, found by name from outside.
@@ -135,8 +149,9 @@ fn processor_time_s() -> f64 {
 }
 
 fn own_pss_kib() -> std::result::Result<f64, Trouble> {
-    let path = "/proc/self/smaps_rollup";
-    let rollup = fs::read_to_string(path).map_err(|error| Trouble::NotRead { path, error })?;
+    let path = Path::new("/proc/self/smaps_rollup");
+    let rollup = fs::read_to_string(path)
+        .map_err(|error| Trouble::NotUsed { path: path.to_owned(), error })?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap_or_default();
     Ok(line.trim().trim_end_matches(" kB").parse().unwrap_or(f64::NAN))
 }

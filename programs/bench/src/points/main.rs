@@ -57,8 +57,8 @@ enum Trouble {
     Wrong { rank: usize, what: &'static str },
     #[error(transparent)]
     Landeck(#[from] landeck::Error),
-    #[error("{path} cannot be read: {error}")]
-    NotRead { path: &'static str, error: std::io::Error },
+    #[error("{path} cannot be used: {error}")]
+    NotUsed { path: std::path::PathBuf, error: std::io::Error },
 }
 
 fn measure(settings: Settings) -> Result<(), Trouble> {

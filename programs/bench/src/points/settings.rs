@@ -1,5 +1,6 @@
 //! What the command line asks for: a figure, and settings as NAME=VALUE.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The settings of bench/points.c, with the same names and values.
@@ -12,6 +13,7 @@ pub(crate) struct Settings {
     pub(crate) batch_ms: f64,
     pub(crate) limit_s: f64,
     pub(crate) wait_ms: u64,
+    pub(crate) flag: PathBuf,
 }
 
 impl Settings {
@@ -27,6 +29,7 @@ impl Settings {
             batch_ms: 5.0,
             limit_s: 20.0,
             wait_ms: 1_500,
+            flag: PathBuf::new(),
         };
         arguments.try_for_each(|argument| settings.set(&argument))?;
         Ok(settings)
@@ -54,6 +57,7 @@ impl Settings {
             "batch_ms" => self.batch_ms = parse(name, value)?,
             "limit_s" => self.limit_s = parse(name, value)?,
             "wait_ms" => self.wait_ms = parse(name, value)?,
+            "flag" => self.flag = value.into(),
             _ => return Err(format!("there is no setting '{name}'")),
         }
         Ok(())
