@@ -114,7 +114,7 @@ impl<T> Gate<T> {
             },
             ThreadMode::Multiple => self.lock.try_take(),
         };
-        Ok(entered.then_some(Entry { gate: self }))
+        Ok(entered.then(|| Entry { gate: self }))
     }
 
     #[inline]
@@ -171,6 +171,19 @@ mod tests {
         let refused =
             std::thread::spawn(move || matches!(other.enter(), Err(GateError::WrongThread)));
         assert!(refused.join().unwrap());
+    }
+
+    #[test]
+    fn who_is_turned_away_leaves_the_gate_as_it_is() {
+        for mode in [ThreadMode::Single, ThreadMode::Multiple] {
+            let gate = Gate::new(mode, ());
+            let entry = gate.try_enter().unwrap();
+            assert!(entry.is_some());
+            assert!(gate.try_enter().unwrap().is_none());
+            assert!(gate.try_enter().unwrap().is_none());
+            drop(entry);
+            assert!(gate.try_enter().unwrap().is_some());
+        }
     }
 
     #[test]
