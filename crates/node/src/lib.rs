@@ -48,3 +48,4 @@ pub use landeck_arithmetic as arithmetic;
 pub use landeck_host as host;
 pub use landeck_layout as layout;
 pub use landeck_memory as memory;
+pub use landeck_transports::tcp;

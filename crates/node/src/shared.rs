@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck_channel::{Channel, Peer};
+use landeck_channel::Peer;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<RequestId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
+    /// Wakes whoever has the turn and sleeps.
+    bell: Doorbell,
     /// None until the first sleep of a process with sockets.
     wake_thread: Mutex<Option<WakeThread>>,
 }
@@ -63,6 +65,7 @@ impl Shared {
             turn: Gate::new(mode, Waiter::new(segment, slot)),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),
+            bell: Doorbell::of(segment, slot)?,
             wake_thread: Mutex::default(),
         })
     }
@@ -138,7 +141,7 @@ impl Shared {
             return Ok(completion);
         }
         let mut waiter = self.turn.enter()?;
-        let mut request = OneRequest { shared: self, kernel: &mut kernel, id };
+        let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
         let end = waiter.wait(&mut request, deadline_ns);
         copy_times(&mut kernel, &waiter);
         match kernel.take(id) {
@@ -185,7 +188,12 @@ impl Shared {
             match &follower {
                 // First join the followers, then look once more whether it is our turn: whoever
                 // leaves the turn after that calls us.
-                None => follower = Some(self.follow(id)),
+                None => {
+                    follower = Some(self.follow(id));
+                    // Who has the turn, and sleeps perhaps, has not looked at this request yet: a
+                    // send without room asks for room in the last look before sleep.
+                    self.bell.ring();
+                }
                 Some(own) => {
                     own.sleep(deadline_ns);
                     if let Some(end) = self.verdict(id, deadline_ns)? {
@@ -210,7 +218,9 @@ impl Shared {
         ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
     ) -> Result<T, WaitError> {
         let mut found = None;
-        let mut turn = InTurn { shared: self, id, record, found: &mut found, ready };
+        let found_place = &mut found;
+        let mut turn =
+            InTurn { shared: self, id, record, found: found_place, ready, is_hopeless: false };
         let end = waiter.wait(&mut turn, deadline_ns);
         copy_times(&mut *self.kernel.enter()?, waiter);
         match found {
@@ -257,7 +267,12 @@ impl Shared {
         if let Some(found) = ready(&mut kernel) {
             return Ok(Some(found));
         }
-        kernel.progress();
+        if kernel.progress() {
+            // What arrived may be for others, and what it left undone (room given back, replies)
+            // is for whoever has the turn, who may be asleep by now.
+            self.call_ready(&kernel, true);
+            self.bell.ring();
+        }
         Ok(ready(&mut kernel))
     }
 
@@ -400,18 +415,21 @@ struct OneRequest<'a> {
     shared: &'a Shared,
     kernel: &'a mut Kernel,
     id: RequestId,
+    /// A network has lost whom it depends on; no membership word will tell.
+    is_hopeless: bool,
 }
 
 impl Waiting for OneRequest<'_> {
     #[inline]
     fn poll(&mut self) -> bool {
         self.kernel.progress_for(self.id);
-        self.kernel.is_done(self.id)
+        self.kernel.is_done(self.id) || self.is_hopeless
     }
 
     fn poll_before_sleep(&mut self) -> bool {
         self.kernel.progress_thoroughly();
-        let is_over = self.kernel.is_done(self.id) || self.kernel.is_hopeless(self.id);
+        self.is_hopeless = self.kernel.is_hopeless(self.id);
+        let is_over = self.is_hopeless || self.kernel.is_done(self.id);
         if !is_over {
             self.shared.let_sockets_wake(self.kernel);
         }
@@ -434,6 +452,8 @@ struct InTurn<'a, T, F> {
     record: &'a WaitRecord,
     found: &'a mut Option<T>,
     ready: &'a mut F,
+    /// As in [`OneRequest`].
+    is_hopeless: bool,
 }
 
 impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
@@ -452,7 +472,7 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
 
 impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
     fn poll(&mut self) -> bool {
-        self.look_after(Kernel::progress)
+        self.look_after(Kernel::progress) || self.is_hopeless
     }
 
     fn poll_before_sleep(&mut self) -> bool {
@@ -460,11 +480,11 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
             return true;
         }
         let Ok(kernel) = self.shared.kernel.enter() else { return true };
-        if self.id.is_some_and(|id| kernel.is_hopeless(id)) {
-            return true;
+        self.is_hopeless = self.id.is_some_and(|id| kernel.is_hopeless(id));
+        if !self.is_hopeless {
+            self.shared.let_sockets_wake(&kernel);
         }
-        self.shared.let_sockets_wake(&kernel);
-        false
+        self.is_hopeless
     }
 
     fn verdict(&mut self) -> Option<End> {

@@ -45,7 +45,7 @@ pub use proof::{Token, TokenError};
 
 use framing::Staging;
 use hello::{Hello, NONCE_BYTES, Role};
-use link::Link;
+use link::{Link, Stage};
 
 /// How long somebody who connects to us may take to prove who it is.
 pub const HELLO_TIME: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ pub enum TcpError {
 pub enum Connection<'a> {
     /// There never was one, or it was forgotten.
     None,
-    /// It is being made. Messages are taken already.
+    /// It is being made, by us or by the other side. Messages are taken already.
     Opening,
     /// It is there; the other side has proven who it is.
     Open(ProcessId),
@@ -120,7 +120,7 @@ pub struct Tcp {
     arrivals: BTreeMap<u32, Link>,
     next_arrival: u32,
     links: BTreeMap<Peer, Link>,
-    /// Links whose hello is under way.
+    /// Links that are not open yet.
     opening: BTreeSet<Peer>,
     /// Links with something to offer to the sink.
     offering: BTreeSet<Peer>,
@@ -195,20 +195,35 @@ impl Tcp {
         let socket = socket::connect(address)
             .map_err(|error| TcpError::Connect { address, source: error.into() })?;
         let key = Key::Link(peer).to_number();
-        let mut link = Link::new(key, socket, hello, Instant::now() + patience);
+        let mut link = Link::greeting(key, socket, hello, Instant::now() + patience);
         link.watch(&self.epoll);
         self.links.insert(peer, link);
         self.opening.insert(peer);
         Ok(())
     }
 
+    /// Says that `peer` will connect to us, for as long as `patience` says. Until then it is not
+    /// gone but late, and messages for it are taken.
+    ///
+    /// # Errors
+    /// [`TcpError::InUse`].
+    pub fn expect(&mut self, peer: Peer, patience: Duration) -> Result<(), TcpError> {
+        if self.links.contains_key(&peer) {
+            return Err(TcpError::InUse { peer });
+        }
+        let key = Key::Link(peer).to_number();
+        self.links.insert(peer, Link::awaited(key, Instant::now() + patience));
+        self.opening.insert(peer);
+        Ok(())
+    }
+
     /// How things stand with a peer.
     pub fn connection(&self, peer: Peer) -> Connection<'_> {
-        let Some(link) = self.links.get(&peer) else { return Connection::None };
-        match (link.end(), link.process()) {
-            (Some(end), _) => Connection::Ended(end),
-            (None, Some(process)) => Connection::Open(process),
-            (None, None) => Connection::Opening,
+        match self.links.get(&peer).map(Link::stage) {
+            None => Connection::None,
+            Some(Stage::Awaited | Stage::Greeting(_)) => Connection::Opening,
+            Some(Stage::Open(process)) => Connection::Open(*process),
+            Some(Stage::Ended(end)) => Connection::Ended(end),
         }
     }
 
@@ -264,7 +279,7 @@ impl Tcp {
         let number = self.next_arrival;
         self.next_arrival = number.wrapping_add(1);
         let key = Key::Arrival(number).to_number();
-        let mut link = Link::new(key, socket, hello, Instant::now() + HELLO_TIME);
+        let mut link = Link::greeting(key, socket, hello, Instant::now() + HELLO_TIME);
         link.watch(&self.epoll);
         self.arrivals.insert(number, link);
     }
@@ -273,7 +288,7 @@ impl Tcp {
         let Some(mut link) = self.arrivals.remove(&number) else { return };
         match link.greet() {
             Some(process) => self.admit(link, process),
-            None if link.end().is_some() => {}
+            None if link.is_ended() => {}
             None => {
                 link.watch(&self.epoll);
                 self.arrivals.insert(number, link);
@@ -284,21 +299,27 @@ impl Tcp {
     /// A stranger has proven who it is: it becomes a peer, or is sent away.
     fn admit(&mut self, mut link: Link, process: ProcessId) {
         let Some(peer) = (self.admission)(process) else { return };
-        if self.links.contains_key(&peer) {
+        let place = self
+            .links
+            .entry(peer)
+            .or_insert_with(|| Link::awaited(Key::Link(peer).to_number(), link.deadline()));
+        if !matches!(place.stage(), Stage::Awaited) {
             return;
         }
-        link.open(Key::Link(peer).to_number(), process);
+        link.replace(place);
+        link.open(process);
         link.watch(&self.epoll);
-        self.links.insert(peer, link);
+        *place = link;
+        self.opening.remove(&peer);
     }
 
     fn go_on_with_link(&mut self, peer: Peer, flags: EventFlags) {
         let Some(link) = self.links.get_mut(&peer) else { return };
-        if link.is_in_hello() {
+        if link.is_opening() {
             if let Some(process) = link.greet() {
-                link.open(Key::Link(peer).to_number(), process);
+                link.open(process);
             }
-            if !link.is_in_hello() {
+            if !link.is_opening() {
                 self.opening.remove(&peer);
             }
         } else {
@@ -311,7 +332,7 @@ impl Tcp {
         link.watch(&self.epoll);
     }
 
-    /// Ends hellos that take too long.
+    /// Ends what takes too long to open.
     fn end_the_late(&mut self) {
         if self.arrivals.is_empty() && self.opening.is_empty() {
             return;

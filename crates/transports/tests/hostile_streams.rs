@@ -260,6 +260,31 @@ fn nobody_there_is_said_and_silence_ends() {
 }
 
 #[test]
+fn who_is_expected_is_late_and_not_gone() {
+    let _watchdog = watchdog();
+    let token = Token::random().unwrap();
+    let (mut receiver, mut sender) = (endpoint(0, &token), endpoint(1, &token));
+    let address = receiver.listen(local()).unwrap();
+    receiver.expect(Peer(1), PATIENCE).unwrap();
+    receiver.expect(Peer(2), Duration::from_millis(100)).unwrap();
+    assert!(!receiver.is_gone(Peer(1)) && receiver.is_gone(Peer(3)));
+    let header = Header::user(Kind::Eager, 3, 0, 0);
+    for _ in 0..3 {
+        receiver.try_send(Peer(1), &header, Bytes::from(&b"abc"[..])).unwrap();
+    }
+    sender.connect(address, Peer(0), PATIENCE).unwrap();
+    let (mut arrivals, mut arrived) = (Arrivals::default(), 0);
+    until("what was sent before the peer came arrives, and who does not come is gone", || {
+        receiver.poll(&mut Arrivals::default());
+        sender.poll(&mut arrivals);
+        arrived += arrivals.take().len();
+        arrived == 3 && receiver.is_gone(Peer(2))
+    });
+    assert!(matches!(receiver.connection(Peer(1)), Connection::Open(_)));
+    assert_eq!(receiver.connection(Peer(2)), Connection::Ended(&LinkEnd::TimedOut));
+}
+
+#[test]
 fn messages_in_single_bytes_arrive() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();

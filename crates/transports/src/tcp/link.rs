@@ -45,49 +45,64 @@ pub enum LinkEnd {
 /// A connection.
 pub(super) struct Link {
     key: u64,
-    /// None when the connection is at its end.
+    stage: Stage,
+    /// None before the other side has come, and when the connection is at its end.
     socket: Option<OwnedFd>,
     /// What the socket is watched for.
     watched: Option<(u64, EventFlags)>,
-    /// None when the hello is over.
-    hello: Option<Hello>,
+    /// When it must be open.
     deadline: Instant,
-    process: Option<ProcessId>,
     framing: Framing,
     unsent: VecDeque<u8>,
     sequence: u16,
-    end: Option<LinkEnd>,
+}
+
+/// How far a connection has come.
+pub(super) enum Stage {
+    /// The other side is to connect to us.
+    Awaited,
+    /// The hello is under way.
+    Greeting(Hello),
+    /// The other side has proven who it is.
+    Open(ProcessId),
+    /// There is no connection any more.
+    Ended(LinkEnd),
 }
 
 impl Link {
-    /// A connection whose hello begins. `key` is what events on it are called.
-    pub(super) fn new(key: u64, socket: OwnedFd, hello: Hello, deadline: Instant) -> Self {
+    /// A place for a connection that the other side is to make.
+    pub(super) fn awaited(key: u64, deadline: Instant) -> Self {
         Self {
             key,
-            socket: Some(socket),
+            stage: Stage::Awaited,
+            socket: None,
             watched: None,
-            hello: Some(hello),
             deadline,
-            process: None,
             framing: Framing::default(),
             unsent: VecDeque::new(),
             sequence: 0,
-            end: None,
         }
     }
 
-    /// Who is on the other side, once that is proven.
-    pub(super) fn process(&self) -> Option<ProcessId> {
-        self.process
+    /// A connection whose hello begins. `key` is what events on it are called.
+    pub(super) fn greeting(key: u64, socket: OwnedFd, hello: Hello, deadline: Instant) -> Self {
+        let mut link = Self::awaited(key, deadline);
+        link.stage = Stage::Greeting(hello);
+        link.socket = Some(socket);
+        link
     }
 
-    /// Why there is no connection any more.
-    pub(super) fn end(&self) -> Option<&LinkEnd> {
-        self.end.as_ref()
+    pub(super) fn stage(&self) -> &Stage {
+        &self.stage
     }
 
-    pub(super) fn is_in_hello(&self) -> bool {
-        self.hello.is_some()
+    /// Whether it is not open yet.
+    pub(super) fn is_opening(&self) -> bool {
+        matches!(self.stage, Stage::Awaited | Stage::Greeting(_))
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(self.stage, Stage::Ended(_))
     }
 
     pub(super) fn deadline(&self) -> Instant {
@@ -96,11 +111,11 @@ impl Link {
 
     /// Whether it ended and nothing that arrived before waits here.
     pub(super) fn is_gone(&self) -> bool {
-        self.end.is_some() && !matches!(self.framing.first(), Ok(Some(_)))
+        self.is_ended() && !matches!(self.framing.first(), Ok(Some(_)))
     }
 
     pub(super) fn has_unsent(&self) -> bool {
-        self.is_in_hello() || !self.unsent.is_empty()
+        !self.unsent.is_empty()
     }
 
     /// Sends a message, or keeps what the network does not take now.
@@ -108,11 +123,15 @@ impl Link {
         if !self.unsent.is_empty() {
             self.flush();
         }
-        let Some(socket) = &self.socket else { return Err(SendError::Gone) };
+        if self.is_ended() {
+            return Err(SendError::Gone);
+        }
         let header = Header { sequence: self.sequence, length: data.len() as u32, ..*header };
         let head = header.encode();
         let mut sent = 0;
-        if self.hello.is_none() && self.unsent.is_empty() {
+        if let (Stage::Open(_), Some(socket), true) =
+            (&self.stage, &self.socket, self.unsent.is_empty())
+        {
             match socket::send_both(socket, &head, data) {
                 Ok(Moved::Bytes(bytes)) => sent = bytes,
                 Ok(_) => {}
@@ -146,21 +165,27 @@ impl Link {
     }
 
     /// From the hello to messages: the other side is who it says and may stay.
-    pub(super) fn open(&mut self, key: u64, process: ProcessId) {
-        self.key = key;
-        self.process = Some(process);
-        if let Some(mut hello) = self.hello.take() {
+    pub(super) fn open(&mut self, process: ProcessId) {
+        if let Stage::Greeting(hello) = &mut self.stage {
             hello.admit();
             for byte in hello.output().iter().rev() {
                 self.unsent.push_front(*byte);
             }
         }
+        self.stage = Stage::Open(process);
         self.flush();
+    }
+
+    /// Takes the place of one that was awaited, with what waits there to be sent.
+    pub(super) fn replace(&mut self, awaited: &mut Self) {
+        self.key = awaited.key;
+        self.unsent = std::mem::take(&mut awaited.unsent);
+        self.sequence = awaited.sequence;
     }
 
     /// Sends what waits, as far as the network takes it.
     pub(super) fn flush(&mut self) {
-        if self.hello.is_some() {
+        if self.is_opening() {
             return;
         }
         while let (Some(socket), false) = (&self.socket, self.unsent.is_empty()) {
@@ -218,7 +243,7 @@ impl Link {
                 }
             }
         }
-        if self.end.is_some() {
+        if self.is_ended() {
             self.framing.clear(staging); // the rest of a message will not come
         }
         self.framing.rest(staging);
@@ -229,9 +254,10 @@ impl Link {
     pub(super) fn finish(&mut self, end: LinkEnd) {
         self.socket = None;
         self.watched = None;
-        self.hello = None;
         self.unsent = VecDeque::new();
-        self.end.get_or_insert(end);
+        if !self.is_ended() {
+            self.stage = Stage::Ended(end);
+        }
     }
 
     /// Drops what has arrived and gives the memory back.
@@ -261,9 +287,9 @@ impl Link {
     }
 
     fn interest(&self) -> EventFlags {
-        let has_output = match &self.hello {
-            Some(hello) => !hello.output().is_empty(),
-            None => !self.unsent.is_empty(),
+        let has_output = match &self.stage {
+            Stage::Greeting(hello) => !hello.output().is_empty(),
+            _ => !self.unsent.is_empty(),
         };
         let mut flags = EventFlags::empty();
         flags.set(EventFlags::IN, !self.framing.is_full());
@@ -272,7 +298,9 @@ impl Link {
     }
 
     fn try_greet(&mut self) -> Result<Option<ProcessId>, LinkEnd> {
-        let (Some(socket), Some(hello)) = (&self.socket, &mut self.hello) else { return Ok(None) };
+        let (Some(socket), Stage::Greeting(hello)) = (&self.socket, &mut self.stage) else {
+            return Ok(None);
+        };
         loop {
             while !hello.output().is_empty() {
                 match socket::send(socket, hello.output())? {
@@ -313,9 +341,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        if self.hello.is_none() {
-            self.flush();
-        }
+        self.flush();
         if let Some(socket) = &self.socket {
             socket::close_gently(socket);
         }

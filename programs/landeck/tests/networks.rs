@@ -1,0 +1,325 @@
+//! Two jobs joined by TCP, behind the same channel trait as shared memory: on one host over
+//! 127.0.0.1, and as two hosts, in two network namespaces with a cable between them.
+//!
+//! The near job has two processes, which share memory; its first one also has the connection. The
+//! far job has one. As in the other tests, a test runs itself again as the program.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+use std::fs;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::tcp::{Tcp, Token};
+use landeck::{Any, Error, Job, Peer, Tag, World};
+use landeck_testing::{Trail, Watchdog};
+
+/// No run may take longer.
+const RUN_MAX: Duration = Duration::from_secs(60);
+/// Nothing may be left longer than this after a run.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+/// How long the two jobs may take to find each other.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+
+/// The context in which the processes of both jobs talk.
+const CONTEXT: u32 = 1 << 31 | 5;
+/// In that world: the process with the connection, its neighbour, the process on the other host.
+const HUB: usize = 0;
+const NEIGHBOUR: usize = 1;
+const FAR: usize = 2;
+
+const PING: Tag = Tag(1);
+const PONG: Tag = Tag(2);
+const LARGE: Tag = Tag(3);
+const ANYBODY: Tag = Tag(4);
+const GO_ON: Tag = Tag(5);
+const NEVER: Tag = Tag(6);
+
+const ROUNDS: u64 = 300;
+const LARGE_VALUES: usize = 1 << 18;
+/// Messages from each side to the wildcard receive.
+const ANYBODY_ROUNDS: u64 = 10;
+
+#[test]
+fn two_jobs_on_one_host_talk_over_tcp() {
+    if is_member() {
+        return take_part();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let here = Ipv4Addr::LOCALHOST.into();
+    run_both("two_jobs_on_one_host_talk_over_tcp", here, [None, None]);
+}
+
+#[test]
+fn two_network_namespaces_are_two_hosts() {
+    if is_member() {
+        return take_part();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    match Namespaces::new() {
+        Ok(two) => {
+            let [near, far] = &two.names;
+            run_both("two_network_namespaces_are_two_hosts", NEAR, [Some(near), Some(far)]);
+        }
+        // Past the capture of the test harness.
+        Err(why) => {
+            let name = "two_network_namespaces_are_two_hosts";
+            writeln!(std::io::stdout(), "SKIPPED {name}: {why}").unwrap();
+        }
+    }
+}
+
+/// Whether this process is a member of a job: then it does its part.
+fn is_member() -> bool {
+    std::env::var_os("LANDECK_SLOT").is_some()
+}
+
+/// Runs the near and the far job, each in its network namespace if it has one.
+fn run_both(test: &str, address: IpAddr, namespaces: [Option<&str>; 2]) {
+    let trail = Trail::new();
+    let meeting = Meeting::new(test);
+    let secret = Token::random().unwrap().to_secret_text();
+    let jobs = [("near", "2", namespaces[0]), ("far", "1", namespaces[1])].map(
+        |(side, processes, namespace)| {
+            let mut command = in_namespace(namespace, env!("CARGO_BIN_EXE_landeck"));
+            command.args(["run", "-n", processes]).arg(std::env::current_exe().unwrap());
+            command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+            command.env("LANDECK_TEST_SIDE", side).env("LANDECK_TEST_SECRET", &secret);
+            command.env("LANDECK_TEST_LISTEN", address.to_string());
+            command.env("LANDECK_TEST_MEETING", &meeting.0);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            trail.spawn(&mut command)
+        },
+    );
+    let [near, far] = jobs.map(|job| trail.finish(job, RUN_MAX));
+    assert!(near.status.success(), "near {}\nfar {}", text(&near), text(&far));
+    assert!(text(&far).contains("signal 6"), "it aborts in the end: {}", text(&far));
+    trail.assert_gone(GONE_WITHIN);
+}
+
+fn in_namespace(namespace: Option<&str>, program: &str) -> Command {
+    let Some(namespace) = namespace else { return Command::new(program) };
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace, program]);
+    command
+}
+
+fn text(ended: &Output) -> String {
+    format!(
+        "{:?}\n{}\n{}",
+        ended.status,
+        String::from_utf8_lossy(&ended.stdout),
+        String::from_utf8_lossy(&ended.stderr)
+    )
+}
+
+/// The part of one process.
+fn take_part() {
+    let job = Job::join().unwrap();
+    let side = std::env::var("LANDECK_TEST_SIDE").unwrap();
+    match (side.as_str(), job.slot()) {
+        ("near", 0) => hub(&job),
+        ("near", _) => neighbour(&job),
+        _ => far(&job),
+    }
+    job.leave().unwrap();
+}
+
+/// Serves as the process with both a neighbour and a connection.
+fn hub(job: &Job) {
+    let far = job.first_far_peer();
+    let mut network = Tcp::new(job.process(), secret(), move |_| Some(far)).unwrap();
+    let address: IpAddr = std::env::var("LANDECK_TEST_LISTEN").unwrap().parse().unwrap();
+    let address = network.listen((address, 0).into()).unwrap();
+    network.expect(far, CONNECT_TIME).unwrap();
+    job.add_network(Box::new(network), &[far]).unwrap();
+    Meeting::of_environment().publish(address);
+    let world = job.world_of(CONTEXT, &[Peer(0), Peer(1), far]).unwrap();
+
+    assert_eq!(wake_threads(), 0, "nobody has slept yet");
+    for round in 0..ROUNDS {
+        let (value, status) = world.receive::<u64>(FAR, PING).unwrap();
+        assert_eq!((value, status.rank()), (round, FAR));
+        world.send(&[value + 1], FAR, PONG).unwrap();
+    }
+    let mut large = vec![0u32; LARGE_VALUES];
+    world.receive_into(&mut large, FAR, LARGE).unwrap();
+    assert!(large.iter().zip(0..).all(|(value, place)| *value == place));
+    world.send(&large, FAR, LARGE).unwrap();
+
+    receive_from_anybody(job, &world);
+    lose_the_far_one(job, &world);
+}
+
+/// Each message is sent only when the one before was received, and after a while: the receiver
+/// sleeps, and is woken by shared memory and by the socket in turn.
+fn receive_from_anybody(job: &Job, world: &World) {
+    let sleeps_before = job.counters().unwrap().sleeps;
+    for round in 0..2 * ANYBODY_ROUNDS {
+        let sender = if round % 2 == 0 { NEIGHBOUR } else { FAR };
+        world.send(&[round], sender, GO_ON).unwrap();
+        let (value, status) = world.receive::<u64>(Any, ANYBODY).unwrap();
+        assert_eq!((value, status.rank()), (round, sender));
+    }
+    let slept = job.counters().unwrap().sleeps - sleeps_before;
+    assert!(slept >= ANYBODY_ROUNDS, "{slept} sleeps in {} waits", 2 * ANYBODY_ROUNDS);
+    assert_eq!(wake_threads(), 1, "one thread watches the sockets of a process");
+}
+
+/// The other host's process dies: who waits for it is told, once, and goes on without it.
+fn lose_the_far_one(job: &Job, world: &World) {
+    world.send(&[0u64], FAR, NEVER).unwrap();
+    let lost = world.receive::<u64>(Any, ANYBODY).unwrap_err();
+    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    let lost = world.receive::<u64>(FAR, PING).unwrap_err();
+    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    let lost = world.send(&[1u64], FAR, PING).unwrap_err();
+    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    job.acknowledge_failures().unwrap();
+    world.send(&[1u64], NEIGHBOUR, GO_ON).unwrap();
+    let (value, status) = world.receive::<u64>(Any, ANYBODY).unwrap();
+    assert_eq!((value, status.rank()), (1, NEIGHBOUR));
+}
+
+/// Shares memory with the hub and knows nothing of sockets.
+fn neighbour(job: &Job) {
+    let world = job.world_of(CONTEXT, &[Peer(0), Peer(1)]).unwrap();
+    for _ in 0..=ANYBODY_ROUNDS {
+        answer_late(&world, HUB);
+    }
+    assert_eq!(wake_threads(), 0, "a process without sockets needs no thread");
+}
+
+/// The process on the other host.
+fn far(job: &Job) {
+    let hub_peer = job.first_far_peer();
+    let mut network = Tcp::new(job.process(), secret(), |_| None).unwrap();
+    let address = Meeting::of_environment().find();
+    network.connect(address, hub_peer, CONNECT_TIME).unwrap();
+    job.add_network(Box::new(network), &[hub_peer]).unwrap();
+    let world = job.world_of(CONTEXT, &[hub_peer, job.own_peer()]).unwrap();
+
+    let start = Instant::now();
+    for round in 0..ROUNDS {
+        world.send(&[round], HUB, PING).unwrap();
+        assert_eq!(world.receive::<u64>(HUB, PONG).unwrap().0, round + 1);
+    }
+    println!("{ROUNDS} rounds over TCP in {:?}", start.elapsed());
+    let large: Vec<u32> = (0..LARGE_VALUES as u32).collect();
+    world.send(&large, HUB, LARGE).unwrap();
+    let mut back = vec![0u32; LARGE_VALUES];
+    world.receive_into(&mut back, HUB, LARGE).unwrap();
+    assert!(back == large);
+    for _ in 0..ANYBODY_ROUNDS {
+        answer_late(&world, HUB);
+    }
+    world.receive::<u64>(HUB, NEVER).unwrap();
+    thread::sleep(Duration::from_millis(50)); // the hub sleeps by then
+    std::process::abort();
+}
+
+/// Waits for a word and gives it back when the other side must be asleep.
+fn answer_late(world: &World, to: usize) {
+    let (value, _) = world.receive::<u64>(to, GO_ON).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    world.send(&[value], to, ANYBODY).unwrap();
+}
+
+fn secret() -> Token {
+    std::env::var("LANDECK_TEST_SECRET").unwrap().parse().unwrap()
+}
+
+/// The threads of this process that watch sockets.
+fn wake_threads() -> usize {
+    let name = |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    tasks.filter(|task| name(task).is_ok_and(|name| name.trim_end() == "landeck-wake")).count()
+}
+
+/// A file in which the hub says where it listens.
+struct Meeting(PathBuf);
+
+impl Meeting {
+    fn new(test: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("landeck-{test}-{}", std::process::id())))
+    }
+
+    fn of_environment() -> std::mem::ManuallyDrop<Self> {
+        let path = std::env::var_os("LANDECK_TEST_MEETING").unwrap();
+        std::mem::ManuallyDrop::new(Self(path.into()))
+    }
+
+    fn publish(&self, address: SocketAddr) {
+        let unfinished = self.0.with_extension("unfinished");
+        fs::write(&unfinished, address.to_string()).unwrap();
+        fs::rename(&unfinished, &self.0).unwrap();
+    }
+
+    fn find(&self) -> SocketAddr {
+        let deadline = Instant::now() + CONNECT_TIME;
+        loop {
+            if let Ok(text) = fs::read_to_string(&self.0) {
+                return text.parse().unwrap();
+            }
+            assert!(Instant::now() < deadline, "the near job does not say where it listens");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Meeting {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 213, 7, 1));
+
+/// Two network namespaces and the cable between them.
+struct Namespaces {
+    names: [String; 2],
+}
+
+impl Namespaces {
+    /// Says what is missing where they cannot be made.
+    fn new() -> Result<Self, String> {
+        let own = std::process::id();
+        let two = Self { names: ["near", "far"].map(|side| format!("landeck-{own}-{side}")) };
+        for name in &two.names {
+            ip(&["netns", "add", name])?;
+        }
+        let [near, far] = &two.names;
+        ip(&["-n", near, "link", "add", "cable", "type", "veth", "peer", "cable", "netns", far])?;
+        for (name, address) in [(near, "10.213.7.1/24"), (far, "10.213.7.2/24")] {
+            ip(&["-n", name, "address", "add", address, "dev", "cable"])?;
+            ip(&["-n", name, "link", "set", "cable", "up"])?;
+            ip(&["-n", name, "link", "set", "lo", "up"])?;
+        }
+        Ok(two)
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        for name in self.names.iter().filter(|name| Path::new("/run/netns").join(name).exists()) {
+            let _ = ip(&["netns", "delete", name]);
+        }
+    }
+}
+
+/// Runs the `ip` command.
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new("ip")
+        .args(arguments)
+        .output()
+        .map_err(|error| format!("the ip command cannot be run: {error}"))?;
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("ip {} (needs root): {}", arguments.join(" "), wrong.trim())),
+    }
+}
