@@ -62,6 +62,8 @@ pub(crate) struct Core {
     pub(crate) heap: Heap,
     pub(crate) membership: Membership,
     pub(crate) counters: Counters,
+    /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
+    pub(crate) keeps_all: bool,
     kept_bytes: u64,
     kept_bytes_by_peer: HashMap<u32, u64>,
     heap_segments: HashMap<u32, Segment>,
@@ -121,6 +123,7 @@ impl<N: Channel> Endpoint<N> {
                 heap,
                 membership: Membership::new(segment),
                 counters: Counters::default(),
+                keeps_all: false,
                 kept_bytes: 0,
                 kept_bytes_by_peer: HashMap::new(),
                 heap_segments: HashMap::new(),
@@ -855,7 +858,8 @@ impl Core {
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
         let cost = kept.cost_bytes();
         let of_peer = self.kept_bytes_by_peer.entry(label.source).or_default();
-        if *of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES {
+        let is_full = *of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
+        if is_full && !self.keeps_all {
             return Verdict::Held;
         }
         *of_peer += cost;

@@ -183,8 +183,10 @@ impl<N: Channel> Endpoint<N> {
         if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
             return false;
         }
-        // What it sent before it went still counts.
+        // What it sent before it went still counts, and is no more than its ring holds.
+        self.core.keeps_all = true;
         while self.near.poll_peer_into(Peer(slot), &mut self.core) {}
+        self.core.keeps_all = false;
         let died = record.state == landeck_memory::SlotState::Dead;
         self.core.membership.gone.insert(slot, died);
         if died {

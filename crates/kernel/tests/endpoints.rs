@@ -3,7 +3,9 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use landeck_kernel::{Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted};
+use landeck_kernel::{
+    Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted,
+};
 use landeck_layout::{Family, Kind, Layout};
 use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
@@ -12,7 +14,8 @@ use landeck_transports::SharedMemory;
 type Kernel = Endpoint<SharedMemory>;
 
 fn segment(processes: u32) -> Segment {
-    let plan = SegmentPlan { heap_bytes_per_process: 16 << 20, cpus: 2, ..SegmentPlan::new(7, processes) };
+    let plan =
+        SegmentPlan { heap_bytes_per_process: 16 << 20, cpus: 2, ..SegmentPlan::new(7, processes) };
     let segment = Segment::local(&plan);
     for slot in 0..processes {
         set_state(&segment, slot, SlotState::Alive);
@@ -26,7 +29,8 @@ fn set_state(segment: &Segment, slot: u32, state: SlotState) {
 }
 
 fn kernels(segment: &Segment, count: u32) -> Vec<Kernel> {
-    let kernel = |slot| Endpoint::new(SharedMemory::new(segment, slot).unwrap(), segment, slot).unwrap();
+    let kernel =
+        |slot| Endpoint::new(SharedMemory::new(segment, slot).unwrap(), segment, slot).unwrap();
     (0..count).map(kernel).collect()
 }
 
@@ -57,11 +61,15 @@ fn finish(kernels: &mut [Kernel], at: usize, id: RequestId) -> Completion {
 }
 
 fn pattern(length: usize, seed: u8) -> Vec<u8> {
-    (0..length).map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((at >> 8) as u8)).collect()
+    (0..length)
+        .map(|at| (at as u8).wrapping_mul(31).wrapping_add(seed).wrapping_add((at >> 8) as u8))
+        .collect()
 }
 
-const LENGTHS: [usize; 16] =
-    [0, 1, 8, 47, 48, 49, 64, 1000, 4096, 16_384, 16_385, 65_536, 262_144, 262_145, 1_000_003, 9_000_000];
+const LENGTHS: [usize; 16] = [
+    0, 1, 8, 47, 48, 49, 64, 1000, 4096, 16_384, 16_385, 65_536, 262_144, 262_145, 1_000_003,
+    9_000_000,
+];
 
 #[test]
 fn every_length_arrives_whole_expected_or_not() {
@@ -94,7 +102,8 @@ fn messages_of_all_paths_stay_in_order() {
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let lengths = [8, 20_000, 8, 100, 300_000, 48, 16_384, 500_000, 1];
-    let data: Vec<Vec<u8>> = (0..90).map(|number| pattern(lengths[number % lengths.len()], number as u8)).collect();
+    let data: Vec<Vec<u8>> =
+        (0..90).map(|number| pattern(lengths[number % lengths.len()], number as u8)).collect();
     let mut sends = Vec::new();
     for data in &data {
         if let Started::Pending(id) = both[0].send(Peer(1), 1, 5, area(data)).unwrap() {

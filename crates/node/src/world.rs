@@ -390,11 +390,12 @@ impl World {
             context: self.context,
             ..WaitRecord::default()
         };
-        let found = self.shared.wait_until(&record, None, |kernel| match kernel.probe(wanted) {
-            Some(status) => Some(Ok(status)),
-            None => {
-                kernel.refresh();
-                kernel.failure_of_wanted(&wanted).map(Err)
+        let found = self.shared.wait_until(&record, None, |kernel| {
+            // First see who is gone: that brings in what they sent before.
+            kernel.refresh();
+            match kernel.probe(wanted) {
+                Some(status) => Some(Ok(status)),
+                None => kernel.failure_of_wanted(&wanted).map(Err),
             }
         });
         match found {

@@ -63,6 +63,7 @@ fn probing_tells_length_and_sender_before_receiving() {
             let world = job.world();
             if world.rank() == 1 {
                 world.send(&vec![7u16; 50_000], 0, Tag(4)).unwrap();
+                world.receive::<u8>(0, Tag(5)).unwrap();
                 return;
             }
             let status = world.probe(Any, Any).unwrap();
@@ -71,6 +72,7 @@ fn probing_tells_length_and_sender_before_receiving() {
             let (values, _) = world.receive_vec::<u16>(1, Tag(4)).unwrap();
             assert_eq!(values, vec![7; 50_000]);
             assert_eq!(world.try_probe(1, Any).unwrap(), None);
+            world.send(&[0u8], 1, Tag(5)).unwrap();
         },
     );
 }
