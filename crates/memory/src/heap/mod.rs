@@ -65,7 +65,8 @@ mod tests {
     const HEAP_BYTES: u64 = 1 << 20;
 
     fn heap() -> (Segment, Heap) {
-        let plan = SegmentPlan { heap_bytes_per_process: HEAP_BYTES, ..SegmentPlan::new(1, 3) };
+        let plan =
+            SegmentPlan { heap_bytes_per_process: HEAP_BYTES, guests: 0, ..SegmentPlan::new(1, 3) };
         let segment = Segment::local(&plan);
         let heap = Heap::of(&segment, 0).expect("slot 0 is there and nobody has its heap");
         (segment, heap)

@@ -249,10 +249,9 @@ impl Heap {
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
         self.bytes_in_use += CONTROL_BYTES + record.capacity;
-        let control = self.control(offset);
-        control.number.store(number, Ordering::Relaxed);
-        control.holders.hand_out(self.generation, OWNER);
-        let control = NonNull::from(control);
+        let control = self.control_lines(offset);
+        self.control(offset).number.store(number, Ordering::Relaxed);
+        self.control(offset).holders.hand_out(self.generation, OWNER);
         Block(Handle { tie, control, number, generation: self.generation, offset, window: bytes })
     }
 
@@ -313,10 +312,14 @@ impl Heap {
 
     #[inline]
     fn control(&self, offset: u64) -> &Control {
-        let control = self.segment.place(self.start + offset, CONTROL_BYTES).cast();
         // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
         // heap are multiples of a line; they are only used atomically.
-        unsafe { control.as_ref() }
+        unsafe { self.control_lines(offset).as_ref() }
+    }
+
+    #[inline]
+    fn control_lines(&self, offset: u64) -> NonNull<Control> {
+        self.segment.place(self.start + offset, CONTROL_BYTES).cast()
     }
 
     #[cold]
