@@ -173,6 +173,7 @@ pub fn a_sink_that_holds_stops_only_its_peer<N: Network>() {
     world.settle_from(&[1]);
     assert_eq!(world.pending(0, 2), 5, "a held message was delivered");
     world.hold(2, 0, false);
+    world.send(0, 2, 7);
     world.settle();
 }
 
