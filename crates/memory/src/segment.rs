@@ -17,6 +17,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::bytes::Bytes;
 use crate::plan::{PAGE_BYTES, SegmentPlan};
 use crate::system;
 
@@ -155,6 +156,12 @@ impl Segment {
     #[inline]
     pub fn plan(&self) -> &SegmentPlan {
         &self.0.plan
+    }
+
+    /// Everything in the segment, for tools that look at it and tests that overwrite it.
+    pub fn bytes(&self) -> Bytes<'_> {
+        // SAFETY: the mapping has this many bytes and stays while the handle is borrowed.
+        unsafe { Bytes::from_raw(self.0.start, self.0.bytes as usize) }
     }
 
     /// Makes the area and the heap of a slot zero again, for its next process. The agent calls
