@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
+mod disturbance;
 mod figure;
 mod instructions;
 mod launch;
@@ -70,6 +71,10 @@ struct RunOptions {
     /// The peers to compare with, of mpich, ompi and impi; or none
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi,impi")]
     peers: Vec<String>,
+    /// Repeat a launch that others disturbed for so many seconds, and keep the least disturbed
+    /// [default: 10, quick: 0]
+    #[arg(long, value_name = "S")]
+    patience: Option<u64>,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     output: PathBuf,
@@ -109,7 +114,10 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let figures = chosen_figures(&options.figures)?;
     let candidates = present_candidates(places, &options.peers)?;
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
-    let effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
+    let mut effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
+    if let Some(patience) = options.patience {
+        effort.patience = Duration::from_secs(patience);
+    }
     fs::create_dir_all(&options.output)
         .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
     launch::adopt_orphans();

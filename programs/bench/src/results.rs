@@ -29,6 +29,8 @@ pub(crate) struct Launch {
     pub(crate) n: u32,
     /// The cache-line probe before and after the launch.
     pub(crate) line_ns: Option<[f64; 2]>,
+    /// The share of all processors that others used meanwhile.
+    pub(crate) others_share: f64,
     pub(crate) values: Vec<LaunchValue>,
     pub(crate) trouble: Option<String>,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Row {
     pub(crate) spread: Spread,
     pub(crate) launches: usize,
     pub(crate) line_ns: Option<Spread>,
+    /// Of the most disturbed launch.
+    pub(crate) others_share: f64,
 }
 
 /// A candidate against the best peer.
@@ -121,6 +125,7 @@ impl Results {
                 max: batches.max - floor,
             },
             launches: mine.len(),
+            others_share: mine.iter().map(|(launch, _)| launch.others_share).fold(0.0, f64::max),
             line_ns: Spread::of(mine.iter().filter_map(|(launch, _)| launch.line())),
         })
     }
@@ -289,6 +294,7 @@ mod tests {
             round,
             n,
             line_ns: Some([line, line]),
+            others_share: 0.0,
             values: vec![value],
             trouble: None,
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::candidate::Candidate;
+use crate::disturbance::DISTURBED_SHARE;
 use crate::results::{Ratio, Results, Row, Verdict};
 use crate::sample::Point;
 use crate::statistics::{Spread, short};
@@ -10,17 +11,19 @@ use crate::statistics::{Spread, short};
 /// The tables of one figure, and what went wrong.
 pub(crate) fn figure(results: &Results) -> String {
     let mut text = format!("\n{} ({})\n", results.title, results.unit());
-    if results.machine.load_before > 1.0 {
-        let load = results.machine.load_before;
+    let disturbed =
+        results.launches.iter().filter(|launch| launch.others_share > DISTURBED_SHARE).count();
+    if disturbed > 0 {
+        let all = results.launches.len();
         let _ = writeln!(
             text,
-            "  The machine was busy (load {load:.1}) before: repeat this on a quiet one."
+            "  Others used the processors during {disturbed} of {all} launches: repeat this on a quiet machine."
         );
     }
     let _ = writeln!(
         text,
-        "    {:<16} {:>10}  {:<25} {:>6}  {:<17} to the best peer (in each round)",
-        "", "median", "min .. max", "rounds", "cache line (ns)"
+        "    {:<16} {:>10}  {:<25} {:>6} {:>7}  {:<17} to the best peer (in each round)",
+        "", "median", "min .. max", "rounds", "others", "cache line (ns)"
     );
     for point in results.points() {
         point_table(&mut text, results, &point);
@@ -87,11 +90,12 @@ fn point_table(text: &mut String, results: &Results, point: &Point) {
 
 fn line(row: &Row, ratio: Option<&Ratio>) -> String {
     format!(
-        "    {:<16} {:>10}  {:<25} {:>6}  {:<17} {}",
+        "    {:<16} {:>10}  {:<25} {:>6} {:>6.0}%  {:<17} {}",
         row.candidate.name(),
         short(row.spread.median),
         range(&row.spread),
         row.launches,
+        100.0 * row.others_share,
         row.line_ns.as_ref().map(range).unwrap_or_default(),
         ratio.map(ratio_words).unwrap_or_default(),
     )
