@@ -55,6 +55,8 @@ pub(super) struct Link {
     framing: Framing,
     unsent: VecDeque<u8>,
     sequence: u16,
+    /// In a child made by fork the connection is the parent's.
+    owner: u32,
 }
 
 /// How far a connection has come.
@@ -81,6 +83,7 @@ impl Link {
             framing: Framing::default(),
             unsent: VecDeque::new(),
             sequence: 0,
+            owner: std::process::id(),
         }
     }
 
@@ -341,6 +344,9 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
+        if std::process::id() != self.owner {
+            return;
+        }
         self.flush();
         if let Some(socket) = &self.socket {
             socket::close_gently(socket);
