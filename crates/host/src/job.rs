@@ -163,16 +163,20 @@ impl Job<'_> {
         while let Some(event) = self.started.guardian.next_event()? {
             self.was_busy = true;
             match event {
-                Event::Started { slot, pid } => self.process(slot).pid = pid,
+                Event::Started { slot, pid } => self.change(slot, |process| process.pid = pid),
                 Event::NotStarted { slot, error } => {
-                    self.process(slot).state = State::Gone;
+                    self.change(slot, |process| process.state = State::Gone);
                     self.first.get_or_insert(First::NotStarted { rank: slot, error });
                 }
                 Event::Ended { slot, status, at, wait, presence } => {
                     self.take_end(slot, status, at, wait, presence);
                 }
-                Event::Stopped { slot } => self.process(slot).state = State::Stopped,
-                Event::Continued { slot } => self.process(slot).state = State::Running,
+                Event::Stopped { slot } => {
+                    self.change(slot, |process| process.state = State::Stopped);
+                }
+                Event::Continued { slot } => {
+                    self.change(slot, |process| process.state = State::Running);
+                }
                 Event::AllEnded => self.is_over = true,
                 Event::GuardianGone => {
                     self.is_over = true;
@@ -186,8 +190,11 @@ impl Job<'_> {
         Ok(())
     }
 
-    fn process(&mut self, slot: u32) -> &mut Process {
-        &mut self.processes[slot as usize]
+    /// Changes what is known of a process. A slot that is no rank is none of the launcher's.
+    fn change(&mut self, slot: u32, change: impl FnOnce(&mut Process)) {
+        if let Some(process) = self.processes.get_mut(slot as usize) {
+            change(process);
+        }
     }
 
     fn take_end(
@@ -201,10 +208,9 @@ impl Job<'_> {
         let joined = presence == Presence::Attached;
         let failure = Failure::of_status(status, joined);
         let notifies = self.launch.on_failure == OnFailure::Notify;
-        let is_ours = self.first.is_some()
-            && !notifies
-            && matches!(failure, Some(Failure::Signal(libc::SIGTERM | libc::SIGKILL)));
-        self.process(rank).state = if is_ours { State::Ended } else { State::Gone };
+        let is_ours = self.first.is_some() && !notifies && failure.is_some();
+        let state = if is_ours { State::Ended } else { State::Gone };
+        self.change(rank, |process| process.state = state);
         let Some(failure) = failure.map(|failure| self.with_reason(failure)) else { return };
         self.started.output.read_rest(rank as usize, Instant::now());
         let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
@@ -243,6 +249,9 @@ impl Job<'_> {
                 // What is left is output that nobody takes.
                 self.started.output.give_up();
                 continue;
+            }
+            if signal == libc::SIGWINCH {
+                self.started.output.resize();
             }
             let guardian = &mut self.started.guardian;
             match reaction {

@@ -6,7 +6,7 @@ use crate::guardian::{self, GuardianError, OnFailure, Order, Start};
 use crate::input::{Input, InputTo};
 use crate::job::Job;
 use crate::memory_groups::MemoryGroups;
-use crate::output::{Output, Stream, Tag, pipe};
+use crate::output::{Output, Stream, Tag};
 use crate::placement::{BindTo, MapBy, PlacementError};
 use crate::plan::{Plan, PlannedProgram};
 use crate::process::Image;
@@ -292,14 +292,14 @@ fn own_streams() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Standard output and standard error of a process that writes to us.
 fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, OwnedFd)> {
     let process = rank as usize;
-    let (reader, stdout) = pipe()?;
+    let (reader, stdout) = output.open(Stream::Output)?;
     if output.is_merged() {
         output.add(process, Stream::Output, reader, tag);
         let stderr = stdout.try_clone()?;
         return Ok((stdout, stderr));
     }
     output.add(process, Stream::Output, reader, tag.clone());
-    let (reader, stderr) = pipe()?;
+    let (reader, stderr) = output.open(Stream::Error)?;
     output.add(process, Stream::Error, reader, tag);
     Ok((stdout, stderr))
 }

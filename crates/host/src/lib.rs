@@ -23,5 +23,6 @@ pub mod report;
 pub mod signals;
 pub mod socket;
 pub mod stacks;
+mod terminal;
 pub mod topology;
 mod watch;

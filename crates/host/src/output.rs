@@ -1,6 +1,6 @@
 //! What the processes write: lines of different processes never mix.
 //!
-//! Each process writes into pipes. Their contents are cut into lines and put together again, line
+//! Each process writes into pipes (or terminals, where the launcher's stream is one). Their contents are cut into lines and put together again, line
 //! by line, on the launcher's own standard output and standard error. If both of those are the same
 //! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote.
 //!
@@ -10,6 +10,7 @@
 //! [`PART_HELD_MAX`] and a person may be waiting for it: on a terminal, or when the job has a single
 //! process. If another process writes while such a line is open, the line is ended first.
 
+use crate::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -126,6 +127,28 @@ impl Output {
     /// Whether both streams of a process go to the same place, and need only one pipe.
     pub fn is_merged(&self) -> bool {
         self.sinks.len() == 1
+    }
+
+    /// Opens what a process writes into: the end to read, for [`Output::add`], and the process's.
+    ///
+    /// # Errors
+    /// What the kernel says, above all that there are too many descriptors.
+    pub fn open(&self, stream: Stream) -> io::Result<(OwnedFd, OwnedFd)> {
+        let sink = &self.sinks[self.sink_of(stream)];
+        match sink.kind {
+            SinkKind::Terminal => terminal::open(sink.target.as_fd()).or_else(|_| pipe()),
+            SinkKind::File | SinkKind::Pipe => pipe(),
+        }
+    }
+
+    /// The launcher's terminals may have another size now.
+    pub fn resize(&self) {
+        for source in &self.sources {
+            let sink = &self.sinks[source.sink];
+            if let Some(pipe) = source.pipe.as_ref().filter(|_| sink.kind == SinkKind::Terminal) {
+                terminal::resize(pipe, sink.target.as_fd());
+            }
+        }
     }
 
     /// Adds the reading end of a pipe that a process writes into; returns the source's number.

@@ -4,6 +4,7 @@
 
 use crate::signals;
 use landeck_memory::{Counters, Operation, WaitRecord};
+use landeck_wire::ContextId;
 use std::time::Duration;
 
 /// A process of a job, as reports name it.
@@ -193,9 +194,10 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
         text += &format!(", tag {tag}");
     }
     if has_message {
-        match wait.context {
+        // The job's first group has the first context.
+        match ContextId(wait.context).index() {
             0 => text.push_str(", group world"),
-            context => text += &format!(", context {context}"),
+            index => text += &format!(", context {index}"),
         }
     }
     text += &format!(", since {}", duration(since));

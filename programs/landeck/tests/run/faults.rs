@@ -16,8 +16,10 @@ fn assert_nothing_in_shared_memory() {
 
 #[test]
 fn a_killed_process_ends_the_job() {
-    let running = start_shells(3, &[], FAMILY);
-    send(running.members()[1], Signal::KILL);
+    let script = "sleep 51 & (setsid sleep 52 & ) ; echo $$; wait";
+    let mut running = start(&mut landeck_run(&["-n", "3", "sh", "-c", script]));
+    let pids = [running.line(), running.line(), running.line()];
+    send(pids[1].parse().unwrap(), Signal::KILL);
     let ended = running.end();
     assert_eq!(ended.code, Some(137));
     assert!(ended.err.contains("was killed by signal 9 (kill)"), "{}", ended.err);

@@ -1,5 +1,6 @@
 //! Who gets the standard input.
 
+use super::output::terminal;
 use super::*;
 use std::fs::File;
 use std::io::Write;
@@ -67,4 +68,27 @@ fn a_rank_that_does_not_exist_is_refused() {
     let ended = run(&["-n", "2", "--stdin", "2", "true"]);
     assert_eq!(ended.code, Some(125));
     assert!(ended.err.contains("there is no such rank"), "{}", ended.err);
+}
+
+#[test]
+fn a_terminal_is_read_and_its_interrupt_key_is_a_signal() {
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let trail = Trail::new();
+    let (mut ours, theirs) = terminal();
+    // A session of its own, whose terminal this is.
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait", env!("CARGO_BIN_EXE_landeck"), "run", "-n", "2", "cat"]);
+    command.stdin(theirs.try_clone().unwrap()).stdout(theirs.try_clone().unwrap()).stderr(theirs);
+    let child = trail.spawn(&mut command);
+    ours.write_all(b"hello\n").unwrap();
+    let mut seen = String::new();
+    // The terminal shows what is typed, and rank 0 what it reads.
+    while seen.matches("hello").count() < 2 {
+        let mut bytes = [0; 256];
+        let count = ours.read(&mut bytes).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    ours.write_all(b"\x03").unwrap();
+    assert_eq!(trail.finish(child, RUN_MAX).status.code(), Some(130));
+    trail.assert_gone(GONE_WITHIN);
 }

@@ -124,7 +124,7 @@ fn a_slow_reader_slows_the_processes() {
 }
 
 /// A terminal: our side, and the side for a program.
-fn terminal() -> (File, File) {
+pub(crate) fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
@@ -137,8 +137,8 @@ fn a_progress_bar_moves_on_a_terminal() {
     let _watchdog = Watchdog::start(TEST_MAX);
     let trail = Trail::new();
     let (mut ours, theirs) = terminal();
-    let script =
-        "[ $RANK = 1 ] && exec sleep 50; printf '10%%'; read answer; printf '\\r20%%'; sleep 50";
+    let script = "[ $RANK = 1 ] && exec sleep 50
+        test -t 1 && ! test -t 2 && printf '10%%'; read answer; printf '\\r20%%'; sleep 50";
     let mut command = landeck_run(&["-n", "2", "sh", "-c", script]);
     let mut child = trail.spawn(command.stdin(Stdio::piped()).stdout(theirs).stderr(Stdio::null()));
     let mut seen = [0; 64];

@@ -68,11 +68,12 @@ fn a_stop_stops_everybody_and_a_continuation_continues() {
         &[],
         "trap 'echo got; exit 0' USR1; echo ready; while :; do sleep 0.05; done",
     );
-    let mut stopped = running.members();
-    stopped.push(running.child.id());
+    let (launcher, members) = (running.child.id(), running.members());
     running.signal(Signal::TSTP);
-    let state = |pid: u32| status_field(pid, "State").unwrap_or_default();
-    while !stopped.iter().all(|pid| state(*pid).starts_with('T')) {
+    // A shell whose child is stopped before it has become its program waits for it as for a disk.
+    let is_halted =
+        |pid: u32| status_field(pid, "State").is_some_and(|s| s.starts_with(['T', 'D']));
+    while !is_halted(launcher) || !members.iter().all(|pid| is_halted(*pid)) {
         std::thread::yield_now();
     }
     running.signal(Signal::CONT);
