@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! state (8)   lap (32 high bits) | claimant + 1 (30) | phase (2)
-//! head (8) | label (8) | source (4) | 0 (4) | 48 bytes of data
+//! head (8) | label (8) | source (4) | 48 bytes of data
 //! ```
 //!
 //! | phase | meaning | who changes it |

@@ -178,6 +178,28 @@ mod tests {
         }
     }
 
+    /// The sums in `docs/memory-layout.md`.
+    #[test]
+    fn the_document_has_the_right_sums() {
+        let sums = [4, 32, 1000].map(|processes| {
+            let plan = SegmentPlan::new(1, processes);
+            let slots = plan.slot(plan.slots()) - plan.slot(0);
+            (
+                plan.slot(0),
+                plan.slot_bytes(),
+                slots,
+                plan.heap_bytes_per_process,
+                plan.total_bytes(),
+            )
+        });
+        let document = [
+            (8_192, 1_503_232, 30_064_640, 268_435_456, 5_398_781_952),
+            (8_192, 3_571_712, 171_442_176, 268_435_456, 13_056_352_256),
+            (20_480, 4_751_360, 4_827_381_760, 16_908_288, 22_006_222_848),
+        ];
+        assert_eq!(sums, document);
+    }
+
     #[test]
     fn numbers_that_would_overflow_are_refused() {
         let good = SegmentPlan::new(1, 4);
