@@ -1,6 +1,7 @@
 //! Beginning and end, the communicators' sizes, the clock, and the program's own operations.
 
 use std::ffi::{c_char, c_int};
+use std::io::Write;
 
 use landeck_c_boundary::pointer;
 
@@ -46,7 +47,10 @@ entry_points! {
     /// Ends the whole job.
     fn MPI_Abort / PMPI_Abort(comm: Handle, errorcode: c_int) {
         communicator(comm)?;
-        job::abort(errorcode, "the program called MPI_Abort")
+        let text = format!("{} called MPI_Abort with code {errorcode}", job::own_name());
+        // Standard error may be closed; the job ends all the same.
+        let _ = writeln!(std::io::stderr(), "{text}.");
+        job::abort(errorcode, &text)
     }
 
     /// This process's rank.

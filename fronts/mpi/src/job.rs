@@ -1,7 +1,7 @@
 //! The job of this process, from MPI_Init to MPI_Finalize.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use landeck::{Options, Peer, ThreadMode, World};
@@ -44,6 +44,8 @@ static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// The membership itself, until it is left or ended.
 static MEMBERSHIP: Mutex<Option<landeck::Job>> = Mutex::new(None);
+/// The process that joined. A child that it makes by fork has all of this, and is no member.
+static MEMBER: AtomicU32 = AtomicU32::new(0);
 
 /// Contexts beside the one of the first world; all processes number them alike.
 const WORLD_INSIDE: u32 = 1 << 20 | 1;
@@ -59,6 +61,7 @@ pub(crate) fn start(thread_level: c_int) -> Result<(), Mistake> {
     match join(thread_level) {
         Ok((membership, job)) => {
             *lock() = Some(membership);
+            MEMBER.store(std::process::id(), Ordering::Release);
             CURRENT.store(Box::into_raw(Box::new(job)), Ordering::Release);
             PHASE.store(RUNNING, Ordering::Release);
             Ok(())
@@ -90,10 +93,16 @@ pub(crate) fn current() -> Result<&'static Job, Mistake> {
     }
 }
 
-/// Ends the whole job, and this process.
+/// Ends the whole job, and this process; in a child made by fork, only this process, and without
+/// the handlers that its parent registered.
 #[cold]
 pub(crate) fn abort(code: c_int, why: &str) -> ! {
     PHASE.store(AFTER, Ordering::Release);
+    let member = MEMBER.load(Ordering::Acquire);
+    if member != 0 && member != std::process::id() {
+        // SAFETY: ends the process at once; nothing of it is used afterwards.
+        unsafe { libc::_exit(code) }
+    }
     match lock().take() {
         Some(membership) => membership.abort(code, why),
         // Not joined, left, or another thread is ending it.

@@ -7,6 +7,7 @@
 //! owns nothing: it may jump or throw.
 
 use std::ffi::{c_int, c_void};
+use std::mem::needs_drop;
 
 use landeck::arithmetic::Reduction;
 use landeck_c_boundary::{Next, Steps, guarded, pointer};
@@ -72,7 +73,14 @@ struct Combination {
     datatype: Handle,
 }
 
-/// The body of the entry points. It owns nothing: every local is a plain value.
+// The frame below owns nothing, so a callback may leave it in any way.
+const _: () = assert!(
+    !needs_drop::<Call>()
+        && !needs_drop::<Combination>()
+        && !needs_drop::<Steps<Combination, c_int>>()
+);
+
+/// The body of the entry points: every local is a plain value.
 unsafe fn all_reduce(call: Call) -> c_int {
     let failed = Next::Done(ErrorClass::Internal.code());
     // SAFETY: as the caller promises.

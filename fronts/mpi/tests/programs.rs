@@ -5,7 +5,9 @@ mod support;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run};
+use support::{
+    Launcher, Library, assert_wrote, mpich_or_skip, program, program_in_cpp_or_skip, run,
+};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -71,6 +73,30 @@ fn an_operation_of_the_program_may_jump_out() {
 }
 
 #[test]
+fn an_operation_of_the_program_may_throw() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "an_operation_of_the_program_may_throw";
+    let Some(program) = program_in_cpp_or_skip("throw", test) else { return };
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program, &[]);
+    let written = String::from_utf8_lossy(&output.stdout);
+    assert!(written.contains("rank 0 caught \"refused\" and goes on"), "{output:?}");
+    assert_eq!(output.status.code(), Some(43), "{output:?}");
+}
+
+#[test]
+fn a_child_made_by_fork_is_refused_and_harms_nobody() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("fork");
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program, &[]);
+    assert_wrote(&output, "fork: 2 processes agree");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("made by fork"), "{output:?}");
+    if mpich_or_skip("a_child_made_by_fork_is_refused_and_harms_nobody (mpiexec)") {
+        let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &[]);
+        assert_wrote(&output, "fork: 2 processes agree");
+    }
+}
+
+#[test]
 fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("errors");
@@ -87,7 +113,7 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
         ("op", &["MPI_Allreduce", "bitwise and", "f32", "MPI_ERR_OP"]),
         ("before", &["MPI_Comm_rank", "call MPI_Init first", "MPI_ERR_OTHER"]),
         ("after", &["MPI_Send", "MPI is finalised", "MPI_ERR_OTHER"]),
-        ("abort", &[]),
+        ("abort", &["rank 0 of 3", "called MPI_Abort with code 17"]),
     ];
     for (mistake, words) in mistakes {
         let output = run(Launcher::Landeck, Library::Ours, 3, &program, &[mistake]);

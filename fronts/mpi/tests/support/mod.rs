@@ -1,11 +1,12 @@
 //! Builds the C programs and runs them under our launcher, under MPICH's, and with MPICH's library.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
@@ -77,15 +78,35 @@ pub(crate) fn assert_wrote(output: &Output, line: &str) {
 
 /// Compiles one of the C programs, with our header, against our library.
 pub(crate) fn program(name: &str) -> PathBuf {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    compile(Command::new(compiler).arg("-std=c11"), &format!("{name}.c"))
+}
+
+/// The same for a C++ program, if there is a compiler. Else this says that the test is skipped.
+pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    if Command::new(&compiler).arg("--version").output().is_err() {
+        skip(test, "there is no C++ compiler");
+        return None;
+    }
+    Some(compile(Command::new(compiler).arg("-std=c++17"), &format!("{name}.cpp")))
+}
+
+fn compile(compiler: &mut Command, source: &str) -> PathBuf {
+    // Another test may be running it already: it is compiled once.
+    static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = folder.join("tests/c").join(name).with_extension("c");
-    let target = tools().programs.join(name);
-    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
+    let target = tools().programs.join(Path::new(source).with_extension(""));
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !compiled.insert(target.clone()) {
+        return target;
+    }
+    let source = folder.join("tests/c").join(source);
+    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
     compiler.arg("-I").arg(folder.join("include"));
     compiler.arg(&source).arg("-o").arg(&target);
     compiler.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
-    succeed(&mut compiler);
+    succeed(compiler);
     target
 }
 
@@ -94,10 +115,13 @@ pub(crate) fn mpich_or_skip(test: &str) -> bool {
     if mpich().is_some() {
         return true;
     }
-    // Not `println`, whose output nobody sees when a test passes.
-    let line = "MPICH 5.0.2 could not be installed from the Python package index";
-    let _ = writeln!(std::io::stdout(), "SKIPPED {test}: {line}");
+    skip(test, "MPICH 5.0.2 could not be installed from the Python package index");
     false
+}
+
+/// Says that a test is skipped. Not with `println`, whose output nobody sees when a test passes.
+fn skip(test: &str, why: &str) {
+    let _ = writeln!(std::io::stdout(), "SKIPPED {test}: {why}");
 }
 
 /// What every test needs, built once.
