@@ -187,7 +187,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
         None if has_message => text += &format!(" {preposition} any rank"),
         None => {}
     }
-    if wait.bytes > 0 {
+    if wait.operation == Operation::Send && wait.bytes > 0 {
         text += &format!(", {}", size(wait.bytes));
     }
     if let Some(tag) = wait.tag {

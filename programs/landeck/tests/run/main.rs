@@ -5,6 +5,7 @@
 mod exit;
 mod faults;
 mod input;
+mod members;
 mod options;
 mod output;
 mod signals;
