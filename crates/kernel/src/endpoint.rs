@@ -3,29 +3,20 @@
 //! Generic over its nearest channel, so that the shared-memory path is inlined and goes through
 //! no table of functions; other networks are called through the trait.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
-use landeck_memory::heap::{Block, Borrowed, Heap, Place};
+use landeck_channel::{Channel, Peer, SendError};
+use landeck_memory::heap::{Block, Heap, Place};
 use landeck_memory::{Bytes, Counters, Operation, Segment, WaitRecord};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
+use crate::arrival::{Core, Direct};
 use crate::failure::Failure;
-use crate::matching::{Label, Matching, Wanted};
-use crate::membership::Membership;
-use crate::request::{Completion, RequestId, Requests, Status};
-use crate::transfer::{
-    Active, Draining, Filling, Received, Reply, Target, Work, decode_pair, encode_pair,
-};
+use crate::matching::Wanted;
+use crate::request::{Completion, RequestId, Status};
+use crate::transfer::{Filling, Target, Work, encode_pair};
 
-/// Bytes of data kept in the message itself when nobody has asked for it.
-const KEPT_INLINE_BYTES: usize = 48;
-/// What a kept message costs beside its data.
-const KEPT_OVERHEAD_BYTES: u64 = 128;
-/// Most bytes that messages nobody asked for may take, from one sender and from all.
-const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
-const KEPT_BYTES: u64 = 64 << 20;
 /// A message up to this size gets a block with room for all of it.
 const WHOLE_BYTES: u64 = 256 << 10;
 /// The same where there are more processes than processors: every stop costs a process switch.
@@ -53,59 +44,6 @@ pub struct Endpoint<N: Channel> {
     scratch: Vec<u8>,
 }
 
-/// The part of an endpoint that arriving messages change.
-pub(crate) struct Core {
-    pub(crate) segment: Segment,
-    pub(crate) slot: u32,
-    pub(crate) matching: Matching<RequestId, Kept>,
-    pub(crate) requests: Requests,
-    pub(crate) heap: Heap,
-    pub(crate) membership: Membership,
-    pub(crate) counters: Counters,
-    /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
-    pub(crate) keeps_all: bool,
-    kept_bytes: u64,
-    kept_bytes_by_peer: HashMap<u32, u64>,
-    heap_segments: HashMap<u32, Segment>,
-    /// Sends without room, oldest first.
-    pub(crate) backlog: VecDeque<RequestId>,
-    /// Requests that fill, drain or part.
-    pub(crate) active: Active,
-    replies: Vec<Reply>,
-}
-
-/// A message that nobody has asked for yet.
-pub(crate) enum Kept {
-    Short { length: u8, data: [u8; KEPT_INLINE_BYTES] },
-    Long(Vec<u8>),
-    Elsewhere { place: Place, length: u64 },
-    Offer { length: u64, send: u64 },
-}
-
-impl Kept {
-    fn new(data: Bytes<'_>) -> Self {
-        if data.len() > KEPT_INLINE_BYTES {
-            return Self::Long(data.to_vec());
-        }
-        let mut short = [0; KEPT_INLINE_BYTES];
-        let length = data.copy_to_slice(&mut short) as u8;
-        Self::Short { length, data: short }
-    }
-
-    fn message_bytes(&self) -> u64 {
-        match self {
-            Self::Short { length, .. } => u64::from(*length),
-            Self::Long(data) => data.len() as u64,
-            Self::Elsewhere { length, .. } | Self::Offer { length, .. } => *length,
-        }
-    }
-
-    /// Bytes of ours that it takes.
-    pub(crate) fn cost_bytes(&self) -> u64 {
-        KEPT_OVERHEAD_BYTES + if let Self::Long(data) = self { data.len() as u64 } else { 0 }
-    }
-}
-
 impl<N: Channel> Endpoint<N> {
     /// The endpoint of the process of `slot` in its home segment. None when there is no such
     /// slot, or when this handle of the segment has had an endpoint for it before.
@@ -115,22 +53,7 @@ impl<N: Channel> Endpoint<N> {
             near,
             far: Vec::new(),
             far_peers: HashMap::new(),
-            core: Core {
-                segment: segment.clone(),
-                slot,
-                matching: Matching::default(),
-                requests: Requests::default(),
-                heap,
-                membership: Membership::new(segment),
-                counters: Counters::default(),
-                keeps_all: false,
-                kept_bytes: 0,
-                kept_bytes_by_peer: HashMap::new(),
-                heap_segments: HashMap::new(),
-                backlog: VecDeque::new(),
-                active: Active::new(),
-                replies: Vec::new(),
-            },
+            core: Core::new(segment, slot, heap),
             scratch: Vec::new(),
         })
     }
@@ -291,6 +214,25 @@ impl<N: Channel> Endpoint<N> {
     /// were sent through the heap.
     pub fn receive_own(&mut self, wanted: Wanted) -> RequestId {
         self.receive_into(wanted, Target::Own(Vec::new()))
+    }
+
+    /// Whether a receive may take its message as it arrives ([`Endpoint::receive_now`]): nothing
+    /// else is going on.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.core.matching.is_empty() && self.far.is_empty() && !self.core.is_busy()
+    }
+
+    /// Looks for a message once and receives it without a request. Only while the endpoint is
+    /// quiet; none when the message is not there, or needs more than one look.
+    #[inline]
+    pub fn receive_now(&mut self, wanted: &Wanted, area: &Area) -> Option<Result<Status, Failure>> {
+        let mut direct = Direct { core: &mut self.core, wanted, area, result: None };
+        match wanted.source {
+            Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
+            None => self.near.poll_into(&mut direct),
+        };
+        direct.result
     }
 
     #[inline]
@@ -747,243 +689,4 @@ fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
 fn part_header(length: usize, receive: u64) -> Header {
     let (low, high) = (receive as u32, (receive >> 32) as u32);
     Header { class: Class::User, ..Header::user(Kind::Part, length as u32, low, high) }
-}
-
-impl Core {
-    /// Whether there is anything to advance.
-    #[inline]
-    pub(crate) fn is_busy(&self) -> bool {
-        !self.active.is_empty() || !self.backlog.is_empty() || !self.replies.is_empty()
-    }
-
-    /// Ends a request from outside: it leaves every list it is in.
-    pub(crate) fn end(&mut self, id: RequestId, end: Work) {
-        match self.requests.get(id) {
-            Some(Work::Posted { .. }) => {
-                self.matching.withdraw(id);
-            }
-            Some(Work::Queued { .. }) => self.backlog.retain(|&queued| queued != id),
-            Some(Work::Free | Work::Done(_)) | None => return,
-            Some(_) => self.active.retain(|&active| active != id),
-        }
-        if let Some(work) = self.requests.get_mut(id) {
-            *work = end;
-        }
-    }
-
-    fn complete_transfer(&mut self, id: RequestId) {
-        let Some(work) = self.requests.get_mut(id) else { return };
-        let completion = match std::mem::replace(work, Work::Free) {
-            Work::Filling(filling) => Completion { result: Ok(filling.status()), data: None },
-            Work::Draining(draining) => draining.complete(),
-            other => {
-                *work = other;
-                return;
-            }
-        };
-        *work = Work::Done(completion);
-    }
-
-    /// A message of which all data are here meets its receive.
-    #[inline]
-    fn receive_eager(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
-        self.count_received(status.bytes);
-        let Some(work) = self.requests.get_mut(id) else { return };
-        if let Work::Posted { target: Target::Area(area), .. } = work {
-            area.write(0, data);
-            let room = area.packed_bytes();
-            let result = if room < status.bytes {
-                Err(Failure::Truncated { message_bytes: status.bytes, buffer_bytes: room })
-            } else {
-                Ok(status)
-            };
-            *work = Work::Done(Completion { result, data: None });
-        } else {
-            *work = Work::Done(Completion {
-                result: Ok(status),
-                data: Some(Received::Private(data.to_vec())),
-            });
-        }
-    }
-
-    #[inline]
-    fn count_received(&mut self, bytes: u64) {
-        self.counters.messages_received += 1;
-        self.counters.bytes_received += bytes;
-    }
-
-    /// A message whose data lie in a block meets its receive.
-    fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: Place) {
-        self.count_received(status.bytes);
-        let segment = self.heap_segments.get(&status.peer.0).unwrap_or(&self.segment);
-        let borrowed = Borrowed::open(segment, place);
-        let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
-        let Ok(borrowed) = borrowed else {
-            let what = BrokenPeer::Reference;
-            *work = Work::failed(Failure::PeerBroken { peer: status.peer, what });
-            return;
-        };
-        let is_whole = place.window >= status.bytes;
-        *work = Work::Draining(Draining { borrowed, target, status, position: 0, is_whole });
-        self.active.push(id);
-    }
-
-    /// An offer meets its receive: ask for the parts.
-    fn accept_offer(&mut self, id: RequestId, status: Status, send: u64) {
-        self.count_received(status.bytes);
-        let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
-        *work = Work::Collecting { target, status, position: 0 };
-        let data = encode_pair(send, id.to_bits());
-        let header = Header::user(Kind::Accept, data.len() as u32, 0, 0);
-        self.replies.push(Reply { to: status.peer, header, data });
-    }
-
-    fn receive_kept(&mut self, id: RequestId, label: Label, kept: Kept) {
-        self.uncount_kept(label.source, kept.cost_bytes());
-        let bytes = kept.message_bytes();
-        let status = Status { peer: Peer(label.source), tag: label.tag, bytes, cancelled: false };
-        match kept {
-            Kept::Short { length, data } => {
-                self.receive_eager(id, status, Bytes::from(&data[..usize::from(length)]));
-            }
-            Kept::Long(data) => self.receive_eager(id, status, Bytes::from(&data[..])),
-            Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place),
-            Kept::Offer { send, .. } => self.accept_offer(id, status, send),
-        }
-    }
-
-    /// Keeps a message that nobody has asked for, if there is room.
-    fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
-        let cost = kept.cost_bytes();
-        let of_peer = self.kept_bytes_by_peer.entry(label.source).or_default();
-        let is_full = *of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
-        if is_full && !self.keeps_all {
-            return Verdict::Held;
-        }
-        *of_peer += cost;
-        self.kept_bytes += cost;
-        self.matching.keep(label, kept);
-        Verdict::Taken
-    }
-
-    pub(crate) fn uncount_kept(&mut self, source: u32, cost: u64) {
-        self.kept_bytes -= cost;
-        if let Some(of_peer) = self.kept_bytes_by_peer.get_mut(&source) {
-            *of_peer -= cost;
-        }
-    }
-
-    fn arrive_reference(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Ok(reference) = Reference::decode(&data.to_vec()) else {
-            self.broken(Peer(label.source), BrokenPeer::Reference);
-            return Verdict::Taken;
-        };
-        let place = Place {
-            owner: reference.owner,
-            generation: reference.generation,
-            offset: reference.offset,
-            window: reference.window,
-        };
-        match self.matching.match_arrival(label) {
-            Some(id) => {
-                let bytes = reference.length;
-                let status =
-                    Status { peer: Peer(label.source), tag: label.tag, bytes, cancelled: false };
-                self.receive_elsewhere(id, status, place);
-                Verdict::Taken
-            }
-            None => self.keep(label, Kept::Elsewhere { place, length: reference.length }),
-        }
-    }
-
-    fn arrive_offer(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Some((length, send)) = decode_pair(data) else {
-            self.broken(Peer(label.source), BrokenPeer::Reference);
-            return Verdict::Taken;
-        };
-        match self.matching.match_arrival(label) {
-            Some(id) => {
-                let status = Status {
-                    peer: Peer(label.source),
-                    tag: label.tag,
-                    bytes: length,
-                    cancelled: false,
-                };
-                self.accept_offer(id, status, send);
-                Verdict::Taken
-            }
-            None => self.keep(label, Kept::Offer { length, send }),
-        }
-    }
-
-    fn arrive_accept(&mut self, from: Peer, data: Bytes<'_>) {
-        let Some((send, receive)) = decode_pair(data) else { return };
-        let id = RequestId::from_bits(send);
-        let Some(work) = self.requests.get_mut(id) else { return };
-        match std::mem::replace(work, Work::Free) {
-            Work::Offered { to, area, tag } if to == from => {
-                *work = Work::Parting { to, area, tag, position: 0, receive };
-                self.active.push(id);
-            }
-            other => *work = other,
-        }
-    }
-
-    fn arrive_part(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
-        let id = RequestId::from_bits(u64::from(header.tag) << 32 | u64::from(header.context));
-        let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Collecting { target, status, position } = work else { return };
-        if status.peer != from {
-            return;
-        }
-        target.write(*position, data);
-        *position += data.len() as u64;
-        if *position >= status.bytes
-            && let Work::Collecting { target, status, .. } = std::mem::replace(work, Work::Free)
-        {
-            *work = Work::Done(target.complete(status));
-        }
-    }
-
-    #[cold]
-    fn arrive_other(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
-        let label = Label { context: header.context, source: from.0, tag: header.tag };
-        match header.kind {
-            Kind::Reference => return self.arrive_reference(label, data),
-            Kind::Offer => return self.arrive_offer(label, data),
-            Kind::Accept => self.arrive_accept(from, data),
-            Kind::Part => self.arrive_part(from, header, data),
-            Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
-        }
-        Verdict::Taken
-    }
-}
-
-impl Sink for Core {
-    #[inline]
-    fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
-        if header.kind != Kind::Eager {
-            return self.arrive_other(from, header, data);
-        }
-        let label = Label { context: header.context, source: from.0, tag: header.tag };
-        match self.matching.match_arrival(label) {
-            Some(id) => {
-                let status = Status {
-                    peer: from,
-                    tag: header.tag,
-                    bytes: data.len() as u64,
-                    cancelled: false,
-                };
-                self.receive_eager(id, status, data);
-                Verdict::Taken
-            }
-            None => self.keep(label, Kept::new(data)),
-        }
-    }
-
-    fn broken(&mut self, from: Peer, what: BrokenPeer) {
-        self.membership.mark_broken(from, what);
-    }
 }

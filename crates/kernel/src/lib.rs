@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod area;
+mod arrival;
 pub mod endpoint;
 pub mod failure;
 pub mod matching;

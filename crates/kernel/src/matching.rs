@@ -377,6 +377,12 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.unexpected.nodes[at as usize].value.as_ref()
     }
 
+    /// Whether nothing is posted and nothing waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.newest.is_none() && self.posted.len() == 0 && self.unexpected.len() == 0
+    }
+
     /// How many messages wait.
     pub fn waiting(&self) -> usize {
         self.unexpected.len()

@@ -124,12 +124,18 @@ impl Waiter {
         self.times
     }
 
+    /// Only the first step of a wait: calls `poll` a few times, as often as the crowd allows; true
+    /// as soon as it is.
+    #[inline]
+    pub fn look(&self, poll: impl FnMut() -> bool) -> bool {
+        poll_times(poll, if self.crowded { POLLS_CROWDED } else { POLLS_AT_ONCE })
+    }
+
     /// Waits until what `waiting` polls for is there, or until the wait ends otherwise.
     /// `deadline_ns` is a time of the monotonic clock ([`now_ns`]).
     #[inline]
     pub fn wait(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
-        let polls = if self.crowded { POLLS_CROWDED } else { POLLS_AT_ONCE };
-        if poll_times(waiting, polls) {
+        if self.look(|| waiting.poll()) {
             return End::Ready;
         }
         self.wait_long(waiting, deadline_ns)
@@ -180,7 +186,7 @@ impl Waiter {
             }
             match ladder.step(now_ns) {
                 Step::Poll => {
-                    if poll_times(waiting, POLLS_AT_ONCE) {
+                    if poll_times(|| waiting.poll(), POLLS_AT_ONCE) {
                         return End::Ready;
                     }
                 }
@@ -256,12 +262,12 @@ fn yield_guess_ns() -> u64 {
 }
 
 #[inline(always)]
-fn poll_times(waiting: &mut impl Waiting, times: u32) -> bool {
-    for poll in 0..times {
-        if waiting.poll() {
+fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
+    for number in 0..times {
+        if poll() {
             return true;
         }
-        if poll >= POLLS_WITHOUT_PAUSE {
+        if number >= POLLS_WITHOUT_PAUSE {
             sync::pause();
         }
     }

@@ -139,8 +139,8 @@ impl Job {
         // SAFETY: the request is over when `receive` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut words) });
         let heard = self.shared.receive(wanted, area, deadline_ns(Some(time)));
-        match heard.map(|completion| completion.result) {
-            Ok(Ok(status)) if status.bytes == size_of_val(&words) as u64 => {
+        match heard {
+            Ok(status) if status.bytes == size_of_val(&words) as u64 => {
                 Ok((Greeting { host: words[0], slot: words[1], context: words[2] }, status.peer))
             }
             Ok(_) => Err(Error::Handshake {

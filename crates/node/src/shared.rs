@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::Peer;
-use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Wanted};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
 use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
@@ -96,9 +96,36 @@ impl Shared {
         wanted: Wanted,
         area: Area,
         deadline_ns: Option<u64>,
-    ) -> Result<Completion, WaitError> {
-        let id = self.kernel.enter()?.receive(wanted, area);
-        self.wait_or_abandon(id, deadline_ns)
+    ) -> Result<Status, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        if kernel.is_quiet()
+            && let Some(result) = self.receive_now(&mut kernel, &wanted, &area)?
+        {
+            return result.map_err(WaitError::Failure);
+        }
+        let id = kernel.receive(wanted, area);
+        drop(kernel);
+        self.wait_or_abandon(id, deadline_ns)?.result.map_err(WaitError::Failure)
+    }
+
+    /// The first step of a receive that is alone: looks a few times for its message (in thread
+    /// mode multiple once, since the others are kept out meanwhile).
+    #[inline]
+    fn receive_now(
+        &self,
+        kernel: &mut Kernel,
+        wanted: &Wanted,
+        area: &Area,
+    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(kernel.receive_now(wanted, area));
+        }
+        let mut result = None;
+        self.turn.enter()?.look(|| {
+            result = kernel.receive_now(wanted, area);
+            result.is_some() || !kernel.is_quiet()
+        });
+        Ok(result)
     }
 
     /// Waits for a request; whatever happens, it is over afterwards and its memory is free.

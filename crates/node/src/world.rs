@@ -253,7 +253,7 @@ impl World {
     ) -> Result<Status> {
         let wanted = self.wanted(from, tag)?;
         match self.shared.receive(wanted, area, deadline_ns(time)) {
-            Ok(completion) => self.status(&completion),
+            Ok(status) => Ok(self.status_of(&status)),
             Err(error) => Err(self.error(error, time)),
         }
     }
