@@ -60,7 +60,9 @@ mod tests {
     use crate::bytes::Bytes;
     use crate::plan::SegmentPlan;
     use crate::segment::Segment;
+    use landeck_testing::Watchdog;
     use std::sync::atomic::Ordering;
+    use std::time::Duration;
 
     const HEAP_BYTES: u64 = 1 << 20;
 
@@ -148,6 +150,7 @@ mod tests {
 
     #[test]
     fn a_pipeline_keeps_its_bytes_between_threads() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
         let (segment, mut heap) = heap();
         let data = pattern(3_000_000);
         let block = heap.allocate(70_000).unwrap();
@@ -181,6 +184,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_from_many_threads() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
         let (segment, mut heap) = heap();
         let (to_readers, for_readers) = std::sync::mpsc::channel::<[Place; 2]>();
         let (to_second, for_second) = std::sync::mpsc::channel::<Place>();
