@@ -1,13 +1,13 @@
 #!/bin/sh
-# The first parallel program: builds everything, runs the heat equation on 4 processes and again on
-# 1, and checks that both computed the same. Called by `make run`; needs cargo on the PATH.
+# The first parallel program: builds everything, computes the heat equation on 4 processes and again
+# on 1, and checks that both got the same, bit for bit. Called by `make run`; needs cargo on the PATH.
 #
-#     SIZE=512 STEPS=2000 PROCESSES=4 make run
+#     SIZE=1024 STEPS=5000 PROCESSES=4 make run
 set -eu
 cd "$(dirname "$0")/.."
 
-size=${SIZE:-512}
-steps=${STEPS:-2000}
+size=${SIZE:-1024}
+steps=${STEPS:-5000}
 processes=${PROCESSES:-4}
 results=out
 
@@ -21,8 +21,7 @@ heat() {
 say "Building the launcher and the examples (cargo build --release)"
 cargo build --release --package landeck-launcher --package landeck-examples
 
-mkdir -p "$results"
-say "Heat equation, ${size}x${size}, $steps steps, on $processes processes"
+say "Heat equation on a plate of $size cells, $steps steps, on $processes processes"
 heat "$processes"
 
 say "The same on 1 process, to compare"
@@ -33,4 +32,4 @@ if ! cmp -s "$results/heat-$processes.sum" "$results/heat-1.sum"; then
     echo "Both runs must give the same bits. Please report this with the two files." >&2
     exit 1
 fi
-say "Both runs gave the same result, bit for bit: $results/heat-$processes.png"
+say "Both runs gave the same result, bit for bit. Look at it: $results/heat-$processes.png"

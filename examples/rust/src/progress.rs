@@ -51,13 +51,14 @@ impl Progress {
     pub fn finish(self) {
         if let Kind::Bar(bar) = self.kind {
             bar.finish();
+            eprintln!(); // what comes next begins a line of its own
         }
     }
 }
 
 /// `heat 512x512  [=================>          ] 63%  1,260 of 2,000 steps  4 processes`
 fn bar(title: &str, steps: u64, processes: usize) -> ProgressBar {
-    let template = "{prefix}  [{bar:40}] {percent}%  {human_pos} of {human_len} steps  {msg}";
+    let template = "{prefix}  [{wide_bar}] {percent}%  {human_pos} of {human_len} steps  {msg}";
     let style = ProgressStyle::with_template(template)
         .expect("the template is constant and well formed")
         .progress_chars("=> ");

@@ -7,7 +7,7 @@
 //! What is computed, and how the plate is divided, stands in the module `heat`.
 #![forbid(unsafe_code)]
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use landeck_examples::heat::plate::Plate;
 use landeck_examples::heat::{alone, assemble, checksum};
 use landeck_examples::program::{self, Problem, say};
 use landeck_examples::progress::Progress;
-use landeck_examples::summary::Summary;
+use landeck_examples::summary::summary;
 
 /// Computes how heat spreads on a plate, and draws a picture of it.
 #[derive(Debug, Parser)]
@@ -56,28 +56,28 @@ fn heat(job: &Job, options: &Options) -> Result<(), Problem> {
     let division = divide(options.size, world.size())?;
     if world.rank() == 0 {
         // Better now than after a long computation.
-        make_folder_of(&options.output)?;
-        options.checksum_file.as_deref().map_or(Ok(()), make_folder_of)?;
+        prepare(&options.output)?;
+        options.checksum_file.as_deref().map_or(Ok(()), prepare)?;
     }
 
     let start = Instant::now();
     let (block, change) = compute(&world, &division, options.steps)?;
     let changes = gather(&world, change)?;
-    let summary = Summary::collect(job, start.elapsed())?;
+    let cost = summary(job, start.elapsed())?;
     let cells = assemble(&world, &division, &block)?;
 
     // Only rank 0 has got something; the others are done.
-    let (Some(changes), Some(summary), Some(cells)) = (changes, summary, cells) else {
+    let (Some(changes), Some(cost), Some(cells)) = (changes, cost, cells) else {
         return Ok(());
     };
-    say(&summary)?;
+    say(&cost)?;
     let change = changes.into_iter().fold(0.0, f64::max);
     let sum = checksum(&cells);
     say(format_args!("largest change in the last step: {change:.6} °C, checksum {sum:016x}"))?;
     if options.check {
         check(options, &cells)?;
     }
-    write(options, division, &summary, &cells)
+    write(options, division, &cost, &cells)
 }
 
 fn divide(plate: Plate, processes: usize) -> Result<Division, Problem> {
@@ -130,12 +130,7 @@ fn check(options: &Options, cells: &[f64]) -> Result<(), Problem> {
     }
 }
 
-fn write(
-    options: &Options,
-    division: Division,
-    summary: &Summary,
-    cells: &[f64],
-) -> Result<(), Problem> {
+fn write(options: &Options, division: Division, cost: &str, cells: &[f64]) -> Result<(), Problem> {
     if let Some(path) = &options.checksum_file {
         let line = format!("{:016x}\n", checksum(cells));
         fs::write(path, line).map_err(|error| cannot_write(path, &error))?;
@@ -147,15 +142,20 @@ fn write(
             "Warm and cold discs on a plate, {} steps later",
             HumanCount(options.steps)
         ),
-        below: format!("{} cells. {summary}", options.size),
+        below: format!("{} cells. {cost}", options.size),
     };
     picture.draw(&options.output).map_err(|error| cannot_write(&options.output, &error))?;
     say(format_args!("picture: {}", options.output.display()))
 }
 
-fn make_folder_of(path: &Path) -> Result<(), Problem> {
+/// Makes sure that a file can be written.
+fn prepare(path: &Path) -> Result<(), Problem> {
     let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(|error| cannot_write(path, &error))
+    let open = || File::options().create(true).append(true).open(path);
+    match fs::create_dir_all(folder).and_then(|()| open()) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(cannot_write(path, &error)),
+    }
 }
 
 fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Problem {
