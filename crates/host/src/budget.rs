@@ -27,7 +27,7 @@ pub enum BudgetError {
     #[error("a job has at most {most} processes on one host, not {wanted}; start fewer")]
     Processes {
         /// How many were wanted.
-        wanted: u32,
+        wanted: u64,
         /// How many there can be.
         most: u32,
     },
@@ -80,6 +80,18 @@ impl Limits {
     }
 }
 
+/// Checks that a segment has room for so many processes.
+///
+/// # Errors
+/// When there are too many.
+pub fn check_processes(wanted: u64) -> Result<(), BudgetError> {
+    let most = landeck_memory::plan::SLOTS_MAX - SegmentPlan::new(0, 1).guests;
+    match wanted <= u64::from(most) {
+        true => Ok(()),
+        false => Err(BudgetError::Processes { wanted, most }),
+    }
+}
+
 /// Plans the segment of a job within the limits.
 ///
 /// # Errors
@@ -90,11 +102,8 @@ pub fn plan_segment(
     cpus: u32,
     limits: Limits,
 ) -> Result<SegmentPlan, BudgetError> {
+    check_processes(u64::from(processes))?;
     let mut plan = SegmentPlan { cpus, ..SegmentPlan::new(host, processes) };
-    if !plan.is_valid() {
-        let most = landeck_memory::plan::SLOTS_MAX - plan.guests;
-        return Err(BudgetError::Processes { wanted: processes, most });
-    }
     let bare = SegmentPlan { heap_bytes_per_process: 0, ..plan.clone() };
     let fixed = bare.total_bytes();
     if let Some(bytes) = limits.group_bytes {

@@ -2,6 +2,7 @@
 //!
 //! All that can be wrong about a launch is found here, before anything is started.
 
+use crate::budget::check_processes;
 use crate::cpu_set::CpuSet;
 use crate::environment::Environment;
 use crate::launch::{Launch, LaunchError, Program};
@@ -54,6 +55,7 @@ impl Plan {
         };
         let programs = launch.programs.iter().map(|program| resolve(program, default));
         let programs = programs.collect::<Result<Vec<PlannedProgram>, LaunchError>>()?;
+        check_processes(programs.iter().map(|program| u64::from(program.processes)).sum())?;
         let mut plan = Plan {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             programs,

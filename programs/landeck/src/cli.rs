@@ -66,7 +66,6 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    #[command(visible_alias = "r")]
     Run(Box<RunArguments>),
     /// Write man pages or shell completions into a directory.
     #[command(hide = true)]
@@ -89,9 +88,9 @@ enum CliCommand {
 )]
 struct RunArguments {
     #[command(flatten)]
-    job: JobArguments,
-    #[command(flatten)]
     program: ProgramArguments,
+    #[command(flatten)]
+    job: JobArguments,
 }
 
 const RUN_NOTES: &str = "\
@@ -266,7 +265,7 @@ fn split(line: Vec<OsString>) -> (Vec<OsString>, Vec<Vec<OsString>>) {
     let definition = definition();
     let run = definition.find_subcommand("run");
     let first = match (first.get(..2), run) {
-        (Some([command, name]), Some(run)) if name == "run" || name == "r" => {
+        (Some([command, name]), Some(run)) if name == "run" => {
             let head = [command.clone(), name.clone()];
             head.into_iter().chain(with_program_marked(first[2..].to_vec(), run)).collect()
         }

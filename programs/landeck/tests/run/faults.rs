@@ -115,6 +115,14 @@ fn small_limits_are_named() {
 }
 
 #[test]
+fn too_many_processes_are_refused() {
+    let ended = run(&["-n", "4000000000", "true", ":", "-n", "4000000000", "true"]);
+    assert_eq!(ended.code, Some(125));
+    assert!(ended.err.starts_with("landeck: a job has at most "), "{}", ended.err);
+    assert!(ended.err.contains("not 8000000000"), "{}", ended.err);
+}
+
+#[test]
 fn limits_that_suffice_change_nothing_that_is_seen() {
     for limit in ["-Sn 40", "-f 200000", "-v 8000000"] {
         let ended = run_limited(limit, 4);
