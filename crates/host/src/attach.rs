@@ -12,6 +12,7 @@
 
 use std::env;
 use std::fmt;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
 use crate::pmi::{self, PmiError};
 use crate::socket::{self, ExchangeError, JoinError, Joined, Verdict};
+use crate::tie::Tie;
 
 /// How long an agent may take to answer.
 const JOIN_TIME: Duration = Duration::from_secs(30);
@@ -43,11 +45,10 @@ pub struct Attachment {
     /// The processes of the job's first world: slots 0 to `processes` - 1. A slot beyond them is a
     /// guest's.
     pub processes: u32,
-    /// The connection to the agent, if this process came over the socket. It becomes readable only
-    /// when the agent is gone, and the job over.
-    pub connection: Option<OwnedFd>,
     /// How the process came to its job.
     pub origin: Origin,
+    /// What ties this process to its agent, if it came over the socket.
+    tie: Option<Tie>,
     /// The agent, if this process is where it lives.
     agent: Option<AgentThread>,
 }
@@ -136,6 +137,9 @@ pub enum AttachError {
     /// The agent cannot be started.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// The agent cannot be watched.
+    #[error("no thread can be started that watches the agent of the job: {0}")]
+    Tie(io::Error),
     /// The other launcher cannot be talked to.
     #[error(transparent)]
     Pmi(#[from] PmiError),
@@ -242,7 +246,7 @@ impl Attachment {
     /// [`AttachError::Pmi`] when the other launcher does not take leave of us.
     pub fn leave(self) -> Result<(), AttachError> {
         self.segment.set_presence(self.slot, Presence::Finalized);
-        drop(self.connection);
+        drop(self.tie);
         if let Some(agent) = self.agent {
             agent.finish();
         }
@@ -298,8 +302,8 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         slot,
         incarnation: record.incarnation,
         processes,
-        connection: None,
         origin,
+        tie: None,
         agent: None,
     })
 }
@@ -340,13 +344,14 @@ fn as_joined(
         return Err(AttachError::NoSuchSlot { slot, processes: slots });
     }
     segment.set_presence(slot, Presence::Attached);
+    let tie = Tie::new(joined.connection, &segment).map_err(AttachError::Tie)?;
     Ok(Attachment {
         segment,
         slot,
         incarnation: joined.process.incarnation.0,
         processes,
-        connection: Some(joined.connection),
         origin,
+        tie: Some(tie),
         agent: None,
     })
 }
@@ -364,8 +369,8 @@ fn found_job(processes: u32, cpus: u32, origin: Origin) -> Result<Attachment, At
         slot: 0,
         incarnation,
         processes,
-        connection: None,
         origin,
+        tie: None,
         agent: Some(agent),
     })
 }
@@ -511,7 +516,7 @@ mod tests {
         let host = first.process().host;
         let guest = over_socket(host, None).unwrap();
         assert_eq!(guest.process().host, host);
-        assert!(guest.slot >= guest.processes && guest.connection.is_some());
+        assert!(guest.slot >= guest.processes && guest.tie.is_some());
         guest.leave().unwrap();
         first.leave().unwrap();
         let error = over_socket(host, None).unwrap_err();

@@ -24,5 +24,6 @@ pub mod signals;
 pub mod socket;
 pub mod stacks;
 mod terminal;
+pub mod tie;
 pub mod topology;
 mod watch;

@@ -1,0 +1,111 @@
+//! The tie between a process that came over the joining socket and the agent that let it in.
+//!
+//! The agent never says anything on the connection, but the end of it says that the agent is gone.
+//! Nobody keeps the membership then, so the job is over: a thread that only waits for this ends the
+//! job for all who are still in it. Several may notice, and write the same.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use landeck_memory::{JobState, Segment};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::process;
+
+/// A process's connection to its agent. Dropping it closes the connection, which tells the agent
+/// that the process is gone.
+#[derive(Debug)]
+pub struct Tie {
+    connection: Arc<OwnedFd>,
+    is_leaving: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    /// The process that has the thread: a fork of it has not.
+    pid: u32,
+}
+
+impl Tie {
+    /// Watches the connection on behalf of everybody who uses the segment.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn new(connection: OwnedFd, segment: &Segment) -> io::Result<Self> {
+        let connection = Arc::new(connection);
+        let is_leaving = Arc::new(AtomicBool::new(false));
+        let watched = (connection.clone(), is_leaving.clone(), segment.clone());
+        // The program's signals are for the program's threads.
+        let mask = process::block_all_signals()?;
+        let thread = std::thread::Builder::new()
+            .name("landeck-tie".into())
+            .spawn(move || watch(&watched.0, &watched.1, &watched.2));
+        process::restore_signals(&mask);
+        Ok(Self { connection, is_leaving, thread: Some(thread?), pid: std::process::id() })
+    }
+}
+
+impl Drop for Tie {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if self.pid != std::process::id() {
+            // The connection is the parent's, and so is the thread.
+            std::mem::forget(thread);
+            return;
+        }
+        self.is_leaving.store(true, Ordering::Release);
+        // Wakes the thread; a connection that is closed already has woken it.
+        let _ = shutdown(&*self.connection, Shutdown::Both);
+        // It does nothing that could fail.
+        let _ = thread.join();
+    }
+}
+
+/// Waits for the end of the connection.
+fn watch(connection: &OwnedFd, is_leaving: &AtomicBool, segment: &Segment) {
+    let mut polled = [PollFd::new(connection, PollFlags::IN | PollFlags::RDHUP)];
+    while let Ok(0) | Err(rustix::io::Errno::INTR) = poll(&mut polled, None) {}
+    let is_over = segment.job_state() == JobState::Ending;
+    if !is_over && !is_leaving.load(Ordering::Acquire) {
+        segment.set_job_state(JobState::Ending);
+        segment.announce_membership();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::SegmentPlan;
+    use landeck_testing::Watchdog;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    fn tied() -> (Watchdog, Segment, UnixStream, Tie) {
+        let watchdog = Watchdog::start(Duration::from_secs(20));
+        let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(7, 2) };
+        let segment = Segment::local(&plan);
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let tie = Tie::new(ours.into(), &segment).unwrap();
+        (watchdog, segment, theirs, tie)
+    }
+
+    #[test]
+    fn the_job_ends_with_its_agent() {
+        let (_watchdog, segment, agent, mut tie) = tied();
+        let generation = segment.membership_generation();
+        drop(agent);
+        tie.thread.take().unwrap().join().unwrap();
+        assert_eq!(segment.job_state(), JobState::Ending);
+        assert_ne!(segment.membership_generation(), generation);
+    }
+
+    #[test]
+    fn who_leaves_ends_nothing() {
+        let (_watchdog, segment, agent, tie) = tied();
+        drop(tie);
+        assert_eq!(segment.job_state(), JobState::Running);
+        let mut byte = [0];
+        assert_eq!(std::io::Read::read(&mut &agent, &mut byte).unwrap(), 0);
+    }
+}
