@@ -537,13 +537,14 @@ impl<N: Channel> Endpoint<N> {
                     Work::Filling(filling)
                 }
             }
-            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
-            Err(_) => Work::Queued {
-                to,
-                header: Header { kind: Kind::Eager, ..header },
-                area,
-                loan: None,
-            },
+            Err(error) => {
+                drop(lent.withdraw()); // nobody has heard of it, so nobody would give it back
+                let header = Header { kind: Kind::Eager, ..header };
+                match error {
+                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    _ => Work::Queued { to, header, area, loan: None },
+                }
+            }
         }
     }
 
@@ -568,10 +569,12 @@ impl<N: Channel> Endpoint<N> {
         let header = Header { flags: Flags::LOAN, ..header };
         match self.announce(to, &header, lent.place(0), bytes) {
             Ok(()) => Work::Done(sent(to, header.tag, bytes)),
-            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
-            Err(_) => {
+            Err(error) => {
                 let loan = Some(lent.withdraw());
-                Work::Queued { to, header, area: Area::EMPTY, loan }
+                match error {
+                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    _ => Work::Queued { to, header, area: Area::EMPTY, loan },
+                }
             }
         }
     }
