@@ -33,6 +33,12 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "waiting",
+        path: "programs/bench/src/disturbance.rs",
+        about: "thread::sleep",
+        reason: "watches for a while whether others use the machine that is to be measured",
+    },
+    Exemption {
+        rule: "waiting",
         path: "programs/bench/src/launch.rs",
         about: "yield_now",
         reason: "ends a peer's processes, which may go on forking while they are ended",
