@@ -135,9 +135,11 @@ fn an_exit_code_reaches_the_user() {
         assert_eq!(output.status.code(), Some(code), "{output:?}");
     }
     if mpich_or_skip("an_exit_code_reaches_the_user (mpiexec)") {
-        for (mistake, code) in [("abort", 17), ("exit", 23)] {
-            let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &[mistake]);
-            assert_eq!(output.status.code(), Some(code), "{output:?}");
-        }
+        let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &["abort"]);
+        assert_eq!(output.status.code(), Some(17), "{output:?}");
+        // Which code this launcher takes when one process leaves without a word, and the others
+        // fail for it, is a matter of time. It must not wait for ever.
+        let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &["exit"]);
+        assert!(!output.status.success(), "{output:?}");
     }
 }
