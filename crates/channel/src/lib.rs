@@ -147,6 +147,12 @@ pub trait Channel: Send {
     /// Forgets everything about a peer that is gone, so that its place can be used again.
     fn forget(&mut self, peer: Peer);
 
+    /// Forgets what is known of earlier processes in a peer's place, now that its process is the
+    /// one of this incarnation; what has already come from that one stays.
+    fn forget_before(&mut self, peer: Peer, _incarnation: u32) {
+        self.forget(peer);
+    }
+
     /// Descriptors that become readable when something arrives, for whoever sleeps. Empty where
     /// the sender wakes the receiver itself.
     fn wake_descriptors(&self) -> Vec<BorrowedFd<'_>> {

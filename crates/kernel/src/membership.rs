@@ -178,7 +178,7 @@ impl<N: Channel> Endpoint<N> {
             self.core.membership.gone.remove(&slot);
             self.core.membership.broken.remove(&slot);
             self.core.membership.unacknowledged.remove(&slot);
-            self.near.forget(Peer(slot));
+            self.near.forget_before(Peer(slot), record.incarnation);
         }
         if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
             return false;

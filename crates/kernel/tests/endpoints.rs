@@ -395,3 +395,38 @@ fn drive(kernel: &mut Kernel, id: RequestId) -> Completion {
         }
     }
 }
+
+#[test]
+fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
+    let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(7, 2) };
+    let segment = Segment::create(&plan).unwrap();
+    let put = |state, incarnation| {
+        segment.set_slot_record(2, SlotRecord { state, incarnation, ..SlotRecord::default() });
+        segment.announce_membership();
+    };
+    let mut kernel = kernels(&segment, 1).remove(0);
+    for incarnation in 1..4 {
+        // What its process says may be heard before its arrival is noticed.
+        put(SlotState::Alive, incarnation);
+        let file = segment.descriptor().unwrap().try_clone_to_owned().unwrap();
+        let own = Segment::attach(file).unwrap();
+        let near = SharedMemory::new(&own, 2).unwrap();
+        let mut guest = Endpoint::new(near, &own, 2).unwrap();
+        for number in 0..20u8 {
+            guest.send(Peer(0), 1, 1, area(&[number])).unwrap();
+            if number == 10 {
+                kernel.refresh();
+            }
+            let into = vec![0u8; 1];
+            let id = kernel.receive(from(2, 1), area(&into));
+            while !kernel.is_done(id) {
+                kernel.progress();
+            }
+            kernel.take(id).unwrap().result.unwrap();
+            assert_eq!(into, [number], "incarnation {incarnation}");
+        }
+        drop(guest);
+        put(SlotState::Departed, incarnation);
+        segment.clear_slot(2);
+    }
+}

@@ -481,6 +481,17 @@ impl Channel for SharedMemory {
         broken || is_nobody || self.home.slot_record(peer.0).state.is_gone()
     }
 
+    fn forget_before(&mut self, peer: Peer, incarnation: u32) {
+        let Some(at) = self.known(peer.0) else { return };
+        let pair = &mut self.pairs[at];
+        // Zero: we spoke to the slot before its first process was there to hear.
+        if pair.incarnation == 0 || pair.incarnation == incarnation {
+            pair.incarnation = incarnation;
+        } else {
+            self.forget(peer);
+        }
+    }
+
     fn forget(&mut self, peer: Peer) {
         let Some(at) = self.known(peer.0) else { return };
         self.index[peer.0 as usize] = 0;
