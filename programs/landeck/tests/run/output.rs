@@ -47,10 +47,14 @@ fn lines_are_whole_in_a_file() {
 fn lines_are_whole_when_both_streams_are_one() {
     let launcher = env!("CARGO_BIN_EXE_landeck");
     let script = "printf ou; printf er >&2; echo t; echo r >&2";
-    let line = format!("{launcher} run -n 4 sh -c '{script}' 2>&1");
+    let line = format!("{launcher} run -n 4 --tag sh -c '{script}' 2>&1");
     let ended = run_command(Command::new("sh").args(["-c", &line]));
     // One pipe for both: what a process wrote is in the order in which it wrote.
-    assert_eq!(ended.out, "ouert\nr\n".repeat(4));
+    for rank in 0..4 {
+        let tag = format!("[{rank}] ");
+        let own: Vec<&str> = ended.out.lines().filter_map(|line| line.strip_prefix(&tag)).collect();
+        assert_eq!(own, ["ouert", "r"], "{}", ended.out);
+    }
 }
 
 #[test]
@@ -106,8 +110,11 @@ fn each_stream_of_each_rank_can_have_a_file() {
 
 #[test]
 fn a_slow_reader_slows_the_processes() {
-    let mut running = start(&mut landeck_run(&["-n", "2", "sh", "-c", "yes $RANK$RANK$RANK"]));
-    running.line();
+    let script = "echo ready; exec yes $RANK$RANK$RANK";
+    let mut running = start(&mut landeck_run(&["-n", "2", "sh", "-c", script]));
+    for _ in 0..2 {
+        while running.line() != "ready" {}
+    }
     // Each process must come to a halt in a full pipe: its processor time stands still.
     let members = running.members();
     assert_eq!(members.len(), 2);
