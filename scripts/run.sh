@@ -21,7 +21,7 @@ heat() {
 say "Building the launcher and the examples (cargo build --release)"
 cargo build --release --package landeck-launcher --package landeck-examples
 
-say "Heat equation on a plate of $size cells, $steps steps, on $processes processes"
+say "Heat equation, size $size, $steps steps, on $processes processes"
 heat "$processes"
 
 say "The same on 1 process, to compare"
