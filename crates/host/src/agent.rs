@@ -450,7 +450,12 @@ impl Agent {
         }
         if self.membership.is_alive(process) {
             let presence = presence_of(self.segment.presence(process.slot.0));
-            self.tell(Input::Ended { slot: process.slot, status: 0, presence });
+            // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
+            let status = match presence {
+                Presence::Attached => SlotRecord::UNKNOWN_STATUS,
+                Presence::NotAttached | Presence::Finalized => 0,
+            };
+            self.tell(Input::Ended { slot: process.slot, status, presence });
         }
     }
 

@@ -24,8 +24,14 @@ pub struct SlotRecord {
     pub pid: u32,
     /// Stopped by a signal or a debugger: shown, not failed.
     pub stopped: bool,
-    /// The raw wait status, once the process is gone.
+    /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where the
+    /// agent was not its parent.
     pub status: i32,
+}
+
+impl SlotRecord {
+    /// The status of a process whose end nobody was told. No wait status has all bits set.
+    pub const UNKNOWN_STATUS: i32 = -1;
 }
 
 /// The life of a slot.

@@ -160,6 +160,9 @@ fn how(died: bool, record: &SlotRecord) -> String {
     if !died {
         return "has left the job".to_owned();
     }
+    if record.status == SlotRecord::UNKNOWN_STATUS {
+        return "ended without leaving the job".to_owned();
+    }
     let signal = record.status & 0x7f;
     if signal != 0 {
         return format!("was killed by signal {signal}");
