@@ -211,7 +211,8 @@ impl Job<'_> {
         let is_ours = self.first.is_some() && !notifies && failure.is_some();
         let state = if is_ours { State::Ended } else { State::Gone };
         self.change(rank, |process| process.state = state);
-        let Some(failure) = failure.map(|failure| self.with_reason(failure)) else { return };
+        let Some(failure) = failure.filter(|_| !is_ours) else { return };
+        let failure = self.with_reason(failure);
         self.started.output.read_rest(rank as usize, Instant::now());
         let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
         let waiting = (wait, since);
