@@ -26,12 +26,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
         reason: "the system call itself; the waiter calls it",
     },
     Exemption {
-        rule: "unsafe rooms",
-        path: "crates/kernel/tests/endpoints.rs",
-        about: "",
-        reason: "these tests stand where node stands, and promise what it promises",
-    },
-    Exemption {
         rule: "waiting",
         path: "programs/bench/src/disturbance.rs",
         about: "thread::sleep",
