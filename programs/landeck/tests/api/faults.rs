@@ -6,10 +6,7 @@ use landeck::{Any, Error, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
-
-/// Deaths are noticed within 100 ms; tests allow ten times that.
-const NOTICED_WITHIN: Duration = Duration::from_secs(1);
+use crate::support::{GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, job_of, text};
 
 /// Runs `body` in every process of a job that goes on after a failure.
 fn in_enduring_job(processes: usize, test: &str, code: i32, body: impl FnOnce(Job)) {

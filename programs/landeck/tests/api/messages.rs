@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landeck::{Any, Error, Tag, ThreadMode};
 
-use crate::in_job;
+use crate::support::{in_job, is_member};
 
 const LENGTHS: [usize; 9] = [0, 1, 6, 7, 100, 2_048, 2_049, 40_000, 1_000_000];
 
@@ -26,7 +26,7 @@ fn a_ring_passes_every_length_on() {
                 assert!(into.iter().copied().eq(expected), "length {length}");
             }
         });
-        if crate::is_member() {
+        if is_member() {
             return;
         }
     }

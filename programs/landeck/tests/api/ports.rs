@@ -5,7 +5,7 @@ use std::time::Duration;
 use landeck::{Error, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
 
-use crate::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
+use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
 
 const TIME: Duration = Duration::from_secs(20);
 

@@ -2,7 +2,7 @@
 
 use landeck::{Any, Tag, ThreadMode};
 
-use crate::in_job;
+use crate::support::{in_job, is_member};
 
 #[test]
 fn threads_exchange_at_the_same_time() {
@@ -39,7 +39,7 @@ fn threads_exchange_at_the_same_time() {
                 }
             });
         });
-        if crate::is_member() {
+        if is_member() {
             return;
         }
     }

@@ -1,0 +1,9 @@
+//! What may go wrong around a program: kills at any moment, limits, receivers that do not receive,
+//! processes that write where they should not.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+mod kills;
+#[path = "../support/mod.rs"]
+mod support;
+mod traffic;

@@ -1,0 +1,77 @@
+//! What tests of whole jobs share: a test runs itself again as the program. Under the launcher it
+//! is a member of the job and does its part; otherwise it starts the launcher and looks at what
+//! comes out.
+#![allow(dead_code)] // no test target needs all of it
+
+use std::fs;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use landeck::{Job, Options, ThreadMode};
+use landeck_testing::{Trail, Watchdog};
+
+/// No run may take longer.
+pub(crate) const RUN_MAX: Duration = Duration::from_secs(60);
+/// Nothing may be left longer than this after a run.
+pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(1);
+/// Deaths are noticed within 100 ms; tests allow ten times that.
+pub(crate) const NOTICED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Whether this process is a member of a job: then it does its part.
+pub(crate) fn is_member() -> bool {
+    std::env::var_os("LANDECK_SLOT").is_some()
+}
+
+/// Whether the tests are to take their time.
+pub(crate) fn is_soak() -> bool {
+    std::env::var_os("LANDECK_SOAK").is_some()
+}
+
+/// The command that runs `test` of this file in a job of `processes`.
+pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+    command.args(["run", "-n", &processes.to_string()]).args(options);
+    command.arg(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    command
+}
+
+/// Runs `body` in every process of a job, and checks that all end well and leave nothing.
+pub(crate) fn in_job(processes: usize, test: &str, threads: ThreadMode, body: impl FnOnce(&Job)) {
+    if is_member() {
+        let job = Job::join_with(Options { threads }).unwrap();
+        body(&job);
+        job.leave().unwrap();
+        return;
+    }
+    run_well(&mut job_of(processes, test, &[]));
+}
+
+/// Runs a job that must end well and leave nothing.
+pub(crate) fn run_well(command: &mut Command) {
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let trail = Trail::new();
+    let ended = trail.run(command, RUN_MAX);
+    assert!(ended.status.success(), "{}", text(&ended));
+    trail.assert_gone(GONE_WITHIN);
+}
+
+/// All that a run has said.
+pub(crate) fn text(ended: &Output) -> String {
+    format!(
+        "{:?}\n{}\n{}",
+        ended.status,
+        String::from_utf8_lossy(&ended.stdout),
+        String::from_utf8_lossy(&ended.stderr)
+    )
+}
+
+/// Files of ours in /dev/shm, and sockets of the job with this identity: there should be none when
+/// it is over.
+pub(crate) fn names_left_by(job: &str) -> Vec<String> {
+    let files = landeck_testing::leftovers().into_iter().filter(|left| left.contains("/dev/shm"));
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    let address = format!("-{job}");
+    let sockets = sockets.lines().filter(|line| line.contains("@landeck-"));
+    files.chain(sockets.filter(|line| line.ends_with(&address)).map(str::to_owned)).collect()
+}
