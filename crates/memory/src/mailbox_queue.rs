@@ -268,6 +268,21 @@ impl MailboxReceiver {
         phase(self.memory.slot(self.position).state.load(Ordering::Relaxed)) != FREE
     }
 
+    /// Puts the tail right if somebody overwrote it: posters would claim where nobody looks, or
+    /// find the queue full for ever. For when nothing is in the queue.
+    pub fn repair_tail(&mut self) {
+        let tail = self.memory.tail().load(Ordering::Acquire);
+        if tail.wrapping_sub(self.position) > self.memory.slot_count {
+            let repaired = self.position;
+            let _ = self.memory.tail().compare_exchange(
+                tail,
+                repaired,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
     /// Whether no slot is free: posters may be waiting.
     pub fn is_full(&self) -> bool {
         let last = self.position.wrapping_add(self.memory.slot_count - 1);
@@ -425,6 +440,18 @@ mod tests {
             for _ in 0..8 {
                 let _ = retrieve(&mut receiver, &[0]);
             }
+        }
+    }
+
+    #[test]
+    fn an_overwritten_tail_is_put_right() {
+        let (mut receiver, mut senders) = queue(4, 1);
+        for garbage in [u32::MAX, 77, 1 << 31] {
+            senders[0].memory.tail().store(garbage, Ordering::Relaxed);
+            receiver.repair_tail();
+            senders[0].post(5, 0, Bytes::EMPTY).unwrap();
+            assert_eq!(retrieve(&mut receiver, &[]).map(|found| found.1), Some(5), "{garbage}");
+            receiver.repair_tail();
         }
     }
 

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use landeck_kernel::{Area, RequestId, Started};
+use landeck_layout::Layout;
 use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
@@ -68,13 +69,29 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
         // end waits for the request or gives it up.
         let buffer = unsafe { Buffer::of(values) };
+        self.send_area(Area::contiguous(buffer), to, tag)
+    }
+
+    /// Begins to send values that lie as a layout says; as [`World::send_layout`].
+    ///
+    /// # Errors
+    /// As [`World::send_layout`].
+    pub fn send_layout<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        layout: &Layout,
+        count: u64,
+        to: usize,
+        tag: Tag,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `send`.
+        let buffer = unsafe { Buffer::of(values) };
+        self.send_area(self.world.area(buffer, layout, count)?, to, tag)
+    }
+
+    fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
         let peer = self.world.peer(to)?;
-        let started = self.world.shared.kernel.enter()?.send(
-            peer,
-            self.world.context,
-            tag.0,
-            Area::contiguous(buffer),
-        );
+        let started = self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
         match started {
             Ok(Started::Complete(status)) => {
                 Ok(self.request(State::Complete(self.world.status_of(&status))))
@@ -96,8 +113,29 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does.
         let buffer = unsafe { Buffer::of_mut(values) };
-        let wanted = self.world.wanted(from.into(), tag.into())?;
-        let id = self.world.shared.kernel.enter()?.receive(wanted, Area::contiguous(buffer));
+        self.receive_area(Area::contiguous(buffer), from.into(), tag.into())
+    }
+
+    /// Begins to receive into values that lie as a layout says; as [`World::receive_layout`].
+    ///
+    /// # Errors
+    /// As [`World::receive_layout`].
+    pub fn receive_layout<T: Plain>(
+        &'scope self,
+        values: &'env mut [T],
+        layout: &Layout,
+        count: u64,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `receive_into`.
+        let buffer = unsafe { Buffer::of_mut(values) };
+        self.receive_area(self.world.area(buffer, layout, count)?, from.into(), tag.into())
+    }
+
+    fn receive_area(&'scope self, area: Area, from: From, tag: Tagged) -> Result<Request<'scope>> {
+        let wanted = self.world.wanted(from, tag)?;
+        let id = self.world.shared.kernel.enter()?.receive(wanted, area);
         Ok(self.request(State::Pending(id)))
     }
 

@@ -456,7 +456,11 @@ impl Channel for SharedMemory {
 
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
         let mut any = self.poll(sink);
-        any |= self.poll_mailbox(true, sink);
+        if self.poll_mailbox(true, sink) {
+            any = true;
+        } else if !self.mailbox.has_next() {
+            self.mailbox.repair_tail();
+        }
         for &at in &self.listening {
             let pair = &mut self.pairs[at as usize];
             if let Some(ring) = &mut pair.incoming.ring
