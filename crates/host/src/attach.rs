@@ -110,8 +110,11 @@ pub enum AttachError {
         processes: u32,
     },
     /// Somebody is, or was, the process of the slot.
-    #[error("process {slot} of this job {}: a program that it starts cannot be it as well",
-        match presence { Presence::Finalized => "has come and gone", _ => "is running already" })]
+    #[error("process {slot} of this job {}; give another program a `landeck run` of its own",
+        match presence {
+            Presence::Finalized => "has left it, and cannot come back",
+            _ => "is in it already, and a program that it starts cannot be it as well",
+        })]
     SlotInUse {
         /// The slot.
         slot: u32,

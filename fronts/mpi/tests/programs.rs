@@ -1,5 +1,6 @@
 //! C programs of the standard ABI, with our library and launcher and with MPICH's.
 
+#[allow(dead_code)] // the other tests use the rest
 mod support;
 
 use std::time::Duration;

@@ -120,7 +120,7 @@ pub(crate) fn mpich_or_skip(test: &str) -> bool {
 }
 
 /// Says that a test is skipped. Not with `println`, whose output nobody sees when a test passes.
-fn skip(test: &str, why: &str) {
+pub(crate) fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stdout(), "SKIPPED {test}: {why}");
 }
 

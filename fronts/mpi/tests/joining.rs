@@ -1,0 +1,85 @@
+//! How a program finds its job, and fails by name where it cannot: never n jobs of one.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use landeck_testing::Watchdog;
+use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run, skip};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(200);
+
+#[test]
+fn a_program_whose_descriptor_was_closed_joins_over_the_socket() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let ring = program("ring");
+    let script = "eval \"exec $LANDECK_SEGMENT>&-\"; exec \"$0\"";
+    let output = shell(Launcher::Landeck, 2, &[script, &ring.to_string_lossy()]);
+    assert_wrote(&output, "ring: 2 processes agree");
+}
+
+#[test]
+fn a_program_below_a_shell_is_the_process_of_its_shell() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let ring = program("ring");
+    let output = shell(Launcher::Landeck, 2, &["\"$0\" & wait $!", &ring.to_string_lossy()]);
+    assert_wrote(&output, "ring: 2 processes agree");
+}
+
+#[test]
+fn a_second_program_in_the_same_process_is_refused() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    let output = shell(Launcher::Landeck, 2, &["\"$0\" && \"$0\"", &hello.to_string_lossy()]);
+    assert_failed(&output, &["MPI_Init failed", "has left it, and cannot come back"]);
+}
+
+#[test]
+fn a_launcher_that_is_not_understood_is_named() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    let script = "PMIX_RANK=0 exec \"$0\"";
+    let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
+    assert_failed(&output, &["PMIX_RANK is set", "landeck run"]);
+    let script = "PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 exec \"$0\"";
+    let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
+    assert_failed(&output, &["PMI_FD", "descriptor 77 is not open"]);
+}
+
+#[test]
+fn two_hosts_under_mpiexec_are_both_named() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "two_hosts_under_mpiexec_are_both_named";
+    let new_network = Command::new("unshare").args(["--net", "true"]).output();
+    if !new_network.is_ok_and(|output| output.status.success()) {
+        return skip(test, "this user may not make a network namespace");
+    }
+    if !mpich_or_skip(test) {
+        return;
+    }
+    let hello = program("hello");
+    let second = ["--net", "--uts", "sh", "-c", "hostname elsewhere; exec \"$0\""];
+    let mut arguments = vec![":", "-n", "1", "unshare"];
+    let name = hello.to_string_lossy();
+    arguments.extend(second);
+    arguments.push(&name);
+    let output = run(Launcher::Mpiexec, Library::Ours, 1, &hello, &arguments);
+    assert_failed(&output, &["rank 0 runs on host", "rank 1 on host elsewhere", "one host"]);
+}
+
+/// Runs a script in processes of a launcher.
+fn shell(launcher: Launcher, processes: u32, script: &[&str]) -> Output {
+    let arguments = [&["-c"], script].concat();
+    run(launcher, Library::Ours, processes, "bash".as_ref(), &arguments)
+}
+
+fn assert_failed(output: &Output, words: &[&str]) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{output:?}");
+    for word in words {
+        assert!(errors.contains(word), "no {word:?} in:\n{errors}");
+    }
+}
