@@ -134,16 +134,23 @@ static void follow_batches(batch_function batch, long bytes, bool gathered) {
     }
 }
 
+/* A batch must be long twice in a row: a single one may have been disturbed. */
 static int64_t calibrate(batch_function batch, long bytes, int followers, bool gathered, double stop_s) {
     int64_t iterations = 1;
-    for (;;) {
+    int long_enough = 0;
+    while (long_enough < 2 && now_s() < stop_s) {
         double elapsed_ms = 1e3 * lead_batch(batch, iterations, bytes, followers, gathered);
-        if (elapsed_ms >= settings.batch_ms || now_s() > stop_s) return iterations;
+        if (elapsed_ms >= settings.batch_ms) {
+            long_enough++;
+            continue;
+        }
         /* At most tenfold: the first batches are slow, because connections are made in them. */
         double factor = elapsed_ms > 0 ? 1.2 * settings.batch_ms / elapsed_ms : 10;
         if (factor > 10) factor = 10;
         iterations = (int64_t)((double)iterations * factor) + 1;
+        long_enough = 0;
     }
+    return iterations;
 }
 
 /* Per batch: elapsed / iterations / divisor, in nanoseconds. */
