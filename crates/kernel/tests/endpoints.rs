@@ -1,5 +1,7 @@
 //! Endpoints that share memory, each driven by hand or by a thread of its own.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
+
 use std::ptr::NonNull;
 use std::time::Duration;
 

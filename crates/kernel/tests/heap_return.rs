@@ -1,5 +1,7 @@
 //! What a sender took from its heap comes back, also when there was no room to say so at first.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
+
 use std::ptr::NonNull;
 use std::time::Duration;
 

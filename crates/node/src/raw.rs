@@ -143,7 +143,7 @@ pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
 }
 
 /// Waits until one of the operations is over, and says which; none when there is no operation.
-/// It is still to be completed with [`wait`] or [`test`].
+/// It is still to be completed with [`wait`] or [`test()`].
 ///
 /// # Errors
 /// [`crate::Error::Ended`], [`crate::Error::Thread`].

@@ -229,7 +229,7 @@ impl Request<'_> {
     /// Waits until the operation is complete.
     ///
     /// # Errors
-    /// As [`World::send`] or [`World::receive_into`]. After [`Error::PeerFailed`] of a receive
+    /// As [`World::send`] or [`World::receive_into`]. After [`crate::Error::PeerFailed`] of a receive
     /// from anybody the receive is given up.
     pub fn wait(self) -> Result<Status> {
         let id = match self.state {
@@ -271,7 +271,7 @@ impl Request<'_> {
     /// room. It completes in either case; [`Status::is_cancelled`] says which.
     ///
     /// # Errors
-    /// [`Error::Thread`].
+    /// [`crate::Error::Thread`].
     pub fn cancel(&mut self) -> Result<()> {
         if let State::Pending(id) = self.state {
             self.world.shared.kernel.enter()?.cancel(id);
