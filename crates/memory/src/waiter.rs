@@ -29,8 +29,11 @@ use crate::system::{self, now_ns};
 /// Polls before the clock is looked at for the first time; the first few without a pause.
 const POLLS_AT_ONCE: u32 = 64;
 const POLLS_WITHOUT_PAUSE: u32 = 8;
-/// Polls at once when others want the processor.
+/// Fewest polls at once, when others want the processor and polling has not paid.
 const POLLS_CROWDED: u32 = 4;
+/// One wait in so many polls as long as one that has the processor to itself, to see whether that
+/// pays by now.
+const EXPLORE_EVERY: u32 = 16;
 /// Time on the first two steps when there are processors for all, in nanoseconds.
 const AWAKE_NS: u64 = 1_000_000;
 /// Yields on the second step when others want the processor.
@@ -101,6 +104,7 @@ pub struct Waiter {
     slot: u32,
     /// Somebody else wanted the processor when we last looked.
     crowded: bool,
+    spin: Spin,
     /// What a yield costs when nobody else wants the processor; unknown before the first.
     yield_alone_ns: Option<u64>,
     times: WaitTimes,
@@ -114,6 +118,7 @@ impl Waiter {
             segment: segment.clone(),
             slot,
             crowded,
+            spin: Spin::new(crowded),
             yield_alone_ns: None,
             times: WaitTimes::default(),
         }
@@ -124,11 +129,16 @@ impl Waiter {
         self.times
     }
 
-    /// Only the first step of a wait: calls `poll` a few times, as often as the crowd allows; true
+    /// Only the first step of a wait: calls `poll` a few times, as often as has paid before; true
     /// as soon as it is.
     #[inline]
-    pub fn look(&self, poll: impl FnMut() -> bool) -> bool {
-        poll_times(poll, if self.crowded { POLLS_CROWDED } else { POLLS_AT_ONCE })
+    pub fn look(&mut self, poll: impl FnMut() -> bool) -> bool {
+        let polls = self.spin.polls();
+        let found = poll_times(poll, polls);
+        if found {
+            self.spin.paid(polls);
+        }
+        found
     }
 
     /// Waits until what `waiting` polls for is there, or until the wait ends otherwise.
@@ -192,6 +202,7 @@ impl Waiter {
                 }
                 Step::Yield => {
                     self.crowded = self.probe();
+                    self.spin.failed(self.crowded);
                     ladder.yielded(self.crowded);
                 }
                 Step::Sleep => {
@@ -272,6 +283,37 @@ fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
         }
     }
     false
+}
+
+/// How often to poll before anything else. Polling pays when whoever is waited for has a processor
+/// of its own at that moment, which nobody can ask the kernel; so this learns from what happened.
+struct Spin {
+    polls: u32,
+    waits: u32,
+}
+
+impl Spin {
+    fn new(crowded: bool) -> Self {
+        Self { polls: if crowded { POLLS_CROWDED } else { POLLS_AT_ONCE }, waits: 0 }
+    }
+
+    #[inline]
+    fn polls(&mut self) -> u32 {
+        if self.polls == POLLS_AT_ONCE {
+            return POLLS_AT_ONCE;
+        }
+        self.waits = self.waits.wrapping_add(1);
+        if self.waits.is_multiple_of(EXPLORE_EVERY) { POLLS_AT_ONCE } else { self.polls }
+    }
+
+    #[inline]
+    fn paid(&mut self, polls: u32) {
+        self.polls = polls;
+    }
+
+    fn failed(&mut self, crowded: bool) {
+        self.polls = if crowded { (self.polls / 2).max(POLLS_CROWDED) } else { POLLS_AT_ONCE };
+    }
 }
 
 /// What to do next in a wait.
@@ -530,6 +572,20 @@ mod tests {
         roomy.yielded(false);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Poll);
         assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
+    }
+
+    #[test]
+    fn polling_goes_on_while_it_pays_and_is_tried_again_when_it_did_not() {
+        let mut spin = Spin::new(false);
+        assert_eq!(spin.polls(), POLLS_AT_ONCE);
+        (0..10).for_each(|_| spin.failed(true));
+        let tried: Vec<u32> = (0..EXPLORE_EVERY).map(|_| spin.polls()).collect();
+        assert_eq!(tried.iter().filter(|&&polls| polls == POLLS_AT_ONCE).count(), 1);
+        spin.paid(POLLS_AT_ONCE);
+        assert_eq!(spin.polls(), POLLS_AT_ONCE);
+        spin.failed(true);
+        spin.failed(false);
+        assert_eq!(spin.polls(), POLLS_AT_ONCE, "nobody else wants the processor");
     }
 
     #[test]
