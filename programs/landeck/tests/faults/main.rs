@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod kills;
+mod limits;
+mod pressure;
+mod scribble;
 #[path = "../support/mod.rs"]
 mod support;
 mod traffic;

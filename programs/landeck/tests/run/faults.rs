@@ -1,9 +1,8 @@
 //! Whatever is killed, and whatever is too small: nothing is left, and a plain message is said.
 
 use super::*;
+use crate::support::{SmallGroup, skipped};
 use rustix::process::Signal;
-use std::fs;
-use std::path::PathBuf;
 
 /// Shells that start something themselves, and lose sight of it.
 const FAMILY: &str = "sleep 51 & (setsid sleep 52 & ) ; echo ready; wait";
@@ -135,47 +134,14 @@ fn limits_that_suffice_change_nothing_that_is_seen() {
     }
 }
 
-/// A memory control group that is gone with the test.
-struct SmallGroup(PathBuf);
-
-impl SmallGroup {
-    /// `None` where this user cannot make one.
-    fn new(bytes: u64) -> Option<SmallGroup> {
-        let name = format!("landeck-test-{}", std::process::id());
-        for (root, file) in
-            [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")]
-        {
-            let path = PathBuf::from(root).join(&name);
-            if fs::create_dir(&path).is_err() {
-                continue;
-            }
-            if fs::write(path.join(file), bytes.to_string()).is_ok() {
-                return Some(SmallGroup(path));
-            }
-            let _ = fs::remove_dir(&path);
-        }
-        None
-    }
-}
-
-impl Drop for SmallGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn running_out_of_memory_is_called_that() {
     let Some(group) = SmallGroup::new(64 << 20) else {
-        println!("not tried: no memory control group can be made here");
-        return;
+        return skipped("running_out_of_memory_is_called_that", SmallGroup::NONE);
     };
     let launcher = env!("CARGO_BIN_EXE_landeck");
     let hog = "[ $RANK = 1 ] && exec tail /dev/zero; exec sleep 50";
-    let line = format!(
-        "echo $$ > {}/cgroup.procs && exec {launcher} run -n 2 sh -c '{hog}'",
-        group.0.display()
-    );
+    let line = format!("{} && exec {launcher} run -n 2 sh -c '{hog}'", group.enter());
     let ended = run_command(Command::new("sh").args(["-c", &line]));
     assert_eq!(ended.code, Some(137));
     let words = "memory ran out under the limit of 64.0 MiB of its control group";

@@ -9,6 +9,8 @@ mod members;
 mod options;
 mod output;
 mod signals;
+#[path = "../support/mod.rs"]
+mod support;
 
 use landeck_testing::{Trail, Watchdog};
 use std::io::{BufRead, BufReader, Read};

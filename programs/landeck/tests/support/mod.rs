@@ -1,9 +1,14 @@
 //! What tests of whole jobs share: a test runs itself again as the program. Under the launcher it
 //! is a member of the job and does its part; otherwise it starts the launcher and looks at what
 //! comes out.
-#![allow(dead_code)] // no test target needs all of it
+#![allow(dead_code, unused_imports)] // no test target needs all of it
+
+mod small_group;
+
+pub(crate) use small_group::SmallGroup;
 
 use std::fs;
+use std::io::Write;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -54,6 +59,12 @@ pub(crate) fn run_well(command: &mut Command) {
     let ended = trail.run(command, RUN_MAX);
     assert!(ended.status.success(), "{}", text(&ended));
     trail.assert_gone(GONE_WITHIN);
+}
+
+/// Says that a test cannot run here, past the capture of the test harness.
+pub(crate) fn skipped(test: &str, why: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "SKIPPED {test}: {why}").unwrap();
 }
 
 /// All that a run has said.
