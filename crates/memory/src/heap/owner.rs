@@ -286,7 +286,7 @@ impl Heap {
     }
 
     /// Looks at every block that is out: an entry of the return stack may have been lost.
-    fn sweep(&mut self) {
+    pub(super) fn sweep(&mut self) {
         for number in 0..self.records.len() as u32 {
             if self.take_back(number) {
                 self.records[number as usize].pinned = true;
