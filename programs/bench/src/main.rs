@@ -19,7 +19,7 @@ mod statistics;
 mod table;
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -122,19 +122,42 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
         .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
     launch::adopt_orphans();
 
-    print!("{}", table::probes(&probe::all()));
+    let mut report = Report::begin(&options.output)?;
+    report.add(&table::probes(&probe::all()))?;
     let mut verdicts = Vec::new();
     for figure in figures {
         let results = rounds::measure(figure, &candidates, places, &effort);
-        print!("{}", table::figure(&results));
+        report.add(&table::figure(&results))?;
         keep(&results, &options.output)?;
         for point in results.points() {
             verdicts.extend(results.verdicts(&point));
         }
     }
-    print!("{}", table::verdicts(&verdicts));
-    println!("\nResults and plots: {}", options.output.display());
+    report.add(&table::verdicts(&verdicts))?;
+    println!("\nTables, values and pictures: {}", options.output.display());
     Ok(())
+}
+
+/// What is printed, and kept beside the values.
+struct Report {
+    path: PathBuf,
+    file: fs::File,
+}
+
+impl Report {
+    fn begin(folder: &Path) -> Result<Report, Problem> {
+        let path = folder.join("report.txt");
+        match fs::File::create(&path) {
+            Ok(file) => Ok(Report { path, file }),
+            Err(error) => Err(Problem::NotWritten { path, error }),
+        }
+    }
+
+    fn add(&mut self, text: &str) -> Result<(), Problem> {
+        print!("{text}");
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|error| Problem::NotWritten { path: self.path.clone(), error })
+    }
 }
 
 /// Everything that is measured is there and fresh, unless that is not wanted.
