@@ -6,11 +6,12 @@
 //! directions cost a few look-ups, however many are pending. Among several matches the oldest
 //! wins: receives carry the number of their posting, and a list is in order of arrival.
 //!
-//! The newest receive is kept beside the tables as long as no other is posted, which is the
-//! common case of one receive at a time: then a match is a comparison.
+//! The newest receives that ask for the same are kept beside the tables, in a queue, as long as
+//! none that asks for something else is posted. That is the common case of one receive at a time,
+//! and of a window of them: then a match is a comparison.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// What a receive or a probe asks for.
@@ -269,7 +270,9 @@ pub struct Posted<R> {
 
 /// Receives without messages and messages without receives.
 pub struct Matching<R: Copy + PartialEq, M> {
-    newest: Option<(u64, Posted<R>)>,
+    /// All that it holds ask for `newest_wanted`, and are newer than those in the table.
+    newest: VecDeque<(u64, R)>,
+    newest_wanted: Wanted,
     posted: Table<Posted<R>, 1>,
     unexpected: Table<(Label, M), FORMS>,
     /// Posted receives of each form in the table: forms without any need no look-up.
@@ -280,7 +283,8 @@ pub struct Matching<R: Copy + PartialEq, M> {
 impl<R: Copy + PartialEq, M> Default for Matching<R, M> {
     fn default() -> Self {
         Self {
-            newest: None,
+            newest: VecDeque::new(),
+            newest_wanted: Wanted { context: 0, source: None, tag: None },
             posted: Table::new(),
             unexpected: Table::new(),
             posted_by_form: [0; FORMS],
@@ -293,17 +297,22 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     /// Posts a receive, to be matched by later arrivals. Look for a waiting message first.
     #[inline]
     pub fn post(&mut self, wanted: Wanted, receive: R) {
-        if let Some((number, older)) = self.newest.take() {
-            self.shelve(number, older);
+        if self.newest_wanted != wanted {
+            self.shelve();
+            self.newest_wanted = wanted;
         }
-        self.newest = Some((self.number(), Posted { wanted, receive }));
+        let number = self.number();
+        self.newest.push_back((number, receive));
     }
 
-    #[cold]
-    fn shelve(&mut self, number: u64, posted: Posted<R>) {
-        let key = Key::of(&posted.wanted);
-        self.posted_by_form[key.form as usize] += 1;
-        self.posted.insert(posted, number, [key]);
+    /// Makes room for receives that ask for something else.
+    fn shelve(&mut self) {
+        let wanted = self.newest_wanted;
+        let key = Key::of(&wanted);
+        for (number, receive) in self.newest.drain(..) {
+            self.posted_by_form[key.form as usize] += 1;
+            self.posted.insert(Posted { wanted, receive }, number, [key]);
+        }
     }
 
     /// The oldest posted receive that a message with this label is for; it is posted no more.
@@ -314,13 +323,10 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         {
             return Some(receive);
         }
-        let (_, posted) = self.newest.as_ref()?;
-        if !posted.wanted.accepts(label) {
+        if !self.newest_wanted.accepts(label) {
             return None;
         }
-        let receive = posted.receive;
-        self.newest = None;
-        Some(receive)
+        self.newest.pop_front().map(|(_, receive)| receive)
     }
 
     fn match_shelved(&mut self, label: Label) -> Option<R> {
@@ -339,8 +345,8 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
 
     /// Takes a posted receive back; false when it is not posted (any more).
     pub fn withdraw(&mut self, receive: R) -> bool {
-        if self.newest.is_some_and(|(_, posted)| posted.receive == receive) {
-            self.newest = None;
+        if let Some(at) = self.newest.iter().position(|&(_, newest)| newest == receive) {
+            self.newest.remove(at);
             return true;
         }
         let found = self.posted.values().find(|(_, posted)| posted.receive == receive);
@@ -350,7 +356,8 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
 
     /// The posted receives.
     pub fn posted(&self) -> impl Iterator<Item = Posted<R>> {
-        let newest = self.newest.iter().map(|(_, posted)| *posted);
+        let wanted = self.newest_wanted;
+        let newest = self.newest.iter().map(move |&(_, receive)| Posted { wanted, receive });
         newest.chain(self.posted.values().map(|(_, posted)| *posted))
     }
 
@@ -380,7 +387,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     /// Whether nothing is posted and nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.newest.is_none() && self.posted.len() == 0 && self.unexpected.len() == 0
+        self.newest.is_empty() && self.posted.len() == 0 && self.unexpected.len() == 0
     }
 
     /// How many messages wait.

@@ -11,8 +11,12 @@ use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
 
-/// Most bytes put in before the reader is told of them.
+/// Most bytes put in before the reader is told of them. Telling costs both sides the transfer of a
+/// line, so the pieces of a large window are larger.
 const PIECE_BYTES: u64 = 16 * 1024;
+const LARGE_PIECE_BYTES: u64 = 32 * 1024;
+/// A window from which on pieces are large.
+const LARGE_WINDOW_BYTES: u64 = 128 * 1024;
 
 /// A block that nobody else uses. Dropped, it goes back to its heap.
 pub struct Block(pub(super) Handle);
@@ -171,7 +175,8 @@ impl Lent {
         }
         let free = window - (self.filled - self.drained);
         let at = if self.filled < window { self.filled } else { self.filled % window.max(1) };
-        let length = free.min(window - at).min(PIECE_BYTES);
+        let piece = if window < LARGE_WINDOW_BYTES { PIECE_BYTES } else { LARGE_PIECE_BYTES };
+        let length = free.min(window - at).min(piece);
         // SAFETY: `at` lies within the block's data.
         (unsafe { self.handle.data().add(at as usize) }, length as usize)
     }
