@@ -402,8 +402,10 @@ fn other_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
     let joined = socket::join_as(address.host, Slot(rank), JOIN_TIME);
     if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
         let error = AttachError::TwoHosts { first: address.name, rank, own: own_name() };
-        // The launcher ends the others, who wait for us; that it cannot be told changes nothing.
-        let _ = client.abort(1, &error.to_string());
+        // A launcher ends all of its job, this process too, when it is told to or when the connection
+        // closes. It stays open until this process has said why and ends; then the others, who
+        // wait for us, are ended.
+        std::mem::forget(client);
         return Err(error);
     }
     let mut attachment = as_joined(joined, address.host, Origin::Socket)?;
