@@ -170,7 +170,7 @@ fn what_would_wait_says_so_and_time_ends_waits() {
         let time = Duration::from_millis(20);
         let mut nothing = [0u8; 1];
         let timed_out = world.receive_into_within(&mut nothing, Any, Tag(50), time);
-        assert!(matches!(timed_out, Err(Error::TimedOut(given)) if given == time));
+        assert!(matches!(timed_out, Err(Error::TimedOut(given)) if given == time), "{timed_out:?}");
         if world.rank() == 0 {
             let mut sent = 0u64;
             let refused = loop {
