@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::candidate::{ALL, Candidate};
+use crate::disturbance::DISTURBED_SHARE;
 use crate::figure::{Figure, Limit, Method};
 use crate::machine::Machine;
 use crate::probe::Probe;
@@ -59,6 +60,16 @@ pub(crate) struct Row {
     pub(crate) others_share: f64,
 }
 
+/// Which launches count.
+type Wanted<'a> = &'a dyn Fn(&Launch) -> bool;
+
+/// How the cores lie to each other, as the line probe sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    Near,
+    Far,
+}
+
 /// A candidate against the best peer.
 #[derive(Debug)]
 pub(crate) struct Ratio {
@@ -98,21 +109,20 @@ impl Results {
     }
 
     pub(crate) fn row(&self, candidate: Candidate, point: &Point) -> Option<Row> {
-        self.row_where(candidate, point, |_| true)
+        self.row_where(candidate, point, &|_| true)
     }
 
-    fn row_where(
-        &self,
-        candidate: Candidate,
-        point: &Point,
-        wanted: impl Fn(&Launch) -> bool,
-    ) -> Option<Row> {
-        let mine: Vec<(&Launch, &LaunchValue)> = self
+    /// Of the wanted launches; the disturbed ones count only if there are no others.
+    fn row_where(&self, candidate: Candidate, point: &Point, wanted: Wanted<'_>) -> Option<Row> {
+        let mut mine: Vec<(&Launch, &LaunchValue)> = self
             .launches
             .iter()
             .filter(|launch| launch.candidate == candidate.name() && wanted(launch))
             .filter_map(|launch| Some((launch, launch.at(point)?)))
             .collect();
+        if mine.iter().any(|(launch, _)| launch.is_calm()) {
+            mine.retain(|(launch, _)| launch.is_calm());
+        }
         let floor = self.floor(candidate, point)?;
         let median = Spread::of(mine.iter().map(|(_, value)| value.value))?.median;
         let batches =
@@ -150,7 +160,7 @@ impl Results {
         &self,
         candidate: Candidate,
         point: &Point,
-        wanted: &dyn Fn(&Launch) -> bool,
+        wanted: Wanted<'_>,
     ) -> Option<Ratio> {
         let peers = ALL.into_iter().filter(|other| other.is_peer() && *other != candidate);
         let best = peers
@@ -159,10 +169,11 @@ impl Results {
         let own = self.row_where(candidate, point, wanted)?;
         let rounds: BTreeSet<usize> = self.launches.iter().map(|launch| launch.round).collect();
         let by_round = rounds.into_iter().filter_map(|round| {
-            let in_round = |candidate| {
-                self.row_where(candidate, point, |launch| launch.round == round && wanted(launch))
-            };
-            Some(in_round(candidate)?.spread.median / in_round(best.candidate)?.spread.median)
+            let in_round = |launch: &Launch| launch.round == round && wanted(launch);
+            let own = self.row_where(candidate, point, &in_round)?;
+            Some(
+                own.spread.median / self.row_where(best.candidate, point, &in_round)?.spread.median,
+            )
         });
         Some(Ratio {
             peer: best.candidate,
@@ -172,23 +183,23 @@ impl Results {
     }
 
     /// The threshold of the line probe between near and far cores, if both were seen.
-    pub(crate) fn near_below_ns(&self) -> Option<f64> {
+    fn near_below_ns(&self) -> Option<f64> {
         let lines = Spread::of(self.launches.iter().filter_map(Launch::line))?;
         (lines.max > 1.6 * lines.min).then(|| (lines.max * lines.min).sqrt())
     }
 
-    /// The ratio among the launches with near and with far cores.
+    /// The ratio among the launches with near and with far cores, if both were seen.
     pub(crate) fn ratios_by_placement(
         &self,
         candidate: Candidate,
         point: &Point,
-    ) -> Vec<(&'static str, Ratio)> {
+    ) -> Vec<(Placement, Ratio)> {
         let Some(threshold) = self.near_below_ns() else { return Vec::new() };
-        let near = |launch: &Launch| launch.lines().iter().all(|line| *line < threshold);
-        let far = |launch: &Launch| launch.lines().iter().all(|line| *line >= threshold);
-        let near = self.ratio_where(candidate, point, &near).map(|ratio| ("near", ratio));
-        let far = self.ratio_where(candidate, point, &far).map(|ratio| ("far", ratio));
-        near.into_iter().chain(far).collect()
+        let ratio = |placement: Placement| {
+            let wanted = |launch: &Launch| launch.has(placement, threshold);
+            Some((placement, self.ratio_where(candidate, point, &wanted)?))
+        };
+        [Placement::Near, Placement::Far].into_iter().filter_map(ratio).collect()
     }
 
     /// What Landeck must and should reach at the point.
@@ -203,25 +214,53 @@ impl Results {
             .collect()
     }
 
+    /// Compared are launches with near cores only or with far cores only, whichever are more.
     fn verdict(&self, point: &Point, must: bool, limit: Limit) -> Option<Verdict> {
-        let own = self.row(Candidate::Landeck, point)?;
-        let value = own.spread.median;
+        let Some(threshold) = self.near_below_ns() else {
+            return self.verdict_where(point, must, limit, &|_| true);
+        };
+        let count = |placement: Placement| {
+            self.launches.iter().filter(|launch| launch.has(placement, threshold)).count()
+        };
+        let mut placements = [Placement::Near, Placement::Far];
+        placements.sort_by_key(|placement| std::cmp::Reverse(count(*placement)));
+        let within = |placement: Placement| {
+            self.verdict_where(point, must, limit, &move |launch: &Launch| {
+                launch.has(placement, threshold)
+            })
+        };
+        placements
+            .into_iter()
+            .find_map(within)
+            .or_else(|| self.verdict_where(point, must, limit, &|_| true))
+    }
+
+    fn verdict_where(
+        &self,
+        point: &Point,
+        must: bool,
+        limit: Limit,
+        wanted: Wanted<'_>,
+    ) -> Option<Verdict> {
+        let own = |point: &Point| self.row_where(Candidate::Landeck, point, wanted);
+        let row = own(point)?;
+        let value = row.spread.median;
         let (limit, what) = match limit {
             Limit::Value(limit) => (limit, String::new()),
             Limit::OfBestPeer(factor) => {
-                let ratio = self.ratio_to_best_peer(Candidate::Landeck, point)?;
+                let ratio = self.ratio_where(Candidate::Landeck, point, wanted)?;
                 (factor * value / ratio.of_medians, format!("{factor} x {}", ratio.peer.name()))
             }
             Limit::OfOwnTwo(factor) => {
-                let two = self.row(Candidate::Landeck, &Point { n: 2, ..point.clone() })?;
+                let two = own(&Point { n: 2, ..point.clone() })?;
                 (factor * two.spread.median, format!("{factor} x its own n = 2"))
             }
             Limit::BeyondPending(pending, more) => {
-                let fewer = self.row(Candidate::Landeck, &Point { pending, ..point.clone() })?;
+                let fewer = own(&Point { pending, ..point.clone() })?;
                 (fewer.spread.median + more, format!("{more} more than with {pending} pending"))
             }
             Limit::OfLine(factor) => {
-                (factor * own.line_ns?.median, format!("{factor} x the cache line"))
+                (factor * row.line_ns?.median, format!("{factor} x the cache line"))
             }
         };
         let met = value <= limit;
@@ -263,8 +302,18 @@ impl Launch {
         self.line_ns.map(|[before, after]| f64::midpoint(before, after))
     }
 
-    fn lines(&self) -> &[f64] {
-        self.line_ns.as_ref().map_or(&[], |lines| lines)
+    /// Whether both probes around it say so.
+    fn has(&self, placement: Placement, threshold_ns: f64) -> bool {
+        let is_near = |line: &f64| *line < threshold_ns;
+        self.line_ns.is_some_and(|lines| match placement {
+            Placement::Near => lines.iter().all(is_near),
+            Placement::Far => !lines.iter().any(is_near),
+        })
+    }
+
+    /// Whether others left the processors alone meanwhile.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.others_share <= DISTURBED_SHARE
     }
 
     fn at(&self, point: &Point) -> Option<&LaunchValue> {
@@ -326,8 +375,11 @@ mod tests {
         assert_eq!(ratio.by_round.unwrap(), Spread { median: 0.55, min: 0.5, max: 0.6 });
         let placements = results.ratios_by_placement(Candidate::Landeck, &point(4));
         assert_eq!(
-            placements.iter().map(|(name, ratio)| (*name, ratio.of_medians)).collect::<Vec<_>>(),
-            [("near", 0.5), ("far", 0.6)]
+            placements
+                .iter()
+                .map(|(placement, ratio)| (*placement, ratio.of_medians))
+                .collect::<Vec<_>>(),
+            [(Placement::Near, 0.5), (Placement::Far, 0.6)]
         );
     }
 

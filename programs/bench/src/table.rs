@@ -3,21 +3,19 @@
 use std::fmt::Write;
 
 use crate::candidate::Candidate;
-use crate::disturbance::DISTURBED_SHARE;
-use crate::results::{Ratio, Results, Row, Verdict};
+use crate::results::{Placement, Ratio, Results, Row, Verdict};
 use crate::sample::Point;
 use crate::statistics::{Spread, short};
 
 /// The tables of one figure, and what went wrong.
 pub(crate) fn figure(results: &Results) -> String {
     let mut text = format!("\n{} ({})\n", results.title, results.unit());
-    let disturbed =
-        results.launches.iter().filter(|launch| launch.others_share > DISTURBED_SHARE).count();
+    let disturbed = results.launches.iter().filter(|launch| !launch.is_calm()).count();
     if disturbed > 0 {
         let all = results.launches.len();
         let _ = writeln!(
             text,
-            "  Others used the processors during {disturbed} of {all} launches: repeat this on a quiet machine."
+            "  Others used the processors during {disturbed} of {all} launches, which count only where there are no others."
         );
     }
     let _ = writeln!(
@@ -77,7 +75,8 @@ fn point_table(text: &mut String, results: &Results, point: &Point) {
         let _ = writeln!(text, "{}", line(&row, ratio.as_ref()).trim_end());
     }
     for (placement, ratio) in results.ratios_by_placement(Candidate::Landeck, point) {
-        let _ = writeln!(text, "    landeck with the cores {placement}: {}", ratio_words(&ratio));
+        let cores = if placement == Placement::Near { "near" } else { "far" };
+        let _ = writeln!(text, "    landeck with {cores} cores: {}", ratio_words(&ratio));
     }
     for verdict in results.verdicts(point) {
         let kind = if verdict.must { "must" } else { "goal" };
