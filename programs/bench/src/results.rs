@@ -58,6 +58,8 @@ pub(crate) struct Row {
     pub(crate) line_ns: Option<Spread>,
     /// Of the most disturbed launch.
     pub(crate) others_share: f64,
+    /// Whether all of its launches were calm.
+    pub(crate) is_calm: bool,
 }
 
 /// Which launches count.
@@ -135,6 +137,7 @@ impl Results {
                 max: batches.max - floor,
             },
             launches: mine.len(),
+            is_calm: mine.iter().all(|(launch, _)| launch.is_calm()),
             others_share: mine.iter().map(|(launch, _)| launch.others_share).fold(0.0, f64::max),
             line_ns: Spread::of(mine.iter().filter_map(|(launch, _)| launch.line())),
         })
@@ -167,13 +170,15 @@ impl Results {
             .filter_map(|peer| self.row_where(peer, point, wanted))
             .min_by(|left, right| left.spread.median.total_cmp(&right.spread.median))?;
         let own = self.row_where(candidate, point, wanted)?;
+        let all_calm = own.is_calm && best.is_calm;
         let rounds: BTreeSet<usize> = self.launches.iter().map(|launch| launch.round).collect();
         let by_round = rounds.into_iter().filter_map(|round| {
-            let in_round = |launch: &Launch| launch.round == round && wanted(launch);
+            let in_round = |launch: &Launch| {
+                launch.round == round && wanted(launch) && (launch.is_calm() || !all_calm)
+            };
             let own = self.row_where(candidate, point, &in_round)?;
-            Some(
-                own.spread.median / self.row_where(best.candidate, point, &in_round)?.spread.median,
-            )
+            let best = self.row_where(best.candidate, point, &in_round)?;
+            Some(own.spread.median / best.spread.median)
         });
         Some(Ratio {
             peer: best.candidate,
