@@ -349,6 +349,19 @@ impl<N: Channel> Endpoint<N> {
         self.core.end(id, Work::Done(Completion { result: Ok(status), data: None }));
     }
 
+    /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,
+    /// or ended, and is still to be waited for: its message would be lost with it.
+    pub fn give_up(&mut self, id: RequestId) -> bool {
+        match self.core.requests.get(id) {
+            Some(Work::Posted { .. } | Work::Queued { .. }) => {
+                self.abandon(id);
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
     /// Ends an operation whatever it is doing, with no result: its memory may go.
     pub fn abandon(&mut self, id: RequestId) {
         self.core.end(id, Work::failed(Failure::Gone));

@@ -264,6 +264,26 @@ fn cancelled_operations_complete_and_others_go_on() {
 }
 
 #[test]
+fn a_receive_is_not_given_up_once_its_message_has_come() {
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    for length in [8, 100_000] {
+        let (data, into) = (pattern(length, 4), vec![0u8; length]);
+        let id = both[1].receive(from(0, 1), area(&into));
+        both[0].send(Peer(1), 1, 1, area(&data)).unwrap();
+        both[1].progress();
+        assert!(both[1].give_up(id), "its message has come");
+        finish(&mut both, 1, id).result.unwrap();
+        assert!(into == data);
+        assert!(!both[1].give_up(id), "it is no more");
+    }
+    let nothing = vec![0u8; 1];
+    let id = both[1].receive(from(0, 2), area(&nothing));
+    assert!(!both[1].give_up(id));
+    assert_eq!(both[1].take(id).unwrap().result, Err(Failure::Gone));
+}
+
+#[test]
 fn a_probe_tells_and_leaves() {
     let segment = segment(2);
     let mut both = kernels(&segment, 2);

@@ -135,13 +135,21 @@ impl Shared {
         id: RequestId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        let result = self.wait(id, deadline_ns);
-        if result.is_err()
-            && let Ok(mut kernel) = self.kernel.enter()
-        {
-            kernel.abandon(id);
+        let mut deadline_ns = deadline_ns;
+        loop {
+            let error = match self.wait(id, deadline_ns) {
+                Ok(completion) => return Ok(completion),
+                Err(error) => error,
+            };
+            let mut kernel = self.kernel.enter()?;
+            let may_go_on = matches!(error, WaitError::Failure(_) | WaitError::TimedOut);
+            // Another thread may have brought its message in since.
+            if !(may_go_on && kernel.give_up(id)) {
+                kernel.abandon(id);
+                return Err(error);
+            }
+            deadline_ns = None;
         }
-        result
     }
 
     /// Waits for a request. After an error other than its own failure it goes on.
