@@ -182,6 +182,8 @@ fn what_would_wait_says_so_and_time_ends_waits() {
             };
             assert!(matches!(refused, Error::WouldBlock), "{refused}");
             world.send(&[sent], 1, Tag(2)).unwrap();
+            // Who leaves early would end the other's waits otherwise.
+            world.receive::<u8>(1, Tag(3)).unwrap();
         } else {
             // Rank 0 goes on filling while this process does not look.
             std::thread::sleep(Duration::from_millis(100));
@@ -199,6 +201,7 @@ fn what_would_wait_says_so_and_time_ends_waits() {
                 received += 1;
             }
             assert_eq!(world.receive::<u64>(0, Tag(2)).unwrap().0, received);
+            world.send(&[0u8], 0, Tag(3)).unwrap();
         }
     });
 }
