@@ -151,7 +151,9 @@ pub(crate) struct Draining {
 }
 
 /// Bytes drained before the sender is told, so that it can go on meanwhile.
-const DRAIN_BYTES: usize = 32 * 1024;
+const DRAIN_BYTES: u64 = 32 * 1024;
+/// Of these, out of a window before anything else is looked at.
+const PIECES_AT_ONCE: usize = 64;
 
 impl Draining {
     /// Takes out what is there; true when that was anything.
@@ -160,10 +162,14 @@ impl Draining {
             return self.is_complete();
         }
         let before = self.position;
-        loop {
-            let piece = self.borrowed.piece(self.position, DRAIN_BYTES);
+        // A window is bounded here, for its words may say without end that there is more; a whole
+        // block ends by itself.
+        let pieces = if self.is_whole { usize::MAX } else { PIECES_AT_ONCE };
+        for _ in 0..pieces {
+            let left = self.status.bytes.saturating_sub(self.position);
+            let piece = self.borrowed.piece(self.position, left.min(DRAIN_BYTES) as usize);
             if piece.is_empty() {
-                return self.position != before;
+                break;
             }
             self.target.write(self.position, piece);
             self.position += piece.len() as u64;
@@ -171,6 +177,7 @@ impl Draining {
                 self.borrowed.set_drained(self.position);
             }
         }
+        self.position != before
     }
 
     /// Without a buffer of the user's the block itself is what was received.
