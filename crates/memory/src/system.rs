@@ -124,6 +124,18 @@ pub(crate) fn shortest_call() {
     unsafe { libc::getppid() };
 }
 
+/// Moves the calling thread to another processor of its affinity mask, if it has another. The mask
+/// is the same afterwards.
+pub(crate) fn move_to_another_processor() {
+    let Ok(mask) = rustix::thread::sched_getaffinity(None) else { return };
+    let mut others = mask;
+    others.unset(rustix::thread::sched_getcpu());
+    if others.count() > 0 && rustix::thread::sched_setaffinity(None, &others).is_ok() {
+        // What was allowed a moment ago still is.
+        let _ = rustix::thread::sched_setaffinity(None, &mask);
+    }
+}
+
 const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 const MEMBARRIER_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
@@ -163,6 +175,13 @@ mod tests {
         assert_eq!(file_bytes(file.as_fd()).unwrap(), 8192);
         assert!(rustix::fs::ftruncate(&file, 4096).is_err());
         assert!(rustix::fs::ftruncate(&file, 16384).is_err());
+    }
+
+    #[test]
+    fn a_thread_that_moves_keeps_its_mask() {
+        let mask = rustix::thread::sched_getaffinity(None).unwrap();
+        move_to_another_processor();
+        assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), mask);
     }
 
     #[test]

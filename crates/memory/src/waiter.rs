@@ -19,7 +19,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
-use crate::membership::JobState;
+use crate::membership::{JobState, SlotState};
 use crate::page::WaitRecord;
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
@@ -105,6 +105,7 @@ pub struct Waiter {
     /// Somebody else wanted the processor when we last looked.
     crowded: bool,
     spin: Spin,
+    squeeze: Squeeze,
     /// What a yield costs when nobody else wants the processor; unknown before the first.
     yield_alone_ns: Option<u64>,
     times: WaitTimes,
@@ -119,6 +120,7 @@ impl Waiter {
             slot,
             crowded,
             spin: Spin::new(crowded),
+            squeeze: Squeeze::new(slot),
             yield_alone_ns: None,
             times: WaitTimes::default(),
         }
@@ -203,6 +205,9 @@ impl Waiter {
                 Step::Yield => {
                     self.crowded = self.probe();
                     self.spin.failed(self.crowded);
+                    if self.squeeze.is_due(self.crowded, now_ns) && self.there_is_room() {
+                        system::move_to_another_processor();
+                    }
                     ladder.yielded(self.crowded);
                 }
                 Step::Sleep => {
@@ -223,6 +228,16 @@ impl Waiter {
         let alone_ns = self.yield_alone_ns.unwrap_or_else(yield_guess_ns).min(took_ns);
         self.yield_alone_ns = Some(alone_ns);
         took_ns > alone_ns + alone_ns / 2
+    }
+
+    /// Whether there are processors for all processes of the job that do not sleep.
+    fn there_is_room(&self) -> bool {
+        let plan = self.segment.plan();
+        let is_awake = |&slot: &u32| {
+            self.segment.slot_record(slot).state == SlotState::Alive
+                && !sleep_word::is_raised(self.segment.sleep_word(slot))
+        };
+        (0..plan.slots()).filter(is_awake).count() <= plan.cpus as usize
     }
 
     /// The verdict after a change. What arrived before the change still counts.
@@ -313,6 +328,40 @@ impl Spin {
 
     fn failed(&mut self, crowded: bool) {
         self.polls = if crowded { (self.polls / 2).max(POLLS_CROWDED) } else { POLLS_AT_ONCE };
+    }
+}
+
+/// Notices that a process shares its processor for long. Two processes that wake each other and
+/// yield to each other can stay on one processor while another idles: no scheduler pulls a task
+/// that ran a moment ago. Then one of them moves.
+struct Squeeze {
+    /// Differs between neighbours, so that not both move.
+    patience_ns: u64,
+    /// Since when every probe found somebody.
+    since_ns: Option<u64>,
+}
+
+impl Squeeze {
+    const PATIENCE_NS: u64 = 4_000_000;
+    const STEP_NS: u64 = 1_000_000;
+
+    fn new(slot: u32) -> Self {
+        let patience_ns = Self::PATIENCE_NS + u64::from(slot % 4) * Self::STEP_NS;
+        Self { patience_ns, since_ns: None }
+    }
+
+    /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
+    fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
+        if !crowded {
+            self.since_ns = None;
+            return false;
+        }
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        let is_due = now_ns.saturating_sub(since_ns) > self.patience_ns;
+        if is_due {
+            self.since_ns = Some(now_ns);
+        }
+        is_due
     }
 }
 
@@ -457,7 +506,7 @@ fn is_registered() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::{SlotRecord, SlotState};
+    use crate::membership::SlotRecord;
     use crate::plan::SegmentPlan;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
@@ -586,6 +635,33 @@ mod tests {
         spin.failed(true);
         spin.failed(false);
         assert_eq!(spin.polls(), POLLS_AT_ONCE, "nobody else wants the processor");
+    }
+
+    #[test]
+    fn only_a_long_squeeze_moves_a_process_and_not_its_neighbour() {
+        let (mut one, mut other) = (Squeeze::new(0), Squeeze::new(1));
+        for now_ns in (0..4_000_000).step_by(1000) {
+            assert!(!one.is_due(true, now_ns) && !other.is_due(true, now_ns));
+        }
+        assert!(one.is_due(true, 4_000_001) && !other.is_due(true, 4_000_001));
+        assert!(!one.is_due(true, 4_001_000), "not soon again");
+        assert!(!other.is_due(false, 4_002_000), "the neighbour has moved");
+        assert!(!other.is_due(true, 6_000_000));
+    }
+
+    #[test]
+    fn those_who_sleep_need_no_room() {
+        let segment = segment(4, 2);
+        for slot in 0..4 {
+            let record = SlotRecord { state: SlotState::Alive, ..SlotRecord::default() };
+            segment.set_slot_record(slot, record);
+        }
+        let waiter = Waiter::new(&segment, 0);
+        assert!(!waiter.there_is_room());
+        for slot in [2, 3] {
+            sleep_word::raise(segment.sleep_word(slot));
+        }
+        assert!(waiter.there_is_room());
     }
 
     #[test]
