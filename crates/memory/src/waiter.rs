@@ -211,6 +211,7 @@ impl Waiter {
                     ladder.yielded(self.crowded);
                 }
                 Step::Sleep => {
+                    self.squeeze.ends();
                     let woken = self.sleep(waiting, generation, now_ns, deadline_ns);
                     if woken {
                         ladder = Ladder::new(self.crowded, self::now_ns());
@@ -350,10 +351,16 @@ impl Squeeze {
         Self { patience_ns, since_ns: None }
     }
 
+    /// A process that sleeps makes room itself: then there are more processes than processors, and
+    /// those that talk to each other do well to share one.
+    fn ends(&mut self) {
+        self.since_ns = None;
+    }
+
     /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
     fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
         if !crowded {
-            self.since_ns = None;
+            self.ends();
             return false;
         }
         let since_ns = *self.since_ns.get_or_insert(now_ns);
@@ -647,6 +654,8 @@ mod tests {
         assert!(!one.is_due(true, 4_001_000), "not soon again");
         assert!(!other.is_due(false, 4_002_000), "the neighbour has moved");
         assert!(!other.is_due(true, 6_000_000));
+        other.ends();
+        assert!(!other.is_due(true, 60_000_000), "it has slept meanwhile");
     }
 
     #[test]
