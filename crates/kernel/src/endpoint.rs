@@ -152,17 +152,58 @@ impl<N: Channel> Endpoint<N> {
         Ok(self.settled(id))
     }
 
-    /// Hands one message to the channel of its peer, around the queue of waiting sends.
+    /// Sends bytes if that is possible without waiting. False when it is not: then nothing is
+    /// sent. It does not overtake earlier sends that wait.
     ///
     /// # Errors
-    /// [`SendError`].
+    /// As [`Endpoint::send`].
     pub fn try_send(
         &mut self,
         to: Peer,
-        header: &Header,
+        context: u32,
+        tag: u32,
         data: Bytes<'_>,
-    ) -> Result<(), SendError> {
-        self.channel(to).try_send(to, header, data)
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        let waits_for_it =
+            |id: &RequestId| self.core.requests.get(*id).and_then(Work::depends_on) == Some(to);
+        if self.core.backlog.iter().any(waits_for_it) {
+            return Ok(false);
+        }
+        let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
+        let channel = self.channel(to);
+        let sent = if data.len() <= channel.data_bytes_max() {
+            channel.try_send(to, &header, data)
+        } else {
+            Err(SendError::TooLong)
+        };
+        let is_sent = match sent {
+            Ok(()) => true,
+            Err(SendError::Full) => false,
+            Err(SendError::Gone) => return Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::TooLong) => self.try_send_block(to, header, data)?,
+        };
+        self.core.counters.messages_sent += u64::from(is_sent);
+        self.core.counters.bytes_sent += if is_sent { data.len() as u64 } else { 0 };
+        Ok(is_sent)
+    }
+
+    /// Sends long data through a block with room for all of them, if there is one.
+    fn try_send_block(
+        &mut self,
+        to: Peer,
+        header: Header,
+        data: Bytes<'_>,
+    ) -> Result<bool, Failure> {
+        if self.channel(to).heap_segment(to).is_none() {
+            return Ok(false);
+        }
+        let Ok(mut block) = self.core.heap.allocate(data.len()) else { return Ok(false) };
+        data.copy_to_slice(&mut block);
+        match self.start_loan(to, Header { kind: Kind::Reference, length: 0, ..header }, block) {
+            Work::Done(completion) => completion.result.map(|_| true),
+            _ => Ok(false),
+        }
     }
 
     /// Gives a block away: its bytes are sent without being copied. Complete at once, unless the

@@ -153,6 +153,35 @@ fn a_receiver_that_never_receives_bounds_the_sender_and_loses_nothing() {
 }
 
 #[test]
+fn what_is_tried_is_sent_whole_or_not_at_all() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    for length in [8, 10_000, 1_000_000] {
+        let segment = segment(2);
+        let mut both = kernels(&segment, 2);
+        let data = pattern(length, 2);
+        let tries = 0..5_000u32;
+        let sent = tries
+            .take_while(|&tag| both[0].try_send(Peer(1), 1, tag, (&data[..]).into()).unwrap())
+            .count();
+        assert!(sent > 0 && sent < 5_000, "{sent} of {length} bytes");
+        for tag in 0..sent as u32 {
+            let into = vec![0u8; length];
+            let id = both[1].receive(from(0, tag), area(&into));
+            finish(&mut both, 1, id).result.unwrap();
+            assert!(into == data);
+        }
+        both[1].progress_thoroughly();
+        assert!(both[1].probe(any(1)).is_none(), "nothing of the last try");
+        assert!(
+            both[0].try_send(Peer(1), 1, 0, (&data[..]).into()).unwrap(),
+            "there is room again"
+        );
+        set_state(&segment, 1, SlotState::Dead);
+        assert!(both[0].try_send(Peer(1), 1, 0, (&data[..]).into()).is_err());
+    }
+}
+
+#[test]
 fn a_flood_from_one_does_not_hold_up_another() {
     let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(3);

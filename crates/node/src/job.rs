@@ -140,6 +140,10 @@ impl Job {
     /// Takes note of the processes that have died: receives from anybody go on without them.
     /// Returns their ranks in the first world.
     ///
+    /// It speaks for all threads of the process: a receive from anybody in another thread that had
+    /// not yet been told of these deaths will not be. So let one thread receive from anybody, or
+    /// have the one that acknowledges tell the others.
+    ///
     /// # Errors
     /// [`Error::Thread`].
     pub fn acknowledge_failures(&self) -> Result<Vec<usize>> {

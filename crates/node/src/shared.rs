@@ -15,7 +15,6 @@ use landeck_memory::{
 };
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
-use landeck_wire::Header;
 
 use crate::error::Error;
 
@@ -401,12 +400,13 @@ impl Shared {
     pub(crate) fn try_send(
         &self,
         to: Peer,
-        header: &Header,
+        context: u32,
+        tag: u32,
         data: &[u8],
     ) -> Result<bool, WaitError> {
         let mut kernel = self.kernel.enter()?;
         kernel.progress();
-        Ok(kernel.try_send(to, header, Bytes::from(data)).is_ok())
+        kernel.try_send(to, context, tag, Bytes::from(data)).map_err(WaitError::Failure)
     }
 
     pub(crate) fn error(

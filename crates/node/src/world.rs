@@ -9,7 +9,7 @@ use landeck_layout::Layout;
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero, zeroes};
 use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
-use landeck_wire::{Header, Kind, Tag};
+use landeck_wire::Tag;
 
 use crate::error::{Error, Result};
 use crate::loan::{Loan, Loaned};
@@ -164,9 +164,7 @@ impl World {
     /// [`Error::WouldBlock`], and as [`World::send`].
     pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
         let peer = self.peer(to)?;
-        let bytes = bytes_of(values);
-        let header = Header::user(Kind::Eager, bytes.len() as u32, self.context, tag.0);
-        match self.shared.try_send(peer, &header, bytes) {
+        match self.shared.try_send(peer, self.context, tag.0, bytes_of(values)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Error::WouldBlock),
             Err(error) => Err(self.error(error, None)),
