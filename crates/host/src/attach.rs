@@ -389,8 +389,25 @@ fn first_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
     // Behind the second fence all have joined: the job is whole when anybody begins to work in it,
     // and the agent stays until then.
     client.fence()?;
+    if let Some(rank) = (1..processes).find(|&rank| !has_joined(&attachment.segment, rank)) {
+        let value = client.get(&elsewhere_key(rank))?;
+        let other = PmiAddress::parse(&value).ok_or(AttachError::Address { value })?;
+        // As below.
+        std::mem::forget(client);
+        return Err(AttachError::TwoHosts { first: own_name(), rank, own: other.name });
+    }
     attachment.origin = Origin::Pmi(client);
     Ok(attachment)
+}
+
+/// Whether the process of a slot came while the others waited for it.
+fn has_joined(segment: &Segment, slot: u32) -> bool {
+    !matches!(segment.slot_record(slot).state, SlotState::Free | SlotState::Reserved)
+}
+
+/// Where a process that cannot join says on which host it is.
+fn elsewhere_key(rank: u32) -> String {
+    format!("landeck-elsewhere-{rank}")
 }
 
 /// Any other rank of a PMI job: joins the job that rank 0 makes.
@@ -401,10 +418,13 @@ fn other_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
     let address = PmiAddress::parse(&value).ok_or(AttachError::Address { value })?;
     let joined = socket::join_as(address.host, Slot(rank), JOIN_TIME);
     if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
-        let error = AttachError::TwoHosts { first: address.name, rank, own: own_name() };
+        let own = PmiAddress { host: address.host, name: own_name() };
+        client.put(&elsewhere_key(rank), &own.to_string())?;
+        // Nobody waits for us: rank 0 sees that we have not joined, and fails as well.
+        client.fence()?;
+        let error = AttachError::TwoHosts { first: address.name, rank, own: own.name };
         // A launcher ends all of its job, this process too, when it is told to or when the connection
-        // closes. It stays open until this process has said why and ends; then the others, who
-        // wait for us, are ended.
+        // closes. It stays open until this process has said why and ends.
         std::mem::forget(client);
         return Err(error);
     }
