@@ -5,6 +5,7 @@
 use std::ptr::NonNull;
 use std::time::Duration;
 
+use landeck_channel::Channel;
 use landeck_kernel::{
     Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted,
 };
@@ -12,6 +13,7 @@ use landeck_layout::{Family, Kind, Layout};
 use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
+use landeck_wire::{Header, Reference};
 
 type Kernel = Endpoint<SharedMemory>;
 
@@ -200,6 +202,7 @@ fn a_flood_from_one_does_not_hold_up_another() {
 
 #[test]
 fn a_message_longer_than_its_buffer_is_named_and_cut() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [16, 1_000, 100_000] {
@@ -216,6 +219,7 @@ fn a_message_longer_than_its_buffer_is_named_and_cut() {
 
 #[test]
 fn contexts_are_worlds_of_their_own() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     both[0].send(Peer(1), 1, 1, area(&[1])).unwrap();
@@ -258,6 +262,7 @@ fn parts_that_lie_apart_travel_packed() {
 
 #[test]
 fn a_loan_is_read_where_it_was_written() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [1usize, 100, 1 << 20] {
@@ -277,7 +282,30 @@ fn a_loan_is_read_where_it_was_written() {
 }
 
 #[test]
+fn references_to_what_does_not_exist_are_named_and_harm_nobody() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let segment = segment(2);
+    let mut receiver = kernels(&segment, 2).remove(1);
+    let mut sender = SharedMemory::new(&segment, 0).unwrap();
+    for (owner, offset) in [(0, 0), (0, u64::MAX), (1, 64), (u32::MAX, 1 << 40)] {
+        let length = u64::MAX;
+        let reference =
+            Reference { owner, generation: 1, offset, length, window: u64::MAX }.encode();
+        let header = Header::user(landeck_wire::Kind::Reference, reference.len() as u32, 1, 1);
+        sender.try_send(Peer(1), &header, (&reference[..]).into()).unwrap();
+        let into = vec![0u8; 8];
+        let id = receiver.receive(from(0, 1), area(&into));
+        while !receiver.is_done(id) {
+            receiver.progress();
+        }
+        let failure = receiver.take(id).unwrap().result.unwrap_err();
+        assert!(matches!(failure, Failure::PeerBroken { peer: Peer(0), .. }), "{failure}");
+    }
+}
+
+#[test]
 fn cancelled_operations_complete_and_others_go_on() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let (first, second) = (vec![0u8; 1], vec![0u8; 1]);
@@ -294,6 +322,7 @@ fn cancelled_operations_complete_and_others_go_on() {
 
 #[test]
 fn a_receive_is_not_given_up_once_its_message_has_come() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [8, 100_000] {
@@ -314,6 +343,7 @@ fn a_receive_is_not_given_up_once_its_message_has_come() {
 
 #[test]
 fn a_probe_tells_and_leaves() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     assert!(both[1].probe(any(1)).is_none());
@@ -370,6 +400,7 @@ fn a_death_in_the_middle_of_a_transfer_ends_it_on_both_sides() {
 
 #[test]
 fn a_revoked_context_ends_what_is_in_it() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let into = vec![0u8; 1];
@@ -449,6 +480,7 @@ fn drive(kernel: &mut Kernel, id: RequestId) -> Completion {
 
 #[test]
 fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
     let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(7, 2) };
     let segment = Segment::create(&plan).unwrap();
     let put = |state, incarnation| {
