@@ -4,9 +4,9 @@
 #   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi] [none]
 #
 # Every peer is installed from the Python package index into a virtual environment of its own, at
-# the version below, and bench/points.c is compiled against it. What is already there is kept.
-# A peer that cannot be installed is named and left out; the exit code is 0 as long as the bare
-# programs (which need only a C compiler) could be built.
+# the version below, and points.c and collectives.c are compiled against it. What is already there is
+# kept. A peer that cannot be installed is named and left out; the exit code is 0 as long as the
+# programs without message passing (which need only a C compiler) could be built.
 set -u
 
 mpich_packages="mpich==5.0.2"
@@ -77,25 +77,29 @@ install() {
     echo "$*" >"$stamp"
 }
 
-# compile NAME: points.c against the peer, if the source is newer than the program.
+# is_fresh PROGRAM SOURCE NAME: newer than its source, the headers and the environment venv-NAME?
+is_fresh() {
+    for older in "$sources/$2.c" "$sources/measure.h" "$sources/batches.h" "$folder/venv-$3/.installed"; do
+        [ "$1" -nt "$older" ] || return 1
+    done
+}
+
+# compile NAME SOURCE: SOURCE.c against the peer, if the program is older.
 compile() {
-    name=$1
-    environment=$folder/venv-$name
-    program=$folder/points.$name
-    if [ "$program" -nt "$sources/points.c" ] && [ "$program" -nt "$environment/.installed" ]; then
-        return 0
-    fi
-    case $name in
+    environment=$folder/venv-$1
+    program=$folder/$2.$1
+    is_fresh "$program" "$2" "$1" && return 0
+    case $1 in
     # The wrapper of Intel's package looks for its header in the wrong folder.
     impi)
-        gcc -std=c11 -O2 -Wall -Wextra -I"$environment/include" -o "$program.new" "$sources/points.c" \
-            -L"$environment/lib" -lmpi -Wl,-rpath,"$environment/lib" >"$folder/$name.log" 2>&1
+        gcc -std=c11 -O2 -Wall -Wextra -I"$environment/include" -o "$program.new" "$sources/$2.c" \
+            -L"$environment/lib" -lmpi -Wl,-rpath,"$environment/lib" >"$folder/$1.log" 2>&1
         ;;
     *)
-        "$environment/bin/mpicc" -std=c11 -O2 -Wall -Wextra -o "$program.new" "$sources/points.c" \
-            -Wl,-rpath,"$environment/lib" >"$folder/$name.log" 2>&1
+        "$environment/bin/mpicc" -std=c11 -O2 -Wall -Wextra -o "$program.new" "$sources/$2.c" \
+            -Wl,-rpath,"$environment/lib" >"$folder/$1.log" 2>&1
         ;;
-    esac || { why="points.c does not compile against it, see $folder/$name.log"; return 1; }
+    esac || { why="$2.c does not compile against it, see $folder/$1.log"; return 1; }
     mv "$program.new" "$program"
 }
 
@@ -106,9 +110,7 @@ compile_standard() {
     environment=$folder/venv-mpich
     program=$folder/points.abi
     [ -e "$environment/lib/libmpi_abi.so" ] || return 0
-    if [ "$program" -nt "$sources/points.c" ] && [ "$program" -nt "$environment/.installed" ]; then
-        return 0
-    fi
+    is_fresh "$program" points mpich && return 0
     gcc -std=c11 -O2 -Wall -Wextra -DMPI_ABI -I"$environment/include" -o "$program.new" "$sources/points.c" \
         -L"$environment/lib" -lmpi_abi >"$folder/abi.log" 2>&1 && mv "$program.new" "$program" ||
         say "points.c does not compile against the standard interface, see $folder/abi.log"
@@ -116,7 +118,7 @@ compile_standard() {
 
 mkdir -p "$folder" || exit 1
 command -v gcc >/dev/null || { say "no gcc: install a C compiler (apt-get install gcc libc6-dev)" >&2; exit 1; }
-for program in bare nothing; do
+for program in bare nothing counter; do
     gcc -std=c11 -O2 -Wall -Wextra -o "$folder/$program" "$sources/$program.c" || exit 1
 done
 
@@ -129,7 +131,7 @@ for peer in $peers; do
     esac
     why=""
     # shellcheck disable=SC2086 # one word per package
-    if install "$peer" $packages && compile "$peer"; then
+    if install "$peer" $packages && compile "$peer" points && compile "$peer" collectives; then
         say "$peer: ready ($packages)"
     else
         say "$peer: left out: $why"

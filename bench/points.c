@@ -22,72 +22,15 @@
  * Finalize.
  */
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-enum { WINDOW = 64, TIMED = 256, LIST_MAX = 16 };
-/* Tags of the control messages lie above every tag of a measured message. */
-enum { TAG_DATA = 1, TAG_CONTROL = 30000, TAG_REPORT, TAG_MARKER, TAG_LIST };
+#include "batches.h"
 
-struct list {
-    long values[LIST_MAX];
-    int count;
-};
+enum { WINDOW = 64, TIMED = 256 };
 
-static struct {
-    struct list bytes, pending;
-    int batches;
-    double batch_ms, limit_s, wait_ms;
-    const char *flag;
-} settings = {
-    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL,
-};
-
-static int rank, size;
 static char *outgoing, *incoming;
 
 /* ------------------------------------------------------------------ helpers */
-
-static void fail(const char *what) {
-    fprintf(stderr, "points: rank %d of %d: %s\n", rank, size, what);
-    exit(3); /* not MPI_Abort: only the functions listed above */
-}
-
-static double clock_s(clockid_t clock) {
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static double now_s(void) { return clock_s(CLOCK_MONOTONIC); }
-
-static void send_words(const void *words, int count, int to, int tag) {
-    MPI_Send(words, 8 * count, MPI_BYTE, to, tag, MPI_COMM_WORLD);
-}
-
-static void receive_words(void *words, int count, int from, int tag) {
-    MPI_Recv(words, 8 * count, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static int64_t receive_word(int from, int tag) {
-    int64_t word;
-    receive_words(&word, 1, from, tag);
-    return word;
-}
-
-static void send_word(int64_t word, int to, int tag) { send_words(&word, 1, to, tag); }
-
-static void print_value(const char *figure, const char *form, long bytes, long pending, const char *unit, double value) {
-    printf("{\"figure\":\"%s\",\"form\":\"%s\",\"n\":%d,\"bytes\":%ld,\"pending\":%ld,\"unit\":\"%s\",\"value\":%.9g}\n",
-           figure, form, size, bytes, pending, unit, value);
-    fflush(stdout);
-}
 
 /* A pattern that differs by size, place and direction; the same in both programs. */
 static unsigned char pattern(long place, long bytes, int from) {
@@ -103,71 +46,6 @@ static void check_exchange(int partner, bool leads, long bytes) {
     for (long place = 0; place < bytes; place++) {
         if ((unsigned char)incoming[place] != pattern(place, bytes, partner)) fail("received wrong bytes");
     }
-}
-
-/* ------------------------------------------------------------------ batches */
-
-/*
- * Rank 0 decides how many iterations a batch has and tells the ranks 1..followers; each of them runs
- * the batch and (if `gathered`) reports its own time, of which the longest counts.
- */
-typedef double (*batch_function)(int64_t iterations, long bytes);
-
-static double lead_batch(batch_function batch, int64_t iterations, long bytes, int followers, bool gathered) {
-    for (int other = 1; other <= followers; other++) send_word(iterations, other, TAG_CONTROL);
-    double longest = batch(iterations, bytes);
-    if (gathered) {
-        for (int other = 1; other <= followers; other++) {
-            double elapsed;
-            receive_words(&elapsed, 1, other, TAG_REPORT);
-            if (elapsed > longest) longest = elapsed;
-        }
-    }
-    return longest;
-}
-
-static void follow_batches(batch_function batch, long bytes, bool gathered) {
-    int64_t iterations;
-    while ((iterations = receive_word(0, TAG_CONTROL)) > 0) {
-        double elapsed = batch(iterations, bytes);
-        if (gathered) send_words(&elapsed, 1, 0, TAG_REPORT);
-    }
-}
-
-/* A batch must be long twice in a row: a single one may have been disturbed. */
-static int64_t calibrate(batch_function batch, long bytes, int followers, bool gathered, double stop_s) {
-    int64_t iterations = 1;
-    int long_enough = 0;
-    while (long_enough < 2 && now_s() < stop_s) {
-        double elapsed_ms = 1e3 * lead_batch(batch, iterations, bytes, followers, gathered);
-        if (elapsed_ms >= settings.batch_ms) {
-            long_enough++;
-            continue;
-        }
-        /* At most tenfold: the first batches are slow, because connections are made in them. */
-        double factor = elapsed_ms > 0 ? 1.2 * settings.batch_ms / elapsed_ms : 10;
-        if (factor > 10) factor = 10;
-        iterations = (int64_t)((double)iterations * factor) + 1;
-        long_enough = 0;
-    }
-    return iterations;
-}
-
-/* Per batch: elapsed / iterations / divisor, in nanoseconds. */
-static void run_batches(const char *figure, const char *form, batch_function batch, long bytes, int followers,
-                        bool gathered, double divisor) {
-    if (rank > 0) {
-        follow_batches(batch, bytes, gathered);
-        return;
-    }
-    double stop_s = now_s() + settings.limit_s;
-    int64_t iterations = calibrate(batch, bytes, followers, gathered, now_s() + settings.limit_s / 2);
-    for (int done = 0; done < settings.batches; done++) {
-        double elapsed = lead_batch(batch, iterations, bytes, followers, gathered);
-        print_value(figure, form, bytes, 0, "ns", 1e9 * elapsed / (double)iterations / divisor);
-        if (now_s() > stop_s) break;
-    }
-    for (int other = 1; other <= followers; other++) send_word(0, other, TAG_CONTROL);
 }
 
 /* ------------------------------------------------------------------ to and fro */
@@ -193,7 +71,8 @@ static void measure_round(void) {
     if (size != 2) fail("round needs exactly 2 processes");
     for (int i = 0; i < settings.bytes.count; i++) {
         check_exchange(1 - rank, rank == 0, settings.bytes.values[i]);
-        run_batches("round", "", to_and_fro, settings.bytes.values[i], 1, false, 2);
+        run_batches(&(struct batches){.figure = "round", .form = "", .batch = to_and_fro, .bytes = settings.bytes.values[i],
+                                      .followers = 1, .divisor = 2});
     }
 }
 
@@ -209,7 +88,8 @@ static void measure_crowd(void) {
         for (int other = 2; other < size; other++) (void)receive_word(other, TAG_REPORT);
     }
     for (int i = 0; i < settings.bytes.count; i++) {
-        run_batches("crowd", "", to_and_fro, settings.bytes.values[i], 1, false, 2);
+        run_batches(&(struct batches){.figure = "crowd", .form = "", .batch = to_and_fro, .bytes = settings.bytes.values[i],
+                                      .followers = 1, .divisor = 2});
     }
     if (rank == 0) {
         for (int other = 2; other < size; other++) send_word(0, other, TAG_CONTROL);
@@ -220,7 +100,8 @@ static void measure_pairs(void) {
     if (size % 2) fail("pairs needs an even number of processes");
     for (int i = 0; i < settings.bytes.count; i++) {
         check_exchange(rank ^ 1, rank % 2 == 0, settings.bytes.values[i]);
-        run_batches("pairs", "", to_and_fro, settings.bytes.values[i], size - 1, true, 2);
+        run_batches(&(struct batches){.figure = "pairs", .form = "", .batch = to_and_fro, .bytes = settings.bytes.values[i],
+                                      .followers = size - 1, .slowest_counts = true, .divisor = 2});
     }
 }
 
@@ -261,8 +142,10 @@ static void measure_stream(void) {
     for (int i = 0; i < settings.bytes.count; i++) {
         long bytes = settings.bytes.values[i];
         check_exchange(1 - rank, rank == 0, bytes);
-        run_batches("stream", "requests", stream_of_requests, bytes, 1, false, WINDOW);
-        run_batches("stream", "calls", stream_of_calls, bytes, 1, false, WINDOW);
+        run_batches(&(struct batches){.figure = "stream", .form = "requests", .batch = stream_of_requests, .bytes = bytes,
+                                      .followers = 1, .divisor = WINDOW});
+        run_batches(&(struct batches){.figure = "stream", .form = "calls", .batch = stream_of_calls, .bytes = bytes,
+                                      .followers = 1, .divisor = WINDOW});
     }
 }
 
@@ -312,8 +195,6 @@ static void want(const int64_t *tags, int64_t more) {
     wanted[TIMED] = more;
     send_words(wanted, TIMED + 1, 0, TAG_LIST);
 }
-
-static void report(double value) { send_words(&value, 1, 0, TAG_REPORT); }
 
 /* `pending` messages have arrived before anybody asks for them; TIMED of them are received. */
 static int take_unexpected(enum form form, long pending, int64_t *tags, double *values) {
@@ -512,42 +393,9 @@ static const struct {
     {"join", measure_join},
 };
 
-static struct list parse_list(const char *text) {
-    struct list list = {{0}, 0};
-    char *end = NULL;
-    while (list.count < LIST_MAX) {
-        list.values[list.count++] = strtol(text, &end, 10);
-        if (*end != ',') break;
-        text = end + 1;
-    }
-    return list;
-}
-
-/* The text behind NAME= if the argument is that setting. */
-static const char *value_of(const char *argument, const char *name) {
-    size_t length = strlen(name);
-    return !strncmp(argument, name, length) && argument[length] == '=' ? argument + length + 1 : NULL;
-}
-
-static bool parse_setting(const char *argument) {
-    const char *value;
-    if ((value = value_of(argument, "bytes"))) settings.bytes = parse_list(value);
-    else if ((value = value_of(argument, "pending"))) settings.pending = parse_list(value);
-    else if ((value = value_of(argument, "batches"))) settings.batches = atoi(value);
-    else if ((value = value_of(argument, "batch_ms"))) settings.batch_ms = atof(value);
-    else if ((value = value_of(argument, "limit_s"))) settings.limit_s = atof(value);
-    else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
-    else if ((value = value_of(argument, "flag"))) settings.flag = value;
-    else return false;
-    return true;
-}
-
 /* Touched before anything is measured. A window of messages fits into `incoming`. */
 static void allocate_buffers(void) {
-    size_t largest = 8;
-    for (int i = 0; i < settings.bytes.count; i++) {
-        if ((size_t)settings.bytes.values[i] > largest) largest = (size_t)settings.bytes.values[i];
-    }
+    size_t largest = (size_t)largest_bytes();
     if (posix_memalign((void **)&outgoing, 4096, largest) || posix_memalign((void **)&incoming, 4096, largest * WINDOW)) {
         fail("no memory for the buffers");
     }
@@ -559,12 +407,9 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 
-    if (argc < 2) fail("which figure? usage: points FIGURE [setting=value ...]");
-    for (int i = 2; i < argc; i++) {
-        if (!parse_setting(argv[i])) fail("unknown setting; they stand at the head of bench/points.c");
-    }
+    const char *figure = parse_command_line(argc, argv);
     size_t which = 0, count = sizeof figures / sizeof *figures;
-    while (which < count && strcmp(figures[which].name, argv[1])) which++;
+    while (which < count && strcmp(figures[which].name, figure)) which++;
     if (which == count) fail("unknown figure; they stand at the head of bench/points.c");
     if (figures[which].measure != measure_memory && figures[which].measure != measure_join) allocate_buffers();
     figures[which].measure();
