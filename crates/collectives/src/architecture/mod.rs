@@ -1,0 +1,93 @@
+//! Architectures: who talks to whom.
+//!
+//! An architecture is a few pure functions of the group. Operations are derived from them
+//! ([`crate::derive`]), so one that says only its [`tree`](Architecture::tree) can do everything.
+//!
+//! | file | architecture | source |
+//! |---|---|---|
+//! | `flat.rs` | one serves all | |
+//! | `knomial.rs` | everybody who has it passes it on | |
+//! | `butterfly.rs` | pairs at doubling distances | |
+//! | `daisy.rs` | leaders around a centre, each with its cluster | Erciyes et al. 2005 |
+
+mod butterfly;
+mod daisy;
+mod flat;
+mod knomial;
+
+pub use butterfly::Butterfly;
+pub use daisy::Daisy;
+pub use flat::Flat;
+pub use knomial::Knomial;
+
+use std::fmt::Debug;
+
+use crate::group::Group;
+use crate::rounds::Rounds;
+use crate::tree::Tree;
+
+/// Who talks to whom. Write your own to have all operations by it:
+///
+/// ```
+/// use landeck_collectives::{Architecture, Group, Operation, Task, Tree, Way, plans};
+///
+/// /// From each to the next, as in a bucket brigade.
+/// #[derive(Debug)]
+/// struct Brigade;
+///
+/// impl Architecture for Brigade {
+///     fn name(&self) -> String {
+///         "brigade".into()
+///     }
+///     fn tree(&self, group: &Group, root: u32) -> Tree {
+///         let size = group.size();
+///         Tree::new(size, 0, (1..size).map(|member| (member - 1, member))).turned(root)
+///     }
+/// }
+///
+/// let group = Group::whole(5)?;
+/// let plans = plans(&Task::new(Operation::AllReduce), &Way::by(Brigade), &group);
+/// assert_eq!(plans.len(), 5);
+/// # Ok::<(), landeck_collectives::GroupError>(())
+/// ```
+pub trait Architecture: Debug + Send + Sync {
+    /// Its name, with its parameters where it has any.
+    fn name(&self) -> String;
+
+    /// The tree over which `root` reaches everybody.
+    fn tree(&self, group: &Group, root: u32) -> Tree;
+
+    /// Rounds after which everybody knows what anybody knew. None: up the tree of member 0 and
+    /// down again.
+    fn rounds(&self, _group: &Group) -> Option<Rounds> {
+        None
+    }
+
+    /// Rounds for scans: in each, `from` tells `to` about the members directly before those that
+    /// `to` knows of, up to itself; in the end everybody knows of member 0. None: all goes to
+    /// member 0 and back.
+    fn prefix(&self, _group: &Group) -> Option<Rounds> {
+        None
+    }
+
+    /// Rounds in which everybody meets everybody, for data that go from each to each. None: they
+    /// are relayed.
+    fn exchange(&self, _group: &Group) -> Option<Rounds> {
+        None
+    }
+}
+
+/// The tree from `root` over leaders and their clusters: `neighbours` says which clusters a
+/// cluster's leader talks to, in the order of service; they come before the members of its own.
+fn clustered(group: &Group, root: u32, neighbours: impl Fn(u32) -> Vec<u32>) -> Tree {
+    let mut lists = vec![Vec::new(); group.size() as usize];
+    for (number, cluster) in (0..).zip(group.clusters()) {
+        let leader = cluster[0];
+        let others = neighbours(number).into_iter().map(|other| group.leader(other));
+        lists[leader as usize] = others.chain(cluster[1..].iter().copied()).collect();
+        for &member in &cluster[1..] {
+            lists[member as usize] = vec![leader];
+        }
+    }
+    Tree::from_neighbours(root, &lists)
+}

@@ -1,0 +1,27 @@
+//! Everybody's data go to everybody.
+
+use super::know::{self, Blocks};
+use super::{Task, input, output};
+use crate::plan::Store;
+use crate::program::Program;
+use crate::rounds::Rounds;
+
+/// In rounds: each tells the other what it lacks.
+pub(super) fn plan(program: &mut Program, task: &Task, rounds: &Rounds) {
+    if !task.in_place {
+        for member in 0..program.size() {
+            program.copy(member, input(member), output(member));
+        }
+    }
+    tell(program, rounds, |member| vec![member]);
+}
+
+/// The same for data that stand in the output, of which each member has some at first.
+pub(super) fn tell(program: &mut Program, rounds: &Rounds, has: impl Fn(u32) -> Vec<u32>) {
+    let size = program.size();
+    let known = (0..size).map(|member| Blocks::of(size, &has(member))).collect();
+    for told in know::tells(rounds, known).into_iter().flatten() {
+        let cells = super::each(Store::Output, &told.blocks);
+        program.message(told.from, told.to, cells.clone(), cells);
+    }
+}

@@ -1,0 +1,217 @@
+//! Operations over the board of a host: deposit, look, go on.
+//!
+//! Nobody sends anything. A member lays its data where all can read them and goes on, unless it
+//! needs something of others; who needs something takes it from where it lies.
+
+use std::fmt;
+
+use super::{Task, input, output};
+use crate::operation::Operation;
+use crate::plan::{Action, Cells, Store};
+use crate::program::Program;
+
+/// Who combines, in operations that reduce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BoardStyle {
+    /// Everybody who needs a result makes it for itself.
+    Each,
+    /// Allreduce only: each member makes one part for all, as many parts as members.
+    Divided,
+    /// Allreduce only: whoever is there makes the next piece for all; of short data, the last to
+    /// come makes the only one.
+    Together,
+}
+
+impl fmt::Display for BoardStyle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Each => "each",
+            Self::Divided => "divided",
+            Self::Together => "together",
+        })
+    }
+}
+
+pub(super) fn plan(program: &mut Program, task: &Task, style: BoardStyle) {
+    for member in 0..program.size() {
+        if program.is_kept(member) {
+            Place { program, task, member }.plan(style);
+        }
+    }
+}
+
+/// One member at the board.
+struct Place<'a> {
+    program: &'a mut Program,
+    task: &'a Task,
+    member: u32,
+}
+
+impl Place<'_> {
+    fn plan(&mut self, style: BoardStyle) {
+        match self.task.operation {
+            Operation::Barrier => {
+                self.deposit(NOTHING, None);
+                self.add(Action::Await);
+            }
+            Operation::Broadcast => self.broadcast(),
+            Operation::Gather => self.gather(),
+            Operation::Scatter => self.scatter(),
+            Operation::Reduce => self.reduce(),
+            Operation::AllGather => self.all_gather(),
+            Operation::AllReduce => self.all_reduce(style),
+            Operation::AllToAll => self.all_to_all(),
+            Operation::ReduceScatter => self.reduce_scatter(),
+            Operation::Scan => self.scan(self.member + 1),
+            Operation::ExclusiveScan => self.scan(self.member),
+        }
+    }
+
+    fn broadcast(&mut self) {
+        let data = Cells::new(Store::Output, 0, self.task.segments);
+        if self.is_root() {
+            self.deposit(data, None);
+        } else {
+            self.deposit(NOTHING, None);
+            self.take(self.task.root, data, data);
+        }
+    }
+
+    fn gather(&mut self) {
+        if !self.is_root() {
+            self.deposit(input(self.member), None);
+            return;
+        }
+        self.deposit(NOTHING, None);
+        self.keep_own(self.member);
+        for from in self.others() {
+            self.take(from, input(from), output(from));
+        }
+    }
+
+    fn scatter(&mut self) {
+        let all = Cells::new(Store::Input, 0, self.size());
+        if self.is_root() {
+            self.deposit(all, Some(self.member));
+            self.keep_own(self.member);
+        } else {
+            self.deposit(NOTHING, None);
+            self.take(self.task.root, all, output(self.member));
+        }
+    }
+
+    fn reduce(&mut self) {
+        let data = Cells::new(Store::Input, 0, self.task.segments);
+        if self.is_root() {
+            self.deposit(NOTHING, None);
+            self.combine(self.size(), data, data.at(Store::Output));
+        } else {
+            self.deposit(data, None);
+        }
+    }
+
+    fn all_gather(&mut self) {
+        let own = if self.task.in_place { output(self.member) } else { input(self.member) };
+        self.deposit(own, None);
+        self.keep_own(self.member);
+        for from in self.others() {
+            self.take(from, output(from), output(from));
+        }
+    }
+
+    fn all_reduce(&mut self, style: BoardStyle) {
+        let data = Cells::new(self.own_store(), 0, self.task.segments);
+        let result = data.at(Store::Output);
+        match style {
+            BoardStyle::Each => {
+                self.deposit(data, None);
+                self.combine(self.size(), data, result);
+            }
+            BoardStyle::Divided => self.all_reduce_divided(),
+            BoardStyle::Together => {
+                self.deposit(data, None);
+                self.add(Action::Together { deposited: data });
+                self.add(Action::TakeResult { into: result });
+            }
+        }
+    }
+
+    fn all_reduce_divided(&mut self) {
+        let parts = Cells::new(self.own_store(), 0, self.size());
+        self.deposit(parts, Some(self.member));
+        self.add(Action::Resolve { deposited: parts, block: self.member });
+        for from in std::iter::once(self.member).chain(self.others()) {
+            let into = output(from);
+            self.add(Action::Take { from, deposited: parts, into, resolved: true });
+        }
+    }
+
+    fn all_to_all(&mut self) {
+        let size = self.size();
+        let row = |member| Cells::new(Store::Input, member * size, size);
+        let own = self.member * size + self.member;
+        self.deposit(row(self.member), Some(own));
+        self.keep_own(own);
+        for from in self.others() {
+            self.take(from, row(from), output(from * size + self.member));
+        }
+    }
+
+    fn reduce_scatter(&mut self) {
+        let parts = Cells::new(self.own_store(), 0, self.size());
+        self.deposit(parts, Some(self.member));
+        self.combine(self.size(), parts, output(self.member));
+    }
+
+    fn scan(&mut self, members: u32) {
+        let data = Cells::new(self.own_store(), 0, self.task.segments);
+        self.deposit(data, None);
+        if members > 0 {
+            self.combine(members, data, data.at(Store::Output));
+        }
+    }
+
+    fn size(&self) -> u32 {
+        self.program.size()
+    }
+
+    fn is_root(&self) -> bool {
+        self.member == self.task.root
+    }
+
+    fn own_store(&self) -> Store {
+        if self.task.in_place { Store::Output } else { Store::Input }
+    }
+
+    /// The others, the next one first: so not all begin with the same.
+    fn others(&self) -> Vec<u32> {
+        let size = self.size();
+        (1..size).map(|by| (self.member + by) % size).collect()
+    }
+
+    fn deposit(&mut self, cells: Cells, except: Option<u32>) {
+        self.add(Action::Deposit { cells, except });
+    }
+
+    /// A member's own block goes straight from its input to its output.
+    fn keep_own(&mut self, block: u32) {
+        if !self.task.in_place {
+            self.program.copy(self.member, input(block), output(block));
+        }
+    }
+
+    fn take(&mut self, from: u32, deposited: Cells, into: Cells) {
+        self.add(Action::Take { from, deposited, into, resolved: false });
+    }
+
+    fn combine(&mut self, members: u32, deposited: Cells, into: Cells) {
+        self.add(Action::CombineDeposits { members, deposited, into });
+    }
+
+    fn add(&mut self, action: Action) {
+        self.program.local(self.member, action);
+    }
+}
+
+/// No blocks.
+const NOTHING: Cells = Cells::new(Store::Input, 0, 0);

@@ -1,0 +1,35 @@
+//! Everybody's data go to the root.
+
+use super::{Task, input, output};
+use crate::plan::{Cells, Store};
+use crate::program::Program;
+use crate::tree::Tree;
+
+/// Up the tree, from everybody's input.
+pub(super) fn plan(program: &mut Program, task: &Task, tree: &Tree) {
+    let root = tree.root();
+    if !task.in_place {
+        program.copy(root, input(root), output(root));
+    }
+    let own: Vec<Cells> = (0..tree.size()).map(input).collect();
+    up(program, tree, &own);
+}
+
+/// Block `m` from where member `m` has it to the root's output; the root's own is there. A member
+/// sends what has come from below it together with its own, straight from where it lies.
+pub(super) fn up(program: &mut Program, tree: &Tree, own: &[Cells]) {
+    let (root, subtrees) = (tree.root(), tree.subtrees());
+    let mut below: Vec<Option<Store>> = vec![None; own.len()];
+    below[root as usize] = Some(Store::Output);
+    for member in tree.bottom_up() {
+        let Some(parent) = tree.parent(member) else { continue };
+        let store = *below[parent as usize].get_or_insert_with(|| program.scratch(parent));
+        let blocks = &subtrees[member as usize];
+        let passed = below[member as usize].unwrap_or(Store::Input);
+        let place = |&block: &u32| {
+            if block == member { own[member as usize] } else { Cells::new(passed, block, 1) }
+        };
+        let sent = blocks.iter().map(place).collect();
+        program.message(member, parent, sent, super::each(store, blocks));
+    }
+}

@@ -1,0 +1,199 @@
+//! Operations from trees and rounds: what goes where when an architecture says who talks to whom.
+//!
+//! | operation | from a tree | from rounds |
+//! |---|---|---|
+//! | barrier | up and down | each round a word |
+//! | broadcast | down | scatter, then allgather |
+//! | scatter | down | |
+//! | gather | up | |
+//! | reduce | up | reduce-scatter, then gather |
+//! | allgather | | each tells the other what it lacks |
+//! | allreduce | up and down | each adds what the other has; or reduce-scatter, then allgather |
+//! | reduce-scatter | | allgather backwards in time |
+//! | alltoall | | each piece takes the way its sender's data take in an allgather |
+//! | scan | gather, then scatter | each adds what lies directly before its own |
+//!
+//! An architecture without rounds has those that go up its tree and down again.
+
+mod all_gather;
+mod all_reduce;
+mod all_to_all;
+mod barrier;
+mod board;
+mod broadcast;
+mod gather;
+mod know;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::architecture::Architecture;
+use crate::group::Group;
+use crate::operation::Operation;
+use crate::plan::{Cells, Plan, Store};
+use crate::program::Program;
+use crate::rounds::Rounds;
+
+pub use board::BoardStyle;
+
+/// In which order partial results combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As the architecture likes; the same in every execution of the same plan. For operations
+    /// that are commutative.
+    Free,
+    /// The canonical one, whatever the architecture: [`crate::partial`].
+    Canonical,
+    /// The canonical one, and nobody combines before the last: all data go to the root (or to
+    /// everybody), who combines them in one pass.
+    Late,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// The operation.
+    pub operation: Operation,
+    /// Its root; 0 where it has none.
+    pub root: u32,
+    /// Segments of the data, in operations whose blocks are segments; at least 1.
+    pub segments: u32,
+    /// In which order data combine, in operations that reduce.
+    pub order: Order,
+    /// Whether a member's own contribution stands in its output already (for operations with a
+    /// root: the root's).
+    pub in_place: bool,
+}
+
+impl Task {
+    /// One segment, in free order, not in place, root 0.
+    pub const fn new(operation: Operation) -> Self {
+        Self { operation, root: 0, segments: 1, order: Order::Free, in_place: false }
+    }
+}
+
+/// How it is to be done.
+#[derive(Clone)]
+pub enum Way {
+    /// Over messages.
+    Messages {
+        /// Who talks to whom.
+        architecture: Arc<dyn Architecture>,
+        /// Who talks to whom on the way back, in operations that go up and down; none for the
+        /// same.
+        release: Option<Arc<dyn Architecture>>,
+        /// Whether long data are divided among the members on the way: broadcast as scatter and
+        /// allgather, reduce as reduce-scatter and gather, allreduce as reduce-scatter and
+        /// allgather.
+        split: bool,
+    },
+    /// Over the board of a host.
+    Board(BoardStyle),
+}
+
+impl Way {
+    /// Over messages, whole, back the same way.
+    pub fn by(architecture: impl Architecture + 'static) -> Self {
+        Self::Messages { architecture: Arc::new(architecture), release: None, split: false }
+    }
+
+    /// The same with long data divided among the members on the way.
+    pub fn split_by(architecture: impl Architecture + 'static) -> Self {
+        Self::Messages { architecture: Arc::new(architecture), release: None, split: true }
+    }
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Messages { architecture, release, split } => {
+                formatter.write_str(&architecture.name())?;
+                if let Some(release) = release {
+                    write!(formatter, ", back by {}", release.name())?;
+                }
+                if *split { formatter.write_str(", split") } else { Ok(()) }
+            }
+            Self::Board(style) => write!(formatter, "board ({style})"),
+        }
+    }
+}
+
+/// The plan of one member.
+pub fn plan_of(task: &Task, way: &Way, group: &Group, member: u32) -> Plan {
+    program(task, way, group, Some(member)).remove(0)
+}
+
+/// The plans of all members.
+pub fn plans(task: &Task, way: &Way, group: &Group) -> Vec<Plan> {
+    program(task, way, group, None)
+}
+
+fn program(task: &Task, way: &Way, group: &Group, member: Option<u32>) -> Vec<Plan> {
+    let segments = task.segments.max(1);
+    let mut program = Program::new(task.operation, task.root, segments, group.size(), member);
+    match way {
+        Way::Board(style) => board::plan(&mut program, task, *style),
+        Way::Messages { architecture, release, split } => {
+            let back = release.as_ref().unwrap_or(architecture);
+            let paths = Paths { group, to: &**architecture, back: &**back, split: *split };
+            over_messages(&mut program, task, &paths);
+        }
+    }
+    program.finish()
+}
+
+/// Who talks to whom, on the way there and back.
+struct Paths<'a> {
+    group: &'a Group,
+    to: &'a dyn Architecture,
+    back: &'a dyn Architecture,
+    split: bool,
+}
+
+impl Paths<'_> {
+    fn rounds(&self) -> Rounds {
+        self.to
+            .rounds(self.group)
+            .unwrap_or_else(|| Rounds::up_and_down(&self.to.tree(self.group, 0)))
+    }
+}
+
+fn over_messages(program: &mut Program, task: &Task, paths: &Paths<'_>) {
+    match task.operation {
+        Operation::Barrier => barrier::plan(program, paths),
+        Operation::Broadcast => broadcast::plan(program, task, paths),
+        Operation::Gather => gather::plan(program, task, &paths.to.tree(paths.group, task.root)),
+        Operation::Scatter => scatter::plan(program, task, &paths.to.tree(paths.group, task.root)),
+        Operation::Reduce => reduce::plan(program, task, paths),
+        Operation::AllGather => all_gather::plan(program, task, &paths.rounds()),
+        Operation::AllReduce => all_reduce::plan(program, task, paths),
+        Operation::AllToAll => all_to_all::plan(program, paths),
+        Operation::ReduceScatter => reduce_scatter::plan(program, task, paths),
+        Operation::Scan | Operation::ExclusiveScan => scan::plan(program, task, paths),
+    }
+}
+
+/// One block of the input.
+const fn input(block: u32) -> Cells {
+    Cells::new(Store::Input, block, 1)
+}
+
+/// One block of the output.
+const fn output(block: u32) -> Cells {
+    Cells::new(Store::Output, block, 1)
+}
+
+/// Single blocks of one store.
+fn each(store: Store, blocks: &[u32]) -> Vec<Cells> {
+    blocks.iter().map(|&block| Cells::new(store, block, 1)).collect()
+}

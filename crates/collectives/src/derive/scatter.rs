@@ -1,0 +1,30 @@
+//! The root's data are divided among all.
+
+use super::{Task, input, output};
+use crate::plan::{Cells, Store};
+use crate::program::Program;
+use crate::tree::Tree;
+
+/// Down the tree: a member gets its own block and those of all below it, and passes these on
+/// straight from where they lie.
+pub(super) fn plan(program: &mut Program, task: &Task, tree: &Tree) {
+    let (root, subtrees) = (tree.root(), tree.subtrees());
+    if !task.in_place {
+        program.copy(root, input(root), output(root));
+    }
+    let mut passing = vec![Store::Input; subtrees.len()];
+    for member in tree.top_down() {
+        for &child in tree.children(member) {
+            let blocks = &subtrees[child as usize];
+            if blocks.len() > 1 {
+                passing[child as usize] = program.scratch(child);
+            }
+            let sent = super::each(passing[member as usize], blocks);
+            let store = passing[child as usize];
+            let place = |&block: &u32| {
+                if block == child { output(block) } else { Cells::new(store, block, 1) }
+            };
+            program.message(member, child, sent, blocks.iter().map(place).collect());
+        }
+    }
+}

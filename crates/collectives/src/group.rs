@@ -1,0 +1,187 @@
+//! A group as architectures see it: how many members, and which of them are near each other.
+
+/// Members 0 to `size` - 1, divided into clusters. The first member of a cluster leads it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
+    clusters: Vec<Vec<u32>>,
+    cluster_of: Vec<u32>,
+}
+
+/// Why a division into clusters is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupError {
+    /// No group has no members.
+    #[error("a group needs at least one member")]
+    Empty,
+    /// A cluster without members has no leader.
+    #[error("cluster {cluster} has no members; leave it out")]
+    EmptyCluster {
+        /// Its number.
+        cluster: usize,
+    },
+    /// Every member is in one cluster.
+    #[error(
+        "member {member} stands in {times} clusters of a group of {size}; every member stands in one"
+    )]
+    NotOnce {
+        /// The member.
+        member: u32,
+        /// In how many clusters it stands.
+        times: usize,
+        /// Members of all clusters together.
+        size: usize,
+    },
+}
+
+impl Group {
+    /// One cluster with all members.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn whole(size: u32) -> Result<Self, GroupError> {
+        Self::divided(size, 1)
+    }
+
+    /// Consecutive members in `clusters` clusters of the same size, the first ones larger by one
+    /// where that does not come out even. Never more clusters than members.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`] for no members or no clusters.
+    pub fn divided(size: u32, clusters: u32) -> Result<Self, GroupError> {
+        let clusters = clusters.min(size);
+        if clusters == 0 {
+            return Err(GroupError::Empty);
+        }
+        let larger = size % clusters;
+        let lengths: Vec<u32> =
+            (0..clusters).map(|number| size / clusters + u32::from(number < larger)).collect();
+        Self::of_lengths(&lengths)
+    }
+
+    /// Consecutive members in clusters of these lengths.
+    ///
+    /// # Errors
+    /// [`GroupError`].
+    pub fn of_lengths(lengths: &[u32]) -> Result<Self, GroupError> {
+        let mut first = 0;
+        let clusters = lengths.iter().map(|length| {
+            let cluster = (first..first + length).collect();
+            first += length;
+            cluster
+        });
+        Self::of(clusters.collect())
+    }
+
+    /// The rows of a matrix of `columns` columns that the members fill row by row.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn rows(size: u32, columns: u32) -> Result<Self, GroupError> {
+        Self::by(size, |member| member / columns.max(1))
+    }
+
+    /// The columns of that matrix.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn columns(size: u32, columns: u32) -> Result<Self, GroupError> {
+        Self::by(size, |member| member % columns.max(1))
+    }
+
+    /// A cluster for each value of `key`, in the order in which the members first have them.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn by<K: PartialEq>(size: u32, key: impl Fn(u32) -> K) -> Result<Self, GroupError> {
+        let mut clusters: Vec<(K, Vec<u32>)> = Vec::new();
+        for member in 0..size {
+            let of = key(member);
+            match clusters.iter_mut().find(|(key, _)| *key == of) {
+                Some((_, cluster)) => cluster.push(member),
+                None => clusters.push((of, vec![member])),
+            }
+        }
+        Self::of(clusters.into_iter().map(|(_, cluster)| cluster).collect())
+    }
+
+    /// Any division; the order within a cluster is kept.
+    ///
+    /// # Errors
+    /// [`GroupError`].
+    pub fn of(clusters: Vec<Vec<u32>>) -> Result<Self, GroupError> {
+        let size: usize = clusters.iter().map(Vec::len).sum();
+        if size == 0 {
+            return Err(GroupError::Empty);
+        }
+        if let Some(cluster) = clusters.iter().position(Vec::is_empty) {
+            return Err(GroupError::EmptyCluster { cluster });
+        }
+        let mut cluster_of = vec![u32::MAX; size];
+        for (number, cluster) in (0..).zip(&clusters) {
+            for &member in cluster {
+                if let Some(of) = cluster_of.get_mut(member as usize) {
+                    *of = number;
+                }
+            }
+        }
+        for member in 0..size as u32 {
+            let times = clusters.iter().flatten().filter(|&&other| other == member).count();
+            if times != 1 {
+                return Err(GroupError::NotOnce { member, times, size });
+            }
+        }
+        Ok(Self { clusters, cluster_of })
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> u32 {
+        self.cluster_of.len() as u32
+    }
+
+    /// The clusters.
+    pub fn clusters(&self) -> &[Vec<u32>] {
+        &self.clusters
+    }
+
+    /// The cluster of a member.
+    pub fn cluster_of(&self, member: u32) -> u32 {
+        self.cluster_of[member as usize]
+    }
+
+    /// The leader of a cluster.
+    pub fn leader(&self, cluster: u32) -> u32 {
+        self.clusters[cluster as usize][0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divisions_are_as_even_as_can_be() {
+        let group = Group::divided(7, 3).unwrap();
+        assert_eq!(group.clusters(), [vec![0, 1, 2], vec![3, 4], vec![5, 6]]);
+        assert_eq!((group.cluster_of(4), group.leader(2), group.size()), (1, 5, 7));
+        assert_eq!(Group::divided(2, 9).unwrap().clusters(), [vec![0], vec![1]]);
+    }
+
+    #[test]
+    fn rows_and_columns() {
+        let rows = Group::rows(5, 2).unwrap();
+        assert_eq!(rows.clusters(), [vec![0, 1], vec![2, 3], vec![4]]);
+        let columns = Group::columns(5, 2).unwrap();
+        assert_eq!(columns.clusters(), [vec![0, 2, 4], vec![1, 3]]);
+    }
+
+    #[test]
+    fn what_is_no_division_is_named() {
+        assert_eq!(Group::whole(0), Err(GroupError::Empty));
+        assert_eq!(Group::divided(3, 0), Err(GroupError::Empty));
+        assert_eq!(Group::of(vec![vec![0], vec![]]), Err(GroupError::EmptyCluster { cluster: 1 }));
+        let twice = Group::of(vec![vec![0, 1], vec![1]]);
+        assert_eq!(twice, Err(GroupError::NotOnce { member: 1, times: 2, size: 3 }));
+        let outside = Group::of(vec![vec![0, 9]]);
+        assert_eq!(outside, Err(GroupError::NotOnce { member: 1, times: 0, size: 2 }));
+    }
+}

@@ -1,0 +1,163 @@
+//! Partial results of a reduction: what a member holds of whose data, and what of it combines.
+//!
+//! In the canonical order a result does not depend on who combined what: the values that are ever
+//! made are those of aligned intervals of members whose length is a power of two. Two neighbours
+//! become one value as soon as a member holds both; what is left at the end is closed from the
+//! right. For seven members:
+//!
+//! ```text
+//! 0 1 2 3 4 5 6
+//! └┬┘ └┬┘ └┬┘ │
+//!  └─┬─┘   └┬─┘
+//!    └──┬───┘
+//! ```
+//!
+//! That is the binary tree that splits at the largest power of two. A member that cannot combine
+//! yet keeps several values, and sends several.
+
+use crate::derive::Order;
+use crate::plan::{Cells, Store};
+use crate::program::Program;
+
+/// A value that stands for the data of consecutive members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Held {
+    first: u32,
+    length: u32,
+    cells: Cells,
+}
+
+/// What one member holds: values of disjoint sets of members, in rising order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partial {
+    order: Order,
+    held: Vec<Held>,
+}
+
+impl Partial {
+    /// A member's own data.
+    pub fn own(order: Order, member: u32, cells: Cells) -> Self {
+        Self { order, held: vec![Held { first: member, length: 1, cells }] }
+    }
+
+    /// Where its values are, in rising order of members.
+    pub fn cells(&self) -> Vec<Cells> {
+        self.held.iter().map(|held| held.cells).collect()
+    }
+
+    /// The same values at the member that has received them, each in a scratch store of its own.
+    #[must_use]
+    pub fn received(&self, program: &mut Program, member: u32) -> Self {
+        let receive = |held: &Held| {
+            let store = program.scratch(member);
+            Held { cells: held.cells.at(store), ..*held }
+        };
+        Self { order: self.order, held: self.held.iter().map(receive).collect() }
+    }
+
+    /// A copy of every value, in scratch stores of its own.
+    #[must_use]
+    pub fn copied(&self, program: &mut Program, member: u32) -> Self {
+        let copies = self.received(program, member);
+        for (from, into) in self.held.iter().zip(&copies.held) {
+            program.copy(member, from.cells, into.cells);
+        }
+        copies
+    }
+
+    /// Takes the values of another partial result at the same member, and combines what combines.
+    pub fn join(&mut self, program: &mut Program, member: u32, other: Self) {
+        match self.order {
+            Order::Free => {
+                for held in other.held {
+                    self.held.push(held);
+                    self.merge_at(program, member, 0, None);
+                }
+            }
+            Order::Canonical | Order::Late => {
+                self.held.extend(other.held);
+                self.held.sort_unstable_by_key(|held| held.first);
+                if self.order == Order::Canonical {
+                    self.merge_siblings(program, member);
+                }
+            }
+        }
+    }
+
+    /// Combines all that is held into `output`, which is not among it unless it is the own data
+    /// in place. Everything else is free again.
+    pub fn close(mut self, program: &mut Program, member: u32, output: Cells) {
+        self.merge_siblings(program, member);
+        while self.held.len() > 2 {
+            let last = self.held.len() - 2;
+            self.merge_at(program, member, last, None);
+        }
+        if self.held.len() == 2 {
+            self.merge_at(program, member, 0, Some(output));
+        }
+        if let Some(held) = self.held.pop() {
+            program.copy(member, held.cells, output);
+            release(program, member, held.cells, output);
+        }
+    }
+
+    /// The combined value in `output`, while all that is held stays as it is.
+    pub fn show(&self, program: &mut Program, member: u32, output: Cells) {
+        let mut values = self.held.iter().rev();
+        let Some(last) = values.next() else { return };
+        let mut shown = last.cells;
+        for held in values {
+            program.combine(member, held.cells, shown, output);
+            shown = output;
+        }
+        program.copy(member, shown, output);
+    }
+
+    /// Frees the stores of what is held.
+    pub fn release(self, program: &mut Program, member: u32) {
+        for held in self.held {
+            program.release(member, held.cells.store);
+        }
+    }
+
+    fn merge_siblings(&mut self, program: &mut Program, member: u32) {
+        let mut at = 0;
+        while at + 1 < self.held.len() {
+            if are_siblings(&self.held[at], &self.held[at + 1]) {
+                self.merge_at(program, member, at, None);
+                at = at.saturating_sub(1);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Combines the values at `at` and after it: into `output`, or into the place of one of them.
+    fn merge_at(&mut self, program: &mut Program, member: u32, at: usize, output: Option<Cells>) {
+        if at + 1 >= self.held.len() {
+            return;
+        }
+        let (left, right) = (self.held[at], self.held.remove(at + 1));
+        let place = if left.cells.store == Store::Input { right.cells } else { left.cells };
+        let into = output.unwrap_or(place);
+        program.combine(member, left.cells, right.cells, into);
+        for old in [left.cells, right.cells] {
+            release(program, member, old, into);
+        }
+        let length = left.length + right.length;
+        self.held[at] = Held { first: left.first, length, cells: into };
+    }
+}
+
+fn release(program: &mut Program, member: u32, old: Cells, into: Cells) {
+    if old.store != into.store {
+        program.release(member, old.store);
+    }
+}
+
+fn are_siblings(left: &Held, right: &Held) -> bool {
+    left.length == right.length
+        && left.first + left.length == right.first
+        && left.length.is_power_of_two()
+        && left.first.is_multiple_of(2 * left.length)
+}

@@ -1,0 +1,251 @@
+//! A plan: what one member does in a collective operation, as a value.
+//!
+//! A plan is a small graph of steps. Data are named by [`Cells`]: blocks, numbered alike by all
+//! members (see [`crate::Operation`]), in one of a member's stores. How many bytes a block has and
+//! where it lies is for whoever executes the plan.
+
+use std::fmt;
+
+use crate::operation::Operation;
+
+/// Where a member has data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Store {
+    /// What it brings. Never written.
+    Input,
+    /// What it is to have in the end.
+    Output,
+    /// Room in between, by number.
+    Scratch(u32),
+}
+
+/// Consecutive blocks in one store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cells {
+    /// The store.
+    pub store: Store,
+    /// The first block.
+    pub first: u32,
+    /// How many blocks.
+    pub count: u32,
+}
+
+impl Cells {
+    /// `count` blocks from `first` on.
+    pub const fn new(store: Store, first: u32, count: u32) -> Self {
+        Self { store, first, count }
+    }
+
+    /// The same blocks in another store.
+    #[must_use]
+    pub const fn at(self, store: Store) -> Self {
+        Self { store, ..self }
+    }
+
+    /// The numbers of the blocks.
+    pub const fn blocks(self) -> std::ops::Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Sends these blocks, in this order, as one message.
+    Send {
+        /// To this member.
+        to: u32,
+        /// The blocks.
+        cells: Vec<Cells>,
+    },
+    /// Receives one message into these blocks.
+    Receive {
+        /// From this member.
+        from: u32,
+        /// The blocks.
+        cells: Vec<Cells>,
+    },
+    /// Copies blocks.
+    Copy {
+        /// From here.
+        from: Cells,
+        /// To here.
+        into: Cells,
+    },
+    /// Combines blocks, block by block: `into = left op right`. The result may take the place of
+    /// either.
+    Combine {
+        /// What comes first in the order of members.
+        left: Cells,
+        /// What comes after it.
+        right: Cells,
+        /// Where the result goes.
+        into: Cells,
+    },
+    /// Lays blocks on the board, where all can read them, and says that this member has come.
+    Deposit {
+        /// The blocks; none is allowed.
+        cells: Cells,
+        /// One that nobody else needs: its place stays empty.
+        except: Option<u32>,
+    },
+    /// Waits until all members have come to the board.
+    Await,
+    /// Copies blocks that another member has deposited.
+    Take {
+        /// The member.
+        from: u32,
+        /// All blocks that it deposited, or kept a place for.
+        deposited: Cells,
+        /// The blocks to take, and where they go.
+        into: Cells,
+        /// They are a result that the member has put there with [`Action::Resolve`].
+        resolved: bool,
+    },
+    /// Combines deposits of the members 0 to `members` - 1, in the canonical order.
+    CombineDeposits {
+        /// How many members.
+        members: u32,
+        /// All blocks that each of them deposited.
+        deposited: Cells,
+        /// The blocks to combine, and where the result goes. This member's own contribution is
+        /// read from its input.
+        into: Cells,
+    },
+    /// Combines one block of all deposits, in the canonical order, into the place that this
+    /// member's deposit has kept for it, and says that it is there.
+    Resolve {
+        /// All blocks that each member deposited.
+        deposited: Cells,
+        /// The block.
+        block: u32,
+    },
+    /// All combine the deposits together: whoever is there takes the next piece, until none is
+    /// left. Over when the whole result is there.
+    Together {
+        /// The blocks that each member deposited.
+        deposited: Cells,
+    },
+    /// Copies the result of [`Action::Together`].
+    TakeResult {
+        /// Where it goes.
+        into: Cells,
+    },
+}
+
+/// One step of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What it does.
+    pub action: Action,
+    /// Steps that must be over before it begins: all have smaller numbers.
+    pub after: Vec<u32>,
+    /// A step that must have begun before it begins: messages between two members are matched in
+    /// the order in which they begin.
+    pub behind: Option<u32>,
+}
+
+/// What one member does in a collective operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The operation.
+    pub operation: Operation,
+    /// How many members take part.
+    pub size: u32,
+    /// Which of them this is the plan of.
+    pub member: u32,
+    /// The root, where there is one.
+    pub root: u32,
+    /// How many segments the data have, in operations whose blocks are segments.
+    pub segments: u32,
+    /// The steps; each comes after those that it depends on.
+    pub steps: Vec<Step>,
+    /// The blocks that each scratch store has room for.
+    pub scratch: Vec<Vec<Cells>>,
+}
+
+impl Plan {
+    /// How many messages the member sends.
+    pub fn messages_sent(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.action, Action::Send { .. })).count()
+    }
+
+    /// Whether it needs the board.
+    pub fn uses_board(&self) -> bool {
+        self.steps.iter().any(|step| {
+            !matches!(
+                step.action,
+                Action::Send { .. }
+                    | Action::Receive { .. }
+                    | Action::Copy { .. }
+                    | Action::Combine { .. }
+            )
+        })
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input => formatter.write_str("input"),
+            Self::Output => formatter.write_str("output"),
+            Self::Scratch(number) => write!(formatter, "scratch {number}"),
+        }
+    }
+}
+
+impl fmt::Display for Cells {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            0 => write!(formatter, "nothing"),
+            1 => write!(formatter, "{}[{}]", self.store, self.first),
+            _ => write!(formatter, "{}[{}..{}]", self.store, self.first, self.first + self.count),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |cells: &[Cells]| {
+            let texts: Vec<String> = cells.iter().map(Cells::to_string).collect();
+            texts.join(", ")
+        };
+        match self {
+            Self::Send { to, cells } => write!(formatter, "send {} to {to}", list(cells)),
+            Self::Receive { from, cells } => {
+                write!(formatter, "receive {} from {from}", list(cells))
+            }
+            Self::Copy { from, into } => write!(formatter, "copy {from} to {into}"),
+            Self::Combine { left, right, into } => {
+                write!(formatter, "combine {left} and {right} into {into}")
+            }
+            Self::Deposit { cells, except: None } => write!(formatter, "deposit {cells}"),
+            Self::Deposit { cells, except: Some(block) } => {
+                write!(formatter, "deposit {cells} without {block}")
+            }
+            Self::Await => formatter.write_str("await all"),
+            Self::Take { from, into, .. } => write!(formatter, "take {into} of {from}"),
+            Self::CombineDeposits { members, into, .. } => {
+                write!(formatter, "combine deposits of 0..{members} into {into}")
+            }
+            Self::Resolve { block, .. } => write!(formatter, "resolve block {block}"),
+            Self::Together { deposited } => write!(formatter, "combine {deposited} together"),
+            Self::TakeResult { into } => write!(formatter, "take the result into {into}"),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "member {} of {}: {}", self.member, self.size, self.operation)?;
+        for (number, step) in self.steps.iter().enumerate() {
+            write!(formatter, "  {number:>3}  {}", step.action)?;
+            if !step.after.is_empty() {
+                let after: Vec<String> = step.after.iter().map(u32::to_string).collect();
+                write!(formatter, "  (after {})", after.join(", "))?;
+            }
+            writeln!(formatter)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! A program: what all members do, as one sequence of statements.
+//!
+//! Operations are written as if one hand did everything: a message from here to there, then a
+//! combination, then the next message. A plan is the projection of that sequence on one member.
+//! So a message is sent and received at the same place of one common order, and no plan can
+//! deadlock, whatever the channels keep; and which steps may go on at once is not written by
+//! anybody but found: a step waits for those before it that write what it reads, or read or write
+//! what it writes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::operation::Operation;
+use crate::plan::{Action, Cells, Plan, Step, Store};
+
+/// A sequence of statements about all members, of which some members' plans are kept.
+pub struct Program {
+    plans: Vec<Option<Projection>>,
+    /// How many scratch stores each member has been given.
+    scratch: Vec<u32>,
+    free: Vec<Vec<u32>>,
+}
+
+/// Scratch stores that a member has before the first is used again: the more, the more can go on
+/// at once.
+const SCRATCH_AT_ONCE: u32 = 4;
+
+impl Program {
+    /// The empty program for a group of `size` members. Only the plan of `member` is kept, or
+    /// everybody's.
+    pub fn new(
+        operation: Operation,
+        root: u32,
+        segments: u32,
+        size: u32,
+        member: Option<u32>,
+    ) -> Self {
+        let is_kept = |number| member.is_none_or(|member| member == number);
+        let plans = (0..size).map(|number| {
+            is_kept(number).then(|| Projection::new(operation, root, segments, size, number))
+        });
+        Self {
+            plans: plans.collect(),
+            scratch: vec![0; size as usize],
+            free: vec![Vec::new(); size as usize],
+        }
+    }
+
+    /// How many members there are.
+    pub fn size(&self) -> u32 {
+        self.plans.len() as u32
+    }
+
+    /// Whether anybody asks what this member does.
+    pub fn is_kept(&self, member: u32) -> bool {
+        self.plans[member as usize].is_some()
+    }
+
+    /// Blocks go from one member to another, into as many blocks of the same numbers. A message
+    /// without blocks is not sent.
+    pub fn message(&mut self, from: u32, to: u32, sent: Vec<Cells>, received: Vec<Cells>) {
+        let (sent, received) = (joined(sent), joined(received));
+        if sent.is_empty() {
+            return;
+        }
+        self.local(from, Action::Send { to, cells: sent });
+        self.local(to, Action::Receive { from, cells: received });
+    }
+
+    /// A member copies blocks; not onto themselves.
+    pub fn copy(&mut self, member: u32, from: Cells, into: Cells) {
+        if from != into && from.count > 0 {
+            self.local(member, Action::Copy { from, into });
+        }
+    }
+
+    /// A member combines blocks.
+    pub fn combine(&mut self, member: u32, left: Cells, right: Cells, into: Cells) {
+        self.local(member, Action::Combine { left, right, into });
+    }
+
+    /// A member does something.
+    pub fn local(&mut self, member: u32, action: Action) {
+        if let Some(plan) = &mut self.plans[member as usize] {
+            plan.add(action);
+        }
+    }
+
+    /// A scratch store for a member.
+    pub fn scratch(&mut self, member: u32) -> Store {
+        let (made, free) = (&mut self.scratch[member as usize], &mut self.free[member as usize]);
+        if *made < SCRATCH_AT_ONCE || free.is_empty() {
+            *made += 1;
+            return Store::Scratch(*made - 1);
+        }
+        Store::Scratch(free.remove(0))
+    }
+
+    /// Gives a scratch store back; other stores stay.
+    pub fn release(&mut self, member: u32, store: Store) {
+        if let Store::Scratch(number) = store {
+            self.free[member as usize].push(number);
+        }
+    }
+
+    /// The plans that were kept, in the order of members.
+    pub fn finish(self) -> Vec<Plan> {
+        self.plans.into_iter().flatten().map(Projection::finish).collect()
+    }
+}
+
+/// Joins neighbouring blocks of one store.
+fn joined(cells: Vec<Cells>) -> Vec<Cells> {
+    let mut joined: Vec<Cells> = Vec::new();
+    for next in cells.into_iter().filter(|cells| cells.count > 0) {
+        match joined.last_mut() {
+            Some(last) if last.store == next.store && last.first + last.count == next.first => {
+                last.count += next.count;
+            }
+            _ => joined.push(next),
+        }
+    }
+    joined
+}
+
+/// The plan of one member while it is made.
+struct Projection {
+    plan: Plan,
+    accesses: HashMap<(Store, u32), Access>,
+    last_sends: HashMap<u32, u32>,
+    last_receives: HashMap<u32, u32>,
+    /// The last step on the board: those go on one after the other.
+    last_on_board: Option<u32>,
+    scratch: BTreeMap<u32, BTreeMap<u32, ()>>,
+}
+
+/// Who has touched a block last.
+#[derive(Default)]
+struct Access {
+    writer: Option<u32>,
+    readers: Vec<u32>,
+}
+
+impl Projection {
+    fn new(operation: Operation, root: u32, segments: u32, size: u32, member: u32) -> Self {
+        let (steps, scratch) = (Vec::new(), Vec::new());
+        Self {
+            plan: Plan { operation, size, member, root, segments, steps, scratch },
+            accesses: HashMap::new(),
+            last_sends: HashMap::new(),
+            last_receives: HashMap::new(),
+            last_on_board: None,
+            scratch: BTreeMap::new(),
+        }
+    }
+
+    fn add(&mut self, action: Action) {
+        let number = self.plan.steps.len() as u32;
+        let (reads, writes) = footprint(&action);
+        let mut after = Vec::new();
+        for cells in &reads {
+            self.each_access(*cells, |access| {
+                after.extend(access.writer);
+                access.readers.push(number);
+            });
+        }
+        for cells in &writes {
+            self.each_access(*cells, |access| {
+                after.extend(access.writer.replace(number));
+                after.append(&mut access.readers);
+            });
+        }
+        let behind = match action {
+            Action::Send { to, .. } => self.last_sends.insert(to, number),
+            Action::Receive { from, .. } => self.last_receives.insert(from, number),
+            Action::Copy { .. } | Action::Combine { .. } => None,
+            _ => {
+                after.extend(self.last_on_board.replace(number));
+                None
+            }
+        };
+        after.retain(|&step| step != number);
+        after.sort_unstable();
+        after.dedup();
+        self.plan.steps.push(Step { action, after, behind });
+    }
+
+    fn each_access(&mut self, cells: Cells, mut each: impl FnMut(&mut Access)) {
+        for block in cells.blocks() {
+            if let Store::Scratch(number) = cells.store {
+                self.scratch.entry(number).or_default().insert(block, ());
+            }
+            each(self.accesses.entry((cells.store, block)).or_default());
+        }
+    }
+
+    fn finish(mut self) -> Plan {
+        let count = self.scratch.keys().next_back().map_or(0, |last| last + 1);
+        let room = |number: u32| {
+            let blocks = self.scratch.get(&number).into_iter().flatten();
+            let store = Store::Scratch(number);
+            joined(blocks.map(|(&block, ())| Cells::new(store, block, 1)).collect())
+        };
+        self.plan.scratch = (0..count).map(room).collect();
+        self.plan
+    }
+}
+
+/// The blocks that an action reads, and those it writes.
+fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
+    match action {
+        Action::Send { cells, .. } => (cells.clone(), vec![]),
+        Action::Receive { cells, .. } => (vec![], cells.clone()),
+        Action::Copy { from, into } => (vec![*from], vec![*into]),
+        Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
+        Action::Deposit { cells, .. } => (vec![*cells], vec![]),
+        Action::CombineDeposits { into, .. } => (vec![into.at(Store::Input)], vec![*into]),
+        Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
+        Action::Await | Action::Resolve { .. } | Action::Together { .. } => (vec![], vec![]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: Cells = Cells::new(Store::Output, 0, 1);
+
+    fn program(size: u32) -> Program {
+        Program::new(Operation::Broadcast, 0, 1, size, None)
+    }
+
+    #[test]
+    fn who_relays_waits_for_what_it_relays() {
+        let mut chain = program(3);
+        chain.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
+        chain.message(1, 2, vec![OUTPUT], vec![OUTPUT]);
+        let plans = chain.finish();
+        assert_eq!(plans[1].steps[1].after, [0]);
+        assert!(plans[0].steps[0].after.is_empty() && plans[2].steps.len() == 1);
+    }
+
+    #[test]
+    fn a_reader_keeps_a_writer_waiting_and_both_a_combination() {
+        let mut pair = program(2);
+        let scratch = Cells::new(Store::Scratch(0), 0, 1);
+        pair.message(0, 1, vec![OUTPUT], vec![scratch]);
+        pair.message(1, 0, vec![OUTPUT], vec![scratch]);
+        pair.combine(0, OUTPUT, scratch, OUTPUT);
+        let plan = &pair.finish()[0];
+        assert_eq!(plan.steps[2].after, [0, 1]);
+        assert_eq!(plan.scratch, [vec![scratch]]);
+    }
+
+    #[test]
+    fn messages_of_a_pair_begin_in_order() {
+        let mut twice = program(2);
+        twice.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
+        twice.message(0, 1, vec![OUTPUT], vec![Cells::new(Store::Scratch(0), 0, 1)]);
+        let plans = twice.finish();
+        assert_eq!((plans[0].steps[1].behind, plans[1].steps[1].behind), (Some(0), Some(0)));
+        assert!(plans[1].steps[1].after.is_empty());
+    }
+
+    #[test]
+    fn neighbouring_blocks_are_joined_and_nothing_is_not_sent() {
+        let mut few = program(2);
+        let cells = [0, 1, 3].map(|block| Cells::new(Store::Output, block, 1));
+        few.message(0, 1, cells.to_vec(), cells.to_vec());
+        few.message(0, 1, vec![], vec![]);
+        let plans = few.finish();
+        let Action::Send { cells, .. } = &plans[0].steps[0].action else { panic!("a message") };
+        assert_eq!(cells[..], [Cells::new(Store::Output, 0, 2), Cells::new(Store::Output, 3, 1)]);
+        assert_eq!(plans[0].steps.len(), 1);
+    }
+
+    #[test]
+    fn only_the_plan_that_is_asked_for_is_kept() {
+        let mut chain = Program::new(Operation::Broadcast, 0, 1, 3, Some(2));
+        chain.message(0, 1, vec![OUTPUT], vec![OUTPUT]);
+        chain.message(1, 2, vec![OUTPUT], vec![OUTPUT]);
+        let plans = chain.finish();
+        assert_eq!((plans.len(), plans[0].member, plans[0].steps.len()), (1, 2, 1));
+    }
+}

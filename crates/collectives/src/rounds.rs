@@ -1,0 +1,78 @@
+//! Rounds: who talks to whom at the same time.
+
+use crate::tree::Tree;
+
+/// Rounds of (from, to) pairs. The pairs of a round go on at once: what a member says in it, it
+/// knew before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rounds(Vec<Vec<(u32, u32)>>);
+
+impl Rounds {
+    /// These rounds; empty ones are left out.
+    pub fn new(rounds: impl IntoIterator<Item = Vec<(u32, u32)>>) -> Self {
+        Self(rounds.into_iter().filter(|round| !round.is_empty()).collect())
+    }
+
+    /// Up a tree, level by level, and down again.
+    pub fn up_and_down(tree: &Tree) -> Self {
+        let depths = tree.depths();
+        let deepest = depths.iter().copied().max().unwrap_or(0);
+        let level = |depth: u32| -> Vec<(u32, u32)> {
+            let parents = tree.top_down().into_iter();
+            let edges = parents
+                .flat_map(|parent| tree.children(parent).iter().map(move |&child| (parent, child)));
+            edges.filter(|&(_, child)| depths[child as usize] == depth).collect()
+        };
+        let up = (1..=deepest)
+            .rev()
+            .map(|depth| level(depth).into_iter().map(|(parent, child)| (child, parent)).collect());
+        let down = (1..=deepest).map(level);
+        Self::new(up.chain(down).collect::<Vec<_>>())
+    }
+
+    /// Everybody talks to everybody: in round `r` member `m` to member `m + r`.
+    pub fn everybody(size: u32) -> Self {
+        let to = |member, round| (member + round) % size;
+        Self::new(
+            (1..size).map(|round| (0..size).map(|member| (member, to(member, round))).collect()),
+        )
+    }
+
+    /// The rounds.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[(u32, u32)]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_climbed_from_the_deepest_level() {
+        let tree = Tree::new(4, 0, [(0, 1), (0, 2), (2, 3)]);
+        let rounds = Rounds::up_and_down(&tree);
+        let expected = [vec![(3, 2)], vec![(1, 0), (2, 0)], vec![(0, 1), (0, 2)], vec![(2, 3)]];
+        assert_eq!(rounds, Rounds::new(expected));
+    }
+
+    #[test]
+    fn everybody_meets_everybody_once() {
+        let pairs: Vec<(u32, u32)> = Rounds::everybody(5).iter().flatten().copied().collect();
+        let mut unique = pairs.clone();
+        unique.sort_unstable();
+        unique.dedup();
+        assert_eq!((pairs.len(), unique.len()), (20, 20));
+        assert!(Rounds::everybody(1).is_empty());
+    }
+}
