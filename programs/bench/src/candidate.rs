@@ -1,7 +1,11 @@
-//! Who is measured: Landeck over its own interface and behind MPI's, its peers, and bare programs.
+//! Who is measured: Landeck over its own interface and behind MPI's, its peers, and programs without
+//! message passing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+
+use crate::figure::Program;
 
 /// One of those who are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,13 +18,15 @@ pub(crate) enum Candidate {
     IntelMpi,
     /// A program without message passing.
     Bare,
+    /// A barrier of one shared counter, without message passing.
+    Counter,
 }
 
-use Candidate::{Bare, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi};
+use Candidate::{Bare, Counter, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi};
 
 /// In the order of the tables.
-pub(crate) const ALL: [Candidate; 7] =
-    [Landeck, LandeckMpi, OpenMpi, IntelMpi, Mpich, MpichThrottled, Bare];
+pub(crate) const ALL: [Candidate; 8] =
+    [Landeck, LandeckMpi, OpenMpi, IntelMpi, Mpich, MpichThrottled, Bare, Counter];
 
 impl Candidate {
     pub(crate) fn name(self) -> &'static str {
@@ -32,6 +38,7 @@ impl Candidate {
             OpenMpi => "ompi",
             IntelMpi => "impi",
             Bare => "bare",
+            Counter => "counter",
         }
     }
 
@@ -45,6 +52,7 @@ impl Candidate {
             OpenMpi => "Open MPI 5.0.11",
             IntelMpi => "Intel MPI 2021.18",
             Bare => "bare program",
+            Counter => "shared counter",
         }
     }
 
@@ -54,18 +62,12 @@ impl Candidate {
             Mpich | MpichThrottled => Some("mpich"),
             OpenMpi => Some("ompi"),
             IntelMpi => Some("impi"),
-            Landeck | LandeckMpi | Bare => None,
+            Landeck | LandeckMpi | Bare | Counter => None,
         }
     }
 
     pub(crate) fn is_peer(self) -> bool {
         self.peer().is_some()
-    }
-
-    /// MPICH needs its throttle only where there are more processes than processors, and the
-    /// throttled variant is its own comparison only there.
-    pub(crate) fn takes_part(self, n: u32) -> bool {
-        self != MpichThrottled || n > 2
     }
 }
 
@@ -78,6 +80,8 @@ pub(crate) struct Places {
     pub(crate) peers: PathBuf,
     /// Landeck's own programs, release build.
     pub(crate) programs: PathBuf,
+    /// That may be used here.
+    pub(crate) processors: u32,
 }
 
 impl Places {
@@ -88,7 +92,8 @@ impl Places {
         let beside_this =
             std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
         let programs = beside_this.unwrap_or_else(|| root.join("target/release"));
-        Places { peers: root.join("bench-peers"), programs, root }
+        let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+        Places { peers: root.join("bench-peers"), programs, root, processors }
     }
 
     /// The files that must exist before the candidate can be measured.
@@ -97,7 +102,12 @@ impl Places {
             Landeck => vec![self.programs.join("landeck"), self.points(candidate)],
             LandeckMpi => vec![self.programs.join("landeck"), self.front(), self.points(candidate)],
             Bare => vec![self.peers.join("bare"), self.peers.join("nothing")],
-            peer => vec![self.launcher(peer), self.points(peer)],
+            Counter => vec![self.points(candidate)],
+            peer => vec![
+                self.launcher(peer),
+                self.points(peer),
+                self.program(peer, Program::Collectives),
+            ],
         }
     }
 
@@ -106,17 +116,26 @@ impl Places {
     }
 
     /// The measuring program of the candidate.
+    pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
+        match (program, candidate.peer()) {
+            (Program::Collectives, Some(peer)) => self.peers.join(format!("collectives.{peer}")),
+            _ => self.points(candidate),
+        }
+    }
+
+    /// The same for messages between two, and for all that is not MPI.
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {
             Landeck => self.programs.join("landeck-points"),
             LandeckMpi => self.peers.join("points.abi"),
             Bare => self.peers.join("nothing"),
+            Counter => self.peers.join("counter"),
             peer => self.peers.join(format!("points.{}", peer.peer().unwrap_or_default())),
         }
     }
 
     /// Starts `program` in n processes, each on a processor of its own if there are enough.
-    /// A bare program has no launcher and is not started here.
+    /// A bare program has no launcher and is not started here; the counter is its own.
     pub(crate) fn command(
         &self,
         candidate: Candidate,
@@ -125,7 +144,7 @@ impl Places {
         arguments: &[String],
     ) -> Command {
         let mut command = Command::new(self.launcher(candidate));
-        let own_processor = n <= 2;
+        let own_processor = n <= self.processors;
         match candidate {
             Landeck | LandeckMpi => {
                 command.arg("run").args(["-n", &n.to_string()]);
@@ -141,7 +160,7 @@ impl Places {
                     &["--oversubscribe"][..]
                 });
             }
-            IntelMpi | Bare => {
+            IntelMpi | Bare | Counter => {
                 command.args(["-n", &n.to_string()]);
             }
             Mpich | MpichThrottled => {
@@ -151,7 +170,10 @@ impl Places {
                 }
             }
         }
-        command.arg(program).args(arguments);
+        if candidate != Counter {
+            command.arg(program);
+        }
+        command.args(arguments);
         self.set_environment(candidate, &mut command);
         command
     }
@@ -176,13 +198,14 @@ impl Places {
             IntelMpi => {
                 command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
             }
-            Landeck | Mpich | OpenMpi | Bare => {}
+            Landeck | Mpich | OpenMpi | Bare | Counter => {}
         }
     }
 
     fn launcher(&self, candidate: Candidate) -> PathBuf {
         match candidate.peer() {
             Some(peer) => self.peers.join(format!("venv-{peer}/bin/mpiexec")),
+            None if candidate == Counter => self.points(candidate),
             None => self.programs.join("landeck"),
         }
     }
@@ -211,6 +234,7 @@ mod tests {
             root: "/r".into(),
             peers: "/r/bench-peers".into(),
             programs: "/r/target/release".into(),
+            processors: 2,
         }
     }
 
@@ -221,12 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn binds_two_processes_and_lets_more_move() {
+    fn binds_processes_with_processors_of_their_own_and_lets_more_move() {
         assert_eq!(words(Landeck, 2), "/r/target/release/landeck run -n 2 --bind-to core p join");
         assert_eq!(words(Landeck, 4), "/r/target/release/landeck run -n 4 p join");
         assert_eq!(
             words(OpenMpi, 4),
             "/r/bench-peers/venv-ompi/bin/mpiexec --allow-run-as-root -n 4 --oversubscribe p join"
         );
+        assert_eq!(words(Counter, 4), "/r/bench-peers/counter -n 4 join");
     }
 }

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attendance;
 mod candidate;
 mod disturbance;
 mod figure;
@@ -186,9 +187,9 @@ fn link_front(places: &Places) -> io::Result<()> {
 
 fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
     if names.is_empty() {
-        return Ok(figure::ALL.iter().collect());
+        return Ok(Figure::all().collect());
     }
-    let known = || figure::ALL.iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
+    let known = || Figure::all().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
     let find = |name: &String| {
         Figure::by_name(name)
             .ok_or_else(|| Problem::NoSuchFigure { name: name.clone(), known: known() })
@@ -248,14 +249,18 @@ fn keep(results: &Results, folder: &Path) -> Result<(), Problem> {
     let text = serde_json::to_string_pretty(results).map_err(io::Error::from);
     let written = text.and_then(|text| fs::write(&path, text));
     written.map_err(|error| Problem::NotWritten { path, error })?;
-    let path = folder.join(results.figure).with_extension("png");
-    plot::draw(results, &path).map_err(|error| Problem::NotDrawn { path, error: error.to_string() })
+    for picture in plot::pictures(results) {
+        let path = folder.join(&picture.name).with_extension("png");
+        let drawn = picture.draw(results, &path);
+        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
+    }
+    Ok(())
 }
 
 fn list(places: &Places) {
     println!("Figures");
-    for figure in figure::ALL {
-        println!("  {:<10} {}", figure.name, figure.title);
+    for figure in Figure::all() {
+        println!("  {:<17} {}", figure.name, figure.title);
     }
     println!("Candidates");
     for candidate in candidate::ALL {

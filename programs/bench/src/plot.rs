@@ -1,6 +1,7 @@
 //! Results as pictures, all in one look: white background, large letters, every line named where it
 //! ends, logarithmic axes where the values differ by factors.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Once;
@@ -16,16 +17,62 @@ use crate::statistics::{Spread, short};
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
 
-/// Draws what fits the figure; without any values nothing is drawn.
-pub(crate) fn draw(results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
-    load_font()?;
-    let lines = lines(results);
-    if results.points().is_empty() {
-        return Ok(());
+/// What is drawn of a figure: some of its points.
+pub(crate) struct Picture {
+    /// Of the file, without its extension.
+    pub(crate) name: String,
+    title: String,
+    axis: Axis,
+    points: Vec<Point>,
+}
+
+/// The pictures that fit the figure. Where lines run along an axis, whatever does not is the same
+/// all over a picture, so that there may be several.
+pub(crate) fn pictures(results: &Results) -> Vec<Picture> {
+    let axis = Figure::by_name(results.figure).map_or(Axis::Strips, |figure| figure.axis);
+    let mut groups: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    for point in results.points() {
+        groups.entry(constant_label(axis, &point)).or_default().push(point);
     }
-    match Figure::by_name(results.figure).map(|figure| figure.axis) {
-        Some(axis @ (Axis::Bytes | Axis::Processes)) => draw_lines(results, axis, &lines, path),
-        Some(Axis::Strips) | None => draw_strips(results, path),
+    let alone = groups.len() <= 1;
+    let picture = |(label, points): (String, Vec<Point>)| Picture {
+        name: if alone {
+            results.figure.to_owned()
+        } else {
+            format!("{}-{}", results.figure, label.replace(", ", "-").replace(' ', "-"))
+        },
+        title: if alone { results.title.to_owned() } else { format!("{}: {label}", results.title) },
+        axis,
+        points,
+    };
+    groups.into_iter().map(picture).collect()
+}
+
+/// What of a point does not run along the axis, in words.
+fn constant_label(axis: Axis, point: &Point) -> String {
+    match axis {
+        Axis::Bytes => Point { bytes: 0, ..point.clone() }.label(),
+        Axis::Processes => point.label_without_processes(),
+        Axis::Strips => String::new(),
+    }
+}
+
+impl Picture {
+    pub(crate) fn draw(&self, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
+        load_font()?;
+        match self.axis {
+            Axis::Bytes | Axis::Processes => draw_lines(self, results, path),
+            Axis::Strips => draw_strips(self, results, path),
+        }
+    }
+
+    fn lines(&self, results: &Results) -> Vec<Line> {
+        let line = |candidate| {
+            let spread =
+                |point: &Point| Some((point.clone(), results.row(candidate, point)?.spread));
+            Line { candidate, values: self.points.iter().filter_map(spread).collect() }
+        };
+        ALL.into_iter().map(line).filter(|line| !line.values.is_empty()).collect()
     }
 }
 
@@ -33,15 +80,6 @@ pub(crate) fn draw(results: &Results, path: &Path) -> Result<(), Box<dyn Error>>
 struct Line {
     candidate: Candidate,
     values: Vec<(Point, Spread)>,
-}
-
-fn lines(results: &Results) -> Vec<Line> {
-    let points = results.points();
-    let line = |candidate| {
-        let spread = |point: &Point| Some((point.clone(), results.row(candidate, point)?.spread));
-        Line { candidate, values: points.iter().filter_map(spread).collect() }
-    };
-    ALL.into_iter().map(line).filter(|line| !line.values.is_empty()).collect()
 }
 
 const WIDTH: i32 = 1200;
@@ -54,12 +92,8 @@ const LETTER: i32 = 22;
 const INK: RGBColor = RGBColor(30, 30, 30);
 const FAINT: RGBColor = RGBColor(222, 222, 222);
 
-fn draw_lines(
-    results: &Results,
-    axis: Axis,
-    lines: &[Line],
-    path: &Path,
-) -> Result<(), Box<dyn Error>> {
+fn draw_lines(picture: &Picture, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
+    let (axis, lines) = (picture.axis, &picture.lines(results));
     let area = white_page(path, HEIGHT)?;
     let place =
         |point: &Point| if axis == Axis::Bytes { point.bytes as f64 } else { f64::from(point.n) };
@@ -73,7 +107,7 @@ fn draw_lines(
         1.3,
     );
 
-    heading(&area, results)?;
+    heading(&area, &picture.title, results)?;
     for value in vertical.ticks() {
         let y = vertical.at(value);
         area.draw(&PathElement::new(vec![(LEFT, y), (WIDTH - RIGHT, y)], FAINT))?;
@@ -116,14 +150,14 @@ fn draw_lines(
 }
 
 /// One strip for each point and candidate: the median as a dot, the spread as a line, both named.
-fn draw_strips(results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
+fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
     const STEP: i32 = 30;
     const NAMES: i32 = 330;
-    let points = results.points();
+    let points = &picture.points;
     let rows: usize = points.iter().map(|point| results.rows(point).len() + 2).sum();
     let height = TOP + rows as i32 * STEP + 60;
     let area = white_page(path, height)?;
-    heading(&area, results)?;
+    heading(&area, &picture.title, results)?;
     let spreads = points
         .iter()
         .flat_map(|point| results.rows(point))
@@ -142,7 +176,7 @@ fn draw_strips(results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
         INK,
     )?;
     let mut y = TOP;
-    for point in &points {
+    for point in points {
         y += STEP / 2;
         text(&area, &point.label(), (24, y), HPos::Left, INK)?;
         y += STEP;
@@ -173,9 +207,9 @@ fn white_page(path: &Path, height: i32) -> Result<Area<'_>, Box<dyn Error>> {
     Ok(area)
 }
 
-fn heading(area: &Area<'_>, results: &Results) -> Result<(), Box<dyn Error>> {
+fn heading(area: &Area<'_>, title: &str, results: &Results) -> Result<(), Box<dyn Error>> {
     let style = TextStyle::from(("sans-serif", LETTER * 5 / 4).into_font()).color(&INK);
-    area.draw(&Text::new(results.title, (24, 20), style))?;
+    area.draw(&Text::new(title.to_owned(), (24, 20), style))?;
     let machine = &results.machine;
     let below = format!(
         "{}, {}, {} processors, Linux {}. Medians of the launches, spread of all batches.",
@@ -236,7 +270,7 @@ fn colour(candidate: Candidate) -> RGBColor {
         Candidate::IntelMpi => RGBColor(0, 130, 80),
         Candidate::Mpich => RGBColor(150, 30, 60),
         Candidate::MpichThrottled => RGBColor(200, 90, 150),
-        Candidate::Bare => RGBColor(120, 120, 120),
+        Candidate::Bare | Candidate::Counter => RGBColor(120, 120, 120),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::figure::{Figure, Limit, Method};
 use crate::machine::Machine;
 use crate::probe::Probe;
 use crate::sample::Point;
-use crate::statistics::{Spread, median};
+use crate::statistics::{Spread, median, short};
 
 /// All launches of one figure, and the machine they ran on.
 #[derive(Debug, Serialize)]
@@ -20,6 +20,15 @@ pub(crate) struct Results {
     pub(crate) machine: Machine,
     pub(crate) probes: Vec<Probe>,
     pub(crate) launches: Vec<Launch>,
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// Somebody who was there and was not measured with so many processes.
+#[derive(Debug, Serialize)]
+pub(crate) struct LeftOut {
+    pub(crate) candidate: &'static str,
+    pub(crate) processes: Vec<u32>,
+    pub(crate) why: &'static str,
 }
 
 /// One launch of one candidate.
@@ -159,16 +168,26 @@ impl Results {
         self.ratio_where(candidate, point, &|_| true)
     }
 
+    /// Of the peers, but for the candidate itself.
+    fn best_peer_where(
+        &self,
+        candidate: Candidate,
+        point: &Point,
+        wanted: Wanted<'_>,
+    ) -> Option<Row> {
+        let peers = ALL.into_iter().filter(|other| other.is_peer() && *other != candidate);
+        peers
+            .filter_map(|peer| self.row_where(peer, point, wanted))
+            .min_by(|left, right| left.spread.median.total_cmp(&right.spread.median))
+    }
+
     fn ratio_where(
         &self,
         candidate: Candidate,
         point: &Point,
         wanted: Wanted<'_>,
     ) -> Option<Ratio> {
-        let peers = ALL.into_iter().filter(|other| other.is_peer() && *other != candidate);
-        let best = peers
-            .filter_map(|peer| self.row_where(peer, point, wanted))
-            .min_by(|left, right| left.spread.median.total_cmp(&right.spread.median))?;
+        let best = self.best_peer_where(candidate, point, wanted)?;
         let own = self.row_where(candidate, point, wanted)?;
         let all_calm = own.is_calm && best.is_calm;
         let rounds: BTreeSet<usize> = self.launches.iter().map(|launch| launch.round).collect();
@@ -209,11 +228,9 @@ impl Results {
 
     /// What Landeck must and should reach at the point.
     pub(crate) fn verdicts(&self, point: &Point) -> Vec<Verdict> {
-        let Some(target) = Figure::by_name(self.figure).and_then(|figure| figure.target(point))
-        else {
-            return Vec::new();
-        };
-        [(true, target.must), (false, target.goal)]
+        let Some(figure) = Figure::by_name(self.figure) else { return Vec::new() };
+        let limits = figure.limits(point, self.machine.processors as u32);
+        [(true, limits.must), (false, limits.goal)]
             .into_iter()
             .filter_map(|(must, limit)| self.verdict(point, must, limit?))
             .collect()
@@ -247,28 +264,8 @@ impl Results {
         limit: Limit,
         wanted: Wanted<'_>,
     ) -> Option<Verdict> {
-        let own = |point: &Point| self.row_where(Candidate::Landeck, point, wanted);
-        let row = own(point)?;
-        let value = row.spread.median;
-        let (limit, what) = match limit {
-            Limit::Value(limit) => (limit, String::new()),
-            Limit::OfBestPeer(factor) => {
-                let ratio = self.ratio_where(Candidate::Landeck, point, wanted)?;
-                (factor * value / ratio.of_medians, format!("{factor} x {}", ratio.peer.name()))
-            }
-            Limit::OfOwnTwo(factor) => {
-                let two = own(&Point { n: 2, ..point.clone() })?;
-                (factor * two.spread.median, format!("{factor} x its own n = 2"))
-            }
-            Limit::BeyondPending(pending, more) => {
-                let fewer = own(&Point { pending, ..point.clone() })?;
-                (fewer.spread.median + more, format!("{more} more than with {pending} pending"))
-            }
-            Limit::OfLine(factor) => {
-                (factor * row.line_ns?.median, format!("{factor} x the cache line"))
-            }
-        };
-        let met = value <= limit;
+        let value = self.row_where(Candidate::Landeck, point, wanted)?.spread.median;
+        let (limit, what) = self.limit_where(point, limit, wanted)?;
         Some(Verdict {
             point: point.clone(),
             must,
@@ -276,8 +273,52 @@ impl Results {
             limit,
             unit: self.unit().to_owned(),
             what,
-            met,
+            met: value <= limit,
         })
+    }
+
+    /// The limit as a value, and in words where that value comes from.
+    fn limit_where(
+        &self,
+        point: &Point,
+        limit: Limit,
+        wanted: Wanted<'_>,
+    ) -> Option<(f64, String)> {
+        let own = |point: &Point| self.row_where(Candidate::Landeck, point, wanted);
+        let of_best_peer = |factor: f64| {
+            let best = self.best_peer_where(Candidate::Landeck, point, wanted)?;
+            Some((factor * best.spread.median, format!("{factor} x {}", best.candidate.name())))
+        };
+        match limit {
+            Limit::Value(limit) => Some((limit, String::new())),
+            Limit::OfBestPeer(factor) => of_best_peer(factor),
+            Limit::OfBestPeerOrFloor { peer, floor } => {
+                let counter = self.row_where(Candidate::Counter, point, wanted).map(|row| {
+                    (floor * row.spread.median, format!("{floor} x {}", row.candidate.name()))
+                });
+                let both = of_best_peer(peer).into_iter().chain(counter);
+                both.max_by(|left, right| left.0.total_cmp(&right.0))
+            }
+            Limit::OfOwnTwo(factor) => {
+                let two = own(&Point { n: 2, ..point.clone() })?;
+                Some((factor * two.spread.median, format!("{factor} x its own n = 2")))
+            }
+            Limit::AsProcessesSince(n) => {
+                let earlier = own(&Point { n, ..point.clone() })?;
+                let factor = f64::from(point.n) / f64::from(n);
+                let what = format!("{} x its own n = {n}", short(factor));
+                Some((factor * earlier.spread.median, what))
+            }
+            Limit::BeyondPending(pending, more) => {
+                let fewer = own(&Point { pending, ..point.clone() })?;
+                let what = format!("{more} more than with {pending} pending");
+                Some((fewer.spread.median + more, what))
+            }
+            Limit::OfLine(factor) => {
+                let line = own(point)?.line_ns?;
+                Some((factor * line.median, format!("{factor} x the cache line")))
+            }
+        }
     }
 
     /// What went wrong, in words, each once.
@@ -362,7 +403,14 @@ mod tests {
             kernel: String::new(),
             load_before: 0.0,
         };
-        Results { figure: "crowd", title: "", machine, probes: Vec::new(), launches }
+        Results {
+            figure: "crowd",
+            title: "",
+            machine,
+            probes: Vec::new(),
+            launches,
+            left_out: Vec::new(),
+        }
     }
 
     #[test]
@@ -399,5 +447,47 @@ mod tests {
             verdicts.iter().map(|verdict| (verdict.must, verdict.met)).collect::<Vec<_>>(),
             [(true, true), (false, false)]
         );
+    }
+
+    /// Whether 16 processes on two processors meet their limits, must before goal.
+    fn crowded_reduce(own: f64, peer: f64, counter: f64) -> Vec<(bool, f64, String)> {
+        let reduce = |candidate, value| {
+            let mut launch = launch(candidate, 0, 16, value, 50.0);
+            launch.values[0].point = Point { figure: "reduce".into(), ..point(16) };
+            launch
+        };
+        let mut results = results(vec![
+            reduce(Candidate::Landeck, own),
+            reduce(Candidate::IntelMpi, peer),
+            reduce(Candidate::Counter, counter),
+        ]);
+        results.figure = "reduce";
+        let verdicts = results.verdicts(&Point { figure: "reduce".into(), ..point(16) });
+        verdicts.into_iter().map(|verdict| (verdict.met, verdict.limit, verdict.what)).collect()
+    }
+
+    #[test]
+    fn where_processes_take_turns_the_floor_bounds_the_goal() {
+        assert_eq!(
+            crowded_reduce(20.0, 40.0, 12.0),
+            [(true, 32.0, "0.8 x impi".to_owned()), (true, 20.0, "0.5 x impi".to_owned())]
+        );
+        assert_eq!(
+            crowded_reduce(31.0, 40.0, 24.0),
+            [(true, 32.0, "0.8 x impi".to_owned()), (false, 30.0, "1.25 x counter".to_owned())]
+        );
+    }
+
+    #[test]
+    fn growth_is_measured_from_where_the_tables_end() {
+        let grown = |n, value| {
+            let mut launch = launch(Candidate::Landeck, 0, n, value, 50.0);
+            launch.values[0].point.figure = "growth".into();
+            launch
+        };
+        let mut results = results(vec![grown(64, 10.0), grown(128, 20.0), grown(256, 41.0)]);
+        results.figure = "growth";
+        let met = |n| results.verdicts(&Point { figure: "growth".into(), ..point(n) })[0].met;
+        assert_eq!((met(128), met(256)), (true, false));
     }
 }

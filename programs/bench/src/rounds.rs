@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::attendance::{Attendance, attendance};
 use crate::candidate::{Candidate, Places};
 use crate::disturbance::{self, DISTURBED_SHARE, Usage};
 use crate::figure::{Figure, Method, Part};
 use crate::launch;
 use crate::machine::Machine;
 use crate::probe;
-use crate::results::{Launch, LaunchValue, Results};
+use crate::results::{Launch, LaunchValue, LeftOut, Results};
 use crate::sample::{Point, Sample};
 use crate::statistics::{Spread, mean};
 
@@ -68,13 +69,18 @@ pub(crate) fn measure(
 ) -> Results {
     let mut launches = Vec::new();
     let machine = Machine::here();
-    let progress = progress_bar(figure, candidates, effort);
+    let takes_part = |candidate: Candidate, part: &Part| {
+        attendance(candidate, figure, part.n, places.processors) == Attendance::TakesPart
+    };
+    let present =
+        |part| candidates.iter().filter(|&&candidate| takes_part(candidate, part)).count();
+    let progress =
+        progress_bar(figure.name, effort.rounds * figure.parts.iter().map(present).sum::<usize>());
     for round in 0..effort.rounds {
         let mut order = candidates.to_vec();
         order.rotate_left(round % candidates.len().max(1));
         for part in figure.parts {
-            for &candidate in order.iter().filter(|candidate| takes_part(**candidate, figure, part))
-            {
+            for &candidate in order.iter().filter(|candidate| takes_part(**candidate, part)) {
                 progress.set_message(format!(
                     "round {}: {}, n = {}",
                     round + 1,
@@ -87,31 +93,47 @@ pub(crate) fn measure(
         }
     }
     progress.finish_and_clear();
-    Results { figure: figure.name, title: figure.title, machine, probes: probe::all(), launches }
+    Results {
+        figure: figure.name,
+        title: figure.title,
+        machine,
+        probes: probe::all(),
+        launches,
+        left_out: left_out(figure, candidates, places.processors),
+    }
 }
 
-fn takes_part(candidate: Candidate, figure: &Figure, part: &Part) -> bool {
-    let bare_has_a_value = figure.method != Method::Inside;
-    candidate.takes_part(part.n)
-        && (candidate != Candidate::Bare || bare_has_a_value)
-        && (candidate == Candidate::Landeck || !figure.ours_only)
+/// Whoever was present but not measured, and why.
+fn left_out(figure: &Figure, candidates: &[Candidate], processors: u32) -> Vec<LeftOut> {
+    let mut left_out: Vec<LeftOut> = Vec::new();
+    for &candidate in candidates {
+        for part in figure.parts {
+            let Attendance::LeftOut(why) = attendance(candidate, figure, part.n, processors) else {
+                continue;
+            };
+            match left_out.last_mut() {
+                Some(last) if last.candidate == candidate.name() && last.why == why => {
+                    last.processes.push(part.n);
+                }
+                _ => left_out.push(LeftOut {
+                    candidate: candidate.name(),
+                    processes: vec![part.n],
+                    why,
+                }),
+            }
+        }
+    }
+    left_out
 }
 
-fn progress_bar(figure: &Figure, candidates: &[Candidate], effort: &Effort) -> ProgressBar {
-    let in_a_round: usize = figure
-        .parts
-        .iter()
-        .map(|part| {
-            candidates.iter().filter(|candidate| takes_part(**candidate, figure, part)).count()
-        })
-        .sum();
-    let bar = ProgressBar::new((in_a_round * effort.rounds) as u64);
+fn progress_bar(name: &'static str, launches: usize) -> ProgressBar {
+    let bar = ProgressBar::new(launches as u64);
     if let Ok(style) =
         ProgressStyle::with_template("{prefix} [{bar:30}] {pos} of {len} launches  {msg}")
     {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.set_prefix(figure.name);
+    bar.set_prefix(name);
     bar
 }
 
@@ -148,9 +170,9 @@ fn measure_once(
     let usage = Usage::now();
     let before = probe::line_ns();
     let (samples, trouble) = match (figure.method, candidate) {
-        (Method::Inside, _) => inside(part, candidate, places, effort, true),
+        (Method::Inside, _) => inside(figure, part, candidate, places, effort),
         (Method::BeyondBare, Candidate::Bare) => bare_memory(part.n, places),
-        (Method::BeyondBare, _) => inside(part, candidate, places, effort, false),
+        (Method::BeyondBare, _) => inside(figure, part, candidate, places, effort),
         (Method::WallClock, _) => wall_clock(figure, part, candidate, places, effort),
     };
     let line_ns = before.zip(probe::line_ns()).map(|(before, after)| [before, after]);
@@ -188,19 +210,20 @@ fn summarise(samples: Vec<Sample>, summary: fn(&[f64]) -> Option<f64>) -> Vec<La
 }
 
 fn inside(
+    figure: &Figure,
     part: &Part,
     candidate: Candidate,
     places: &Places,
     effort: &Effort,
-    batched: bool,
 ) -> (Vec<Sample>, Option<String>) {
     let mut arguments: Vec<String> =
         part.arguments.iter().map(|&argument| argument.to_owned()).collect();
-    if batched {
+    if figure.method == Method::Inside {
         arguments.push(format!("batches={}", effort.batches));
         arguments.push(format!("limit_s={}", effort.limit_s));
     }
-    let mut command = places.command(candidate, part.n, &places.points(candidate), &arguments);
+    let mut command =
+        places.command(candidate, part.n, &places.program(candidate, figure.program), &arguments);
     let outcome = launch::run(&mut command, effort.timeout);
     (outcome.samples, outcome.trouble)
 }
@@ -310,6 +333,15 @@ mod tests {
             summarise(vec![sample(1.0), sample(9.0), sample(2.0)], crate::statistics::median);
         assert_eq!(values.len(), 1);
         assert_eq!((values[0].value, values[0].batches, values[0].batches_max), (2.0, 3, 9.0));
+    }
+
+    #[test]
+    fn whoever_is_left_out_is_named_once_for_each_reason() {
+        let figure = Figure::by_name("barrier").unwrap();
+        let left_out = left_out(figure, &[Candidate::Landeck, Candidate::Mpich], 2);
+        assert_eq!(left_out.len(), 1);
+        assert_eq!(left_out[0].candidate, "mpich");
+        assert_eq!(left_out[0].processes, [4, 8, 16, 32, 64]);
     }
 
     #[test]

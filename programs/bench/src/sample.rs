@@ -38,7 +38,14 @@ impl Sample {
 impl Point {
     /// The point in words, without the figure's name.
     pub(crate) fn label(&self) -> String {
-        let mut words = vec![format!("n = {}", short(f64::from(self.n)))];
+        let rest = self.label_without_processes();
+        let processes = format!("n = {}", short(f64::from(self.n)));
+        if rest.is_empty() { processes } else { format!("{processes}, {rest}") }
+    }
+
+    /// The rest of the point in words.
+    pub(crate) fn label_without_processes(&self) -> String {
+        let mut words = Vec::new();
         if self.bytes > 0 {
             words.push(size_label(self.bytes));
         }

@@ -26,6 +26,17 @@ pub(crate) fn figure(results: &Results) -> String {
     for point in results.points() {
         point_table(&mut text, results, &point);
     }
+    text.push('\n');
+    for absence in &results.left_out {
+        let processes: Vec<String> = absence.processes.iter().map(u32::to_string).collect();
+        let _ = writeln!(
+            text,
+            "  {} is left out with {} processes: {}.",
+            absence.candidate,
+            processes.join(", "),
+            absence.why
+        );
+    }
     for trouble in results.troubles() {
         let _ = writeln!(text, "  {trouble}");
     }
@@ -52,7 +63,7 @@ pub(crate) fn verdicts(verdicts: &[Verdict]) -> String {
         for verdict in rows {
             let _ = writeln!(
                 text,
-                "  {:<8} {:<9} {:<42} {:>10} {:<3} limit {:>10} {}",
+                "  {:<8} {:<17} {:<42} {:>10} {:<3} limit {:>10} {}",
                 if verdict.met { "met" } else { "NOT MET" },
                 verdict.point.figure,
                 verdict.point.label(),

@@ -1,0 +1,80 @@
+//! Who takes part in which launch, and who is left out of it and why.
+
+use crate::candidate::Candidate::{
+    self, Bare, Counter, Landeck, LandeckMpi, Mpich, MpichThrottled,
+};
+use crate::figure::{Figure, Method, Program};
+
+/// What a candidate does in a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attendance {
+    TakesPart,
+    /// It has nothing to do with the figure.
+    HasNoPart,
+    /// It would belong here; the words say why it is not.
+    LeftOut(&'static str),
+}
+
+use Attendance::{HasNoPart, LeftOut, TakesPart};
+
+/// More processes of a peer take minutes to start and gigabytes to hold.
+const PEER_PROCESSES_MAX: u32 = 64;
+
+/// In a launch of n processes on so many processors.
+pub(crate) fn attendance(
+    candidate: Candidate,
+    figure: &Figure,
+    n: u32,
+    processors: u32,
+) -> Attendance {
+    let crowded = n > processors;
+    let collective = figure.program == Program::Collectives;
+    match candidate {
+        Landeck => TakesPart,
+        _ if figure.ours_only => HasNoPart,
+        Bare if figure.method == Method::Inside => HasNoPart,
+        Counter if !figure.has_floor => HasNoPart,
+        Bare | Counter => TakesPart,
+        LandeckMpi if collective => LeftOut("its front of MPI has no collective operations"),
+        // Only there is it another comparison than MPICH as shipped.
+        MpichThrottled if !crowded => HasNoPart,
+        Mpich if collective && crowded => LeftOut(
+            "as shipped it never gives up its processor, so that each operation takes whole time slices of the scheduler; mpich-throttled stands for it",
+        ),
+        _ if n > PEER_PROCESSES_MAX => LeftOut("peers are measured with up to 64 processes"),
+        _ => TakesPart,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(candidate: Candidate, figure: &str, n: u32) -> Attendance {
+        attendance(candidate, Figure::by_name(figure).unwrap(), n, 2)
+    }
+
+    #[test]
+    fn mpich_is_throttled_only_in_a_crowd() {
+        assert_eq!(of(Mpich, "barrier", 2), TakesPart);
+        assert_eq!(of(MpichThrottled, "barrier", 2), HasNoPart);
+        assert!(matches!(of(Mpich, "barrier", 4), LeftOut(_)));
+        assert_eq!(of(MpichThrottled, "barrier", 4), TakesPart);
+        assert_eq!(of(Mpich, "crowd", 4), TakesPart);
+    }
+
+    #[test]
+    fn only_what_costs_little_grows_beyond_the_tables() {
+        assert_eq!(of(Landeck, "growth", 1_000), TakesPart);
+        assert_eq!(of(Counter, "growth", 1_000), TakesPart);
+        assert!(matches!(of(Candidate::OpenMpi, "growth", 128), LeftOut(_)));
+    }
+
+    #[test]
+    fn floors_belong_to_their_figures() {
+        assert_eq!(of(Counter, "round", 2), HasNoPart);
+        assert_eq!(of(Bare, "barrier", 2), HasNoPart);
+        assert_eq!(of(Bare, "memory", 2), TakesPart);
+        assert_eq!(of(Candidate::OpenMpi, "loan", 2), HasNoPart);
+    }
+}

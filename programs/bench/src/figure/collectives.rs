@@ -1,0 +1,175 @@
+//! Figures of the collective operations, how fast they must be, and how they grow.
+
+use super::Limit::{AsProcessesSince, OfBestPeer, OfBestPeerOrFloor, Value};
+use super::{Axis, Figure, Limits, Method, Program, Target, part};
+use crate::sample::Point;
+
+/// Bytes of a block, as the measuring programs read them; barriers have none.
+const TINY: &str = "bytes=8";
+const SMALL: &str = "bytes=8,65536";
+const LARGE: &str = "bytes=8,65536,1048576";
+const HUGE: &str = "bytes=1048576";
+
+/// More processes than processors take turns: a batch sees many of them.
+const LONG_BATCHES: &str = "batch_ms=20";
+
+/// One launch for each number of processes, with the sizes behind it.
+macro_rules! parts {
+    [$figure:literal: $($n:literal $sizes:expr),*] => {
+        &[$(part($n, &[$figure, $sizes, LONG_BATCHES])),*]
+    };
+}
+
+/// In the order in which they are measured.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        title: "Barrier",
+        parts: parts!["barrier": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY, 64 TINY],
+        targets: &[
+            goal(2, 0, 0.095),
+            goal(4, 0, 2.6),
+            goal(8, 0, 6.0),
+            goal(16, 0, 13.0),
+            goal(32, 0, 28.0),
+            goal(64, 0, 60.0),
+        ],
+        ..operation("barrier")
+    },
+    Figure {
+        title: "Allreduce, the sum of doubles",
+        parts: parts!["allreduce": 2 LARGE, 4 SMALL, 8 LARGE, 16 SMALL, 32 LARGE],
+        targets: &[
+            goal(2, 8, 0.11),
+            goal(4, 8, 3.0),
+            goal(8, 8, 6.9),
+            goal(16, 8, 15.0),
+            goal(32, 8, 32.0),
+            goal(2, 64 << 10, 2.7),
+            goal(8, 64 << 10, 40.0),
+            goal(32, 64 << 10, 200.0),
+            goal(2, 1 << 20, 38.0),
+            goal(8, 1 << 20, 270.0),
+            goal(32, 1 << 20, 3_500.0),
+        ],
+        ..operation("allreduce")
+    },
+    Figure {
+        title: "Broadcast, the root moves on",
+        parts: parts!["broadcast": 2 LARGE, 4 SMALL, 8 LARGE, 16 SMALL, 32 LARGE],
+        targets: &[
+            goal(2, 8, 0.1),
+            goal(8, 8, 1.9),
+            goal(32, 8, 12.0),
+            goal(2, 64 << 10, 1.7),
+            goal(8, 64 << 10, 14.0),
+            goal(32, 64 << 10, 60.0),
+            goal(2, 1 << 20, 26.0),
+            goal(8, 1 << 20, 150.0),
+            goal(32, 1 << 20, 530.0),
+        ],
+        ..operation("broadcast")
+    },
+    Figure {
+        title: "Broadcast and barrier, the root moves on",
+        parts: parts!["broadcast_barrier": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY],
+        targets: &[goal(8, 8, 7.0), goal(32, 8, 32.0)],
+        ..operation("broadcast_barrier")
+    },
+    Figure {
+        title: "Reduce, the sum of doubles, the root moves on",
+        parts: parts!["reduce": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
+        ..operation("reduce")
+    },
+    Figure {
+        title: "Gather, the root moves on",
+        parts: parts!["gather": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
+        ..operation("gather")
+    },
+    Figure {
+        title: "Scatter, the root moves on",
+        parts: parts!["scatter": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
+        ..operation("scatter")
+    },
+    Figure {
+        title: "Allgather",
+        parts: parts!["allgather": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
+        ..operation("allgather")
+    },
+    Figure {
+        title: "Alltoall",
+        parts: parts!["alltoall": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
+        ..operation("alltoall")
+    },
+    Figure {
+        title: "Barrier, and allreduce of 8 B, from 2 to 1,000 processes",
+        parts: parts!["growth": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY, 64 TINY, 128 TINY, 256 TINY, 512 TINY, 1_000 TINY],
+        rule: growth_rule,
+        ..operation("growth")
+    },
+    Figure {
+        title: "Allreduce beside a computation that takes as long: the share not hidden by it",
+        parts: parts!["overlap": 2 HUGE],
+        has_floor: false,
+        rule: overlap_rule,
+        axis: Axis::Strips,
+        ..operation("overlap")
+    },
+    Figure {
+        title: "The call that starts an allreduce beside a computation",
+        parts: parts!["overlap_call": 2 HUGE],
+        has_floor: false,
+        rule: call_rule,
+        axis: Axis::Strips,
+        ..operation("overlap_call")
+    },
+];
+
+/// What all figures of operations have in common.
+const fn operation(name: &'static str) -> Figure {
+    Figure {
+        name,
+        title: "",
+        parts: &[],
+        program: Program::Collectives,
+        method: Method::Inside,
+        ours_only: false,
+        has_floor: true,
+        targets: &[],
+        rule: operation_rule,
+        axis: Axis::Processes,
+    }
+}
+
+/// The goals of two processors, in microseconds; they stand above the rule.
+const fn goal(n: u32, bytes: u64, goal_us: f64) -> Target {
+    let goal = Some(Value(goal_us * 1e3));
+    Target { n, bytes, pending: 0, form: "", on_processors: Some(2), must: None, goal }
+}
+
+/// Every operation beside its peers: with a processor for each process never slower, and small
+/// blocks faster; with fewer processors always faster, as the switches of processes allow it.
+fn operation_rule(point: &Point, processors: u32) -> Limits {
+    const SMALL_BYTES: u64 = 16 << 10;
+    if point.n > processors {
+        let goal = OfBestPeerOrFloor { peer: 0.5, floor: 1.25 };
+        return Limits { must: Some(OfBestPeer(0.8)), goal: Some(goal) };
+    }
+    let goal = (point.bytes <= SMALL_BYTES).then_some(OfBestPeer(0.8));
+    Limits { must: Some(OfBestPeer(1.0)), goal }
+}
+
+/// Up to 64 processes the figures of the operations say what is wanted.
+fn growth_rule(point: &Point, _: u32) -> Limits {
+    const TABLES_END: u32 = 64;
+    Limits { must: None, goal: (point.n > TABLES_END).then_some(AsProcessesSince(TABLES_END)) }
+}
+
+/// Nobody can hide what nobody has a processor for.
+fn overlap_rule(point: &Point, processors: u32) -> Limits {
+    Limits { must: None, goal: (processors > point.n).then_some(Value(20.0)) }
+}
+
+/// A call that starts an operation moves no data worth mentioning.
+fn call_rule(_: &Point, _: u32) -> Limits {
+    Limits { must: Some(Value(5_000.0)), goal: None }
+}

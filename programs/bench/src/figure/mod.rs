@@ -1,0 +1,198 @@
+//! What is measured: the figures, their launches, and what they must reach.
+
+mod collectives;
+mod messages;
+
+use crate::sample::Point;
+
+/// One figure: a table, a file of results and plots.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    /// One launch for each part, in every round, for every candidate.
+    pub(crate) parts: &'static [Part],
+    /// Which of the measuring programs knows it.
+    pub(crate) program: Program,
+    pub(crate) method: Method,
+    /// Whether only Landeck can do this at all.
+    pub(crate) ours_only: bool,
+    /// Whether the shared counter is the floor of all of its points.
+    pub(crate) has_floor: bool,
+    pub(crate) targets: &'static [Target],
+    /// What a point must and should reach as far as no target says it.
+    pub(crate) rule: Rule,
+    pub(crate) axis: Axis,
+}
+
+/// A launch: so many processes, measuring this.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) n: u32,
+    pub(crate) arguments: &'static [&'static str],
+}
+
+/// The program in C that measures it over MPI; over Landeck's own interface one program knows all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Points,
+    Collectives,
+}
+
+/// Where the values come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// The program prints one value for each batch; the launch counts by their median.
+    Inside,
+    /// The program prints one value for each process; the launch counts by their mean, less that
+    /// of as many bare programs.
+    BeyondBare,
+    /// The wall clock of whole launches, beside that of as many bare programs.
+    WallClock,
+}
+
+/// What runs along the plot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    Bytes,
+    Processes,
+    /// No axis: one strip for each point.
+    Strips,
+}
+
+/// What some points of Landeck's must reach, and what they should.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) n: u32,
+    pub(crate) bytes: u64,
+    /// Of the pending messages; 0 where there are none.
+    pub(crate) pending: u64,
+    /// What the form begins with.
+    pub(crate) form: &'static str,
+    /// Holds only where there are so many processors.
+    pub(crate) on_processors: Option<u32>,
+    pub(crate) must: Option<Limit>,
+    pub(crate) goal: Option<Limit>,
+}
+
+/// What a point must reach, and what it should, on a machine with so many processors.
+pub(crate) type Rule = fn(&Point, u32) -> Limits;
+
+/// The upper limits of one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    pub(crate) must: Option<Limit>,
+    pub(crate) goal: Option<Limit>,
+}
+
+/// An upper limit of a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Limit {
+    /// In the unit of the figure.
+    Value(f64),
+    /// So many times the best peer.
+    OfBestPeer(f64),
+    /// So many times the best peer, or so many times the shared counter, whichever is more.
+    OfBestPeerOrFloor { peer: f64, floor: f64 },
+    /// So many times Landeck's own value with two processes in the same figure.
+    OfOwnTwo(f64),
+    /// Landeck's own value with so many processes, times as many as there are now by then.
+    AsProcessesSince(u32),
+    /// So many times the half round trip of a cache line.
+    OfLine(f64),
+    /// So much more than Landeck's own value of the same form with this many pending.
+    BeyondPending(u64, f64),
+}
+
+impl Target {
+    fn concerns(&self, point: &Point, processors: u32) -> bool {
+        self.n == point.n
+            && self.bytes == point.bytes
+            && self.pending == point.pending
+            && point.form.starts_with(self.form)
+            && self.on_processors.is_none_or(|wanted| wanted == processors)
+    }
+}
+
+impl Figure {
+    /// Every figure, in the order in which they are measured.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
+        messages::FIGURES.iter().chain(collectives::FIGURES)
+    }
+
+    pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {
+        Figure::all().find(|figure| figure.name == name)
+    }
+
+    /// What the point's target says, and where it says nothing, the rule.
+    pub(crate) fn limits(&self, point: &Point, processors: u32) -> Limits {
+        let rule = (self.rule)(point, processors);
+        match self.targets.iter().find(|target| target.concerns(point, processors)) {
+            Some(target) => {
+                Limits { must: target.must.or(rule.must), goal: target.goal.or(rule.goal) }
+            }
+            None => rule,
+        }
+    }
+}
+
+const fn part(n: u32, arguments: &'static [&'static str]) -> Part {
+    Part { n, arguments }
+}
+
+fn no_rule(_: &Point, _: u32) -> Limits {
+    Limits { must: None, goal: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(figure: &str, form: &str, n: u32, bytes: u64, pending: u64) -> Point {
+        Point { figure: figure.into(), form: form.into(), n, bytes, pending }
+    }
+
+    fn limits(point: &Point, processors: u32) -> Limits {
+        Figure::by_name(&point.figure).unwrap().limits(point, processors)
+    }
+
+    #[test]
+    fn names_find_their_figure() {
+        for figure in Figure::all() {
+            assert_eq!(Figure::by_name(figure.name).unwrap().title, figure.title);
+        }
+        assert!(Figure::by_name("nothing").is_none());
+    }
+
+    #[test]
+    fn a_target_concerns_its_point_only() {
+        let goal = |form, n| limits(&point("matching", form, n, 8, 10_000), 2).goal;
+        assert_eq!(goal("posted first, any", 2), Some(Limit::BeyondPending(256, 15.0)));
+        assert_eq!(goal("unexpected, any", 2), Some(Limit::Value(60.0)));
+        assert_eq!(goal("unexpected, any", 4), None);
+    }
+
+    #[test]
+    fn a_target_stands_above_the_rule_where_it_was_made() {
+        let barrier = point("barrier", "", 8, 0, 0);
+        let rule = Limit::OfBestPeerOrFloor { peer: 0.5, floor: 1.25 };
+        assert_eq!(limits(&barrier, 2).must, Some(Limit::OfBestPeer(0.8)));
+        assert_eq!(limits(&barrier, 2).goal, Some(Limit::Value(6_000.0)));
+        assert_eq!(limits(&barrier, 4).goal, Some(rule));
+    }
+
+    #[test]
+    fn with_a_processor_for_each_process_the_rule_is_harder() {
+        let small = limits(&point("reduce", "", 4, 8, 0), 4);
+        assert_eq!(small.must, Some(Limit::OfBestPeer(1.0)));
+        assert_eq!(small.goal, Some(Limit::OfBestPeer(0.8)));
+        assert_eq!(limits(&point("reduce", "", 4, 65_536, 0), 4).goal, None);
+    }
+
+    #[test]
+    fn beyond_the_tables_time_grows_with_the_processes() {
+        let growth = |n| limits(&point("growth", "allreduce", n, 8, 0), 2).goal;
+        assert_eq!(growth(1_000), Some(Limit::AsProcessesSince(64)));
+        assert_eq!(growth(64), None);
+    }
+}
