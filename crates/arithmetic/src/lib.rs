@@ -1,14 +1,28 @@
 //! Element types and reduction operations.
 //!
-//! A [`Reduction`] is an operation on elements of one type, resolved once to a loop that fits this
-//! processor. It combines in rank order: `accumulator = accumulator op input`, element by element.
-//! Which combinations make sense is a pure question; all else is a [`ReductionError`] by name.
+//! A [`Reduction`] is an operation on elements of one type, resolved once to loops that fit this
+//! processor. It combines in rank order: `result = left op right`, element by element. Many inputs
+//! are combined in one canonical association, so that the same inputs always give the same bits.
+//! An [`Operator`] is a reduction or a user's own function, for whoever need not care which.
+//!
+//! All of it works on memory that others may write at any time, given as raw places; only a user's
+//! function sees private memory. Which combinations make sense is a pure question; all else is a
+//! [`ReductionError`] by name.
 
+mod association;
 mod element;
+mod error;
 mod loops;
 mod operation;
+mod operator;
 mod reduction;
+mod scratch;
+mod user_function;
 
 pub use element::Element;
+pub use error::ReductionError;
 pub use operation::Operation;
-pub use reduction::{Reduction, ReductionError, reduce_into};
+pub use operator::Operator;
+pub use reduction::{Reduction, reduce_into};
+pub use scratch::Scratch;
+pub use user_function::UserFunction;

@@ -2,49 +2,31 @@
 
 use std::fmt;
 
-use thiserror::Error;
+use crate::association::{self, Operand, Target};
+use crate::loops::{self, Loops, Vectors};
+use crate::{Element, Operation, ReductionError, Scratch};
 
-use crate::loops::{self, Loop};
-use crate::{Element, Operation};
+/// Up to so many elements of each input are combined element by element: the calls of a loop per
+/// pair of inputs cost more than its vectors save.
+const FOLD_ELEMENTS_MAX: usize = 4;
+
+/// How much of each input is combined before the next part: what is held then stays in the
+/// first-level cache.
+const CHUNK_BYTES: usize = 4 * 1024;
+
+/// The same for inputs that no cache holds. Memory answers late whenever an input goes on after
+/// the others had their turn; longer parts make that rare.
+const FAR_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Inputs of so many bytes together are held by the last cache of most machines.
+const NEAR_INPUTS_BYTES: usize = 16 * 1024 * 1024;
 
 /// An operation on elements of one type, resolved to the loop that fits this processor.
 #[derive(Clone, Copy)]
 pub struct Reduction {
     operation: Operation,
     element: Element,
-    combine: Loop,
-}
-
-/// Why a reduction cannot be made or applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ReductionError {
-    /// The operation means nothing for this type.
-    #[error("{operation} means nothing for elements of type {element}; use another operation")]
-    Senseless {
-        /// The operation asked for.
-        operation: Operation,
-        /// The type of the elements.
-        element: Element,
-    },
-    /// The two sides are not equally long.
-    #[error(
-        "the accumulator has {accumulator_bytes} bytes and the input {input_bytes}; give both the \
-         same number of elements"
-    )]
-    LengthsDiffer {
-        /// The length of the accumulator.
-        accumulator_bytes: usize,
-        /// The length of the input.
-        input_bytes: usize,
-    },
-    /// The last element is cut.
-    #[error("{length_bytes} bytes are no whole number of elements of type {element}")]
-    CutElement {
-        /// The length of both sides.
-        length_bytes: usize,
-        /// The type of the elements.
-        element: Element,
-    },
+    loops: Loops,
 }
 
 impl Reduction {
@@ -53,9 +35,9 @@ impl Reduction {
     /// # Errors
     /// [`ReductionError::Senseless`] when the operation means nothing for the type.
     pub fn new(operation: Operation, element: Element) -> Result<Self, ReductionError> {
-        let combine = loops::choose(operation, element)
+        let loops = loops::choose(operation, element, Vectors::here())
             .ok_or(ReductionError::Senseless { operation, element })?;
-        Ok(Self { operation, element, combine })
+        Ok(Self { operation, element, loops })
     }
 
     /// The operation.
@@ -79,13 +61,114 @@ impl Reduction {
         if accumulator_bytes != input_bytes {
             return Err(ReductionError::LengthsDiffer { accumulator_bytes, input_bytes });
         }
-        if !input_bytes.is_multiple_of(self.element.size_bytes()) {
-            let element = self.element;
-            return Err(ReductionError::CutElement { length_bytes: input_bytes, element });
+        let into = accumulator.as_mut_ptr();
+        // SAFETY: both slices are borrowed for the call and equally long; the result lies exactly
+        // on the left operand.
+        unsafe { self.combine_raw(into, input.as_ptr(), into, input_bytes) }
+    }
+
+    /// Combines `into = left op right`, element by element, in memory that others may write at any
+    /// time: at worst the values are wrong. No place needs any alignment.
+    ///
+    /// # Safety
+    /// For the length, the operands are readable and `into` is writable. `into` is exactly `left`,
+    /// exactly `right`, or does not overlap them. No reference to `into` is in use, and none to an
+    /// operand that somebody may write.
+    ///
+    /// # Errors
+    /// [`ReductionError::CutElement`]; nothing is written then.
+    #[inline]
+    pub unsafe fn combine_raw(
+        &self,
+        left: *const u8,
+        right: *const u8,
+        into: *mut u8,
+        length_bytes: usize,
+    ) -> Result<(), ReductionError> {
+        self.check_whole(length_bytes)?;
+        // SAFETY: the loop was chosen for the vectors found on this processor; they are the same on
+        // every core of a machine that Linux runs on. The places are as the caller promises.
+        unsafe { (self.loops.combine)(left, right, into, length_bytes) };
+        Ok(())
+    }
+
+    /// Combines all inputs, given in rank order, in the canonical association: split at the largest
+    /// power of two smaller than their number. The bits depend on nothing but the inputs. Reads
+    /// every input once and writes the result once, part by part; the scratch is used from three
+    /// inputs on.
+    ///
+    /// # Safety
+    /// As for [`Reduction::combine_raw`], for every input. `into` may be exactly one of the inputs
+    /// (or several that are the same place): each part is read from all before it is written.
+    ///
+    /// # Errors
+    /// [`ReductionError::CutElement`] or [`ReductionError::NoInputs`]; nothing is written then.
+    #[inline]
+    pub unsafe fn combine_in_order(
+        &self,
+        inputs: &[*const u8],
+        into: *mut u8,
+        length_bytes: usize,
+        scratch: &mut Scratch,
+    ) -> Result<(), ReductionError> {
+        self.check_whole(length_bytes)?;
+        match *inputs {
+            [] => return Err(ReductionError::NoInputs),
+            // SAFETY: the caller's promise; the two may be the same place.
+            [only] => unsafe { std::ptr::copy(only, into, length_bytes) },
+            // SAFETY: the places are as the caller promises, and the loop fits this processor.
+            [left, right] => unsafe { (self.loops.combine)(left, right, into, length_bytes) },
+            _ if length_bytes <= FOLD_ELEMENTS_MAX * self.element.size_bytes() => {
+                // SAFETY: as above, and there are more than two inputs.
+                unsafe { (self.loops.fold)(inputs, into, length_bytes) };
+            }
+            // SAFETY: the caller's promises, unchanged.
+            _ => unsafe { self.combine_in_chunks(inputs, into, length_bytes, scratch) },
         }
-        // SAFETY: `loops::choose` returned this loop after it found the features it needs on the
-        // processor; they are the same on every core of a machine that Linux runs on.
-        unsafe { (self.combine)(accumulator, input) };
+        Ok(())
+    }
+
+    /// Combines part by part, so that what is held meanwhile stays near the processor.
+    ///
+    /// # Safety
+    /// As [`Reduction::combine_in_order`].
+    unsafe fn combine_in_chunks(
+        &self,
+        inputs: &[*const u8],
+        into: *mut u8,
+        length_bytes: usize,
+        scratch: &mut Scratch,
+    ) {
+        let is_near = inputs.len().saturating_mul(length_bytes) <= NEAR_INPUTS_BYTES;
+        let chunk_max_bytes = if is_near { CHUNK_BYTES } else { FAR_CHUNK_BYTES };
+        let held_max = association::held_max(inputs.len());
+        let held = scratch.areas(held_max, chunk_max_bytes.min(length_bytes));
+        for offset in (0..length_bytes).step_by(chunk_max_bytes) {
+            let chunk_bytes = chunk_max_bytes.min(length_bytes - offset);
+            association::walk(inputs.len(), |left, right, target| {
+                let place = |operand| match operand {
+                    Operand::Input(rank) => inputs[rank].wrapping_add(offset),
+                    Operand::Held(index) => held.at(index).cast_const(),
+                };
+                let result = match target {
+                    Target::Held(index) => held.at(index),
+                    Target::Result => into.wrapping_add(offset),
+                };
+                // SAFETY: the chunk lies within the length that the caller promises for inputs and
+                // result, and an area holds a chunk. Areas overlap nothing else; the result may lie
+                // on an input, and is written by the last step, which is exact about that.
+                unsafe { (self.loops.combine)(place(left), place(right), result, chunk_bytes) };
+            });
+        }
+    }
+
+    /// Whether so many bytes are whole elements, whose width is a power of two.
+    #[inline]
+    fn check_whole(&self, length_bytes: usize) -> Result<(), ReductionError> {
+        let element = self.element;
+        if length_bytes & (element.size_bytes() - 1) != 0 {
+            return Err(ReductionError::CutElement { length_bytes, element });
+        }
         Ok(())
     }
 }

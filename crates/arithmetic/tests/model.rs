@@ -1,6 +1,7 @@
-//! Every operation on every element type against one scalar at a time, at any alignment.
+//! Every operation on every element type against one scalar at a time, at any alignment, wherever
+//! the result lies.
 
-use landeck_arithmetic::{Element, Operation, reduce_into};
+use landeck_arithmetic::{Element, Operation, Reduction, reduce_into};
 use proptest::prelude::*;
 
 /// One element, written out the slow way.
@@ -61,6 +62,73 @@ fn same(element: Element, left: &[u8], right: &[u8]) -> bool {
         _ => false,
     };
     left == right || (is_not_a_number(left) && is_not_a_number(right))
+}
+
+/// Where the operands and the result of one call begin, in one piece of memory.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    left: usize,
+    right: usize,
+    into: usize,
+}
+
+const MEMORY_BYTES: usize = 3 * 2048;
+
+/// Results apart, on either operand and on both, at alignments that follow from a number.
+fn arrangements(number: usize) -> [Places; 4] {
+    let (left, right, into) = (number % 9, 2048 + number / 2 % 9, 4096 + number / 3 % 9);
+    [
+        Places { left, right, into },
+        Places { left, right, into: left },
+        Places { left, right, into: right },
+        Places { left, right: left, into: left },
+    ]
+}
+
+/// Combines in memory and checks every byte of it.
+fn check(reduction: Reduction, before: &[u8], places: Places, length: usize) {
+    let mut memory = before.to_vec();
+    let start = memory.as_mut_ptr();
+    let at = |place| start.wrapping_add(place);
+    let (left, right, into) = (at(places.left), at(places.right), at(places.into));
+    // SAFETY: all places have the length within the memory, and do not overlap but exactly.
+    unsafe { reduction.combine_raw(left, right, into, length) }.expect("whole elements");
+
+    let (operation, element) = (reduction.operation(), reduction.element());
+    let width = element.size_bytes();
+    for offset in (0..length).step_by(width) {
+        let [left, right] =
+            [places.left, places.right].map(|place| &before[place + offset..][..width]);
+        let result = &mut memory[places.into + offset..][..width];
+        let expected = combine(operation, element, left, right);
+        assert!(
+            same(element, result, &expected),
+            "{reduction:?}, {length} bytes, {places:?}: {left:?} and {right:?} gave {result:?}"
+        );
+        result.copy_from_slice(&before[places.into + offset..][..width]);
+    }
+    assert!(memory == before, "{reduction:?}, {length} bytes, {places:?}: wrote beside the result");
+}
+
+#[test]
+fn every_length_and_place_is_its_model() {
+    let mut state = 1u32;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // A quarter is zero, so that truth values differ.
+        if state >> 30 == 0 { 0 } else { (state >> 16) as u8 }
+    };
+    let before: Vec<u8> = (0..MEMORY_BYTES).map(|_| byte()).collect();
+    for operation in Operation::ALL {
+        for element in Element::ALL {
+            let Ok(reduction) = Reduction::new(operation, element) else { continue };
+            for count in (0..=70).chain([127, 128, 129, 200, 255]) {
+                for places in arrangements(count) {
+                    check(reduction, &before, places, count * element.size_bytes());
+                }
+            }
+        }
+    }
 }
 
 proptest! {
