@@ -11,9 +11,9 @@ pub enum Operation {
     Sum,
     /// Multiplication; integers wrap.
     Product,
-    /// The smaller one; the accumulator stays when either is not a number.
+    /// The smaller one; the left one when either is not a number or both are equal.
     Minimum,
-    /// The larger one; the accumulator stays when either is not a number.
+    /// The larger one; the left one when either is not a number or both are equal.
     Maximum,
     /// 1 when both are true, else 0.
     LogicalAnd,

@@ -227,13 +227,22 @@ mod tests {
         assert_eq!(sum.apply(&mut [], &[]), Ok(()));
     }
 
+    /// Enough elements for a vector and a rest.
+    fn kept(operation: Operation, left: f64, right: f64) -> bool {
+        let before = left.to_ne_bytes().repeat(21);
+        let mut accumulator = before.clone();
+        let input = right.to_ne_bytes().repeat(21);
+        reduce_into(operation, Element::F64, &mut accumulator, &input).unwrap();
+        accumulator == before
+    }
+
     #[test]
-    fn not_a_number_leaves_the_accumulator() {
-        let mut accumulator = 1.5f64.to_ne_bytes();
+    fn the_accumulator_stays_unless_the_input_is_beyond_it() {
         for operation in [Operation::Minimum, Operation::Maximum] {
-            reduce_into(operation, Element::F64, &mut accumulator, &f64::NAN.to_ne_bytes())
-                .unwrap();
+            for (left, right) in [(1.5, f64::NAN), (f64::NAN, 1.5), (0.0, -0.0), (-0.0, 0.0)] {
+                assert!(kept(operation, left, right), "{operation} of {left} and {right}");
+            }
         }
-        assert_eq!(f64::from_ne_bytes(accumulator), 1.5);
+        assert!(!kept(Operation::Minimum, 1.5, 1.0) && !kept(Operation::Maximum, 1.0, 1.5));
     }
 }
