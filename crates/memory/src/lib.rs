@@ -14,6 +14,7 @@
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
+//! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
 //! | [`waiter`] | the one way to wait |
 //! | [`gate`] | one thread at a time, or one thread only |
@@ -24,6 +25,7 @@
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code))]
 
+pub mod board;
 pub mod bytes;
 #[cfg(not(loom))]
 pub mod gate;
@@ -53,6 +55,7 @@ pub mod waiter;
 pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {
+    board::{Board, BoardPool},
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Place},
     membership::{JobState, SlotRecord, SlotState},

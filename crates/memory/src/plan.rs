@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header page | membership pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
-//! slot: own page | shared page | mailbox | ring credits | rings
+//! slot: own page | shared page | boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
 //!
@@ -25,6 +25,12 @@ pub const RING_BULK_BYTES: u64 = 64 * 1024;
 pub const CREDIT_BYTES: u64 = 128;
 /// Most rings that one process sends on; further peers are reached through their mailbox.
 pub const RINGS_MAX: u64 = 64;
+/// Boards that one process can lead: groups whose first member on this host it is.
+pub const BOARDS: u64 = 1024;
+/// Bytes of the shared words of a board.
+pub const BOARD_BYTES: u64 = PAGE_BYTES;
+/// Where the lines of the first world's board begin in a process's own page.
+const WORLD_LINES: u64 = 512;
 /// Bytes of one record of the membership.
 pub const RECORD_BYTES: u64 = 16;
 /// Bytes in front of the membership records.
@@ -112,6 +118,7 @@ impl SegmentPlan {
     pub fn slot_bytes(&self) -> u64 {
         let credits = (self.rings() * CREDIT_BYTES).next_multiple_of(PAGE_BYTES);
         2 * PAGE_BYTES
+            + BOARDS * BOARD_BYTES
             + MAILBOX_SLOTS * MAILBOX_SLOT_BYTES
             + credits
             + self.rings() * Self::RING_BYTES
@@ -124,9 +131,19 @@ impl SegmentPlan {
         self.slot(slot) + PAGE_BYTES
     }
 
+    /// The lines of the first world's board, in the process's own page.
+    pub fn world_lines(&self, slot: u32) -> u64 {
+        self.slot(slot) + WORLD_LINES
+    }
+
+    /// The shared words of a board that the process of `slot` leads.
+    pub fn board(&self, slot: u32, board: u64) -> u64 {
+        self.slot(slot) + 2 * PAGE_BYTES + board * BOARD_BYTES
+    }
+
     /// The slots of the mailbox queue.
     pub fn mailbox(&self, slot: u32) -> u64 {
-        self.slot(slot) + 2 * PAGE_BYTES
+        self.board(slot, BOARDS)
     }
 
     /// The credit word of a ring that `slot` sends on; its receiver writes it.
@@ -193,9 +210,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 1_503_232, 30_064_640, 268_435_456, 5_398_781_952),
-            (8_192, 3_571_712, 171_442_176, 268_435_456, 13_056_352_256),
-            (20_480, 4_751_360, 4_827_381_760, 16_908_288, 22_006_222_848),
+            (8_192, 5_697_536, 113_950_720, 268_435_456, 5_482_668_032),
+            (8_192, 7_766_016, 372_768_768, 268_435_456, 13_257_678_848),
+            (20_480, 8_945_664, 9_088_794_624, 16_908_288, 26_267_635_712),
         ];
         assert_eq!(sums, document);
     }

@@ -505,7 +505,7 @@ fn wake_word(word: &AtomicU32) {
 }
 
 /// Whether other processes' barriers reach this one; asked of the kernel once.
-fn is_registered() -> bool {
+pub(crate) fn is_registered() -> bool {
     static REGISTERED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *REGISTERED.get_or_init(system::register_for_barriers)
 }

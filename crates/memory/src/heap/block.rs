@@ -83,6 +83,14 @@ impl Drop for Handle {
     }
 }
 
+impl Block {
+    /// Where its data begin, in bytes from the start of the segment.
+    pub fn offset(&self) -> u64 {
+        let heap = self.0.tie.segment.plan().heap(self.0.tie.slot);
+        heap + self.0.offset + CONTROL_BYTES
+    }
+}
+
 impl Deref for Block {
     type Target = [u8];
 

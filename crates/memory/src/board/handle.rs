@@ -1,0 +1,762 @@
+//! One member's hold on a board.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
+
+use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
+use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
+use crate::bytes::Bytes;
+use crate::heap::Block;
+use crate::plan::{BOARDS, PAGE_BYTES};
+use crate::segment::Segment;
+use crate::waiter;
+
+/// Where the lines of a member are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinesPlace {
+    /// The member's slot.
+    pub slot: u32,
+    /// Bytes from the start of the segment.
+    pub offset: u64,
+}
+
+/// One member's hold on a board. One thread at a time.
+pub struct Board {
+    segment: Segment,
+    shared: NonNull<Shared>,
+    members: Box<[Member]>,
+    own: u32,
+    /// The number of the next operation.
+    next: u32,
+    /// All operations before this one are over for this member.
+    over: u32,
+    /// Which of those after it are, bit by bit.
+    over_early: u64,
+    /// All operations before this one are over for everybody.
+    settled: u32,
+    /// Blocks that others may be reading, by operation.
+    kept: VecDeque<(u32, Block)>,
+    kept_bytes: usize,
+    /// Publishing needs a fence before sleepers are looked for.
+    fenced: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    slot: u32,
+    lines: NonNull<Lines>,
+}
+
+// SAFETY: the shared memory is used through atomics and read as `Bytes`; the segment handle keeps
+// it mapped, wherever the board goes.
+unsafe impl Send for Board {}
+
+/// A description of a board that cannot be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "member {member} describes its part of a board as lying where none can lie: its process is broken"
+)]
+pub struct BoardBroken {
+    /// Whose description is wrong.
+    pub member: u32,
+}
+
+/// What a member's line says of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// Nothing yet.
+    NotYet,
+    /// It has come for what was expected.
+    Here,
+    /// It has come for something else: this signature.
+    Otherwise(u32),
+    /// It did not want to come, because its group is broken.
+    Refused,
+}
+
+/// What stands on the board.
+#[derive(Clone, Copy)]
+pub enum Deposit<'a> {
+    /// Short data.
+    Inline {
+        /// The words they stand in.
+        words: [u64; INLINE_WORDS],
+        /// How many bytes of them.
+        bytes: usize,
+    },
+    /// Data in a block.
+    Block {
+        /// The block.
+        bytes: Bytes<'a>,
+        /// How many of them are there, from the start.
+        filled: usize,
+        /// A result has been put into the place kept for it.
+        resolved: bool,
+    },
+}
+
+/// How an operation that all wait for has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has not.
+    Open,
+    /// All have what they came for.
+    Done,
+    /// This member is gone, or has refused.
+    Failed(u32),
+    /// Not all came for the same thing.
+    Different,
+}
+
+/// What the one who comes finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coming {
+    /// Others are to come, or nobody counts.
+    NotLast,
+    /// It is the last, and decides.
+    Last,
+    /// It is the last, and not all came for the same thing; that is decided.
+    Different,
+}
+
+const REFUSED: u32 = u32::MAX;
+const DONE: u32 = 1;
+const DIFFERENT: u32 = 2;
+const FAILED: u32 = 3;
+const STATE_BITS: u32 = 8;
+
+impl Board {
+    /// The board whose shared words stand at `shared`, with its members' lines. Every member opens
+    /// the same, as another `own`.
+    ///
+    /// # Errors
+    /// [`BoardBroken`] when a place is none.
+    pub fn open(
+        segment: &Segment,
+        shared: u64,
+        members: &[LinesPlace],
+        own: u32,
+    ) -> Result<Self, BoardBroken> {
+        if !is_board(segment, shared) {
+            return Err(BoardBroken { member: 0 });
+        }
+        let open = |(member, place): (usize, &LinesPlace)| {
+            let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
+            Ok(Member { slot: place.slot, lines })
+        };
+        let members = members.iter().enumerate().map(open).collect::<Result<Box<[_]>, _>>()?;
+        if own as usize >= members.len() {
+            return Err(BoardBroken { member: own });
+        }
+        Ok(Self {
+            shared: segment.place(shared, SHARED_BYTES).cast(),
+            segment: segment.clone(),
+            members,
+            own,
+            next: 1,
+            over: 1,
+            over_early: 0,
+            settled: 1,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
+        })
+    }
+
+    /// How many members there are.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Which of them this is.
+    #[inline]
+    pub fn own(&self) -> u32 {
+        self.own
+    }
+
+    /// The slot of a member.
+    pub fn slot(&self, member: u32) -> u32 {
+        self.members[member as usize].slot
+    }
+
+    /// The number of the next operation. All members count alike.
+    #[inline]
+    pub fn begin(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(1);
+        self.next.wrapping_sub(1)
+    }
+
+    /// Whether this member may come to an operation: all are over with the one that had its lines
+    /// before.
+    #[inline]
+    pub fn has_room(&mut self, number: u32) -> bool {
+        number.wrapping_sub(self.settled) < WINDOW as u32 || self.settle(number)
+    }
+
+    #[inline(never)]
+    fn settle(&mut self, number: u32) -> bool {
+        let most = number.wrapping_sub(self.settled) as i32;
+        let behind = |member: &Member| {
+            // SAFETY: lines stay mapped while `segment` lives and are only used atomically.
+            let lines = unsafe { member.lines.as_ref() };
+            // Others may be ahead; who claims to have gone back has scribbled words.
+            (number.wrapping_sub(lines.progress.load(Ordering::Acquire)) as i32).clamp(0, most)
+        };
+        let furthest = self.members.iter().map(behind).max().unwrap_or(0);
+        self.settled = number.wrapping_sub(furthest as u32);
+        self.free_settled();
+        number.wrapping_sub(self.settled) < WINDOW as u32
+    }
+
+    fn free_settled(&mut self) {
+        while let Some((number, _)) = self.kept.front()
+            && (number.wrapping_sub(self.settled) as i32) < 0
+        {
+            let Some((_, block)) = self.kept.pop_front() else { return };
+            self.kept_bytes -= block.len();
+        }
+    }
+
+    /// Bytes of blocks that are kept for others.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
+    }
+
+    /// Frees blocks that nobody reads any more.
+    pub fn collect(&mut self) {
+        if !self.kept.is_empty() {
+            self.settle(self.next);
+        }
+    }
+
+    /// Keeps a block until all are over with an operation.
+    pub fn keep(&mut self, number: u32, block: Block) {
+        self.kept_bytes += block.len();
+        self.kept.push_back((number, block));
+    }
+
+    /// A block of this member that is kept for an operation, to be filled further.
+    pub fn kept(&mut self, number: u32) -> Option<&mut Block> {
+        self.kept.iter_mut().rev().find(|(of, _)| *of == number).map(|(_, block)| block)
+    }
+
+    /// An operation is over for this member: it reads nothing of it any more.
+    #[inline]
+    pub fn end(&mut self, number: u32) {
+        let early = number.wrapping_sub(self.over);
+        if early != 0 {
+            // Operations under way at once are few; the window keeps them so.
+            self.over_early |= 1 << (early % 64);
+            return;
+        }
+        self.over = self.over.wrapping_add(1);
+        self.over_early >>= 1;
+        while self.over_early & 1 != 0 {
+            self.over = self.over.wrapping_add(1);
+            self.over_early >>= 1;
+        }
+        self.own_lines().progress.store(self.over, Ordering::Release);
+        self.wake();
+    }
+
+    /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
+    #[inline]
+    pub fn come(&mut self, number: u32, signature: u32, check: u32, data: &[u8]) {
+        let line = self.own_line(number);
+        line.set_inline(data, check);
+        line.publish(number, signature);
+    }
+
+    /// Comes to an operation with a block of this member's heap; nothing in it is said to be
+    /// filled yet. The block is kept.
+    pub fn come_with(&mut self, number: u32, signature: u32, check: u32, block: Block) {
+        let (offset, length) = (block.offset(), block.len() as u64);
+        let line = self.own_line(number);
+        line.about.store(u64::from(IN_HEAP) | u64::from(check) << 32, Ordering::Relaxed);
+        for (word, value) in line.data.iter().zip([offset, length, 0, 0]) {
+            word.store(value, Ordering::Relaxed);
+        }
+        line.publish(number, signature);
+        self.keep(number, block);
+    }
+
+    /// Says how much of the block is filled, from its start.
+    #[inline]
+    pub fn set_filled(&mut self, number: u32, bytes: u64) {
+        self.own_line(number).data[2].store(bytes, Ordering::Release);
+        self.wake();
+    }
+
+    /// Says that a result stands in the place kept for it.
+    pub fn set_resolved(&mut self, number: u32) {
+        self.own_line(number).data[3].store(1, Ordering::Release);
+        self.wake();
+    }
+
+    /// Says that this member does not come to an operation: its group is broken.
+    pub fn refuse(&mut self, number: u32) {
+        self.own_line(number).publish(number, REFUSED);
+        self.wake();
+    }
+
+    /// Counts this member in, after it has come, in an operation that all wait for.
+    #[inline]
+    pub fn count(&mut self, number: u32, signature: u32) -> Coming {
+        match self.epoch(number).arrivals.come(self.size(), signature) {
+            Arrival::NotLast => Coming::NotLast,
+            Arrival::Last => Coming::Last,
+            Arrival::LastOfDifferent => {
+                self.decide(number, Outcome::Different);
+                Coming::Different
+            }
+        }
+    }
+
+    /// Wakes members that sleep in an operation on this board, after something was published.
+    #[inline]
+    pub fn wake(&self) {
+        if self.fenced {
+            fence(Ordering::SeqCst);
+        } else {
+            compiler_fence(Ordering::SeqCst);
+        }
+        if self.shared().head.sleepers.0.load(Ordering::Relaxed) != 0 {
+            self.wake_all();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake_all(&self) {
+        let own = self.members[self.own as usize].slot;
+        self.members.iter().filter(|member| member.slot != own).for_each(|member| {
+            waiter::wake(&self.segment, member.slot);
+        });
+    }
+
+    /// Says that this member is about to sleep in an operation: from now on others wake it.
+    pub fn sleeps(&self) {
+        self.shared().head.sleepers.0.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Says that it does not sleep any more.
+    pub fn wakes(&self) {
+        let sleepers = &self.shared().head.sleepers.0;
+        // Somebody's scribble must not make it negative.
+        let _ =
+            sleepers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+    }
+
+    /// What a member's line says of an operation.
+    #[inline]
+    pub fn came(&self, member: u32, number: u32, signature: u32) -> Came {
+        match self.line(member, number).published(number) {
+            Some(theirs) if theirs == signature => Came::Here,
+            Some(REFUSED) => Came::Refused,
+            Some(theirs) => Came::Otherwise(theirs),
+            None => Came::NotYet,
+        }
+    }
+
+    /// What a member checks against the others; only after it came.
+    pub fn check(&self, member: u32, number: u32) -> u32 {
+        (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
+    }
+
+    /// What a member has deposited; only after it came.
+    ///
+    /// # Errors
+    /// [`BoardBroken`] when it names what cannot be.
+    #[inline]
+    pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, BoardBroken> {
+        self.read(self.line(member, number), member)
+    }
+
+    #[inline]
+    fn read(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
+        let length = line.about.load(Ordering::Relaxed) as u32;
+        if length as usize <= INLINE_BYTES {
+            let bytes = length as usize;
+            return Ok(Deposit::Inline { words: line.words(bytes), bytes });
+        }
+        if length != IN_HEAP {
+            return Err(BoardBroken { member });
+        }
+        let [offset, length, filled, resolved] =
+            [0, 1, 2, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
+        let bytes = self.heap_bytes(member, offset, length).ok_or(BoardBroken { member })?;
+        let filled = filled.min(length) as usize;
+        Ok(Deposit::Block { bytes, filled, resolved: resolved != 0 })
+    }
+
+    /// Bytes in the heap of a member.
+    fn heap_bytes(&self, member: u32, offset: u64, length: u64) -> Option<Bytes<'_>> {
+        let (plan, slot) = (self.segment.plan(), self.members.get(member as usize)?.slot);
+        let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
+        let fits = (start..end).contains(&offset)
+            && offset.is_multiple_of(64)
+            && offset.checked_add(length).is_some_and(|last| last <= end);
+        if !fits {
+            return None;
+        }
+        let place = self.segment.place(offset, 8);
+        // SAFETY: the range was just checked to lie within the member's heap in the segment, which
+        // stays mapped while `self` is borrowed.
+        Some(unsafe { Bytes::from_raw(place, length as usize) })
+    }
+
+    /// How an operation that all wait for has ended.
+    #[inline]
+    pub fn outcome(&self, number: u32) -> Outcome {
+        match self.epoch(number).commit.published(number) {
+            Some(state) => decode(state),
+            None => Outcome::Open,
+        }
+    }
+
+    /// Says how an operation has ended, unless somebody has already; says what holds.
+    #[inline]
+    pub fn decide(&self, number: u32, outcome: Outcome) -> Outcome {
+        let held = self.epoch(number).commit.decide(number, encode(outcome));
+        self.wake();
+        decode(held)
+    }
+
+    /// Writes a short result that all take; to be decided afterwards. For the last to come.
+    #[inline]
+    pub fn set_result(&self, number: u32, data: &[u8]) {
+        self.epoch(number).commit.set_inline(data, 0);
+    }
+
+    /// Names a block of this member's heap as the result; as [`Board::set_result`]. It is kept.
+    pub fn set_result_block(&mut self, number: u32, block: Block) {
+        let commit = &self.epoch(number).commit;
+        commit.about.store(u64::from(IN_HEAP) | u64::from(self.own) << 32, Ordering::Relaxed);
+        let length = block.len() as u64;
+        for (word, value) in commit.data.iter().zip([block.offset(), length, length, 0]) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.keep(number, block);
+    }
+
+    /// The result, after the operation is decided to be done.
+    ///
+    /// # Errors
+    /// [`BoardBroken`].
+    #[inline]
+    pub fn result(&self, number: u32) -> Result<Deposit<'_>, BoardBroken> {
+        let commit = &self.epoch(number).commit;
+        let owner = (commit.about.load(Ordering::Relaxed) >> 32) as u32;
+        self.read(commit, owner)
+    }
+
+    /// Lets everybody take pieces of the work; for the last to come.
+    pub fn open_pieces(&self, number: u32) {
+        self.epoch(number).pieces.open(number);
+        self.wake();
+    }
+
+    /// Takes the next of `count` pieces (at most [`PIECES_MAX`]); none when there is none to take.
+    pub fn claim_piece(&self, number: u32, count: u32) -> Option<u32> {
+        self.epoch(number).pieces.claim(number, count.min(PIECES_MAX as u32))
+    }
+
+    /// A piece is done and stands in this member's block; true when it was the last one.
+    pub fn finish_piece(&self, number: u32, piece: u32, count: u32) -> bool {
+        self.epoch(number).pieces.finish(number, piece, self.own, count)
+    }
+
+    /// In whose block a finished piece stands.
+    ///
+    /// # Errors
+    /// [`BoardBroken`].
+    pub fn piece_owner(&self, number: u32, piece: u32) -> Result<u32, BoardBroken> {
+        let owner = self.epoch(number).pieces.owner(number, piece);
+        owner.filter(|&member| member < self.size()).ok_or(BoardBroken { member: self.own })
+    }
+
+    /// Revokes the group: every member finds out.
+    pub fn revoke(&self) {
+        self.shared().head.revoked.0.store(1, Ordering::SeqCst);
+        self.wake_all();
+    }
+
+    /// Whether the group was revoked.
+    #[inline]
+    pub fn is_revoked(&self) -> bool {
+        self.shared().head.revoked.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether this member may forget the board: nobody reads anything of it any more.
+    pub fn is_settled(&mut self) -> bool {
+        self.settle(self.next);
+        self.settled == self.next
+    }
+
+    #[inline]
+    fn shared(&self) -> &Shared {
+        // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
+        // atomically.
+        unsafe { self.shared.as_ref() }
+    }
+
+    #[inline]
+    fn epoch(&self, number: u32) -> &Epoch {
+        &self.shared().epochs[number as usize % WINDOW]
+    }
+
+    #[inline]
+    fn line(&self, member: u32, number: u32) -> &Line {
+        // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
+        // atomically.
+        let lines = unsafe { self.members[member as usize].lines.as_ref() };
+        &lines.lines[number as usize % WINDOW]
+    }
+
+    #[inline]
+    fn own_lines(&self) -> &Lines {
+        // SAFETY: as in `line`.
+        unsafe { self.members[self.own as usize].lines.as_ref() }
+    }
+
+    #[inline]
+    fn own_line(&self, number: u32) -> &Line {
+        self.line(self.own, number)
+    }
+}
+
+impl Segment {
+    /// Where the lines of a slot are on the first world's board.
+    pub fn world_lines(&self, slot: u32) -> LinesPlace {
+        LinesPlace { slot, offset: self.plan().world_lines(slot) }
+    }
+
+    /// Where the shared words of the first world's board are.
+    pub fn world_board(&self) -> u64 {
+        self.plan().board(0, 0)
+    }
+
+    /// Makes lines of a block of the slot's own heap, which has at least [`LINES_BYTES`]: zero,
+    /// as a new board's.
+    pub fn lines_of(&self, slot: u32, block: &mut Block) -> LinesPlace {
+        block.fill(0);
+        LinesPlace { slot, offset: block.offset() }
+    }
+}
+
+fn is_board(segment: &Segment, place: u64) -> bool {
+    let plan = segment.plan();
+    let is_of = |slot: u32| {
+        let (first, last) = (plan.board(slot, 0), plan.board(slot, BOARDS - 1));
+        (first..=last).contains(&place) && (place - first).is_multiple_of(SHARED_BYTES)
+    };
+    (0..plan.slots()).any(is_of)
+}
+
+fn lines_at(segment: &Segment, place: LinesPlace) -> Option<NonNull<Lines>> {
+    let (plan, LinesPlace { slot, offset }) = (segment.plan(), place);
+    if slot >= plan.slots() || !offset.is_multiple_of(64) {
+        return None;
+    }
+    let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
+    let in_heap =
+        offset >= start && offset.checked_add(LINES_BYTES).is_some_and(|last| last <= end);
+    let is_place = in_heap || offset == plan.world_lines(slot);
+    is_place.then(|| segment.place(offset, LINES_BYTES).cast())
+}
+
+fn encode(outcome: Outcome) -> u32 {
+    match outcome {
+        Outcome::Open | Outcome::Done => DONE,
+        Outcome::Different => DIFFERENT,
+        Outcome::Failed(member) => FAILED | member << STATE_BITS,
+    }
+}
+
+fn decode(state: u32) -> Outcome {
+    match state & ((1 << STATE_BITS) - 1) {
+        DONE => Outcome::Done,
+        DIFFERENT => Outcome::Different,
+        _ => Outcome::Failed(state >> STATE_BITS),
+    }
+}
+
+const _: () = assert!(LINES_BYTES + 512 <= PAGE_BYTES);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::heap::Heap;
+    use crate::plan::SegmentPlan;
+
+    const SIGNATURE: u32 = 7;
+
+    fn boards(members: u32) -> (Segment, Vec<Board>) {
+        let plan = SegmentPlan {
+            heap_bytes_per_process: 1 << 20,
+            guests: 0,
+            ..SegmentPlan::new(1, members)
+        };
+        let segment = Segment::local(&plan);
+        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let boards = (0..members).map(open).collect();
+        (segment, boards)
+    }
+
+    #[test]
+    fn what_one_lays_down_all_find() {
+        let (segment, mut boards) = boards(3);
+        let numbers: Vec<u32> = boards.iter_mut().map(Board::begin).collect();
+        assert_eq!(numbers, [1, 1, 1]);
+        assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::NotYet);
+        boards[2].come(1, SIGNATURE, 9, b"hello");
+        assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::Here);
+        assert_eq!(boards[0].came(2, 1, 8), Came::Otherwise(SIGNATURE));
+        assert_eq!(boards[0].check(2, 1), 9);
+        let Ok(Deposit::Inline { words, bytes: 5 }) = boards[0].deposit(2, 1) else {
+            panic!("five bytes in the line")
+        };
+        assert_eq!(&words[0].to_ne_bytes()[..5], b"hello");
+        let mut heap = Heap::of(&segment, 1).unwrap();
+        let mut block = heap.allocate(1000).unwrap();
+        block.fill(3);
+        boards[1].come_with(1, SIGNATURE, 0, block);
+        boards[1].set_filled(1, 400);
+        let Ok(Deposit::Block { bytes, filled, resolved }) = boards[0].deposit(1, 1) else {
+            panic!("a block")
+        };
+        assert_eq!((bytes.len(), filled, resolved), (1000, 400, false));
+        assert_eq!(bytes.part(999, 1).to_vec(), [3]);
+    }
+
+    #[test]
+    fn the_last_to_come_knows_it_and_whether_all_came_for_the_same() {
+        let (_segment, mut boards) = boards(3);
+        for round in 1..50 {
+            for board in &mut boards {
+                assert_eq!(board.begin(), round);
+                assert!(board.has_room(round));
+                board.come(round, SIGNATURE, 0, &[]);
+            }
+            assert_eq!(boards[0].count(round, SIGNATURE), Coming::NotLast);
+            assert_eq!(boards[2].count(round, SIGNATURE), Coming::NotLast);
+            assert_eq!(boards[1].outcome(round), Outcome::Open);
+            assert_eq!(boards[1].count(round, SIGNATURE), Coming::Last);
+            assert_eq!(boards[1].decide(round, Outcome::Done), Outcome::Done);
+            for board in &mut boards {
+                assert_eq!(board.outcome(round), Outcome::Done);
+                board.end(round);
+            }
+        }
+        boards[0].count(50, 1);
+        boards[1].count(50, 3);
+        assert_eq!(boards[2].count(50, 2), Coming::Different, "their sum is that of 2, 2, 2");
+        assert_eq!(boards[0].outcome(50), Outcome::Different);
+    }
+
+    #[test]
+    fn who_decides_first_decides_for_all() {
+        let (_segment, boards) = boards(2);
+        assert_eq!(boards[0].decide(1, Outcome::Failed(1)), Outcome::Failed(1));
+        assert_eq!(boards[1].decide(1, Outcome::Done), Outcome::Failed(1));
+        assert_eq!(boards[1].outcome(1), Outcome::Failed(1));
+        assert_eq!(boards[1].outcome(2), Outcome::Open);
+    }
+
+    #[test]
+    fn one_may_be_a_window_ahead_and_no_more() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let window = WINDOW as u32;
+        for number in 1..=window {
+            assert!(boards[0].has_room(number));
+            boards[0].come_with(number, SIGNATURE, 0, heap.allocate(100).unwrap());
+            boards[0].end(number);
+        }
+        assert!(!boards[0].has_room(window + 1));
+        assert_eq!(boards[0].kept_bytes(), 100 * WINDOW);
+        boards[1].end(2);
+        assert!(!boards[0].has_room(window + 1), "the first is not over");
+        boards[1].end(1);
+        assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
+        assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
+    }
+
+    #[test]
+    fn numbers_go_round() {
+        let (_segment, mut boards) = boards(2);
+        for board in &mut boards {
+            (board.next, board.over, board.settled) = (u32::MAX - 2, u32::MAX - 2, u32::MAX - 2);
+            board.own_lines().progress.store(u32::MAX - 2, Ordering::Relaxed);
+        }
+        for _ in 0..20 {
+            for board in &mut boards {
+                let number = board.begin();
+                assert!(board.has_room(number));
+                board.come(number, SIGNATURE, 0, &[]);
+                board.end(number);
+            }
+        }
+        assert_eq!(boards[0].next, 17);
+    }
+
+    #[test]
+    fn pieces_are_taken_once_each() {
+        let (_segment, boards) = boards(3);
+        assert_eq!(boards[0].claim_piece(5, 4), None, "not open");
+        boards[2].open_pieces(5);
+        let taken: Vec<_> = (0..5).map(|turn| boards[turn % 3].claim_piece(5, 4)).collect();
+        assert_eq!(taken, [Some(0), Some(1), Some(2), Some(3), None]);
+        let last: Vec<bool> =
+            (0..4).map(|piece| boards[piece % 3].finish_piece(5, piece as u32, 4)).collect();
+        assert_eq!(last, [false, false, false, true]);
+        assert_eq!(boards[0].piece_owner(5, 2), Ok(2));
+        assert!(boards[0].piece_owner(6, 2).is_err() && boards[0].piece_owner(5, 99).is_err());
+    }
+
+    #[test]
+    fn places_that_are_none_are_refused() {
+        let (segment, _boards) = boards(2);
+        let good = [segment.world_lines(0), segment.world_lines(1)];
+        let open = |shared, lines: &[LinesPlace], own| {
+            Board::open(&segment, shared, lines, own).map(|_| ())
+        };
+        let world = segment.world_board();
+        assert_eq!(open(world, &good, 1), Ok(()));
+        assert_eq!(open(world + 64, &good, 1), Err(BoardBroken { member: 0 }));
+        assert_eq!(open(u64::MAX, &good, 1), Err(BoardBroken { member: 0 }));
+        assert_eq!(open(world, &good, 2), Err(BoardBroken { member: 2 }));
+        for bad in [0, 64, u64::MAX - 63, segment.plan().heap(1) + 1] {
+            let lines = [good[0], LinesPlace { slot: 1, offset: bad }];
+            assert_eq!(open(world, &lines, 0), Err(BoardBroken { member: 1 }), "{bad}");
+        }
+    }
+
+    #[test]
+    fn scribbled_lines_are_broken_or_wrong_and_no_more() {
+        let (segment, mut boards) = boards(2);
+        boards[1].come(1, SIGNATURE, 0, b"x");
+        for garbage in [u64::MAX, u64::from(IN_HEAP), 49, 1 << 63] {
+            for word in 1..8 {
+                let line = segment.plan().world_lines(1) + 64;
+                segment.long(line + word * 8).store(garbage, Ordering::Relaxed);
+            }
+            if let Ok(Deposit::Block { bytes, filled, .. }) = boards[0].deposit(1, 1) {
+                assert!(filled <= bytes.len());
+            }
+        }
+        for at in (0..SHARED_BYTES).step_by(8) {
+            segment.long(segment.world_board() + at).store(u64::MAX, Ordering::Relaxed);
+        }
+        boards[0].outcome(1);
+        boards[0].count(1, SIGNATURE);
+        boards[0].decide(1, Outcome::Done);
+        boards[0].claim_piece(1, 4);
+        boards[0].wakes();
+        boards[0].end(1);
+        assert!(boards[0].result(1).is_err() || boards[0].outcome(1) != Outcome::Open);
+    }
+}

@@ -1,0 +1,26 @@
+//! The board: where the members of a group on one host do a collective operation.
+//!
+//! Each member lays what it brings where all can read it, says that it has come, and takes what it
+//! needs from where it lies. Short data stand in the line that says it; longer ones in a block of
+//! the member's heap, which the line names and which is freed when everybody is over with the
+//! operation. Members may be [`WINDOW`] operations apart.
+//!
+//! Memory of a group: for each member a line for each operation of the window and one more, in its
+//! own pages; one page of shared words, from the pool of the member that leads; and what is
+//! deposited.
+//!
+//! Nothing here waits. Everything read is checked: a scribbled word leads to wrong data, to an
+//! operation that never ends (until somebody dies or gives up), or to [`BoardBroken`].
+
+mod words;
+
+#[cfg(not(loom))]
+mod pool;
+
+pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
+
+#[cfg(not(loom))]
+pub use {handle::*, pool::BoardPool};
+
+#[cfg(not(loom))]
+mod handle;

@@ -1,0 +1,247 @@
+//! The words of a board, and the two protocols on them: coming and deciding.
+//!
+//! Each member writes a line of its own for each operation, and stores its *word* last, with
+//! release: the number of the operation and its signature. That alone says that the member has
+//! come; it is written once and never taken back, so when its process has died it is final.
+//!
+//! Operations that all wait for have a counter beside, so that the last to come knows it without
+//! looking at all lines, and a commit word that says how it ended: whoever decides first decides
+//! for all.
+//!
+//! | word | written by | when |
+//! |---|---|---|
+//! | line | its member | once an operation, when all are over with the one 8 before |
+//! | progress | its member | when an operation is over for it |
+//! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
+//! | commit | any member, by exchange | once an operation |
+//! | cursor, finished, owners | any member, by exchange | while all combine together |
+//! | sleepers | any member | around its sleep |
+//! | revoked | any member | once |
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Operations that can be under way at once on one board.
+pub const WINDOW: usize = 8;
+/// Bytes of data in a line.
+pub const INLINE_BYTES: usize = 48;
+/// Words of data in a line.
+pub(crate) const INLINE_WORDS: usize = INLINE_BYTES / 8;
+/// Most pieces that all combine together.
+pub const PIECES_MAX: usize = 64;
+/// Instead of a length: the data lie in a heap.
+pub(crate) const IN_HEAP: u32 = u32::MAX;
+
+/// A line with a word that publishes what else stands in it.
+#[repr(C, align(64))]
+pub(crate) struct Line {
+    /// Number (low half) and signature or state (high half).
+    word: AtomicU64,
+    /// Bytes of data, or [`IN_HEAP`] (low half); what members check against each other (high).
+    pub(crate) about: AtomicU64,
+    pub(crate) data: [AtomicU64; INLINE_WORDS],
+}
+
+impl Line {
+    /// Publishes the line.
+    #[inline]
+    pub(crate) fn publish(&self, number: u32, signature: u32) {
+        self.word.store(word(number, signature), Ordering::Release);
+    }
+
+    /// The signature with which the line was published for this operation; none when it was not.
+    #[inline]
+    pub(crate) fn published(&self, number: u32) -> Option<u32> {
+        let word = self.word.load(Ordering::Acquire);
+        (word as u32 == number).then_some((word >> 32) as u32)
+    }
+
+    /// Publishes the line unless somebody has for this operation; says what stands there now.
+    pub(crate) fn decide(&self, number: u32, state: u32) -> u32 {
+        let mut before = self.word.load(Ordering::Acquire);
+        loop {
+            if before as u32 == number {
+                return (before >> 32) as u32;
+            }
+            let exchanged = self.word.compare_exchange(
+                before,
+                word(number, state),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match exchanged {
+                Ok(_) => return state,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// Writes data that fit; to be published afterwards.
+    #[inline]
+    pub(crate) fn set_inline(&self, bytes: &[u8], check: u32) {
+        let length = bytes.len().min(INLINE_BYTES);
+        self.about.store(word(length as u32, check), Ordering::Relaxed);
+        for (target, chunk) in self.data.iter().zip(bytes[..length].chunks(8)) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            target.store(u64::from_ne_bytes(word), Ordering::Relaxed);
+        }
+    }
+
+    /// The first words of the data.
+    #[inline]
+    pub(crate) fn words(&self, bytes: usize) -> [u64; INLINE_WORDS] {
+        let mut words = [0; INLINE_WORDS];
+        for (word, shared) in words.iter_mut().zip(&self.data).take(bytes.div_ceil(8)) {
+            *word = shared.load(Ordering::Relaxed);
+        }
+        words
+    }
+}
+
+/// The lines of one member.
+#[repr(C, align(64))]
+pub(crate) struct Lines {
+    pub(crate) lines: [Line; WINDOW],
+    /// All operations before this one are over for the member.
+    pub(crate) progress: AtomicU32,
+}
+
+/// Bytes of [`Lines`].
+pub const LINES_BYTES: u64 = (WINDOW as u64 + 1) * 64;
+/// Bytes of [`Shared`].
+pub const SHARED_BYTES: u64 = 4096;
+
+/// What several write, for one operation.
+#[repr(C, align(64))]
+pub(crate) struct Epoch {
+    pub(crate) arrivals: Arrivals,
+    pub(crate) commit: Line,
+    pub(crate) pieces: Pieces,
+}
+
+/// How many have come: the count (16 bits) and the sum of what they say they came for.
+#[repr(C, align(64))]
+pub(crate) struct Arrivals(AtomicU64);
+
+/// What the last to come finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Others are to come.
+    NotLast,
+    /// All have come, for the same thing.
+    Last,
+    /// All have come, not for the same thing.
+    LastOfDifferent,
+}
+
+impl Arrivals {
+    /// One of `members` comes.
+    #[inline]
+    pub(crate) fn come(&self, members: u32, signature: u32) -> Arrival {
+        let addend = spread(signature) << 16 | 1;
+        let sum = self.0.fetch_add(addend, Ordering::AcqRel).wrapping_add(addend);
+        if sum as u16 != members as u16 {
+            return Arrival::NotLast;
+        }
+        self.0.store(0, Ordering::Relaxed);
+        let same = (spread(signature) << 16 | 1).wrapping_mul(u64::from(members));
+        if sum == same { Arrival::Last } else { Arrival::LastOfDifferent }
+    }
+}
+
+/// Different signatures become numbers whose sums do not meet by accident.
+fn spread(signature: u32) -> u64 {
+    (u64::from(signature) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
+}
+
+/// The pieces of data that all combine together: whoever is there takes the next one.
+#[repr(C, align(64))]
+pub(crate) struct Pieces {
+    /// Number (high half) and how many pieces were taken (low half).
+    cursor: AtomicU64,
+    /// Number (high half) and how many pieces are done.
+    finished: AtomicU64,
+    rest_of_line: [AtomicU64; 6],
+    /// Who has done each piece: low half of the number, and the member plus one.
+    owners: [AtomicU32; PIECES_MAX],
+}
+
+impl Pieces {
+    /// Lets everybody take pieces; for the last to come.
+    pub(crate) fn open(&self, number: u32) {
+        self.finished.store(u64::from(number) << 32, Ordering::Relaxed);
+        self.cursor.store(u64::from(number) << 32, Ordering::Release);
+    }
+
+    /// Takes the next of `count` pieces; none when there is none, or they are not open.
+    pub(crate) fn claim(&self, number: u32, count: u32) -> Option<u32> {
+        let mut before = self.cursor.load(Ordering::Acquire);
+        loop {
+            if (before >> 32) as u32 != number || before as u32 >= count {
+                return None;
+            }
+            let exchanged = self.cursor.compare_exchange_weak(
+                before,
+                before + 1,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            match exchanged {
+                Ok(_) => return Some(before as u32),
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// A piece is done, by this member; true when it was the last of `count`.
+    pub(crate) fn finish(&self, number: u32, piece: u32, member: u32, count: u32) -> bool {
+        let owner = number << 16 | (member + 1) & 0xffff;
+        if let Some(word) = self.owners.get(piece as usize) {
+            word.store(owner, Ordering::Release);
+        }
+        let done = self.finished.fetch_add(1, Ordering::AcqRel) as u32 + 1;
+        done == count
+    }
+
+    /// Who has done a piece.
+    pub(crate) fn owner(&self, number: u32, piece: u32) -> Option<u32> {
+        let owner = self.owners.get(piece as usize)?.load(Ordering::Acquire);
+        let is_of_number = owner >> 16 == number & 0xffff && owner & 0xffff != 0;
+        is_of_number.then(|| (owner & 0xffff) - 1)
+    }
+}
+
+/// What several members write.
+#[repr(C, align(64))]
+pub(crate) struct Shared {
+    pub(crate) head: Head,
+    pub(crate) epochs: [Epoch; WINDOW],
+}
+
+/// What concerns the group rather than one operation.
+#[repr(C, align(64))]
+pub(crate) struct Head {
+    /// How many sleep in an operation on this board.
+    pub(crate) sleepers: Apart<AtomicU32>,
+    /// Not zero: the group was revoked.
+    pub(crate) revoked: Apart<AtomicU32>,
+    /// The outcomes of agreements, by turns.
+    pub(crate) agreements: [Line; 2],
+    rest: [Line; 4],
+}
+
+/// Something on a line of its own.
+#[repr(C, align(64))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
+#[inline]
+fn word(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[cfg(not(loom))]
+const _: () = {
+    assert!(size_of::<Line>() == 64);
+    assert!(size_of::<Lines>() as u64 == LINES_BYTES);
+    assert!(size_of::<Shared>() as u64 == SHARED_BYTES);
+};
