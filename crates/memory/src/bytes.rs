@@ -146,6 +146,14 @@ impl Buffer {
         unsafe { Bytes::from_raw(self.start, self.length) }
     }
 
+    /// The part from `offset`, at most `length` bytes of it; cut where the buffer ends.
+    #[inline]
+    #[must_use]
+    pub fn part(&self, offset: usize, length: usize) -> Self {
+        let part = self.bytes().part(offset, length);
+        Self { start: part.start(), length: part.len() }
+    }
+
     /// Writes `bytes` at `offset`, cut where the buffer ends; says how many were written.
     #[inline]
     pub fn write(&self, offset: usize, bytes: Bytes<'_>) -> usize {

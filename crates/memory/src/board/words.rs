@@ -245,3 +245,126 @@ const _: () = {
     assert!(size_of::<Lines>() as u64 == LINES_BYTES);
     assert!(size_of::<Shared>() as u64 == SHARED_BYTES);
 };
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::fence;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    fn line() -> Line {
+        let data = std::array::from_fn(|_| AtomicU64::new(0));
+        Line { word: AtomicU64::new(0), about: AtomicU64::new(0), data }
+    }
+
+    fn pieces() -> Pieces {
+        Pieces {
+            cursor: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            rest_of_line: std::array::from_fn(|_| AtomicU64::new(0)),
+            owners: std::array::from_fn(|_| AtomicU32::new(0)),
+        }
+    }
+
+    /// Who sees that a member has come sees what it brought.
+    #[test]
+    fn a_word_brings_its_data_in_any_schedule() {
+        crate::sync::model(|| {
+            let own = Arc::new(line());
+            let theirs = own.clone();
+            let member = thread::spawn(move || {
+                theirs.set_inline(&7u64.to_ne_bytes(), 3);
+                theirs.publish(1, 9);
+            });
+            if own.published(1) == Some(9) {
+                assert_eq!((own.words(8)[0], own.about.load(Ordering::Relaxed) >> 32), (7, 3));
+            }
+            member.join().unwrap();
+        });
+    }
+
+    /// One is the last, sees what all brought, and all see what it made of that; the counter is
+    /// zero again before anybody can come to the operation that uses it next.
+    #[test]
+    fn one_is_the_last_and_decides_in_any_schedule() {
+        crate::sync::model(|| {
+            let words = Arc::new(([line(), line()], Arrivals(AtomicU64::new(0)), line()));
+            let come = |words: &([Line; 2], Arrivals, Line), member: usize| {
+                let (lines, arrivals, commit) = words;
+                lines[member].set_inline(&(member as u64 + 1).to_ne_bytes(), 0);
+                lines[member].publish(1, 9);
+                if arrivals.come(2, 9) == Arrival::Last {
+                    let sum: u64 = lines.iter().map(|line| line.words(8)[0]).sum();
+                    assert_eq!(sum, 3, "the last sees what all brought");
+                    commit.set_inline(&sum.to_ne_bytes(), 0);
+                    commit.decide(1, 1);
+                }
+                let done = commit.published(1).is_some();
+                if done {
+                    assert_eq!(commit.words(8)[0], 3);
+                    assert_eq!(arrivals.0.load(Ordering::Relaxed), 0);
+                }
+                done
+            };
+            let others = words.clone();
+            let other = thread::spawn(move || come(&others, 1));
+            let seen = come(&words, 0) | other.join().unwrap();
+            assert!(seen, "the last at least has seen it");
+        });
+    }
+
+    /// Whatever each wants to decide, all hold the same.
+    #[test]
+    fn all_hold_the_same_decision_in_any_schedule() {
+        crate::sync::model(|| {
+            let commit = Arc::new(line());
+            let other = commit.clone();
+            let theirs = thread::spawn(move || other.decide(1, 2));
+            let ours = commit.decide(1, 1);
+            assert_eq!(ours, theirs.join().unwrap());
+            assert_eq!(commit.published(1), Some(ours));
+        });
+    }
+
+    /// Every piece is taken once, and who finishes the last one knows it.
+    #[test]
+    fn every_piece_is_taken_once_in_any_schedule() {
+        crate::sync::model(|| {
+            let work = Arc::new(pieces());
+            work.open(1);
+            let take = |work: &Pieces, member: u32| {
+                let mut lasts = 0;
+                let mut taken = 0;
+                while let Some(piece) = work.claim(1, 2) {
+                    taken += 1;
+                    lasts += u32::from(work.finish(1, piece, member, 2));
+                }
+                (taken, lasts)
+            };
+            let others = work.clone();
+            let other = thread::spawn(move || take(&others, 1));
+            let (own, theirs) = (take(&work, 0), other.join().unwrap());
+            assert_eq!((own.0 + theirs.0, own.1 + theirs.1), (2, 1));
+            assert!(work.owner(1, 0).is_some() && work.owner(1, 1).is_some());
+        });
+    }
+
+    /// Who counts itself among the sleepers and sees nothing is seen by who publishes.
+    #[test]
+    fn no_sleeper_is_overlooked_in_any_schedule() {
+        crate::sync::model(|| {
+            let words = Arc::new((line(), AtomicU32::new(0)));
+            let publisher = words.clone();
+            let wakes = thread::spawn(move || {
+                publisher.0.publish(1, 9);
+                fence(Ordering::SeqCst);
+                publisher.1.load(Ordering::Relaxed) != 0
+            });
+            words.1.fetch_add(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+            let seen = words.0.published(1).is_some();
+            assert!(wakes.join().unwrap() || seen);
+        });
+    }
+}
