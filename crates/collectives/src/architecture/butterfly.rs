@@ -11,7 +11,9 @@
 //! The logarithm of the size in rounds when that is a power of two. Else the members beyond the
 //! largest power of two first tell one below it, and are told the outcome at the end: two rounds
 //! more. Recursive doubling; reduce-scatter by it is recursive halving, and both together are
-//! Rabenseifner's allreduce (Thakur, Rabenseifner, Gropp 2005).
+//! Rabenseifner's allreduce (Thakur, Rabenseifner, Gropp 2005). `n * log n` messages for a power of
+//! two. Scans take the logarithm, rounded up, in rounds over doubling distances. From a root it is
+//! the binomial tree: the messages of the butterfly that the root needs.
 
 use super::{Architecture, Knomial};
 use crate::group::Group;
@@ -32,25 +34,56 @@ impl Architecture for Butterfly {
     }
 
     fn rounds(&self, group: &Group) -> Option<Rounds> {
-        let size = group.size();
-        let even = (size + 1).next_power_of_two() / 2; // the largest power of two up to the size
-        let beyond = || even..size;
-        let mut rounds = vec![beyond().map(|member| (member, member - even)).collect()];
-        let distances = (0..).map(|bit| 1u32 << bit).take_while(|&distance| distance < even);
-        rounds.extend(distances.map(|distance| {
-            (0..even).map(|member| (member, member ^ distance)).collect::<Vec<_>>()
-        }));
-        rounds.push(beyond().map(|member| (member - even, member)).collect());
-        Some(Rounds::new(rounds))
+        Some(Rounds::new(pairs(group.size())))
     }
 
     fn prefix(&self, group: &Group) -> Option<Rounds> {
-        let size = group.size();
-        let distances = (0..).map(|bit| 1u32 << bit).take_while(|&distance| distance < size);
-        Some(Rounds::new(
-            distances.map(|distance| {
-                (distance..size).map(|member| (member - distance, member)).collect()
-            }),
-        ))
+        Some(doubling_prefix(group.size()))
+    }
+}
+
+/// The rounds of a butterfly, for whoever stands at its places.
+pub(super) fn pairs(size: u32) -> Vec<Vec<(u32, u32)>> {
+    let even = (size + 1).next_power_of_two() / 2; // the largest power of two up to the size
+    let beyond = || even..size;
+    let mut rounds = vec![beyond().map(|member| (member, member - even)).collect()];
+    rounds.extend(
+        doubling_up_to(even).map(|distance| {
+            (0..even).map(|member| (member, member ^ distance)).collect::<Vec<_>>()
+        }),
+    );
+    rounds.push(beyond().map(|member| (member - even, member)).collect());
+    rounds.retain(|round| !round.is_empty());
+    rounds
+}
+
+/// In each round everybody tells who stands twice as far behind it as in the round before: after
+/// Hillis and Steele (1986).
+pub(super) fn doubling_prefix(size: u32) -> Rounds {
+    Rounds::new(
+        doubling_up_to(size)
+            .map(|distance| (distance..size).map(|member| (member - distance, member)).collect()),
+    )
+}
+
+fn doubling_up_to(end: u32) -> impl Iterator<Item = u32> {
+    (0..u32::BITS).map(|bit| 1 << bit).take_while(move |&distance| distance < end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_beyond_the_power_of_two_joins_and_is_told() {
+        let all = vec![(0, 1), (1, 0)];
+        assert_eq!(pairs(3), [vec![(2, 0)], all.clone(), vec![(0, 2)]]);
+        assert_eq!((pairs(2), pairs(1)), (vec![all], vec![]));
+    }
+
+    #[test]
+    fn scans_reach_back_twice_as_far_each_round() {
+        let rounds = doubling_prefix(5);
+        assert_eq!(rounds.iter().map(<[_]>::len).collect::<Vec<_>>(), [4, 3, 1]);
     }
 }

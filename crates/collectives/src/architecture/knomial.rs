@@ -46,8 +46,8 @@ impl Architecture for Knomial {
     fn name(&self) -> String {
         match (self.radix, self.nearest_first) {
             (2, false) => "knomial".into(),
-            (2, true) => "knomial nearest first".into(),
-            (radix, _) => format!("knomial {radix}"),
+            (2, true) => "knomial:nearest-first".into(),
+            (radix, _) => format!("knomial:{radix}"),
         }
     }
 
@@ -68,5 +68,28 @@ impl Architecture for Knomial {
             }
         }
         Tree::new(size, 0, edges).turned(root)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn children(architecture: Knomial, size: u32, member: u32) -> Vec<u32> {
+        architecture.tree(&Group::whole(size).unwrap(), 0).children(member).to_vec()
+    }
+
+    #[test]
+    fn the_drawing() {
+        assert_eq!(children(Knomial::BINOMIAL, 8, 0), [4, 2, 1]);
+        assert_eq!(children(Knomial::BINOMIAL, 8, 4), [6, 5]);
+        assert_eq!(children(Knomial::NEAREST_FIRST, 8, 0), [1, 2, 4]);
+        assert_eq!(children(Knomial::NEAREST_FIRST, 8, 1), [3, 5]);
+    }
+
+    #[test]
+    fn a_higher_radix_serves_more_in_each_round() {
+        assert_eq!(children(Knomial::new(4), 16, 0), [4, 8, 12, 1, 2, 3]);
+        assert_eq!(children(Knomial::new(4), 16, 8), [9, 10, 11]);
     }
 }

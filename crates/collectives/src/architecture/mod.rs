@@ -6,19 +6,39 @@
 //! | file | architecture | source |
 //! |---|---|---|
 //! | `flat.rs` | one serves all | |
+//! | `pipeline.rs` | clusters in a row | Erciyes et al. 2005 |
+//! | `daisy.rs` | leaders around a centre, each with its cluster | Erciyes et al. 2005 |
+//! | `hierarchy.rs` | levels of groups | Erciyes et al. 2005 |
+//! | `hypercube.rs` | a cube of clusters; messages that find their way | Erciyes et al. 2005; Davies, Matloff 1997 |
+//! | `binary_tree.rs` | everybody serves two | Silva et al. 2003 |
 //! | `knomial.rs` | everybody who has it passes it on | |
 //! | `butterfly.rs` | pairs at doubling distances | |
-//! | `daisy.rs` | leaders around a centre, each with its cluster | Erciyes et al. 2005 |
+//! | `ring.rs` | each talks to the next | |
+//! | `circulant.rs` | everybody over the same distances, for any size | Träff 2024 |
+//!
+//! The board of a host is not here: there nobody talks to anybody ([`crate::derive::BoardStyle`]).
 
+mod binary_tree;
 mod butterfly;
+mod circulant;
 mod daisy;
 mod flat;
+mod hierarchy;
+mod hypercube;
 mod knomial;
+mod pipeline;
+mod ring;
 
+pub use binary_tree::BinaryTree;
 pub use butterfly::Butterfly;
+pub use circulant::Circulant;
 pub use daisy::Daisy;
 pub use flat::Flat;
+pub use hierarchy::{Hierarchy, HierarchyError};
+pub use hypercube::{Hypercube, dimensions, forward};
 pub use knomial::Knomial;
+pub use pipeline::Pipeline;
+pub use ring::Ring;
 
 use std::fmt::Debug;
 
@@ -90,4 +110,18 @@ fn clustered(group: &Group, root: u32, neighbours: impl Fn(u32) -> Vec<u32>) -> 
         }
     }
     Tree::from_neighbours(root, &lists)
+}
+
+/// Rounds among leaders, with one before them in which members tell their leaders, and one after
+/// them in which leaders tell their members.
+fn within_clusters(
+    group: &Group,
+    among_leaders: impl IntoIterator<Item = Vec<(u32, u32)>>,
+) -> Rounds {
+    let clusters = || group.clusters().iter();
+    let to_leaders = clusters().flat_map(|all| all[1..].iter().map(|&member| (member, all[0])));
+    let to_members = clusters().flat_map(|all| all[1..].iter().map(|&member| (all[0], member)));
+    let before = std::iter::once(to_leaders.collect());
+    let after = std::iter::once(to_members.collect());
+    Rounds::new(before.chain(among_leaders).chain(after))
 }
