@@ -107,11 +107,12 @@ fn draw_lines(picture: &Picture, results: &Results, path: &Path) -> Result<(), B
         1.3,
     );
 
+    let unit = Unit::of(results.unit(), vertical.high);
     heading(&area, &picture.title, results)?;
     for value in vertical.ticks() {
         let y = vertical.at(value);
         area.draw(&PathElement::new(vec![(LEFT, y), (WIDTH - RIGHT, y)], FAINT))?;
-        text(&area, &short(value), (LEFT - 12, y), HPos::Right, INK)?;
+        text(&area, &short(value * unit.factor), (LEFT - 12, y), HPos::Right, INK)?;
     }
     let mut places: Vec<f64> = all().map(|(point, _)| place(point)).collect();
     places.sort_by(f64::total_cmp);
@@ -120,7 +121,7 @@ fn draw_lines(picture: &Picture, results: &Results, path: &Path) -> Result<(), B
         let label = if axis == Axis::Bytes { size_label(value as u64) } else { short(value) };
         text(&area, &label, (horizontal.at(value), HEIGHT - BOTTOM + 24), HPos::Center, INK)?;
     }
-    text(&area, &value_axis(results), (24, TOP), HPos::Left, INK)?;
+    text(&area, &unit.axis_name(), (24, TOP - 24), HPos::Left, INK)?;
     let name = if axis == Axis::Bytes { "size of the message" } else { "processes" };
     text(&area, name, (i32::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 28), HPos::Center, INK)?;
 
@@ -139,11 +140,11 @@ fn draw_lines(picture: &Picture, results: &Results, path: &Path) -> Result<(), B
             area.draw(&Circle::new(*corner, 5, style.filled()))?;
         }
         let width = if line.candidate == Candidate::Landeck { 4 } else { 2 };
-        ends.extend(corners.last().map(|end| (end.1, line.candidate)));
+        ends.extend(corners.last().map(|end| (*end, line.candidate)));
         area.draw(&PathElement::new(corners, style.stroke_width(width)))?;
     }
-    for (y, candidate) in apart(ends) {
-        text(&area, candidate.title(), (WIDTH - RIGHT + 14, y), HPos::Left, colour(candidate))?;
+    for (end, candidate) in apart(ends) {
+        text(&area, candidate.title(), (end.0 + 14, end.1), HPos::Left, colour(candidate))?;
     }
     area.present()?;
     Ok(())
@@ -163,14 +164,15 @@ fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), 
         .flat_map(|point| results.rows(point))
         .flat_map(|row| [row.spread.min, row.spread.max]);
     let scale = Scale::logarithmic(spreads, NAMES, WIDTH - 150, 1.3);
+    let unit = Unit::of(results.unit(), scale.high);
     for value in scale.ticks() {
         let x = scale.at(value);
         area.draw(&PathElement::new(vec![(x, TOP), (x, height - 70)], FAINT))?;
-        text(&area, &short(value), (x, height - 52), HPos::Center, INK)?;
+        text(&area, &short(value * unit.factor), (x, height - 52), HPos::Center, INK)?;
     }
     text(
         &area,
-        &value_axis(results),
+        &unit.axis_name(),
         (i32::midpoint(NAMES, WIDTH - 150), height - 20),
         HPos::Center,
         INK,
@@ -188,7 +190,7 @@ fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), 
             area.draw(&Circle::new((scale.at(row.spread.median), y), 6, style.filled()))?;
             text(
                 &area,
-                &short(row.spread.median),
+                &short(row.spread.median * unit.factor),
                 (scale.at(row.spread.max) + 14, y),
                 HPos::Left,
                 style,
@@ -218,17 +220,29 @@ fn heading(area: &Area<'_>, title: &str, results: &Results) -> Result<(), Box<dy
     text(area, &below, (24, 68), HPos::Left, RGBColor(100, 100, 100))
 }
 
-/// The name of the axis of the values.
-fn value_axis(results: &Results) -> String {
-    format!("{}, lower is better", unit_name(results.unit()))
+/// In what the values of a picture are named.
+struct Unit<'a> {
+    name: &'a str,
+    /// From the unit of the values to this one.
+    factor: f64,
 }
 
-fn unit_name(unit: &str) -> &str {
-    match unit {
-        "ns" => "nanoseconds",
-        "ms" => "milliseconds",
-        "%" => "percent of a processor",
-        other => other,
+impl Unit<'_> {
+    /// Nanoseconds have too many digits where values are long.
+    fn of(unit: &str, largest: f64) -> Unit<'_> {
+        const LONG_NS: f64 = 100_000.0;
+        let (name, factor) = match unit {
+            "ns" if largest > LONG_NS => ("microseconds", 1e-3),
+            "ns" => ("nanoseconds", 1.0),
+            "ms" => ("milliseconds", 1.0),
+            "%" => ("percent", 1.0),
+            other => (other, 1.0),
+        };
+        Unit { name, factor }
+    }
+
+    fn axis_name(&self) -> String {
+        format!("{}, lower is better", self.name)
     }
 }
 
@@ -246,8 +260,22 @@ fn text(
     Ok(())
 }
 
-/// Moves labels that would cover each other apart, keeping their order.
-fn apart(mut labels: Vec<(i32, Candidate)>) -> Vec<(i32, Candidate)> {
+/// Moves labels that would cover each other apart, keeping their order: those of lines that end at
+/// the same place of the axis.
+fn apart(ends: Vec<((i32, i32), Candidate)>) -> Vec<((i32, i32), Candidate)> {
+    let mut columns: BTreeMap<i32, Vec<(i32, Candidate)>> = BTreeMap::new();
+    for ((x, y), candidate) in ends {
+        columns.entry(x).or_default().push((y, candidate));
+    }
+    columns
+        .into_iter()
+        .flat_map(|(x, labels)| {
+            apart_in_column(labels).into_iter().map(move |(y, candidate)| ((x, y), candidate))
+        })
+        .collect()
+}
+
+fn apart_in_column(mut labels: Vec<(i32, Candidate)>) -> Vec<(i32, Candidate)> {
     const GAP: i32 = 28;
     labels.sort_by_key(|(y, _)| *y);
     for place in 1..labels.len() {
@@ -323,6 +351,7 @@ fn load_font() -> Result<(), Box<dyn Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::{Launch, LaunchValue};
 
     #[test]
     fn a_scale_reaches_from_end_to_end() {
@@ -332,13 +361,63 @@ mod tests {
     }
 
     #[test]
+    fn long_times_are_named_in_microseconds() {
+        assert_eq!(Unit::of("ns", 9_000.0).axis_name(), "nanoseconds, lower is better");
+        assert_eq!(Unit::of("ns", 1e6).axis_name(), "microseconds, lower is better");
+        assert_eq!(Unit::of("ms", 1e6).factor, 1.0);
+    }
+
+    #[test]
     fn labels_do_not_cover_each_other() {
         let labels = apart(vec![
-            (660, Candidate::Mpich),
-            (100, Candidate::Landeck),
-            (665, Candidate::OpenMpi),
+            ((900, 660), Candidate::Mpich),
+            ((900, 100), Candidate::Landeck),
+            ((900, 665), Candidate::OpenMpi),
         ]);
-        assert!(labels.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 28));
-        assert!(labels.iter().all(|(y, _)| *y <= HEIGHT - BOTTOM));
+        assert!(labels.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= 28));
+        assert!(labels.iter().all(|((_, y), _)| *y <= HEIGHT - BOTTOM));
+    }
+
+    #[test]
+    fn a_line_that_ends_early_is_named_there() {
+        let labels = apart(vec![((900, 100), Candidate::Landeck), ((200, 110), Candidate::Mpich)]);
+        assert_eq!(labels, [((200, 110), Candidate::Mpich), ((900, 100), Candidate::Landeck)]);
+    }
+
+    #[test]
+    fn a_picture_holds_what_differs_along_its_axis_only() {
+        let results = Results {
+            figure: "allreduce",
+            title: "Allreduce",
+            machine: crate::machine::Machine::here(),
+            probes: Vec::new(),
+            launches: vec![launch_of(2, &[8, 65_536]), launch_of(4, &[8, 65_536])],
+            left_out: Vec::new(),
+        };
+        let pictures = pictures(&results);
+        let names: Vec<&str> = pictures.iter().map(|picture| picture.name.as_str()).collect();
+        assert_eq!(names, ["allreduce-64-KiB", "allreduce-8-B"]);
+        assert_eq!(pictures[1].title, "Allreduce: 8 B");
+        assert_eq!(pictures[1].lines(&results)[0].values.len(), 2);
+    }
+
+    fn launch_of(n: u32, sizes: &[u64]) -> Launch {
+        let value = |&bytes: &u64| LaunchValue {
+            point: Point { figure: "allreduce".into(), form: String::new(), n, bytes, pending: 0 },
+            unit: "ns".into(),
+            value: 1.0,
+            batches: 1,
+            batches_min: 1.0,
+            batches_max: 1.0,
+        };
+        Launch {
+            candidate: Candidate::Landeck.name(),
+            round: 0,
+            n,
+            line_ns: None,
+            others_share: 0.0,
+            values: sizes.iter().map(value).collect(),
+            trouble: None,
+        }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Batches<'a> {
     pub(crate) slowest_counts: bool,
     /// What an iteration counts as: 2 for the half of a round trip.
     pub(crate) divisor: f64,
+    /// A batch has a multiple of so many iterations.
+    pub(crate) step: u64,
 }
 
 impl Batches<'_> {
@@ -87,7 +89,7 @@ impl Batches<'_> {
     /// A batch must be long twice in a row: a single one may have been disturbed.
     fn calibrate(&self, batch: &mut impl FnMut(u64) -> Result<Duration>) -> Result<u64> {
         let stop = Instant::now() + Duration::from_secs_f64(self.settings.limit_s / 2.0);
-        let (mut iterations, mut long_enough) = (1, 0);
+        let (mut iterations, mut long_enough) = (self.step, 0);
         while long_enough < 2 && Instant::now() < stop {
             let elapsed_ms = self.lead(batch, iterations)?.as_secs_f64() * 1e3;
             if elapsed_ms >= self.settings.batch_ms {
@@ -96,7 +98,8 @@ impl Batches<'_> {
             }
             // At most tenfold: the first batches are slow, because connections are made in them.
             let factor = (1.2 * self.settings.batch_ms / elapsed_ms.max(1e-9)).min(10.0);
-            iterations = (iterations as f64 * factor) as u64 + 1;
+            let wanted = (iterations as f64 * factor) as u64 + 1;
+            iterations = wanted.next_multiple_of(self.step);
             long_enough = 0;
         }
         Ok(iterations)

@@ -107,6 +107,7 @@ fn batches(bench: &Bench, bytes: usize, followers: usize, slowest_counts: bool) 
         followers,
         slowest_counts,
         divisor: 2.0,
+        step: 1,
     }
 }
 

@@ -35,6 +35,7 @@ fn batches<'a>(bench: &'a Bench, form: &'a str, bytes: usize) -> Batches<'a> {
         followers: 1,
         slowest_counts: false,
         divisor: WINDOW as f64,
+        step: 1,
     }
 }
 
