@@ -144,8 +144,8 @@ impl Architecture for Hierarchy {
         };
         match &self.shape {
             Shape::FanOut(2) => "hierarchy".into(),
-            Shape::FanOut(fan_out) => format!("hierarchy:fan-out={fan_out}"),
-            Shape::Parents(parents) => format!("hierarchy:parents={}", list(parents, ",")),
+            Shape::FanOut(fan_out) => format!("hierarchy:{fan_out}-ary"),
+            Shape::Parents(parents) => format!("hierarchy:parents:{}", list(parents, "-")),
             Shape::Parts(parts) => format!("hierarchy:{}", list(parts, "x")),
             Shape::Nested(levels) => format!("hierarchy of {} given levels", levels.len()),
         }
@@ -250,7 +250,7 @@ mod tests {
         let chain = Hierarchy::with_parents(vec![0, 1]).unwrap();
         let tree = chain.tree(&group, 0);
         assert_eq!((tree.children(0), tree.children(2)), (&[2, 6, 1][..], &[4, 3][..]));
-        assert_eq!(chain.name(), "hierarchy:parents=0,1");
+        assert_eq!(chain.name(), "hierarchy:parents:0-1");
     }
 
     #[test]

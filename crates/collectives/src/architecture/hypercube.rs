@@ -81,7 +81,7 @@ impl Hypercube {
 impl Architecture for Hypercube {
     fn name(&self) -> String {
         let keys: Vec<String> = self.keys.iter().map(u32::to_string).collect();
-        if keys.is_empty() { "hypercube".into() } else { format!("hypercube:{}", keys.join(",")) }
+        if keys.is_empty() { "hypercube".into() } else { format!("hypercube:{}", keys.join("-")) }
     }
 
     fn tree(&self, group: &Group, root: u32) -> Tree {
@@ -163,7 +163,7 @@ mod tests {
     fn clusters_are_numbered_as_told() {
         let group = Group::divided(8, 4).unwrap();
         let cube = Hypercube::numbered_by(vec![3, 1, 0, 2]);
-        assert_eq!((cube.corners(4), cube.name()), (vec![2, 1, 3, 0], "hypercube:3,1,0,2".into()));
+        assert_eq!((cube.corners(4), cube.name()), (vec![2, 1, 3, 0], "hypercube:3-1-0-2".into()));
         // Cluster 2 is corner 0: it serves corner 1 (cluster 1) and corner 2 (cluster 3).
         assert_eq!(cube.tree(&group, 4).children(4), [2, 6, 5]);
     }
