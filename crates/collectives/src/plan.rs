@@ -106,10 +106,10 @@ pub enum Action {
     CombineDeposits {
         /// How many members.
         members: u32,
-        /// All blocks that each of them deposited.
+        /// All blocks that each of them deposited. This member's own contribution is read from
+        /// where it lies: the same blocks in this store.
         deposited: Cells,
-        /// The blocks to combine, and where the result goes. This member's own contribution is
-        /// read from its input.
+        /// The blocks to combine, and where the result goes.
         into: Cells,
     },
     /// Combines one block of all deposits, in the canonical order, into the place that this

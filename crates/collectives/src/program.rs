@@ -7,7 +7,7 @@
 //! anybody but found: a step waits for those before it that write what it reads, or read or write
 //! what it writes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::operation::Operation;
 use crate::plan::{Action, Cells, Plan, Step, Store};
@@ -125,9 +125,9 @@ fn joined(cells: Vec<Cells>) -> Vec<Cells> {
 /// The plan of one member while it is made.
 struct Projection {
     plan: Plan,
-    accesses: HashMap<(Store, u32), Access>,
-    last_sends: HashMap<u32, u32>,
-    last_receives: HashMap<u32, u32>,
+    accesses: BTreeMap<(Store, u32), Access>,
+    last_sends: BTreeMap<u32, u32>,
+    last_receives: BTreeMap<u32, u32>,
     /// The last step on the board: those go on one after the other.
     last_on_board: Option<u32>,
     scratch: BTreeMap<u32, BTreeMap<u32, ()>>,
@@ -145,9 +145,9 @@ impl Projection {
         let (steps, scratch) = (Vec::new(), Vec::new());
         Self {
             plan: Plan { operation, size, member, root, segments, steps, scratch },
-            accesses: HashMap::new(),
-            last_sends: HashMap::new(),
-            last_receives: HashMap::new(),
+            accesses: BTreeMap::new(),
+            last_sends: BTreeMap::new(),
+            last_receives: BTreeMap::new(),
             last_on_board: None,
             scratch: BTreeMap::new(),
         }
@@ -213,7 +213,9 @@ fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
         Action::Copy { from, into } => (vec![*from], vec![*into]),
         Action::Combine { left, right, into } => (vec![*left, *right], vec![*into]),
         Action::Deposit { cells, .. } => (vec![*cells], vec![]),
-        Action::CombineDeposits { into, .. } => (vec![into.at(Store::Input)], vec![*into]),
+        Action::CombineDeposits { deposited, into, .. } => {
+            (vec![into.at(deposited.store)], vec![*into])
+        }
         Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
         Action::Await | Action::Resolve { .. } | Action::Together { .. } => (vec![], vec![]),
     }

@@ -104,7 +104,7 @@ impl Place<'_> {
         let data = Cells::new(Store::Input, 0, self.task.segments);
         if self.is_root() {
             self.deposit(NOTHING, None);
-            self.combine(self.size(), data, data.at(Store::Output));
+            self.combine(self.size(), data.at(self.own_store()), data.at(Store::Output));
         } else {
             self.deposit(data, None);
         }

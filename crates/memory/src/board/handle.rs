@@ -231,15 +231,34 @@ impl Board {
         }
     }
 
-    /// Keeps a block until all are over with an operation.
-    pub fn keep(&mut self, number: u32, block: Block) {
+    /// Keeps a block until all are over with an operation. Operations are in the order of their
+    /// numbers, except where several are under way at once.
+    fn keep(&mut self, number: u32, block: Block) {
         self.kept_bytes += block.len();
-        self.kept.push_back((number, block));
+        let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 > 0;
+        let at = self.kept.iter().position(later).unwrap_or(self.kept.len());
+        self.kept.insert(at, (number, block));
     }
 
-    /// A block of this member that is kept for an operation, to be filled further.
+    /// The block that this member has deposited in an operation, to be filled further.
     pub fn kept(&mut self, number: u32) -> Option<&mut Block> {
-        self.kept.iter_mut().rev().find(|(of, _)| *of == number).map(|(_, block)| block)
+        self.kept.iter_mut().find(|(of, _)| *of == number).map(|(_, block)| block)
+    }
+
+    /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
+    pub fn take_kept(&mut self, number: u32) -> Option<Block> {
+        let at = self.kept.iter().position(|(of, _)| *of == number)?;
+        let (_, block) = self.kept.remove(at)?;
+        self.kept_bytes -= block.len();
+        Some(block)
+    }
+
+    /// Gives back what [`Board::take_kept`] took: others may be reading it.
+    pub fn put_kept(&mut self, number: u32, block: Block) {
+        self.kept_bytes += block.len();
+        let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 >= 0;
+        let at = self.kept.iter().position(later).unwrap_or(self.kept.len());
+        self.kept.insert(at, (number, block));
     }
 
     /// An operation is over for this member: it reads nothing of it any more.
@@ -269,13 +288,20 @@ impl Board {
         line.publish(number, signature);
     }
 
-    /// Comes to an operation with a block of this member's heap; nothing in it is said to be
-    /// filled yet. The block is kept.
-    pub fn come_with(&mut self, number: u32, signature: u32, check: u32, block: Block) {
+    /// Comes to an operation with a block of this member's heap, of which `filled` bytes are there
+    /// by now. The block is kept.
+    pub fn come_with(
+        &mut self,
+        number: u32,
+        signature: u32,
+        check: u32,
+        block: Block,
+        filled: u64,
+    ) {
         let (offset, length) = (block.offset(), block.len() as u64);
         let line = self.own_line(number);
         line.about.store(u64::from(IN_HEAP) | u64::from(check) << 32, Ordering::Relaxed);
-        for (word, value) in line.data.iter().zip([offset, length, 0, 0]) {
+        for (word, value) in line.data.iter().zip([offset, length, filled, 0]) {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
@@ -623,7 +649,7 @@ mod tests {
         let mut heap = Heap::of(&segment, 1).unwrap();
         let mut block = heap.allocate(1000).unwrap();
         block.fill(3);
-        boards[1].come_with(1, SIGNATURE, 0, block);
+        boards[1].come_with(1, SIGNATURE, 0, block, 0);
         boards[1].set_filled(1, 400);
         let Ok(Deposit::Block { bytes, filled, resolved }) = boards[0].deposit(1, 1) else {
             panic!("a block")
@@ -673,7 +699,8 @@ mod tests {
         let window = WINDOW as u32;
         for number in 1..=window {
             assert!(boards[0].has_room(number));
-            boards[0].come_with(number, SIGNATURE, 0, heap.allocate(100).unwrap());
+            let block = heap.allocate(100).unwrap();
+            boards[0].come_with(number, SIGNATURE, 0, block, 100);
             boards[0].end(number);
         }
         assert!(!boards[0].has_room(window + 1));
