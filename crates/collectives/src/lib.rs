@@ -11,31 +11,45 @@
 //! | [`group`] | how many members, and which of them are near each other |
 //! | [`tree`], [`rounds`] | the two forms in which an architecture says who talks to whom |
 //! | [`architecture`] | a file each |
+//! | [`preset`] | ways to do every operation, by name |
 //! | [`derive`] | operations from trees and rounds |
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
 //! | [`execute`] | walking a plan |
+//! | [`figures`] | what a host can do, in numbers |
+//! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
+//! | [`cost`] | what a way of doing an operation costs |
+//! | [`choose`] | which way an operation takes in a group |
 
 #![forbid(unsafe_code)]
 
 pub mod architecture;
+pub mod choose;
+pub mod cost;
 pub mod derive;
 pub mod execute;
+pub mod figures;
 pub mod group;
 pub mod operation;
 pub mod partial;
 pub mod plan;
+pub mod preset;
 pub mod program;
 pub mod rounds;
+pub mod settings;
 pub mod tree;
 
 pub use architecture::Architecture;
+pub use choose::{Choice, Facts, Request, Table};
 pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
 pub use execute::{Execution, Walk};
+pub use figures::Figures;
 pub use group::{Group, GroupError};
 pub use operation::Operation;
 pub use plan::{Action, Cells, Plan, Step, Store};
+pub use preset::{Preset, PresetError};
 pub use program::Program;
 pub use rounds::Rounds;
+pub use settings::{Overrides, OverridesError, Settings};
 pub use tree::Tree;

@@ -1,0 +1,486 @@
+//! Which way an operation takes in a group.
+//!
+//! The choice is a pure function of what all members know: the facts frozen when the group was
+//! made, and the request. So members can never choose differently. Sizes count by their octave;
+//! where only some members know them (in operations in which each member's share has a size of its
+//! own), nobody looks at them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
+use crate::cost::{Load, Scene};
+use crate::derive::{BoardStyle, Order, Way};
+use crate::group::Group;
+use crate::operation::Operation;
+use crate::settings::Settings;
+
+/// On the board of one host, nothing else is looked at for data up to this, nor where members share
+/// processors: there the board is ahead by more than the model is exact.
+const BOARD_ALONE_BYTES: u64 = 64 * 1024;
+/// Octaves up to this are told apart; all larger data count alike.
+const OCTAVE_MAX: u32 = 40;
+/// Data are not divided into segments shorter than this.
+const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
+/// Into so many segments data may be divided, where they go on through others.
+const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
+/// A way gives place to a later one that costs less than this part of it: what the model cannot
+/// tell apart shall not change with every octave.
+const CLEARLY: f64 = 0.85;
+/// What data of unknown size are taken for, for each member.
+const UNKNOWN_BYTES: u64 = 1024;
+
+/// What all members of a group know of it.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The members. Where they have no board together, clusters are hosts.
+    pub group: Group,
+    /// Processes of the job on a host.
+    pub processes: u32,
+    /// Processors of a host, for all of these together.
+    pub processors: u32,
+    /// Whether all members are on one host, and have a board.
+    pub has_board: bool,
+    /// The host's figures, and what the user has asked for. For members on several hosts, what is
+    /// the same on all of them.
+    pub settings: Settings,
+}
+
+/// What is asked of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The operation.
+    pub operation: Operation,
+    /// Bytes of all its blocks together, of all members; none when not every member knows them.
+    pub bytes: Option<u64>,
+    /// Whether the order in which data combine does not matter. True where nothing combines.
+    pub commutative: bool,
+    /// Whether the result must have the same bits whatever the way.
+    pub reproducible: bool,
+}
+
+impl Request {
+    /// With data of this size, commutative and not reproducible.
+    pub const fn new(operation: Operation, bytes: u64) -> Self {
+        Self { operation, bytes: Some(bytes), commutative: true, reproducible: false }
+    }
+}
+
+/// What the table says.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The way.
+    pub way: Way,
+    /// Into how many segments the data are divided, in operations whose blocks are segments. As
+    /// many as members where each member makes a part.
+    pub segments: u32,
+    /// In which order data combine.
+    pub order: Order,
+}
+
+/// Which way each operation takes: frozen when the group is made.
+#[derive(Debug)]
+pub struct Table {
+    facts: Facts,
+    /// What was asked before. It speeds things up and decides nothing.
+    made: Mutex<BTreeMap<Class, Choice>>,
+}
+
+/// Requests that get the same answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Class {
+    operation: Operation,
+    /// None for a size that not all know.
+    octave: Option<u32>,
+    ordered: bool,
+}
+
+impl Class {
+    fn of(request: &Request) -> Self {
+        let octave = request.bytes.map(octave);
+        let knows = request.operation == Operation::Barrier;
+        Self {
+            operation: request.operation,
+            octave: if knows { Some(0) } else { octave },
+            ordered: !request.commutative || request.reproducible,
+        }
+    }
+
+    /// The smallest data of this class.
+    fn bytes(self, size: u32) -> u64 {
+        match self.octave {
+            None => UNKNOWN_BYTES * u64::from(size),
+            Some(0) => 0,
+            Some(octave) => 1 << (octave - 1),
+        }
+    }
+}
+
+/// 0 for nothing, else one more than the logarithm.
+fn octave(bytes: u64) -> u32 {
+    (u64::BITS - bytes.leading_zeros()).min(OCTAVE_MAX)
+}
+
+impl Table {
+    /// The table of a group. Nothing is computed before it is asked for.
+    pub const fn new(facts: Facts) -> Self {
+        Self { facts, made: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// What it was made from.
+    pub const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The way that a request takes.
+    pub fn way(&self, request: &Request) -> Choice {
+        let class = Class::of(request);
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.entry(class).or_insert_with(|| self.make(class)).clone()
+    }
+
+    fn make(&self, class: Class) -> Choice {
+        let asked = self.facts.settings.overrides.preset(class.operation);
+        let asked_way = asked.map(|asked| asked.way(class.operation));
+        let (ways, late) = match asked_way.filter(|way| self.can(way, class)) {
+            Some(way) => (vec![way], asked.and_then(|asked| asked.order(class.operation))),
+            None => (self.ways(class), None),
+        };
+        let order = late.unwrap_or(if class.ordered { Order::Canonical } else { Order::Free });
+        self.cheapest(class, ways, order)
+    }
+
+    fn cheapest(&self, class: Class, ways: Vec<Way>, order: Order) -> Choice {
+        let bytes = class.bytes(self.facts.group.size());
+        let mut best: Option<(f64, Choice)> = None;
+        for way in ways {
+            for segments in self.segments(class, &way, bytes) {
+                let load = Load { operation: class.operation, bytes, segments };
+                let cost = self.scene().cost_ns(&load, &way);
+                if best.as_ref().is_none_or(|(least, _)| cost < CLEARLY * *least) {
+                    best = Some((cost, Choice { way: way.clone(), segments, order }));
+                }
+            }
+        }
+        let otherwise = || Choice { way: Way::by(Flat), segments: 1, order };
+        best.map_or_else(otherwise, |(_, choice)| choice)
+    }
+
+    /// Whether members share processors: then each message may cost a rotation, and only the board
+    /// is sure not to.
+    fn is_crowded(&self) -> bool {
+        self.facts.processes.max(self.facts.group.size()) > self.facts.processors
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene {
+            figures: &self.facts.settings.figures,
+            group: &self.facts.group,
+            processes: self.facts.processes,
+            processors: self.facts.processors,
+            clusters_are_hosts: !self.facts.has_board,
+        }
+    }
+
+    /// Whether the way is there, and needs no sizes that not all know.
+    fn can(&self, way: &Way, class: Class) -> bool {
+        match way {
+            Way::Board(_) => {
+                self.facts.has_board && (class.octave.is_some() || !needs_sizes(class.operation))
+            }
+            Way::Messages { architecture, .. } => {
+                class.octave.is_some() || is_direct(&**architecture, &self.facts.group)
+            }
+        }
+    }
+
+    /// The ways among which the cost decides; the most likely first.
+    fn ways(&self, class: Class) -> Vec<Way> {
+        let mut ways = match class.operation {
+            Operation::AllReduce => {
+                vec![BoardStyle::Together, BoardStyle::Each, BoardStyle::Divided]
+            }
+            _ => vec![BoardStyle::Each],
+        };
+        let mut ways: Vec<Way> = ways.drain(..).map(Way::Board).collect();
+        ways.retain(|way| self.can(way, class));
+        let is_short =
+            class.octave.is_none() || class.bytes(self.facts.group.size()) <= BOARD_ALONE_BYTES;
+        if ways.is_empty() || !(is_short || self.is_crowded()) {
+            let messages = messages(class.operation).into_iter();
+            ways.extend(messages.filter(|way| self.can(way, class)));
+        }
+        ways
+    }
+
+    /// Into how many segments the data may be divided on this way.
+    fn segments(&self, class: Class, way: &Way, bytes: u64) -> Vec<u32> {
+        if !class.operation.has_segments() {
+            return vec![1];
+        }
+        match way {
+            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => {
+                vec![self.facts.group.size()]
+            }
+            Way::Board(_) => vec![1],
+            Way::Messages { .. } => {
+                let enough = |segments: &u32| {
+                    *segments == 1 || bytes / u64::from(*segments) >= SEGMENT_BYTES_MIN
+                };
+                SEGMENTS.into_iter().filter(enough).collect()
+            }
+        }
+    }
+}
+
+/// Whether a member that takes from the board must know the size of what others take.
+const fn needs_sizes(operation: Operation) -> bool {
+    matches!(operation, Operation::Scatter | Operation::AllToAll)
+}
+
+/// Whether nobody passes on what others have sent, and so nobody has to know its size.
+fn is_direct(architecture: &dyn Architecture, group: &Group) -> bool {
+    let tree = architecture.tree(group, 0);
+    tree.children(0).len() + 1 == tree.size() as usize
+}
+
+/// The ways over messages that may be the best for an operation.
+fn messages(operation: Operation) -> Vec<Way> {
+    let flat: Arc<dyn Architecture> = Arc::new(Flat);
+    let binomial: Arc<dyn Architecture> = Arc::new(Knomial::BINOMIAL);
+    let by_four: Arc<dyn Architecture> = Arc::new(Knomial::new(4));
+    let butterfly: Arc<dyn Architecture> = Arc::new(Butterfly);
+    let whole = |architecture: &Arc<dyn Architecture>| Way::Messages {
+        architecture: architecture.clone(),
+        release: None,
+        split: false,
+    };
+    let split = |architecture: &Arc<dyn Architecture>| Way::Messages {
+        architecture: architecture.clone(),
+        release: None,
+        split: true,
+    };
+    match operation {
+        Operation::Barrier => vec![whole(&butterfly), whole(&flat)],
+        Operation::Broadcast | Operation::Reduce => {
+            vec![whole(&flat), whole(&binomial), whole(&by_four), split(&butterfly)]
+        }
+        Operation::Gather | Operation::Scatter => vec![whole(&flat), whole(&binomial)],
+        Operation::AllGather | Operation::ReduceScatter => vec![whole(&butterfly)],
+        Operation::AllReduce => vec![whole(&butterfly), split(&butterfly), whole(&binomial)],
+        Operation::AllToAll => vec![whole(&flat), whole(&butterfly)],
+        Operation::Scan | Operation::ExclusiveScan => vec![whole(&butterfly), whole(&flat)],
+    }
+}
+
+impl fmt::Display for Table {
+    /// For each operation, which way data of which sizes take.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for operation in Operation::ALL {
+            for (from, to, choice) in self.ranges(operation) {
+                let segments = match choice.segments {
+                    1 => String::new(),
+                    some => format!(", {some} segments"),
+                };
+                let sizes = match (from, to) {
+                    (0, None) => "any size".to_owned(),
+                    (_, None) => format!("from {}", bytes_in_words(from)),
+                    (0, Some(to)) => format!("below {}", bytes_in_words(to)),
+                    (_, Some(to)) => {
+                        format!("{} to {}", bytes_in_words(from), bytes_in_words(to))
+                    }
+                };
+                writeln!(
+                    formatter,
+                    "{:<17} {sizes:<20} {}{segments}",
+                    operation.as_str(),
+                    choice.way
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Sizes from the first number up to below the second, and the way they take.
+    fn ranges(&self, operation: Operation) -> Vec<(u64, Option<u64>, Choice)> {
+        let mut ranges: Vec<(u64, Option<u64>, Choice)> = Vec::new();
+        let octaves = if operation == Operation::Barrier { 0..=0 } else { 0..=OCTAVE_MAX };
+        for octave in octaves {
+            let bytes = if octave == 0 { 0 } else { 1 << (octave - 1) };
+            let choice = self.way(&Request::new(operation, bytes));
+            if let Some((_, to, last)) = ranges.last_mut() {
+                if is_same(last, &choice) {
+                    continue;
+                }
+                *to = Some(bytes);
+            }
+            ranges.push((bytes, None, choice));
+        }
+        ranges
+    }
+}
+
+fn is_same(one: &Choice, other: &Choice) -> bool {
+    one.segments == other.segments
+        && one.order == other.order
+        && one.way.to_string() == other.way.to_string()
+}
+
+fn bytes_in_words(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let steps = (bytes.max(1).ilog2() / 10).min(4);
+    format!("{} {}", bytes >> (10 * steps), UNITS[steps as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::derive::{Task, plan_of, plans};
+    use crate::figures::Figures;
+
+    fn facts(size: u32, processors: u32, has_board: bool) -> Facts {
+        let hosts = if has_board { 1 } else { size.div_ceil(4) };
+        Facts {
+            group: Group::divided(size, hosts).unwrap(),
+            processes: size,
+            processors,
+            has_board,
+            settings: Settings::default(),
+        }
+    }
+
+    fn any_request() -> impl Strategy<Value = Request> {
+        let operation = prop::sample::select(Operation::ALL.to_vec());
+        let bytes = prop_oneof![Just(None), (0u32..50).prop_map(|octave| Some(1u64 << octave))];
+        (operation, bytes, any::<bool>(), any::<bool>()).prop_map(
+            |(operation, bytes, commutative, reproducible)| Request {
+                operation,
+                bytes,
+                commutative,
+                reproducible,
+            },
+        )
+    }
+
+    fn any_figures() -> impl Strategy<Value = Figures> {
+        prop::array::uniform11(1u64..1 << 24).prop_map(|mut words| {
+            words[0] = words[0] % 64 + 1;
+            Figures::from_words(&words).unwrap()
+        })
+    }
+
+    fn text(choice: &Choice) -> String {
+        format!("{choice:?}")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn all_members_choose_alike_whatever_they_asked_before(
+            requests in prop::collection::vec(any_request(), 1..8),
+            size in 1u32..20,
+            processors in 1u32..9,
+            has_board: bool,
+            figures in any_figures(),
+        ) {
+            let settings = Settings { figures, ..Settings::default() };
+            let facts = Facts { settings, ..facts(size, processors, has_board) };
+            let (one, other) = (Table::new(facts.clone()), Table::new(facts));
+            let there: Vec<String> = requests.iter().map(|ask| text(&one.way(ask))).collect();
+            let back: Vec<String> =
+                requests.iter().rev().map(|ask| text(&other.way(ask))).collect();
+            prop_assert_eq!(there, back.into_iter().rev().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn sizes_of_one_octave_take_one_way(operation_number in 1u8..12, octave in 1u32..40, by in 0.0..1.0) {
+            let operation = Operation::from_number(operation_number).unwrap();
+            let table = Table::new(facts(8, 2, true));
+            let least = 1u64 << (octave - 1);
+            let more = least + ((least - 1) as f64 * by) as u64;
+            let way = |bytes| text(&table.way(&Request::new(operation, bytes)));
+            prop_assert_eq!(way(least), way(more));
+        }
+
+        #[test]
+        fn every_choice_is_a_plan(
+            request in any_request(),
+            size in 1u32..14,
+            processors in 1u32..5,
+            has_board: bool,
+            figures in any_figures(),
+        ) {
+            let settings = Settings { figures, ..Settings::default() };
+            let table = Table::new(Facts { settings, ..facts(size, processors, has_board) });
+            let choice = table.way(&request);
+            let root = if request.operation.has_root() { size - 1 } else { 0 };
+            let task = Task {
+                root,
+                segments: choice.segments,
+                order: choice.order,
+                ..Task::new(request.operation)
+            };
+            let plans = plans(&task, &choice.way, &table.facts().group);
+            prop_assert_eq!(plans.len(), size as usize);
+            prop_assert!(plans.iter().all(|plan| plan.uses_board() <= has_board));
+            let own = plan_of(&task, &choice.way, &table.facts().group, root);
+            prop_assert_eq!(&own, &plans[root as usize]);
+            if request.bytes.is_none() && !has_board && request.operation.has_root() {
+                prop_assert_eq!(choice.way.to_string(), "flat");
+            }
+        }
+    }
+
+    #[test]
+    fn an_override_wins_where_it_can_be_done() {
+        let overrides = "allreduce=butterfly,gather=knomial,barrier=board".parse().unwrap();
+        let settings = Settings { overrides, ..Settings::default() };
+        let asked = Facts { settings, ..facts(6, 2, true) };
+        let table = Table::new(asked.clone());
+        let way = |table: &Table, operation, bytes| {
+            table.way(&Request { bytes, ..Request::new(operation, 0) }).way.to_string()
+        };
+        assert_eq!(way(&table, Operation::AllReduce, Some(8)), "butterfly");
+        assert_eq!(way(&table, Operation::Gather, Some(8)), "knomial");
+        // Who relays must know how much: not where the sizes are each member's own.
+        assert_eq!(way(&table, Operation::Gather, None), "board (each)");
+        let apart = Table::new(Facts { has_board: false, ..asked });
+        assert_ne!(way(&apart, Operation::Barrier, Some(0)), "board (each)");
+    }
+
+    #[test]
+    fn short_data_go_over_the_board_of_a_host() {
+        for size in [2, 4, 32] {
+            let table = Table::new(facts(size, 2, true));
+            for operation in Operation::ALL {
+                let choice = table.way(&Request::new(operation, 8 * u64::from(size)));
+                assert!(matches!(choice.way, Way::Board(_)), "{operation}: {choice:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_sizes_does_not_look_at_them() {
+        let table = Table::new(facts(5, 2, true));
+        for operation in [Operation::Scatter, Operation::AllToAll] {
+            let choice = table.way(&Request { bytes: None, ..Request::new(operation, 0) });
+            assert_eq!(choice.way.to_string(), "flat", "{operation}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_readable() {
+        let text = Table::new(facts(4, 2, true)).to_string();
+        assert!(
+            text.starts_with("barrier           any size             board (each)\n"),
+            "{text}"
+        );
+        assert!(text.contains("allreduce         "), "{text}");
+    }
+}

@@ -1,0 +1,461 @@
+//! What a way of doing an operation costs on a host, or on several: a model, not a measurement.
+//!
+//! Messages are followed along the trees and rounds that the plans are made of, with a clock for
+//! each member, as in LogGP: the sender is busy for an overhead and for copying the data in, a line
+//! or a network carries them, the receiver is busy for the same overhead and for copying them out.
+//! The board has closed forms. Where a host has more processes than processors, a member that must
+//! wait is away for a whole rotation: everybody else is run once before it looks again; and nothing
+//! ends before the processors have done all of the work.
+//!
+//! The arithmetic is that of plain additions, multiplications and divisions in a fixed order, so
+//! the same figures give the same bits in every process.
+
+use crate::architecture::Architecture;
+use crate::derive::{BoardStyle, Way};
+use crate::figures::Figures;
+use crate::group::Group;
+use crate::operation::Operation;
+use crate::rounds::Rounds;
+use crate::tree::Tree;
+
+/// Bytes of a message or deposit that travel with its header.
+const INLINE_BYTES: f64 = 48.0;
+/// Data up to this are combined by the last who comes; longer data by whoever is there.
+const TOGETHER_ALONE_BYTES: f64 = 32.0 * 1024.0;
+/// What a member who need not wait for the others pays of a rotation: some operations of others
+/// are in its window when its turn comes.
+const LOOSE: f64 = 0.5;
+
+/// Where an operation is to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a> {
+    /// What each host can do.
+    pub figures: &'a Figures,
+    /// The members.
+    pub group: &'a Group,
+    /// Processes of the job on a host; those of the group are among them.
+    pub processes: u32,
+    /// Processors of a host.
+    pub processors: u32,
+    /// Whether the clusters are hosts of their own.
+    pub clusters_are_hosts: bool,
+}
+
+/// What is to be done, as far as the cost depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// The operation.
+    pub operation: Operation,
+    /// Bytes of all its blocks together.
+    pub bytes: u64,
+    /// Segments of the data, in operations whose blocks are segments.
+    pub segments: u32,
+}
+
+impl Scene<'_> {
+    /// The time from the first member's call to the last member's return, all calling at once, in
+    /// nanoseconds.
+    pub fn cost_ns(&self, load: &Load, way: &Way) -> f64 {
+        if self.group.size() < 2 {
+            return self.local_copy(load.bytes as f64);
+        }
+        match way {
+            Way::Board(style) => self.board_ns(load, *style),
+            Way::Messages { architecture, release, split } => {
+                let there: &dyn Architecture = &**architecture;
+                let back: &dyn Architecture = release.as_deref().unwrap_or(there);
+                Clocks::new(self).over_messages(load, there, back, *split)
+            }
+        }
+    }
+
+    /// How long a member is away that waits: all others that share its processor run before it.
+    fn rotation(&self) -> f64 {
+        let processes = self.processes.max(self.largest_host());
+        if processes <= self.processors {
+            return 0.0;
+        }
+        f64::from(processes) / f64::from(self.processors.max(1)) * ns(self.figures.switch_ps)
+    }
+
+    fn largest_host(&self) -> u32 {
+        if !self.clusters_are_hosts {
+            return self.group.size();
+        }
+        self.group.clusters().iter().map(Vec::len).max().unwrap_or(1) as u32
+    }
+
+    /// Processors that work for the group at once.
+    fn workers(&self) -> f64 {
+        let hosts = if self.clusters_are_hosts { self.group.clusters().len() as u32 } else { 1 };
+        f64::from((self.processors.max(1).saturating_mul(hosts)).min(self.group.size()))
+    }
+
+    fn local_copy(&self, bytes: f64) -> f64 {
+        bytes * per_byte(self.figures.local_copy_kib_ps)
+    }
+
+    fn reduction(&self, bytes: f64) -> f64 {
+        bytes * per_byte(self.figures.reduction_kib_ps)
+    }
+
+    /// A member lays data on the board.
+    fn deposit(&self, bytes: f64) -> f64 {
+        let word = ns(self.figures.deposit_ps);
+        if bytes <= INLINE_BYTES { word } else { word + self.local_copy(bytes) }
+    }
+
+    /// A member takes data from the board.
+    fn take(&self, bytes: f64) -> f64 {
+        let line = ns(self.figures.line_ps);
+        let copy = bytes * per_byte(self.figures.one_copy_kib_ps);
+        if bytes <= INLINE_BYTES { line } else { 2.0 * line + copy }
+    }
+
+    /// A member combines deposits of so many, its own among them.
+    fn combine(&self, members: f64, bytes: f64) -> f64 {
+        (members - 1.0) * (ns(self.figures.line_ps) + self.reduction(bytes))
+    }
+
+    /// The members together do `work`, nobody is done before `longest`, and everybody waits
+    /// `rounds` times for the others.
+    fn at_board(&self, work: f64, longest: f64, rounds: f64) -> f64 {
+        let arrival = ns(self.figures.line_ps).max(rounds * self.rotation());
+        arrival + longest.max(work / self.workers())
+    }
+
+    fn board_ns(&self, load: &Load, style: BoardStyle) -> f64 {
+        let size = f64::from(self.group.size());
+        let others = size - 1.0;
+        let all = load.bytes as f64;
+        let share = all / size;
+        let alike = |each: f64| self.at_board(size * each, each, 1.0);
+        match load.operation {
+            Operation::Barrier => alike(self.deposit(0.0)),
+            Operation::Broadcast => {
+                let (deposit, take) = (self.deposit(all), self.take(all));
+                self.at_board(deposit + others * take, deposit + take, LOOSE)
+            }
+            Operation::Gather => {
+                let (deposit, takes) = (self.deposit(share), others * self.take(share));
+                self.at_board(others * deposit + takes, deposit + takes, LOOSE)
+            }
+            Operation::Scatter => {
+                let (deposit, take) = (self.deposit(all - share), self.take(share));
+                self.at_board(deposit + others * take, deposit + take, LOOSE)
+            }
+            Operation::Reduce => {
+                let (deposit, combine) = (self.deposit(all), self.combine(size, all));
+                self.at_board(others * deposit + combine, deposit + combine, LOOSE)
+            }
+            Operation::AllGather => alike(self.deposit(share) + others * self.take(share)),
+            Operation::AllToAll => {
+                let block = share / size;
+                alike(self.deposit(others * block) + others * self.take(block))
+            }
+            Operation::ReduceScatter => alike(self.deposit(all) + self.combine(size, share)),
+            Operation::AllReduce => self.all_reduce_at_board(all, style),
+            Operation::Scan | Operation::ExclusiveScan => {
+                let (deposit, last) = (self.deposit(all), self.combine(size, all));
+                self.at_board(size * (deposit + last / 2.0), deposit + last, 1.0)
+            }
+        }
+    }
+
+    fn all_reduce_at_board(&self, all: f64, style: BoardStyle) -> f64 {
+        let size = f64::from(self.group.size());
+        let deposit = self.deposit(all);
+        let combine = self.combine(size, all);
+        match style {
+            BoardStyle::Each => self.at_board(size * (deposit + combine), deposit + combine, 1.0),
+            BoardStyle::Together => {
+                let take = self.take(all);
+                let at_once = if all <= TOGETHER_ALONE_BYTES { 1.0 } else { self.workers() };
+                let longest = deposit + combine / at_once + take;
+                // Whoever makes the result looks for it once more before it goes on.
+                self.at_board(size * (deposit + take) + combine, longest, 1.0)
+                    + ns(self.figures.line_ps)
+            }
+            BoardStyle::Divided => {
+                let each = deposit + self.combine(size, all / size) + size * self.take(all / size);
+                self.at_board(size * each, each, 2.0)
+            }
+        }
+    }
+}
+
+/// What the members' clocks show, while messages are followed.
+struct Clocks<'a> {
+    scene: &'a Scene<'a>,
+    clocks: Vec<f64>,
+    rotation: f64,
+    /// All that was done, by all.
+    work: f64,
+}
+
+/// What a message costs.
+struct Message {
+    /// The sender is busy for so long.
+    sending: f64,
+    /// So long after the sender began, its data are there.
+    arrival: f64,
+    /// The receiver is busy for so long.
+    receiving: f64,
+}
+
+impl<'a> Clocks<'a> {
+    fn new(scene: &'a Scene<'a>) -> Self {
+        let clocks = vec![0.0; scene.group.size() as usize];
+        Self { scene, clocks, rotation: scene.rotation(), work: 0.0 }
+    }
+
+    fn over_messages(
+        mut self,
+        load: &Load,
+        there: &dyn Architecture,
+        back: &dyn Architecture,
+        split: bool,
+    ) -> f64 {
+        let group = self.scene.group;
+        let bytes = load.bytes as f64;
+        let block = bytes / f64::from(group.size());
+        let tree = there.tree(group, 0);
+        let rounds = || there.rounds(group).unwrap_or_else(|| Rounds::up_and_down(&tree));
+        match load.operation {
+            Operation::Barrier => match there.rounds(group) {
+                Some(rounds) => self.in_rounds(&rounds, |_| 0.0, false),
+                None => {
+                    self.up(&tree, |_| 0.0, 1, false);
+                    self.down(&back.tree(group, 0), |_| 0.0, 1);
+                }
+            },
+            Operation::Broadcast if split => {
+                self.down(&tree, |below| below * block, 1);
+                self.tell(&rounds(), block);
+            }
+            Operation::Broadcast => self.down(&back.tree(group, 0), |_| bytes, load.segments),
+            Operation::Scatter => self.down(&tree, |below| below * block, 1),
+            Operation::Gather => self.up(&tree, |below| below * block, 1, false),
+            Operation::Reduce if split => {
+                self.give(&rounds(), block);
+                self.up(&tree, |below| below * block, 1, false);
+            }
+            Operation::Reduce => self.up(&tree, |_| bytes, load.segments, true),
+            Operation::AllGather => self.tell(&rounds(), block),
+            Operation::AllReduce if split => {
+                let rounds = rounds();
+                self.give(&rounds, block);
+                self.tell(&rounds, block);
+            }
+            Operation::AllReduce => {
+                match there.rounds(group).filter(|rounds| adds_up(rounds, group.size())) {
+                    Some(rounds) => self.in_rounds(&rounds, |_| bytes, true),
+                    None => {
+                        self.up(&tree, |_| bytes, load.segments, true);
+                        self.down(&back.tree(group, 0), |_| bytes, load.segments);
+                    }
+                }
+            }
+            Operation::AllToAll => match there.exchange(group) {
+                Some(_) => self.each_to_each(block / f64::from(group.size())),
+                // On the whole way of all rounds, half of all blocks are on it in each.
+                None => self.in_rounds(&rounds(), |_| block / 2.0, false),
+            },
+            Operation::ReduceScatter => self.give(&rounds(), block),
+            Operation::Scan | Operation::ExclusiveScan => match there.prefix(group) {
+                Some(rounds) => self.in_rounds(&rounds, |_| bytes, true),
+                None => {
+                    self.up(&tree, |below| below * bytes, 1, false);
+                    self.work_at(0, self.scene.combine(f64::from(group.size()), bytes));
+                    self.down(&tree, |below| below * bytes, 1);
+                }
+            },
+        }
+        self.result()
+    }
+
+    /// When the last is done.
+    fn result(self) -> f64 {
+        let last = self.clocks.iter().copied().fold(0.0, f64::max);
+        last.max(self.work / self.scene.workers())
+    }
+
+    fn message(&self, from: u32, to: u32, bytes: f64) -> Message {
+        let (scene, figures) = (self.scene, self.scene.figures);
+        let group = scene.group;
+        let bulk = if bytes <= INLINE_BYTES { 0.0 } else { bytes };
+        if scene.clusters_are_hosts && group.cluster_of(from) != group.cluster_of(to) {
+            let overhead = ns(figures.far_message_ps) / 4.0;
+            let carried = bytes * per_byte(figures.far_kib_ps);
+            let receiving = overhead + scene.local_copy(bulk);
+            let arrival = 3.0 * overhead + carried;
+            return Message { sending: overhead + carried, arrival, receiving };
+        }
+        let line = ns(figures.line_ps);
+        let overhead = ((ns(figures.message_ps) - line) / 2.0).max(0.0);
+        let out = bulk * per_byte(figures.one_copy_kib_ps);
+        let both = bulk * per_byte(figures.two_copy_kib_ps);
+        let inwards = scene.local_copy(bulk);
+        // On processors of their own both copies go on at once.
+        let ahead = if self.rotation > 0.0 { inwards } else { (both - out).max(0.0) };
+        let arrival = overhead + line + ahead;
+        Message { sending: overhead + inwards, arrival, receiving: overhead + out }
+    }
+
+    /// A member sends; returns when the data are there, and how long receiving takes.
+    fn send(&mut self, from: u32, to: u32, bytes: f64) -> (f64, f64) {
+        let message = self.message(from, to, bytes);
+        let began = self.clocks[from as usize];
+        self.work_at(from, message.sending);
+        (began + message.arrival, message.receiving)
+    }
+
+    /// A member receives what will be there at `arrival`.
+    fn receive(&mut self, to: u32, arrival: f64, receiving: f64) {
+        let clock = &mut self.clocks[to as usize];
+        if arrival > *clock {
+            *clock += (arrival - *clock).max(self.rotation);
+        }
+        self.work_at(to, receiving);
+    }
+
+    fn work_at(&mut self, member: u32, time: f64) {
+        self.clocks[member as usize] += time;
+        self.work += time;
+    }
+
+    /// Down a tree. `bytes` says how much goes to a member with so many from it downwards.
+    fn down(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32) {
+        let below = counts(tree);
+        let order = tree.top_down();
+        for _ in 0..segments.max(1) {
+            for &member in &order {
+                for &child in tree.children(member) {
+                    let bytes = bytes(below[child as usize]) / f64::from(segments.max(1));
+                    let (arrival, receiving) = self.send(member, child, bytes);
+                    self.receive(child, arrival, receiving);
+                }
+            }
+        }
+    }
+
+    /// Up a tree, combined on the way or not.
+    fn up(&mut self, tree: &Tree, bytes: impl Fn(f64) -> f64, segments: u32, combines: bool) {
+        let below = counts(tree);
+        let order = tree.bottom_up();
+        for _ in 0..segments.max(1) {
+            for &member in &order {
+                let Some(parent) = tree.parent(member) else { continue };
+                let bytes = bytes(below[member as usize]) / f64::from(segments.max(1));
+                let (arrival, receiving) = self.send(member, parent, bytes);
+                let combining = if combines { self.scene.reduction(bytes) } else { 0.0 };
+                self.receive(parent, arrival, receiving + combining);
+            }
+        }
+    }
+
+    /// In rounds, with so many bytes in the messages of each.
+    fn in_rounds(&mut self, rounds: &Rounds, bytes: impl Fn(usize) -> f64, combines: bool) {
+        for (number, round) in rounds.iter().enumerate() {
+            let bytes = bytes(number);
+            let pairs = round.iter().map(|&(from, to)| (from, to, bytes));
+            self.round(pairs.collect(), combines);
+        }
+    }
+
+    /// One round: all send, then all receive.
+    fn round(&mut self, messages: Vec<(u32, u32, f64)>, combines: bool) {
+        let mut arrivals = Vec::with_capacity(messages.len());
+        for &(from, to, bytes) in &messages {
+            arrivals.push((to, self.send(from, to, bytes), bytes));
+        }
+        for (to, (arrival, receiving), bytes) in arrivals {
+            let combining = if combines { self.scene.reduction(bytes) } else { 0.0 };
+            self.receive(to, arrival, receiving + combining);
+        }
+    }
+
+    /// An allgather: each tells the other what it lacks.
+    fn tell(&mut self, rounds: &Rounds, block: f64) {
+        for told in told(rounds, self.scene.group.size()) {
+            let messages = told.into_iter().map(|(from, to, blocks)| (from, to, blocks * block));
+            self.round(messages.collect(), false);
+        }
+    }
+
+    /// An allgather backwards in time: each gives away what is not its own.
+    fn give(&mut self, rounds: &Rounds, block: f64) {
+        for told in told(rounds, self.scene.group.size()).into_iter().rev() {
+            let messages = told.into_iter().map(|(to, from, blocks)| (from, to, blocks * block));
+            self.round(messages.collect(), true);
+        }
+    }
+
+    /// Everybody sends a block to everybody, and receives one.
+    fn each_to_each(&mut self, block: f64) {
+        let group = self.scene.group;
+        let others = f64::from(group.size() - 1);
+        // The first and the last are the farthest apart.
+        let message = self.message(0, group.size() - 1, block);
+        for member in 0..group.size() {
+            self.work_at(member, others * message.sending + self.rotation);
+            self.work -= self.rotation;
+            self.receive(member, message.arrival, others * message.receiving);
+        }
+    }
+}
+
+/// Members from each member of a tree downwards, itself among them.
+fn counts(tree: &Tree) -> Vec<f64> {
+    let mut counts = vec![1.0; tree.size() as usize];
+    for member in tree.bottom_up() {
+        if let Some(parent) = tree.parent(member) {
+            counts[parent as usize] += counts[member as usize];
+        }
+    }
+    counts
+}
+
+/// How many blocks each message of an allgather carries, if nobody is told more than once.
+fn told(rounds: &Rounds, size: u32) -> Vec<Vec<(u32, u32, f64)>> {
+    let mut known = vec![1u32; size as usize];
+    let mut all = Vec::with_capacity(rounds.len());
+    for round in rounds.iter() {
+        let before = known.clone();
+        let mut messages = Vec::with_capacity(round.len());
+        for &(from, to) in round {
+            let lacks = size - known[to as usize];
+            let blocks = before[from as usize].min(lacks);
+            known[to as usize] += blocks;
+            if blocks > 0 {
+                messages.push((from, to, f64::from(blocks)));
+            }
+        }
+        all.push(messages);
+    }
+    all
+}
+
+/// Whether these rounds bring together what is apart, so that values can be added up in them.
+fn adds_up(rounds: &Rounds, size: u32) -> bool {
+    let mut known = vec![1u32; size as usize];
+    for round in rounds.iter() {
+        let before = known.clone();
+        for &(from, to) in round {
+            let (from, to) = (before[from as usize], &mut known[to as usize]);
+            if from + *to > size && from < size {
+                return false;
+            }
+            *to = (from + *to).min(size);
+        }
+    }
+    known.iter().all(|&known| known == size)
+}
+
+fn ns(picoseconds: u64) -> f64 {
+    picoseconds as f64 / 1e3
+}
+
+fn per_byte(kib_ps: u64) -> f64 {
+    kib_ps as f64 / 1e3 / 1024.0
+}

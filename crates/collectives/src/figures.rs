@@ -1,0 +1,253 @@
+//! A host in numbers: what the cost of a collective operation is computed from.
+//!
+//! All are whole numbers, so every process computes the same with them. They are measured once for
+//! a host (`landeck tune`), kept as text, and reach the processes of a job as words in its segment.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a host can do. Times are in picoseconds; of what depends on the length, for 1,024 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Processors there were when it was measured.
+    pub processors: u64,
+    /// A cache line from one processor to another.
+    pub line_ps: u64,
+    /// A message of eight bytes between two processes: half of a round trip.
+    pub message_ps: u64,
+    /// A member's word on the board, with the look whether it is the last.
+    pub deposit_ps: u64,
+    /// From one process to another on the same processor.
+    pub switch_ps: u64,
+    /// Data that another process has put into shared memory, copied out of it.
+    pub one_copy_kib_ps: u64,
+    /// A long message: copied into shared memory and out of it, both at once.
+    pub two_copy_kib_ps: u64,
+    /// Data copied by the process that has them.
+    pub local_copy_kib_ps: u64,
+    /// Two pieces of data combined into one, for each KiB of one piece.
+    pub reduction_kib_ps: u64,
+    /// A message of eight bytes between two hosts. Not measured: what a common network needs.
+    pub far_message_ps: u64,
+    /// A long message between two hosts. Not measured either.
+    pub far_kib_ps: u64,
+}
+
+impl Default for Figures {
+    /// Those of a virtual machine with two near processors.
+    fn default() -> Self {
+        Self {
+            processors: 2,
+            line_ps: 45_000,
+            message_ps: 90_000,
+            deposit_ps: 30_000,
+            switch_ps: 1_100_000,
+            one_copy_kib_ps: 16_000,
+            two_copy_kib_ps: 20_000,
+            local_copy_kib_ps: 14_000,
+            reduction_kib_ps: 24_000,
+            far_message_ps: 12_000_000,
+            far_kib_ps: 870_000,
+        }
+    }
+}
+
+/// Why numbers are no figures.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FiguresError {
+    /// A figure is not there.
+    #[error("{name} is missing")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A figure cannot be like that.
+    #[error("{name} is {value}, but lies between 1 and {most} on every machine")]
+    Impossible {
+        /// Its name.
+        name: &'static str,
+        /// What was found.
+        value: u64,
+        /// The most it can be.
+        most: u64,
+    },
+    /// A line that is none of ours.
+    #[error("line {line} is {text:?}, which no version of `landeck tune` writes")]
+    Line {
+        /// Its number, counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+}
+
+/// A figure: its name, what it is, and where it stands.
+struct Field {
+    name: &'static str,
+    about: &'static str,
+    most: u64,
+    place: fn(&mut Figures) -> &mut u64,
+}
+
+/// No time is longer than a second, and none of these machines has more processors.
+const TIME_MAX_PS: u64 = 1_000_000_000_000;
+const PROCESSORS_MAX: u64 = 65_536;
+
+macro_rules! time {
+    ($name:ident, $about:literal) => {
+        Field {
+            name: stringify!($name),
+            about: $about,
+            most: TIME_MAX_PS,
+            place: |figures| &mut figures.$name,
+        }
+    };
+}
+
+/// All figures, in the order of their words.
+const FIELDS: [Field; Figures::WORDS] = [
+    Field {
+        name: "processors",
+        about: "processors when it was measured",
+        most: PROCESSORS_MAX,
+        place: |figures| &mut figures.processors,
+    },
+    time!(line_ps, "a cache line between two processors"),
+    time!(message_ps, "a message of 8 bytes, half of a round trip"),
+    time!(deposit_ps, "a member's word on the board"),
+    time!(switch_ps, "from one process to another on the same processor"),
+    time!(one_copy_kib_ps, "1 KiB out of another process's shared memory"),
+    time!(two_copy_kib_ps, "1 KiB of a long message"),
+    time!(local_copy_kib_ps, "1 KiB copied in place"),
+    time!(reduction_kib_ps, "1 KiB combined with another"),
+    time!(far_message_ps, "a message of 8 bytes between hosts; not measured"),
+    time!(far_kib_ps, "1 KiB of a long message between hosts; not measured"),
+];
+
+impl Figures {
+    /// How many words they are.
+    pub const WORDS: usize = 11;
+
+    /// As words.
+    pub fn to_words(mut self) -> [u64; Self::WORDS] {
+        FIELDS.map(|field| *(field.place)(&mut self))
+    }
+
+    /// From words that may say anything.
+    ///
+    /// # Errors
+    /// [`FiguresError::Impossible`].
+    pub fn from_words(words: &[u64; Self::WORDS]) -> Result<Self, FiguresError> {
+        let mut figures = Self::default();
+        for (field, &value) in FIELDS.iter().zip(words) {
+            if value == 0 || value > field.most {
+                let (name, most) = (field.name, field.most);
+                return Err(FiguresError::Impossible { name, value, most });
+            }
+            *(field.place)(&mut figures) = value;
+        }
+        Ok(figures)
+    }
+
+    /// Their names, what they are, and their values, in order.
+    pub fn lines(mut self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+        FIELDS.iter().map(move |field| (field.name, field.about, *(field.place)(&mut self)))
+    }
+}
+
+/// Figures, and the machine that they are of: what a file of them says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The machine, in words that differ where the figures do.
+    pub machine: String,
+    /// Its figures.
+    pub figures: Figures,
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "# What this machine can do, measured by `landeck tune`.")?;
+        writeln!(formatter, "# Times in picoseconds; delete the file to forget them.")?;
+        writeln!(formatter, "machine = {:?}", self.machine)?;
+        for (name, about, value) in self.figures.lines() {
+            writeln!(formatter, "{:<32} # {about}", format!("{name} = {value}"))?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Record {
+    type Err = FiguresError;
+
+    fn from_str(text: &str) -> Result<Self, FiguresError> {
+        let mut machine = None;
+        let mut values = [None; Figures::WORDS];
+        for (line, whole) in (1..).zip(text.lines()) {
+            let stranger = || FiguresError::Line { line, text: whole.chars().take(80).collect() };
+            let (name, value) = match whole.trim() {
+                text if text.is_empty() || text.starts_with('#') => continue,
+                text => text.split_once(" = ").ok_or_else(stranger)?,
+            };
+            if name == "machine" {
+                machine = Some(value.trim_matches('"').to_owned());
+                continue;
+            }
+            let field = FIELDS.iter().position(|field| field.name == name).ok_or_else(stranger)?;
+            let digits = value.split('#').next().unwrap_or_default().trim();
+            values[field] = Some(digits.parse().map_err(|_| stranger())?);
+        }
+        let mut words = [0; Figures::WORDS];
+        for ((word, value), field) in words.iter_mut().zip(values).zip(&FIELDS) {
+            *word = value.ok_or(FiguresError::Missing { name: field.name })?;
+        }
+        let machine = machine.ok_or(FiguresError::Missing { name: "machine" })?;
+        Ok(Self { machine, figures: Figures::from_words(&words)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let figures = Figures { line_ps: 31_000, processors: 16, ..Figures::default() };
+        Record { machine: "Some Processor 9, 16 processors".into(), figures }
+    }
+
+    #[test]
+    fn text_and_words_lead_back() {
+        let text = record().to_string();
+        assert_eq!(text.parse(), Ok(record()), "{text}");
+        assert_eq!(Figures::from_words(&record().figures.to_words()), Ok(record().figures));
+    }
+
+    #[test]
+    fn every_field_has_a_word_of_its_own() {
+        let mut words = [0; Figures::WORDS];
+        (1..).zip(&mut words).for_each(|(value, word)| *word = value);
+        assert_eq!(Figures::from_words(&words).unwrap().to_words(), words);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let mut words = Figures::default().to_words();
+        words[1] = 0;
+        let error = Figures::from_words(&words).unwrap_err();
+        assert_eq!(
+            error,
+            FiguresError::Impossible { name: "line_ps", value: 0, most: TIME_MAX_PS }
+        );
+        assert!(Figures::from_words(&[u64::MAX; Figures::WORDS]).is_err());
+    }
+
+    #[test]
+    fn a_damaged_text_is_named_by_its_line() {
+        let text = record().to_string();
+        let missing = text.replace("switch_ps", "# switch_ps");
+        assert_eq!(missing.parse::<Record>(), Err(FiguresError::Missing { name: "switch_ps" }));
+        let damaged = text.replace("line_ps = 31000", "line_ps = fast");
+        let error = damaged.parse::<Record>().unwrap_err();
+        assert!(error.to_string().starts_with("line 5 is \"line_ps = fast"), "{error}");
+        assert!("{}".parse::<Record>().is_err() && "".parse::<Record>().is_err());
+    }
+}

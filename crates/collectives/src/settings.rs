@@ -1,0 +1,209 @@
+//! What all processes of a job compute with: the host's figures, and what the user has asked for.
+//!
+//! Whoever makes the job's segment reads them once and puts them there as words; every process
+//! takes them from there. So it does not matter which environment a process has.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::figures::Figures;
+use crate::operation::Operation;
+use crate::preset::{Preset, PresetError};
+
+/// Figures and overrides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The host's figures.
+    pub figures: Figures,
+    /// What the user has asked for.
+    pub overrides: Overrides,
+}
+
+impl Settings {
+    /// How many words they are.
+    pub const WORDS: usize = 64;
+
+    /// As words.
+    pub fn to_words(&self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
+        words[..Figures::WORDS].copy_from_slice(&self.figures.to_words());
+        let text = self.overrides.to_string();
+        for (word, bytes) in words[Figures::WORDS..].iter_mut().zip(text.as_bytes().chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_le_bytes(eight);
+        }
+        words
+    }
+
+    /// From words that may say anything: what makes no sense is as if nobody had said it. Every
+    /// process reads the same words, so all leave out the same.
+    pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
+        let mut numbers = [0; Figures::WORDS];
+        numbers.copy_from_slice(&words[..Figures::WORDS]);
+        let bytes = words[Figures::WORDS..].iter().flat_map(|word| word.to_le_bytes());
+        let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        Self {
+            figures: Figures::from_words(&numbers).unwrap_or_default(),
+            overrides: text.parse().unwrap_or_default(),
+        }
+    }
+}
+
+/// Ways that the user asks for by name: `butterfly` for every operation, or
+/// `allreduce=butterfly,broadcast=knomial:4`. What comes later wins.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides(Vec<Override>);
+
+#[derive(Clone, Debug)]
+struct Override {
+    /// None for all.
+    operation: Option<Operation>,
+    preset: Preset,
+}
+
+/// Why a text names no ways.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OverridesError {
+    /// No operation is called that.
+    #[error(
+        "there is no operation {name:?}; there are {}",
+        Operation::ALL.map(Operation::as_str).join(", ")
+    )]
+    Operation {
+        /// What was asked for.
+        name: String,
+    },
+    /// No way is called that.
+    #[error(transparent)]
+    Preset(#[from] PresetError),
+    /// It does not fit into a segment.
+    #[error("it has {bytes} bytes, and {} are the most; ask for less", Overrides::BYTES_MAX)]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+impl Overrides {
+    /// Bytes of the longest text.
+    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - Figures::WORDS);
+
+    /// What was asked for.
+    pub fn preset(&self, operation: Operation) -> Option<&Preset> {
+        let applies = |one: &&Override| one.operation.is_none_or(|of| of == operation);
+        self.0.iter().rev().find(applies).map(|one| &one.preset)
+    }
+
+    /// Whether nothing was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// These, and then the others.
+    #[must_use]
+    pub fn then(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+}
+
+impl PartialEq for Overrides {
+    /// Presets are what their names say.
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Overrides {}
+
+impl fmt::Display for Overrides {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, one) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            match one.operation {
+                Some(operation) => write!(formatter, "{comma}{operation}={}", one.preset)?,
+                None => write!(formatter, "{comma}{}", one.preset)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Overrides {
+    type Err = OverridesError;
+
+    fn from_str(text: &str) -> Result<Self, OverridesError> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let overrides = Self(parts.map(one).collect::<Result<_, _>>()?);
+        match overrides.to_string().len() {
+            bytes if bytes > Self::BYTES_MAX => Err(OverridesError::TooLong { bytes }),
+            _ => Ok(overrides),
+        }
+    }
+}
+
+fn one(part: &str) -> Result<Override, OverridesError> {
+    let (operation, name) = match part.split_once('=') {
+        None => (None, part),
+        Some((operation, name)) => {
+            let found = Operation::from_name(operation.trim());
+            let unknown = || OverridesError::Operation { name: operation.trim().into() };
+            (Some(found.ok_or_else(unknown)?), name.trim())
+        }
+    };
+    Ok(Override { operation, preset: name.parse()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_lead_back() {
+        let settings = Settings {
+            figures: Figures { line_ps: 31_000, ..Figures::default() },
+            overrides: "flat, allreduce=butterfly+split,broadcast=knomial:4".parse().unwrap(),
+        };
+        assert_eq!(Settings::from_words(&settings.to_words()), settings);
+        assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());
+    }
+
+    #[test]
+    fn words_of_anybody_lead_to_something_that_all_make_of_them() {
+        assert_eq!(Settings::from_words(&[0; Settings::WORDS]), Settings::default());
+        assert_eq!(Settings::from_words(&[u64::MAX; Settings::WORDS]), Settings::default());
+        let mut words = Settings::default().to_words();
+        words[Figures::WORDS] = u64::from_le_bytes(*b"nonsense");
+        assert_eq!(Settings::from_words(&words), Settings::default());
+        words[Figures::WORDS..].fill(u64::from_le_bytes(*b"flat,,,,"));
+        assert!(!Settings::from_words(&words).overrides.is_empty(), "as long as there is room for");
+    }
+
+    #[test]
+    fn the_last_that_names_an_operation_wins() {
+        let overrides: Overrides = "allreduce=flat,butterfly,barrier=board".parse().unwrap();
+        let named = |operation| overrides.preset(operation).map(Preset::to_string);
+        assert_eq!(named(Operation::AllReduce), Some("butterfly".into()));
+        assert_eq!(named(Operation::Barrier), Some("board".into()));
+        assert!(Overrides::default().preset(Operation::Scan).is_none());
+        let more = overrides.then("scan=knomial:3".parse().unwrap());
+        assert_eq!(more.preset(Operation::Scan).unwrap().to_string(), "knomial:3");
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        for (text, word) in [
+            ("reduction=flat", "no operation \"reduction\"; there are barrier, broadcast"),
+            ("allreduce=star", "no architecture \"star\""),
+            ("allreduce=", "no architecture \"\""),
+            ("knomial:1", "knomial does not know \"1\""),
+            (&"flat,".repeat(100), "it has 499 bytes, and 424 are the most"),
+        ] {
+            let error = text.parse::<Overrides>().unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        assert!("".parse::<Overrides>().unwrap().is_empty());
+    }
+}
