@@ -1,0 +1,277 @@
+//! When what happens: plans walked by all members at once, in steps.
+//!
+//! In a step everybody sends one message and receives one, in the order of its plan and as soon as
+//! it can; what is done alone takes no time. On the board everybody does one thing in a step.
+
+use std::collections::VecDeque;
+
+use crate::execute::{Execution, Walk};
+use crate::plan::{Action, Cells, Plan};
+
+/// What happens in which step. Steps count from 1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timeline {
+    /// How many steps there are.
+    pub steps: u32,
+    /// The messages, in the order of steps.
+    pub messages: Vec<Message>,
+    /// Combinations of data, in the order of steps.
+    pub combinations: Vec<Combination>,
+    /// What is done at the board, in the order of steps.
+    pub board: Vec<AtBoard>,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The step in which it is sent and received.
+    pub step: u32,
+    /// Who sends it.
+    pub from: u32,
+    /// Who receives it.
+    pub to: u32,
+    /// What is in it, as the sender has it.
+    pub cells: Vec<Cells>,
+}
+
+/// Somebody combines data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Combination {
+    /// The step after which it happens; 0 before the first.
+    pub step: u32,
+    /// Who does it.
+    pub member: u32,
+}
+
+/// Somebody does something at the board.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtBoard {
+    /// The step.
+    pub step: u32,
+    /// Who does it.
+    pub member: u32,
+    /// What it does.
+    pub action: Action,
+}
+
+impl Timeline {
+    /// What happens when all these members walk their plans.
+    ///
+    /// # Panics
+    /// When the plans do not belong together.
+    pub fn of(plans: &[Plan]) -> Self {
+        let mut walkers: Vec<Walker> = plans.iter().map(Walker::new).collect();
+        let mut board = Board { deposits: vec![0; plans.len()], ..Board::default() };
+        let mut timeline = Self::default();
+        loop {
+            for (member, walker) in (0..).zip(&mut walkers) {
+                let combinations = walker.begin();
+                let done = Combination { step: timeline.steps, member };
+                timeline.combinations.extend(vec![done; combinations]);
+            }
+            let over = walkers.iter().all(|walker| walker.execution.is_over());
+            if over {
+                return timeline;
+            }
+            let step = timeline.steps + 1;
+            let happened =
+                timeline.send(step, &mut walkers) + timeline.look(&mut walkers, &mut board);
+            assert!(happened > 0, "these plans do not belong together: nobody can go on");
+            timeline.steps = step;
+        }
+    }
+
+    /// The messages that can be sent and received now.
+    fn send(&mut self, step: u32, walkers: &mut [Walker]) -> usize {
+        let is_expected = |from: u32, to: u32| walkers[to as usize].next_sender() == Some(from);
+        let next = (0..).zip(walkers.iter()).filter_map(|(from, walker)| {
+            let to = walker.next_receiver()?;
+            is_expected(from, to).then_some((from, to))
+        });
+        let sent: Vec<(u32, u32)> = next.collect();
+        for &(from, to) in &sent {
+            let sender = &mut walkers[from as usize];
+            if let Some((send, _)) = sender.sends.pop_front() {
+                if let Action::Send { cells, .. } = sender.execution.action(send) {
+                    self.messages.push(Message { step, from, to, cells: cells.clone() });
+                }
+                sender.execution.end(send);
+            }
+            let receiver = &mut walkers[to as usize];
+            if let Some((receive, _)) = receiver.receives.pop_front() {
+                receiver.execution.end(receive);
+            }
+        }
+        sent.len()
+    }
+
+    /// One thing at the board by everybody who has nothing to wait for.
+    fn look(&mut self, walkers: &mut [Walker], board: &mut Board) -> usize {
+        let step = self.steps + 1;
+        let before = board.clone();
+        let mut done = 0;
+        for (member, walker) in (0..).zip(walkers) {
+            let Some(&first) = walker.at_board.front() else { continue };
+            let action = walker.execution.action(first).clone();
+            if before.allows(&action) {
+                board.note(member, &action);
+                walker.at_board.pop_front();
+                walker.execution.end(first);
+                self.board.push(AtBoard { step, member, action });
+                done += 1;
+            }
+        }
+        done
+    }
+}
+
+/// One member.
+struct Walker {
+    execution: Execution,
+    /// Its sends that are not over, and to whom, in the order of its plan.
+    sends: VecDeque<(u32, u32)>,
+    /// Its receives that are not over, and from whom, in the order of its plan.
+    receives: VecDeque<(u32, u32)>,
+    has_begun: Vec<bool>,
+    at_board: VecDeque<u32>,
+}
+
+impl Walker {
+    fn new(plan: &Plan) -> Self {
+        let steps = || (0..).zip(&plan.steps);
+        let sends = steps().filter_map(|(number, step)| match step.action {
+            Action::Send { to, .. } => Some((number, to)),
+            _ => None,
+        });
+        let receives = steps().filter_map(|(number, step)| match step.action {
+            Action::Receive { from, .. } => Some((number, from)),
+            _ => None,
+        });
+        Self {
+            execution: Execution::new(Walk::new(plan.clone())),
+            sends: sends.collect(),
+            receives: receives.collect(),
+            has_begun: vec![false; plan.steps.len()],
+            at_board: VecDeque::new(),
+        }
+    }
+
+    /// Begins what can begin, and does what it does alone; says how often it combined.
+    fn begin(&mut self) -> usize {
+        let mut combinations = 0;
+        while let Some(step) = self.execution.begin() {
+            self.has_begun[step as usize] = true;
+            match self.execution.action(step) {
+                Action::Send { .. } | Action::Receive { .. } => {}
+                Action::Copy { .. } => self.execution.end(step),
+                Action::Combine { .. } => {
+                    combinations += 1;
+                    self.execution.end(step);
+                }
+                _ => self.at_board.push_back(step),
+            }
+        }
+        combinations
+    }
+
+    /// To whom it can send now.
+    fn next_receiver(&self) -> Option<u32> {
+        self.next_of(&self.sends)
+    }
+
+    /// From whom it can receive now.
+    fn next_sender(&self) -> Option<u32> {
+        self.next_of(&self.receives)
+    }
+
+    fn next_of(&self, messages: &VecDeque<(u32, u32)>) -> Option<u32> {
+        let &(step, other) = messages.front()?;
+        self.has_begun[step as usize].then_some(other)
+    }
+}
+
+/// What everybody has done at the board so far.
+#[derive(Clone, Default)]
+struct Board {
+    /// Deposits of each member.
+    deposits: Vec<u32>,
+    resolved: Vec<u32>,
+    together: usize,
+}
+
+impl Board {
+    fn allows(&self, action: &Action) -> bool {
+        let all = |members: usize| self.deposits[..members].iter().all(|&count| count > 0);
+        match action {
+            Action::Take { from, resolved: true, .. } => self.resolved.contains(from),
+            Action::Take { from, .. } => self.deposits[*from as usize] > 0,
+            Action::CombineDeposits { members, .. } => all(*members as usize),
+            Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
+                all(self.deposits.len())
+            }
+            Action::TakeResult { .. } => self.together == self.deposits.len(),
+            _ => true,
+        }
+    }
+
+    fn note(&mut self, member: u32, action: &Action) {
+        match action {
+            Action::Deposit { .. } => self.deposits[member as usize] += 1,
+            Action::Resolve { .. } => self.resolved.push(member),
+            Action::Together { .. } => self.together += 1,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::architecture::{Butterfly, Flat, Ring};
+    use crate::derive::{BoardStyle, Task, Way, plans};
+    use crate::group::Group;
+    use crate::operation::Operation;
+
+    fn timeline(operation: Operation, way: Way, size: u32) -> Timeline {
+        Timeline::of(&plans(&Task::new(operation), &way, &Group::whole(size).unwrap()))
+    }
+
+    #[test]
+    fn one_message_in_and_one_out_in_a_step() {
+        let gather = timeline(Operation::Gather, Way::by(Flat), 5);
+        assert_eq!((gather.steps, gather.messages.len()), (4, 4));
+        let ring = timeline(Operation::AllGather, Way::by(Ring), 6);
+        assert_eq!((ring.steps, ring.messages.len()), (5, 30));
+        for step in 1..=5 {
+            let in_step = || ring.messages.iter().filter(move |message| message.step == step);
+            let mut receivers: Vec<u32> = in_step().map(|message| message.to).collect();
+            receivers.sort_unstable();
+            assert!(receivers.into_iter().eq(0..6));
+        }
+    }
+
+    #[test]
+    fn combinations_follow_what_they_combine() {
+        let butterfly = timeline(Operation::AllReduce, Way::by(Butterfly), 4);
+        let steps: Vec<u32> = butterfly.combinations.iter().map(|done| done.step).collect();
+        assert_eq!(steps, [1, 1, 1, 1, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn segments_follow_each_other() {
+        let task = Task { segments: 4, ..Task::new(Operation::Broadcast) };
+        let plans = plans(&task, &Way::by(Ring), &Group::whole(5).unwrap());
+        assert_eq!(Timeline::of(&plans).steps, 5 - 2 + 4);
+    }
+
+    #[test]
+    fn at_the_board_everybody_waits_for_what_it_takes() {
+        for style in [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together] {
+            let board = timeline(Operation::AllReduce, Way::Board(style), 3);
+            assert!(board.board[..3].iter().all(|at| matches!(at.action, Action::Deposit { .. })));
+            assert!(board.messages.is_empty() && board.steps >= 2);
+        }
+        let barrier = timeline(Operation::Barrier, Way::Board(BoardStyle::Each), 3);
+        assert_eq!((barrier.steps, barrier.board.len()), (2, 6));
+    }
+}
