@@ -51,10 +51,12 @@ pub enum Operation {
     Leave = 6,
     /// Somebody who connects.
     Accept = 7,
+    /// The other members of a group, in a collective operation.
+    Collective = 8,
 }
 
 impl Operation {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::None,
         Self::Send,
         Self::Receive,
@@ -63,6 +65,7 @@ impl Operation {
         Self::Join,
         Self::Leave,
         Self::Accept,
+        Self::Collective,
     ];
 
     /// Its name in reports.
@@ -76,6 +79,7 @@ impl Operation {
             Self::Join => "join",
             Self::Leave => "leave",
             Self::Accept => "accept",
+            Self::Collective => "collective operation",
         }
     }
 }

@@ -71,8 +71,6 @@ pub enum Came {
     Here,
     /// It has come for something else: this signature.
     Otherwise(u32),
-    /// It did not want to come, because its group is broken.
-    Refused,
 }
 
 /// What stands on the board.
@@ -120,7 +118,6 @@ pub enum Coming {
     Different,
 }
 
-const REFUSED: u32 = u32::MAX;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -198,13 +195,12 @@ impl Board {
     #[inline(never)]
     fn settle(&mut self, number: u32) -> bool {
         let most = number.wrapping_sub(self.settled) as i32;
-        let behind = |member: &Member| {
-            // SAFETY: lines stay mapped while `segment` lives and are only used atomically.
-            let lines = unsafe { member.lines.as_ref() };
+        let behind = |member| {
             // Others may be ahead; who claims to have gone back has scribbled words.
-            (number.wrapping_sub(lines.progress.load(Ordering::Acquire)) as i32).clamp(0, most)
+            let progress = self.lines(member).progress.load(Ordering::Acquire);
+            (number.wrapping_sub(progress) as i32).clamp(0, most)
         };
-        let furthest = self.members.iter().map(behind).max().unwrap_or(0);
+        let furthest = (0..self.size()).map(behind).max().unwrap_or(0);
         self.settled = number.wrapping_sub(furthest as u32);
         self.free_settled();
         number.wrapping_sub(self.settled) < WINDOW as u32
@@ -321,15 +317,26 @@ impl Board {
         self.wake();
     }
 
-    /// Says that this member does not come to an operation: its group is broken.
+    /// Says that this member comes neither to an operation nor to any after it: its group is
+    /// broken.
+    #[cold]
     pub fn refuse(&mut self, number: u32) {
-        self.own_line(number).publish(number, REFUSED);
+        let refused = &self.own_lines().refused;
+        if refused.load(Ordering::Relaxed) == 0 {
+            refused.store(1 << 32 | u64::from(number), Ordering::Release);
+        }
         self.wake();
+    }
+
+    /// Whether a member said that it does not come.
+    pub fn refuses(&self, member: u32, number: u32) -> bool {
+        let refused = self.lines(member).refused.load(Ordering::Acquire);
+        refused >> 32 != 0 && number.wrapping_sub(refused as u32) as i32 >= 0
     }
 
     /// Counts this member in, after it has come, in an operation that all wait for.
     #[inline]
-    pub fn count(&mut self, number: u32, signature: u32) -> Coming {
+    pub fn count(&self, number: u32, signature: u32) -> Coming {
         match self.epoch(number).arrivals.come(self.size(), signature) {
             Arrival::NotLast => Coming::NotLast,
             Arrival::Last => Coming::Last,
@@ -380,7 +387,6 @@ impl Board {
     pub fn came(&self, member: u32, number: u32, signature: u32) -> Came {
         match self.line(member, number).published(number) {
             Some(theirs) if theirs == signature => Came::Here,
-            Some(REFUSED) => Came::Refused,
             Some(theirs) => Came::Otherwise(theirs),
             None => Came::NotYet,
         }
@@ -534,17 +540,20 @@ impl Board {
     }
 
     #[inline]
-    fn line(&self, member: u32, number: u32) -> &Line {
+    fn lines(&self, member: u32) -> &Lines {
         // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
         // atomically.
-        let lines = unsafe { self.members[member as usize].lines.as_ref() };
-        &lines.lines[number as usize % WINDOW]
+        unsafe { self.members[member as usize].lines.as_ref() }
+    }
+
+    #[inline]
+    fn line(&self, member: u32, number: u32) -> &Line {
+        &self.lines(member).lines[number as usize % WINDOW]
     }
 
     #[inline]
     fn own_lines(&self) -> &Lines {
-        // SAFETY: as in `line`.
-        unsafe { self.members[self.own as usize].lines.as_ref() }
+        self.lines(self.own)
     }
 
     #[inline]
@@ -690,6 +699,16 @@ mod tests {
         assert_eq!(boards[1].decide(1, Outcome::Done), Outcome::Failed(1));
         assert_eq!(boards[1].outcome(1), Outcome::Failed(1));
         assert_eq!(boards[1].outcome(2), Outcome::Open);
+    }
+
+    #[test]
+    fn who_refuses_refuses_all_that_follows() {
+        let (_segment, mut boards) = boards(2);
+        boards[1].refuse(u32::MAX);
+        boards[1].refuse(3);
+        let refused = [u32::MAX - 1, u32::MAX, 0, 7].map(|number| boards[0].refuses(1, number));
+        assert_eq!(refused, [false, true, true, true]);
+        assert!(!boards[1].refuses(0, 7));
     }
 
     #[test]

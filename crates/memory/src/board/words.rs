@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | line | its member | once an operation, when all are over with the one 8 before |
 //! | progress | its member | when an operation is over for it |
+//! | refused | its member | once: from this operation on it comes to none |
 //! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
 //! | commit | any member, by exchange | once an operation |
 //! | cursor, finished, owners | any member, by exchange | while all combine together |
@@ -104,6 +105,9 @@ pub(crate) struct Lines {
     pub(crate) lines: [Line; WINDOW],
     /// All operations before this one are over for the member.
     pub(crate) progress: AtomicU32,
+    /// The first operation that the member does not come to because its group is broken, and 1 in
+    /// the high half; 0 for none.
+    pub(crate) refused: AtomicU64,
 }
 
 /// Bytes of [`Lines`].
