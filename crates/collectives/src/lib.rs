@@ -16,6 +16,8 @@
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
+//! | [`check`] | proving plans, without trusting what they were made from |
+//! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
 //! | [`figures`] | what a host can do, in numbers |
 //! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
@@ -25,9 +27,11 @@
 #![forbid(unsafe_code)]
 
 pub mod architecture;
+pub mod check;
 pub mod choose;
 pub mod cost;
 pub mod derive;
+pub mod draw;
 pub mod execute;
 pub mod figures;
 pub mod group;
@@ -43,6 +47,7 @@ pub mod tree;
 pub use architecture::Architecture;
 pub use choose::{Choice, Facts, Request, Table};
 pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
+pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Walk};
 pub use figures::Figures;
 pub use group::{Group, GroupError};

@@ -66,6 +66,17 @@ impl Program {
         self.local(to, Action::Receive { from, cells: received });
     }
 
+    /// A round of messages without data: each says that its sender knows of everything that it had
+    /// been told in the rounds before. All of a round are under way at once.
+    pub fn words(&mut self, round: &[(u32, u32)]) {
+        for &(from, to) in round {
+            self.local(from, Action::Send { to, cells: vec![] });
+        }
+        for &(from, to) in round {
+            self.local(to, Action::Receive { from, cells: vec![] });
+        }
+    }
+
     /// A member copies blocks; not onto themselves.
     pub fn copy(&mut self, member: u32, from: Cells, into: Cells) {
         if from != into && from.count > 0 {
@@ -128,6 +139,9 @@ struct Projection {
     accesses: BTreeMap<(Store, u32), Access>,
     last_sends: BTreeMap<u32, u32>,
     last_receives: BTreeMap<u32, u32>,
+    /// Words that have been received since the last was sent, and the step that sent that.
+    words_received: Vec<u32>,
+    last_word_sent: Option<u32>,
     /// The last step on the board: those go on one after the other.
     last_on_board: Option<u32>,
     scratch: BTreeMap<u32, BTreeMap<u32, ()>>,
@@ -148,6 +162,8 @@ impl Projection {
             accesses: BTreeMap::new(),
             last_sends: BTreeMap::new(),
             last_receives: BTreeMap::new(),
+            words_received: Vec::new(),
+            last_word_sent: None,
             last_on_board: None,
             scratch: BTreeMap::new(),
         }
@@ -169,9 +185,18 @@ impl Projection {
                 after.append(&mut access.readers);
             });
         }
-        let behind = match action {
-            Action::Send { to, .. } => self.last_sends.insert(to, number),
-            Action::Receive { from, .. } => self.last_receives.insert(from, number),
+        let behind = match &action {
+            Action::Send { cells, .. } if cells.is_empty() => {
+                // Behind the word sent before it, so after all that this one waited for.
+                after.append(&mut self.words_received);
+                self.last_word_sent.replace(number)
+            }
+            Action::Receive { from, cells } if cells.is_empty() => {
+                self.words_received.push(number);
+                self.last_receives.insert(*from, number)
+            }
+            Action::Send { to, .. } => self.last_sends.insert(*to, number),
+            Action::Receive { from, .. } => self.last_receives.insert(*from, number),
             Action::Copy { .. } | Action::Combine { .. } => None,
             _ => {
                 after.extend(self.last_on_board.replace(number));
@@ -217,7 +242,10 @@ fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
             (vec![into.at(deposited.store)], vec![*into])
         }
         Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
-        Action::Await | Action::Resolve { .. } | Action::Together { .. } => (vec![], vec![]),
+        Action::Resolve { deposited, block } => {
+            (vec![Cells::new(deposited.store, *block, 1)], vec![])
+        }
+        Action::Await | Action::Together { .. } => (vec![], vec![]),
     }
 }
 
@@ -273,6 +301,17 @@ mod tests {
         let Action::Send { cells, .. } = &plans[0].steps[0].action else { panic!("a message") };
         assert_eq!(cells[..], [Cells::new(Store::Output, 0, 2), Cells::new(Store::Output, 3, 1)]);
         assert_eq!(plans[0].steps.len(), 1);
+    }
+
+    #[test]
+    fn the_words_of_a_round_wait_only_for_those_of_the_rounds_before() {
+        let mut barrier = Program::new(Operation::Barrier, 0, 1, 4, Some(0));
+        barrier.words(&[(0, 1), (1, 0)]);
+        barrier.words(&[(0, 2), (2, 0), (0, 3)]);
+        let steps = barrier.finish().remove(0).steps;
+        let waits: Vec<_> = steps.iter().map(|step| (&step.after[..], step.behind)).collect();
+        let (free, none): (_, &[u32]) = ((&[][..], None), &[]);
+        assert_eq!(waits, [free, free, (&[1], Some(0)), (none, Some(2)), free]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ impl Rounds {
         Self(rounds.into_iter().filter(|round| !round.is_empty()).collect())
     }
 
-    /// Up a tree, level by level, and down again.
+    /// Up a tree, level by level, and down again: the way up is the way down backwards in time.
     pub fn up_and_down(tree: &Tree) -> Self {
         let depths = tree.depths();
         let deepest = depths.iter().copied().max().unwrap_or(0);
@@ -23,9 +23,9 @@ impl Rounds {
                 .flat_map(|parent| tree.children(parent).iter().map(move |&child| (parent, child)));
             edges.filter(|&(_, child)| depths[child as usize] == depth).collect()
         };
-        let up = (1..=deepest)
-            .rev()
-            .map(|depth| level(depth).into_iter().map(|(parent, child)| (child, parent)).collect());
+        let up = (1..=deepest).rev().map(|depth| {
+            level(depth).into_iter().rev().map(|(parent, child)| (child, parent)).collect()
+        });
         let down = (1..=deepest).map(level);
         Self::new(up.chain(down).collect::<Vec<_>>())
     }
@@ -62,7 +62,7 @@ mod tests {
     fn a_tree_is_climbed_from_the_deepest_level() {
         let tree = Tree::new(4, 0, [(0, 1), (0, 2), (2, 3)]);
         let rounds = Rounds::up_and_down(&tree);
-        let expected = [vec![(3, 2)], vec![(1, 0), (2, 0)], vec![(0, 1), (0, 2)], vec![(2, 3)]];
+        let expected = [vec![(3, 2)], vec![(2, 0), (1, 0)], vec![(0, 1), (0, 2)], vec![(2, 3)]];
         assert_eq!(rounds, Rounds::new(expected));
     }
 

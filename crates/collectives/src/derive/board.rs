@@ -151,7 +151,7 @@ impl Place<'_> {
         let row = |member| Cells::new(Store::Input, member * size, size);
         let own = self.member * size + self.member;
         self.deposit(row(self.member), Some(own));
-        self.keep_own(own);
+        self.program.copy(self.member, input(own), output(own)); // never in place
         for from in self.others() {
             self.take(from, row(from), output(from * size + self.member));
         }

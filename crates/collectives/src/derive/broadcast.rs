@@ -13,8 +13,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
         all_gather::tell(program, &paths.rounds(), |member| parts_after_scatter(&tree, member));
         return;
     }
-    let down = paths.back.tree(paths.group, task.root);
-    segments(program, &down, task.segments);
+    segments(program, &tree, task.segments);
 }
 
 /// Segments of data, all in the output of the tree's root, to everybody.

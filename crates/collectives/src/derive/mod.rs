@@ -107,6 +107,12 @@ impl Way {
     }
 }
 
+impl<A: Architecture + 'static> From<A> for Way {
+    fn from(architecture: A) -> Self {
+        Self::by(architecture)
+    }
+}
+
 impl fmt::Debug for Way {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
@@ -139,7 +145,8 @@ pub fn plans(task: &Task, way: &Way, group: &Group) -> Vec<Plan> {
 }
 
 fn program(task: &Task, way: &Way, group: &Group, member: Option<u32>) -> Vec<Plan> {
-    let segments = task.segments.max(1);
+    let segments = segments(task, way, group.size());
+    let task = &Task { segments, ..*task };
     let mut program = Program::new(task.operation, task.root, segments, group.size(), member);
     match way {
         Way::Board(style) => board::plan(&mut program, task, *style),
@@ -150,6 +157,21 @@ fn program(task: &Task, way: &Way, group: &Group, member: Option<u32>) -> Vec<Pl
         }
     }
     program.finish()
+}
+
+/// In how many segments the data are cut: in as many as there are members, where each gets or makes
+/// a part of them.
+pub(crate) fn segments(task: &Task, way: &Way, size: u32) -> u32 {
+    let is_divided = match way {
+        Way::Messages { split, .. } => {
+            let may_split = [Operation::Broadcast, Operation::Reduce, Operation::AllReduce];
+            *split && may_split.contains(&task.operation)
+        }
+        Way::Board(style) => {
+            *style == BoardStyle::Divided && task.operation == Operation::AllReduce
+        }
+    };
+    if is_divided { size } else { task.segments.max(1) }
 }
 
 /// Who talks to whom, on the way there and back.

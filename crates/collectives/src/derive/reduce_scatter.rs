@@ -29,7 +29,7 @@ pub(super) fn results(
     let row = |member| (0..size).map(|block| own(member, block)).collect();
     let mut partials: Vec<Vec<Option<Partial>>> = (0..size).map(row).collect();
     let tells = know::tells(rounds, know::own(size));
-    for told in tells.iter().rev().flatten() {
+    for told in tells.iter().rev().flat_map(|round| round.iter().rev()) {
         let (giver, taker) = (told.to, told.from);
         let mut sent = Vec::new();
         let mut received = Vec::new();

@@ -30,10 +30,9 @@ struct Known {
 }
 
 fn in_rounds(program: &mut Program, task: &Task, rounds: &Rounds, segment: u32) {
-    let order = if task.order == Order::Late { Order::Canonical } else { task.order };
     let own = own_cells(task, segment);
     let size = program.size();
-    let inclusive = |member| Partial::own(order, member, own);
+    let inclusive = |member| Partial::own(task.order, member, own);
     let mut known: Vec<Known> =
         (0..size).map(|first| Known { first, inclusive: inclusive(first), before: None }).collect();
     let exclusive = task.operation == Operation::ExclusiveScan;
@@ -131,6 +130,9 @@ fn prefixes(
         if !exclusive {
             results.push(running.as_ref().map(|partial| shown(program, root, partial, segment)));
         }
+    }
+    if let Some(running) = running {
+        running.release(program, root);
     }
     results
 }

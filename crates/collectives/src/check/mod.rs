@@ -1,0 +1,93 @@
+//! Proving plans: that together they do what their task says, and nothing else.
+//!
+//! The checker takes the plans of all members as they are, not what they were made from, and walks
+//! them with [`crate::Execution`]. Blocks hold symbols instead of data: whose they are, and how
+//! they were combined. It proves that
+//!
+//! - every member has what it should have in the end: the right data, each contribution combined
+//!   once, in canonical and late order as one exact expression;
+//! - in a barrier nobody leaves before everybody's word has reached it;
+//! - nobody is told anything that it has had before;
+//! - the two ends of each message agree, and messages between two members cannot be confused;
+//! - it ends, whether a send is over at once or only when its message has been received, and also
+//!   when every member takes its sends and its receives one after the other;
+//! - no two steps that may be in flight at once are at one block, but for reading;
+//! - nothing is read that is not there; inputs are not written; rooms are declared;
+//! - at the board everybody deposits once, and takes what is offered.
+//!
+//! What it then says about the plans, [`Facts`], is compared with [`crate::derivation`], which
+//! counts the same without making plans.
+
+mod board;
+mod fault;
+mod form;
+mod grid;
+mod messages;
+mod port;
+mod run;
+mod shape;
+mod values;
+
+pub use fault::{Fault, Wait};
+
+use grid::Grid;
+use messages::Messages;
+use run::{Run, Sends};
+use shape::Shape;
+
+use crate::derive::Task;
+use crate::execute::Walk;
+use crate::plan::Plan;
+
+/// What plans cost, in numbers that do not depend on a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Messages of all members.
+    pub messages: u64,
+    /// Blocks in all messages.
+    pub blocks: u64,
+    /// Messages that each member sends.
+    pub sent: Vec<u32>,
+    /// Steps when a message takes one, a member sends one and receives one message at a time, in
+    /// the order of its plan, and nothing else takes time.
+    pub steps: u32,
+}
+
+/// Proves the plans of all members of a group.
+///
+/// # Errors
+/// The first [`Fault`] found.
+pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
+    let shape = shape(plans, task)?;
+    let grids: Vec<Grid> = plans.iter().map(|plan| Grid::new(&shape, plan)).collect();
+    for (plan, grid) in plans.iter().zip(&grids) {
+        form::check(&shape, plan, grid)?;
+    }
+    let messages = Messages::of(plans)?;
+    let walks: Vec<_> = plans.iter().map(|plan| Walk::new(plan.clone())).collect();
+    let mut blocks = 0;
+    for sends in [Sends::Eager, Sends::Synchronous] {
+        let mut run = Run::new(&shape, plans, &grids, &walks, &messages, sends);
+        run.finish()?;
+        blocks = run.blocks_moved;
+    }
+    let steps = port::steps(plans, &messages)?;
+    let sent = plans.iter().map(|plan| plan.messages_sent() as u32).collect();
+    Ok(Facts { messages: messages.count(), blocks, sent, steps })
+}
+
+fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {
+    let size = plans.len();
+    let segments = plans.first().map_or(1, |plan| plan.segments);
+    for (place, plan) in plans.iter().enumerate() {
+        let is_of_task = plan.operation == task.operation
+            && plan.root == task.root
+            && plan.segments == segments
+            && plan.size as usize == size
+            && plan.member as usize == place;
+        if !is_of_task {
+            return Err(Fault::OtherPlan { place, size });
+        }
+    }
+    Ok(Shape { task: *task, size: size as u32, segments })
+}
