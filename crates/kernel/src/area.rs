@@ -5,7 +5,8 @@ use landeck_memory::{Buffer, Bytes};
 
 use crate::Failure;
 
-/// Memory to send from or to receive into: all of a buffer, or the parts that a layout names.
+/// Memory to send from or to receive into: all of a buffer, the parts that a layout names, or
+/// several areas one after the other.
 #[derive(Clone, Debug)]
 pub struct Area {
     buffer: Buffer,
@@ -15,11 +16,21 @@ pub struct Area {
 }
 
 #[derive(Clone, Debug)]
-struct Parts {
+enum Parts {
+    /// Packed bytes of items in the buffer.
+    Items(Items),
+    /// Other areas, one after the other.
+    Joined(Vec<Area>),
+}
+
+#[derive(Clone, Debug)]
+struct Items {
     layout: Layout,
     count: u64,
     /// Where the layout's offset zero lies in the buffer.
     origin: i64,
+    /// The first packed byte that belongs to the area.
+    first: u64,
 }
 
 impl Area {
@@ -51,8 +62,42 @@ impl Area {
         if !fits {
             return Err(outside);
         }
-        let parts = Box::new(Parts { layout: layout.clone(), count, origin });
-        Ok(Self { buffer, parts: Some(parts), packed_bytes })
+        let items = Items { layout: layout.clone(), count, origin, first: 0 };
+        Ok(Self { buffer, parts: Some(Box::new(Parts::Items(items))), packed_bytes })
+    }
+
+    /// Several areas, one after the other.
+    pub fn joined(areas: impl IntoIterator<Item = Self>) -> Self {
+        let mut joined: Vec<Self> =
+            areas.into_iter().filter(|area| area.packed_bytes != 0).collect();
+        if joined.len() < 2 {
+            return joined.pop().unwrap_or(Self::EMPTY);
+        }
+        let packed_bytes = joined.iter().map(Self::packed_bytes).sum();
+        let parts = Some(Box::new(Parts::Joined(joined)));
+        Self { buffer: Buffer::EMPTY, parts, packed_bytes }
+    }
+
+    /// The packed bytes from `first`, at most `length` of them; cut where the area ends.
+    #[must_use]
+    pub fn part(&self, first: u64, length: u64) -> Self {
+        let first = first.min(self.packed_bytes);
+        let packed_bytes = length.min(self.packed_bytes - first);
+        match self.parts.as_deref() {
+            None => Self::contiguous(self.buffer.part(first as usize, packed_bytes as usize)),
+            Some(Parts::Items(items)) => {
+                let items = Items { first: items.first + first, ..items.clone() };
+                let parts = Some(Box::new(Parts::Items(items)));
+                Self { buffer: self.buffer, parts, packed_bytes }
+            }
+            Some(Parts::Joined(areas)) => {
+                let mut parts = Vec::new();
+                each_within(areas, first, packed_bytes, |area, first, length| {
+                    parts.push(area.part(first, length));
+                });
+                Self::joined(parts)
+            }
+        }
     }
 
     /// Bytes of a message that fills the area.
@@ -61,13 +106,29 @@ impl Area {
         self.packed_bytes
     }
 
+    /// The buffer, where the area is all of one.
+    #[inline]
+    pub fn as_buffer(&self) -> Option<Buffer> {
+        match &self.parts {
+            None => Some(self.buffer),
+            Some(_) => None,
+        }
+    }
+
     /// The packed bytes in one piece, where they lie in one piece.
     #[inline]
     pub fn one_piece<'a>(&self) -> Option<Bytes<'a>> {
-        match &self.parts {
-            None => Some(self.buffer.bytes()),
-            Some(_) => None,
-        }
+        self.as_buffer().map(|buffer| buffer.bytes())
+    }
+
+    /// Copies packed bytes into another area, as many as both have. They do not overlap.
+    pub fn copy_to(&self, target: &Self) {
+        let mut position = 0;
+        self.read(0, |bytes| {
+            target.write(position, bytes);
+            position += bytes.len() as u64;
+            if position < target.packed_bytes { bytes.len() } else { 0 }
+        });
     }
 
     /// Writes bytes of the message from packed position `position` on; what does not fit is cut.
@@ -77,8 +138,8 @@ impl Area {
             self.buffer.write(position as usize, bytes);
         } else {
             let mut done = 0;
-            self.each_piece(position, bytes.len(), |offset, length| {
-                self.buffer.write(offset, bytes.part(done, length));
+            self.each_piece(position, bytes.len() as u64, |buffer, offset, length| {
+                buffer.write(offset, bytes.part(done, length));
                 done += length;
             });
         }
@@ -92,23 +153,65 @@ impl Area {
             return;
         }
         let mut full = false;
-        self.each_piece(position, usize::MAX, |offset, length| {
+        self.each_piece(position, u64::MAX, |buffer, offset, length| {
             if !full {
-                full = take(self.buffer.bytes().part(offset, length)) < length;
+                full = take(buffer.bytes().part(offset, length)) < length;
             }
         });
     }
 
-    fn each_piece(&self, position: u64, length: usize, mut each: impl FnMut(usize, usize)) {
-        let Some(parts) = &self.parts else { return };
-        let end = position.saturating_add(length as u64).min(self.packed_bytes);
-        let Ok(mut cursor) = parts.layout.cursor(parts.count) else { return };
-        if position > end || cursor.restrict(position..end).is_err() {
+    fn each_piece(&self, position: u64, length: u64, mut each: impl FnMut(&Buffer, usize, usize)) {
+        self.each_piece_of(position, length, &mut each);
+    }
+
+    fn each_piece_of(
+        &self,
+        position: u64,
+        length: u64,
+        each: &mut dyn FnMut(&Buffer, usize, usize),
+    ) {
+        let length = length.min(self.packed_bytes.saturating_sub(position));
+        if length == 0 {
+            return;
+        }
+        match self.parts.as_deref() {
+            None => each(&self.buffer, position as usize, length as usize),
+            Some(Parts::Items(items)) => {
+                let first = items.first + position;
+                items.each_piece(first..first + length, |offset, length| {
+                    each(&self.buffer, offset, length);
+                });
+            }
+            Some(Parts::Joined(areas)) => {
+                each_within(areas, position, length, |area, first, length| {
+                    area.each_piece_of(first, length, each);
+                });
+            }
+        }
+    }
+}
+
+impl Items {
+    fn each_piece(&self, range: std::ops::Range<u64>, mut each: impl FnMut(usize, usize)) {
+        let Ok(mut cursor) = self.layout.cursor(self.count) else { return };
+        if cursor.restrict(range).is_err() {
             return;
         }
         while let Some(piece) = cursor.next_piece(usize::MAX) {
-            let Ok(offset) = usize::try_from(parts.origin + piece.offset) else { return };
+            let Ok(offset) = usize::try_from(self.origin + piece.offset) else { return };
             each(offset, piece.length);
         }
+    }
+}
+
+/// Calls `each` with the areas that have packed bytes of a range: which of theirs.
+fn each_within(areas: &[Area], first: u64, length: u64, mut each: impl FnMut(&Area, u64, u64)) {
+    let (mut start, end) = (0, first + length);
+    for area in areas {
+        let (from, until) = (first.max(start), end.min(start + area.packed_bytes));
+        if from < until {
+            each(area, from - start, until - from);
+        }
+        start += area.packed_bytes;
     }
 }

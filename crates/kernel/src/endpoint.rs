@@ -303,6 +303,13 @@ impl<N: Channel> Endpoint<N> {
         })
     }
 
+    /// The messages of a context that nobody has asked for: sender and tag of each.
+    pub fn kept_in(&self, context: u32) -> impl Iterator<Item = (Peer, u32)> {
+        let labels = self.core.matching.waiting_labels();
+        let in_context = labels.filter(move |label| label.context == context);
+        in_context.map(|label| (Peer(label.source), label.tag))
+    }
+
     /// Makes progress; true when anything moved.
     #[inline]
     pub fn progress(&mut self) -> bool {

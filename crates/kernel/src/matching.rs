@@ -395,6 +395,11 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.unexpected.len()
     }
 
+    /// The labels of the messages that wait, in no particular order.
+    pub fn waiting_labels(&self) -> impl Iterator<Item = Label> {
+        self.unexpected.values().map(|(_, (label, _))| *label)
+    }
+
     /// Drops the waiting messages that `doomed` says; hands each to `drop_one`.
     pub fn discard(&mut self, doomed: impl Fn(Label) -> bool, mut drop_one: impl FnMut(Label, M)) {
         let doomed: Vec<u32> = self

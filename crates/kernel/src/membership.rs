@@ -198,7 +198,7 @@ impl<N: Channel> Endpoint<N> {
 
     /// Looks at the peers of other networks, whose end no membership word tells; true when
     /// somebody is newly gone.
-    pub(crate) fn refresh_far(&mut self) -> bool {
+    pub fn refresh_far(&mut self) -> bool {
         let changed = self.note_far_gone();
         if changed {
             self.fail_hopeless();
@@ -235,6 +235,34 @@ impl<N: Channel> Endpoint<N> {
         if let Some(failure) = self.core.membership.failure_of(peer) {
             self.core.end(id, Work::failed(failure));
         }
+    }
+
+    /// Why a group cannot do anything together: its context was revoked, or somebody is gone.
+    #[inline]
+    pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
+        let membership = &self.core.membership;
+        if membership.gone.is_empty()
+            && membership.broken.is_empty()
+            && membership.revoked.is_empty()
+        {
+            return None;
+        }
+        if membership.revoked.contains(&context) {
+            return Some(Failure::Revoked);
+        }
+        members.iter().find_map(|&member| membership.failure_of(member))
+    }
+
+    /// Which of these peers has died (or is broken), if any. Who has left in good order had done
+    /// what others wait for.
+    pub fn death_among(&self, members: &[Peer]) -> Option<Failure> {
+        let membership = &self.core.membership;
+        if membership.gone.is_empty() && membership.broken.is_empty() {
+            return None;
+        }
+        let is_death =
+            |failure: &Failure| !matches!(failure, Failure::PeerGone { died: false, .. });
+        members.iter().filter_map(|&member| membership.failure_of(member)).find(is_death)
     }
 
     /// After a change of the membership: can this request still complete? A request that cannot

@@ -9,6 +9,8 @@ use landeck_kernel::Failure;
 use landeck_memory::heap::HeapFull;
 use landeck_memory::{GateError, Segment, SegmentError, SlotRecord};
 
+use crate::collective::Fault;
+
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -102,6 +104,76 @@ pub enum Error {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
+    /// Members of a group called different operations.
+    #[error(
+        "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
+    )]
+    Mismatch {
+        /// The one.
+        rank: usize,
+        /// What it called.
+        theirs: String,
+        /// The other; this process, if it is the one that found out.
+        other: usize,
+        /// What that one called.
+        ours: String,
+        /// Which operation of the world it was, counted from 0 and again from 0 after 8,191.
+        number: u32,
+    },
+    /// A member's data in a collective operation have another length than they should.
+    #[error(
+        "{operation}: the data that came from rank {rank} have {message_bytes} bytes, this process expects {expected_bytes}: give the same counts and types on all members"
+    )]
+    LengthMismatch {
+        /// The operation.
+        operation: &'static str,
+        /// From whom the data came.
+        rank: usize,
+        /// How many bytes they have.
+        message_bytes: u64,
+        /// How many there is room for.
+        expected_bytes: u64,
+    },
+    /// A buffer does not fit a collective operation.
+    #[error(
+        "{operation}: the {which} has {buffer_bytes} bytes where {needed_bytes} are needed: make it as long as that"
+    )]
+    WrongLength {
+        /// The operation.
+        operation: &'static str,
+        /// Which buffer.
+        which: &'static str,
+        /// Bytes of the buffer.
+        buffer_bytes: u64,
+        /// Bytes that are needed.
+        needed_bytes: u64,
+    },
+    /// The blocks of a collective operation are not as many as there are members.
+    #[error("{operation}: the {which} has {given} blocks, the world {size} members: give each one")]
+    WrongCount {
+        /// The operation.
+        operation: &'static str,
+        /// Which buffer.
+        which: &'static str,
+        /// How many blocks were given.
+        given: usize,
+        /// How many members there are.
+        size: usize,
+    },
+    /// The data cannot be combined.
+    #[error(transparent)]
+    Reduction(#[from] landeck_arithmetic::ReductionError),
+    /// The user's function that combines panicked.
+    #[error("the function that combines two values panicked: the result of the reduction is lost")]
+    OperatorPanicked,
+    /// An operation over a board in a world without one.
+    #[error(
+        "this world has no board: choose another architecture, or leave the choice to the table"
+    )]
+    NoBoard,
+    /// The process is no member of the world.
+    #[error("this process is no member of the world: only members call its collective operations")]
+    NotAMember,
     /// Two jobs that connect did not understand each other.
     #[error(
         "the process behind the name \"{name}\" did not answer as one should ({what}): try again, or restart its job"
@@ -140,6 +212,45 @@ impl Error {
             Failure::Revoked => Self::Revoked,
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
             Failure::Gone => Self::RequestGone,
+        }
+    }
+}
+
+impl Error {
+    /// What a fault of a collective operation means.
+    pub(crate) fn of_fault(
+        fault: Fault,
+        segment: &Segment,
+        rank_of: impl Fn(Peer) -> Option<usize>,
+    ) -> Self {
+        match fault {
+            Fault::Failure(failure) => Self::of(failure, segment, rank_of),
+            Fault::Mismatch(mismatch) => Self::Mismatch {
+                rank: mismatch.first as usize,
+                theirs: mismatch.first_calls.to_string(),
+                other: mismatch.second as usize,
+                ours: mismatch.second_calls.to_string(),
+                number: mismatch.second_calls.number(),
+            },
+            Fault::Length { member, operation, message_bytes, expected_bytes } => {
+                let (operation, rank) = (operation.as_str(), member as usize);
+                Self::LengthMismatch { operation, rank, message_bytes, expected_bytes }
+            }
+            Fault::Buffer { operation, which, buffer_bytes, needed_bytes } => {
+                let operation = operation.as_str();
+                Self::WrongLength { operation, which, buffer_bytes, needed_bytes }
+            }
+            Fault::Counts { operation, which, given, size } => {
+                let (operation, size) = (operation.as_str(), size as usize);
+                Self::WrongCount { operation, which, given, size }
+            }
+            Fault::Operator(error) => Self::Reduction(error),
+            Fault::Panicked => Self::OperatorPanicked,
+            Fault::NoSuchRoot { root, size } => {
+                Self::NoSuchRank { rank: root as usize, size: size as usize }
+            }
+            Fault::NoBoard => Self::NoBoard,
+            Fault::NotAMember => Self::NotAMember,
         }
     }
 }

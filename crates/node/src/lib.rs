@@ -18,12 +18,19 @@
 //! |---|---|
 //! | [`job`] | joining and leaving |
 //! | [`world`] | a view with fixed ranks: send, receive, probe |
+//! | [`together`] | what all members do together |
+//! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`port`] | two jobs of one user that meet by name |
+//! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
+mod collective;
+
+pub mod combine;
+pub mod element;
 pub mod error;
 pub mod job;
 pub mod loan;
@@ -31,8 +38,14 @@ pub mod port;
 pub mod raw;
 pub mod scope;
 mod shared;
+pub mod together;
+pub mod tuning;
 pub mod world;
 
+pub use combine::{
+    And, BitAnd, BitOr, BitXor, Combination, Combine, Maximum, Minimum, Or, Product, Sum, User, Xor,
+};
+pub use element::Element;
 pub use error::{Error, Result};
 pub use job::{Job, Options};
 pub use landeck_channel::Peer;
@@ -41,10 +54,12 @@ pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use port::{Port, Remote};
 pub use scope::{Request, Scope};
+pub use together::Part;
 pub use world::{Any, Status, World};
 
 // What programs and fronts need of the rooms below.
 pub use landeck_arithmetic as arithmetic;
+pub use landeck_collectives as collectives;
 pub use landeck_host as host;
 pub use landeck_layout as layout;
 pub use landeck_memory as memory;

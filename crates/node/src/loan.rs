@@ -33,7 +33,7 @@ impl<T: Plain> Loan<T> {
         let started = world.shared.kernel.enter()?.send_loan(to, world.context, tag.0, self.block);
         let finished = match started {
             Ok(Started::Complete(_)) => Ok(()),
-            Ok(Started::Pending(id)) => world.shared.wait_or_abandon(id, None).map(|_| ()),
+            Ok(Started::Pending(id)) => world.shared.wait_or_abandon(id.into(), None).map(|_| ()),
             Err(failure) => Err(WaitError::Failure(failure)),
         };
         finished.map_err(|error| world.error(error, None))

@@ -5,10 +5,11 @@
 
 use std::ptr::NonNull;
 
-use landeck_kernel::{Area, RequestId, Started};
+use landeck_kernel::{Area, Started};
 use landeck_memory::{Buffer, Operation as Waited, WaitRecord};
 use landeck_wire::Tag;
 
+pub use crate::collective::OperationId;
 use crate::error::Result;
 use crate::shared::WaitError;
 use crate::world::{From, Status, Tagged, World};
@@ -19,7 +20,7 @@ pub enum Operation {
     /// It is over.
     Complete(Status),
     /// It goes on.
-    Pending(RequestId),
+    Pending(OperationId),
 }
 
 /// An area of `length` bytes; a null pointer is allowed when there are none.
@@ -87,7 +88,7 @@ pub unsafe fn start_send(
     let area = unsafe { area(start, length) };
     match world.shared.kernel.enter()?.send(peer, world.context, tag.0, area) {
         Ok(Started::Complete(status)) => Ok(Operation::Complete(world.status_of(&status))),
-        Ok(Started::Pending(id)) => Ok(Operation::Pending(id)),
+        Ok(Started::Pending(id)) => Ok(Operation::Pending(id.into())),
         Err(failure) => Err(world.error(WaitError::Failure(failure), None)),
     }
 }
@@ -110,7 +111,7 @@ pub unsafe fn start_receive(
     let wanted = world.wanted(from.into(), tag.into())?;
     // SAFETY: the caller's promise.
     let area = unsafe { area(start, length) };
-    Ok(Operation::Pending(world.shared.kernel.enter()?.receive(wanted, area)))
+    Ok(Operation::Pending(world.shared.kernel.enter()?.receive(wanted, area).into()))
 }
 
 /// Waits until an operation is over.

@@ -7,11 +7,12 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use landeck_kernel::{Area, RequestId, Started};
+use landeck_kernel::{Area, Started};
 use landeck_layout::Layout;
 use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
+use crate::collective::OperationId;
 use crate::error::Result;
 use crate::shared::WaitError;
 use crate::world::{From, Status, Tagged, World};
@@ -46,7 +47,7 @@ pub struct Request<'scope> {
 #[derive(Clone, Copy)]
 enum State {
     Complete(Status),
-    Pending(RequestId),
+    Pending(OperationId),
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -96,7 +97,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             Ok(Started::Complete(status)) => {
                 Ok(self.request(State::Complete(self.world.status_of(&status))))
             }
-            Ok(Started::Pending(id)) => Ok(self.request(State::Pending(id))),
+            Ok(Started::Pending(id)) => Ok(self.request(State::Pending(id.into()))),
             Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
         }
     }
@@ -136,7 +137,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn receive_area(&'scope self, area: Area, from: From, tag: Tagged) -> Result<Request<'scope>> {
         let wanted = self.world.wanted(from, tag)?;
         let id = self.world.shared.kernel.enter()?.receive(wanted, area);
-        Ok(self.request(State::Pending(id)))
+        Ok(self.request(State::Pending(id.into())))
     }
 
     fn request(&'scope self, state: State) -> Request<'scope> {
@@ -279,7 +280,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    fn close(&self, id: RequestId) {
+    fn close(&self, id: OperationId) {
         self.open.borrow_mut().remove(self.place, id);
     }
 }
@@ -298,12 +299,12 @@ impl std::fmt::Debug for Request<'_> {
 /// one takes no search.
 #[derive(Default)]
 pub(crate) struct OpenOperations {
-    places: Vec<Option<RequestId>>,
+    places: Vec<Option<OperationId>>,
     free: Vec<usize>,
 }
 
 impl OpenOperations {
-    fn add(&mut self, id: RequestId) -> usize {
+    fn add(&mut self, id: OperationId) -> usize {
         match self.free.pop() {
             Some(place) => {
                 self.places[place] = Some(id);
@@ -317,7 +318,7 @@ impl OpenOperations {
     }
 
     /// The place may be another's by now, when the scope has waited for all.
-    fn remove(&mut self, place: usize, id: RequestId) {
+    fn remove(&mut self, place: usize, id: OperationId) {
         if self.places.get(place) == Some(&Some(id)) {
             self.places[place] = None;
             self.free.push(place);
@@ -325,7 +326,7 @@ impl OpenOperations {
     }
 
     /// Takes one after the other out, until none is left; nothing is added in between.
-    fn take_last(&mut self) -> Option<RequestId> {
+    fn take_last(&mut self) -> Option<OperationId> {
         let last = std::iter::from_fn(|| self.places.pop()).flatten().next();
         if last.is_none() {
             self.free.clear();
@@ -337,10 +338,12 @@ impl OpenOperations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_kernel::RequestId;
 
     #[test]
     fn a_place_is_used_again_but_only_by_one() {
-        let ids: Vec<RequestId> = (1..=3).map(RequestId::from_bits).collect();
+        let id = |number| RequestId::from_bits(number).into();
+        let ids: Vec<OperationId> = (1..=3).map(id).collect();
         let mut open = OpenOperations::default();
         let (first, second) = (open.add(ids[0]), open.add(ids[1]));
         open.remove(first, ids[0]);

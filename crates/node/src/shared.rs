@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::Peer;
-use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
 use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
@@ -16,10 +16,11 @@ use landeck_memory::{
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
+use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
 
-/// The endpoint of this process.
-pub(crate) type Kernel = Endpoint<SharedMemory>;
+/// The endpoint of this process, with all that goes on in it.
+pub(crate) type Kernel = Engine;
 
 /// What all handles of one process share.
 pub(crate) struct Shared {
@@ -27,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) slot: u32,
     pub(crate) kernel: Gate<Kernel>,
     turn: Gate<Waiter>,
-    followers: Mutex<Vec<(Option<RequestId>, Arc<Follower>)>>,
+    followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
     /// Wakes whoever has the turn and sleeps.
     bell: Doorbell,
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
 pub(crate) enum WaitError {
     /// The request failed, or cannot complete.
     Failure(Failure),
+    /// The collective operation did not end well.
+    Collective(Fault),
     /// The deadline passed; the request goes on.
     TimedOut,
     /// The job is being ended.
@@ -60,7 +63,7 @@ impl Shared {
         Some(Self {
             segment: segment.clone(),
             slot,
-            kernel: Gate::new(mode, Endpoint::new(near, segment, slot)?),
+            kernel: Gate::new(mode, Engine::new(Endpoint::new(near, segment, slot)?)),
             turn: Gate::new(mode, Waiter::new(segment, slot)),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),
@@ -84,7 +87,7 @@ impl Shared {
         drop(kernel);
         match started {
             Started::Complete(_) => Ok(()),
-            Started::Pending(id) => self.wait_or_abandon(id, deadline_ns).map(|_| ()),
+            Started::Pending(id) => self.wait_or_abandon(id.into(), deadline_ns).map(|_| ()),
         }
     }
 
@@ -104,7 +107,7 @@ impl Shared {
         }
         let id = kernel.receive(wanted, area);
         drop(kernel);
-        self.wait_or_abandon(id, deadline_ns)?.result.map_err(WaitError::Failure)
+        self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
     /// The first step of a receive that is alone: looks a few times for its message (in thread
@@ -131,7 +134,7 @@ impl Shared {
     #[inline]
     pub(crate) fn wait_or_abandon(
         &self,
-        id: RequestId,
+        id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
         let mut deadline_ns = deadline_ns;
@@ -155,42 +158,42 @@ impl Shared {
     #[inline]
     pub(crate) fn wait(
         &self,
-        id: RequestId,
+        id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        let completion = match self.kernel.mode() {
-            ThreadMode::Single => self.wait_alone(id, deadline_ns)?,
-            ThreadMode::Multiple => self.wait_in_turn(id, deadline_ns)?,
-        };
-        match completion.result {
-            Ok(_) => Ok(completion),
-            Err(failure) => Err(WaitError::Failure(failure)),
+        match self.kernel.mode() {
+            ThreadMode::Single => self.wait_alone(id, deadline_ns),
+            ThreadMode::Multiple => self.wait_in_turn(id, deadline_ns),
         }
     }
 
     #[inline]
-    fn wait_alone(&self, id: RequestId, deadline_ns: Option<u64>) -> Result<Completion, WaitError> {
+    fn wait_alone(
+        &self,
+        id: OperationId,
+        deadline_ns: Option<u64>,
+    ) -> Result<Completion, WaitError> {
         let mut kernel = self.kernel.enter()?;
-        if let Some(completion) = kernel.take(id) {
-            return Ok(completion);
+        if let Some(ended) = kernel.take(id) {
+            return ended;
         }
         let mut waiter = self.turn.enter()?;
         let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
         let end = waiter.wait(&mut request, deadline_ns);
         copy_times(&mut kernel, &waiter);
         match kernel.take(id) {
-            Some(completion) => Ok(completion),
+            Some(ended) => ended,
             None => Err(why(&kernel, Some(id), end)),
         }
     }
 
     fn wait_in_turn(
         &self,
-        id: RequestId,
+        id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
         let record = self.kernel.enter()?.wait_record(id);
-        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id))
+        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id))?
     }
 
     /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
@@ -206,7 +209,7 @@ impl Shared {
     /// Waits in turn with the other threads; as whoever has the turn, or behind it.
     fn wait_for<T>(
         &self,
-        id: Option<RequestId>,
+        id: Option<OperationId>,
         record: &WaitRecord,
         deadline_ns: Option<u64>,
         mut ready: impl FnMut(&mut Kernel) -> Option<T>,
@@ -246,7 +249,7 @@ impl Shared {
     fn wait_with_turn<T>(
         &self,
         waiter: &mut Waiter,
-        id: Option<RequestId>,
+        id: Option<OperationId>,
         record: &WaitRecord,
         deadline_ns: Option<u64>,
         ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
@@ -266,7 +269,7 @@ impl Shared {
     /// What the waiter would look at, for a thread behind it.
     fn verdict(
         &self,
-        id: Option<RequestId>,
+        id: Option<OperationId>,
         deadline_ns: Option<u64>,
     ) -> Result<Option<End>, WaitError> {
         if self.segment.job_state() == JobState::Ending {
@@ -282,7 +285,7 @@ impl Shared {
 
     fn conclude<T>(
         &self,
-        id: Option<RequestId>,
+        id: Option<OperationId>,
         end: End,
         ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
     ) -> Result<T, WaitError> {
@@ -310,11 +313,11 @@ impl Shared {
         Ok(ready(&mut kernel))
     }
 
-    fn followers(&self) -> MutexGuard<'_, Vec<(Option<RequestId>, Arc<Follower>)>> {
+    fn followers(&self) -> MutexGuard<'_, Vec<(Option<OperationId>, Arc<Follower>)>> {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn follow(&self, id: Option<RequestId>) -> Arc<Follower> {
+    fn follow(&self, id: Option<OperationId>) -> Arc<Follower> {
         let follower = Arc::new(Follower::default());
         let mut followers = self.followers();
         followers.push((id, follower.clone()));
@@ -334,7 +337,7 @@ impl Shared {
         if self.follower_count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let may_go_on = |id: &Option<RequestId>| id.map_or(moved, |id| kernel.is_done(id));
+        let may_go_on = |id: &Option<OperationId>| id.map_or(moved, |id| kernel.is_done(id));
         let followers = self.followers();
         followers.iter().filter(|(id, _)| may_go_on(id)).for_each(|(_, follower)| follower.call());
     }
@@ -376,16 +379,13 @@ impl Shared {
     }
 
     /// Looks at one request: its completion if it has ended.
-    pub(crate) fn test(&self, id: RequestId) -> Result<Option<Completion>, WaitError> {
+    pub(crate) fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         if !kernel.is_done(id) {
             kernel.progress();
             kernel.verdict(id);
         }
-        match kernel.take(id) {
-            Some(Completion { result: Err(failure), .. }) => Err(WaitError::Failure(failure)),
-            other => Ok(other),
-        }
+        kernel.take(id).transpose()
     }
 
     /// Waits until everything that was sent has left this process's hands.
@@ -417,6 +417,7 @@ impl Shared {
     ) -> Error {
         match error {
             WaitError::Failure(failure) => Error::of(failure, &self.segment, rank_of),
+            WaitError::Collective(fault) => Error::of_fault(fault, &self.segment, rank_of),
             WaitError::TimedOut => Error::TimedOut(timeout.unwrap_or_default()),
             WaitError::Ended => Error::Ended,
             WaitError::Gate(error) => error.into(),
@@ -425,7 +426,7 @@ impl Shared {
 }
 
 /// Why a wait found nothing.
-fn why(kernel: &Kernel, id: Option<RequestId>, end: End) -> WaitError {
+fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitError {
     match end {
         End::TimedOut => WaitError::TimedOut,
         End::Ended => WaitError::Ended,
@@ -449,7 +450,7 @@ fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
 struct OneRequest<'a> {
     shared: &'a Shared,
     kernel: &'a mut Kernel,
-    id: RequestId,
+    id: OperationId,
     /// A network has lost whom it depends on; no membership word will tell.
     is_hopeless: bool,
 }
@@ -483,7 +484,7 @@ impl Waiting for OneRequest<'_> {
 /// The wait of the thread that has the turn, for itself and for those behind it.
 struct InTurn<'a, T, F> {
     shared: &'a Shared,
-    id: Option<RequestId>,
+    id: Option<OperationId>,
     record: &'a WaitRecord,
     found: &'a mut Option<T>,
     ready: &'a mut F,

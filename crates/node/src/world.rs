@@ -11,6 +11,7 @@ use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
+use crate::collective::call::Manner;
 use crate::error::{Error, Result};
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
@@ -91,6 +92,8 @@ pub struct World {
     pub(crate) context: u32,
     pub(crate) members: Arc<[Peer]>,
     rank: usize,
+    /// How its collective operations are to be done.
+    pub(crate) manner: Manner,
     /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
     is_plain: bool,
 }
@@ -100,7 +103,7 @@ impl World {
         let own = Peer(shared.slot);
         let rank = members.iter().position(|&member| member == own).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
-        Self { shared, context, members, rank, is_plain }
+        Self { shared, context, members, rank, manner: Manner::default(), is_plain }
     }
 
     /// This process's rank.
@@ -296,8 +299,10 @@ impl World {
     ) -> Result<(Loaned<T>, Status)> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let id = self.shared.kernel.enter()?.receive_own(wanted);
-        let completion =
-            self.shared.wait_or_abandon(id, None).map_err(|error| self.error(error, None))?;
+        let completion = self
+            .shared
+            .wait_or_abandon(id.into(), None)
+            .map_err(|error| self.error(error, None))?;
         let status = self.status(&completion)?;
         Ok((Loaned::new(completion.data)?, status))
     }

@@ -1,0 +1,279 @@
+//! Combining what lies on the board: for oneself, for all in parts, or all together.
+
+use std::ops::Range;
+
+use landeck_arithmetic::{Operator, ReductionError};
+use landeck_collectives::Cells;
+use landeck_kernel::Area;
+use landeck_memory::Bytes;
+use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
+
+use super::super::combine::Source;
+use super::deposit::read;
+use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped};
+
+impl AtBoard {
+    pub(super) fn combine_deposits<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        members: u32,
+        deposited: Cells,
+        into: Cells,
+    ) -> Result<Stepped> {
+        if self.see(around.board, members)? != Stepped::Over {
+            return Ok(Stepped::Waits);
+        }
+        let (memory, board, number) = (around.memory, &*around.board, self.number);
+        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let length = memory.bytes(into);
+        let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
+        let end = self.combinable(board, members, start, length)?;
+        let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
+        if range.is_empty() && length > 0 {
+            return Ok(Stepped::Waits);
+        }
+        let own = Own::of(&memory.area(into.at(deposited.store)), &range);
+        let source = |member| -> Result<Source<'_>> {
+            if member == board.own() {
+                return Ok(Source::Place(own.bytes()));
+            }
+            source_of(board, member, number, start + range.start)
+        };
+        let target = memory.area(into);
+        self.combiner.into_area(operator, members, source, (&target, range.start), range.len())?;
+        *around.budget = around.budget.saturating_sub(range.len());
+        self.done = range.end;
+        Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
+    }
+
+    /// Up to where the data of all these members are there, from `start` of their deposits on.
+    fn combinable(&self, board: &Board, members: u32, start: usize, length: usize) -> Result<usize> {
+        let mut end = length;
+        for member in (0..members).filter(|&member| member != board.own()) {
+            let (bytes, filled) = match board.deposit(member, self.number)? {
+                Deposit::Inline { bytes, .. } => (bytes, bytes),
+                Deposit::Block { bytes, filled, .. } => (bytes.len(), filled),
+            };
+            if bytes < start + length {
+                return Err(BoardError::Lengths { member, theirs: bytes, ours: start + length });
+            }
+            end = end.min(filled.saturating_sub(start));
+        }
+        Ok(end)
+    }
+
+    /// The next piece of what can be done: whole elements, unless it is the end.
+    fn piece_of(
+        &self,
+        end: usize,
+        length: usize,
+        element_bytes: usize,
+        budget: usize,
+    ) -> Range<usize> {
+        let end = end.min(self.done + budget.max(PIECE_BYTES));
+        let end = if end == length { end } else { end / element_bytes * element_bytes };
+        self.done..end.max(self.done)
+    }
+
+    pub(super) fn resolve<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        deposited: Cells,
+        block: u32,
+    ) -> Result<Stepped> {
+        let members = around.board.size();
+        if self.see(around.board, members)? != Stepped::Over {
+            return Ok(Stepped::Waits);
+        }
+        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let memory = around.memory;
+        let cells = Cells::new(deposited.store, block, 1);
+        let length = memory.bytes(cells);
+        let start = memory.bytes(Cells { count: block - deposited.first, ..deposited });
+        let end = self.combinable(around.board, members, start, length)?;
+        let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
+        if range.is_empty() && length > 0 {
+            return Ok(Stepped::Waits);
+        }
+        self.resolve_piece(around, operator, cells, start, &range)?;
+        *around.budget = around.budget.saturating_sub(range.len());
+        self.done = range.end;
+        if self.done < length {
+            return Ok(Stepped::Moved);
+        }
+        around.board.set_resolved(self.number);
+        Ok(Stepped::Over)
+    }
+
+    fn resolve_piece<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        operator: &Operator,
+        own: Cells,
+        start: usize,
+        range: &Range<usize>,
+    ) -> Result<()> {
+        let (number, members, member) = (self.number, around.board.size(), around.board.own());
+        let own = Own::of(&around.memory.area(own), range);
+        let mut result = match around.board.take_kept(number) {
+            Some(block) => block,
+            None => return Err(BoardError::Broken(member)),
+        };
+        let board = &*around.board;
+        let source = |from| -> Result<Source<'_>> {
+            if from == member {
+                return Ok(Source::Place(own.bytes()));
+            }
+            source_of(board, from, number, start + range.start)
+        };
+        let into = &mut result[start + range.start..start + range.end];
+        let combined = self.combiner.into_slice(operator, members, source, into);
+        around.board.put_kept(number, result);
+        combined
+    }
+
+    pub(super) fn together<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        deposited: Cells,
+    ) -> Result<Stepped> {
+        let length = around.memory.bytes(deposited);
+        if length <= AT_ONCE_BYTES {
+            if self.is_last {
+                self.is_last = false;
+                self.alone(around, length)?;
+            }
+            return self.outcome(around.board);
+        }
+        if self.is_last {
+            self.is_last = false;
+            around.board.open_pieces(self.number);
+        }
+        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let pieces = pieces(length, operator.element_bytes());
+        if let Some(piece) = around.board.claim_piece(self.number, pieces.count) {
+            self.one_piece(around, operator, pieces.range(piece, length))?;
+            if around.board.finish_piece(self.number, piece, pieces.count) {
+                around.board.decide(self.number, Outcome::Done);
+            }
+            return Ok(Stepped::Moved);
+        }
+        self.outcome(around.board)
+    }
+
+    /// The last to come makes the whole result.
+    fn alone<M: BlockMemory>(&mut self, around: &mut Around<'_, M>, length: usize) -> Result<()> {
+        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let (number, members) = (self.number, around.board.size());
+        self.combinable(around.board, members, 0, length)?;
+        let mut short = [0; INLINE_BYTES];
+        let is_short = length <= INLINE_BYTES;
+        let mut block = if is_short { None } else { Some((around.allocate)(length)?) };
+        let into = match &mut block {
+            Some(block) => &mut block[..],
+            None => &mut short[..length],
+        };
+        let board = &*around.board;
+        let source = |member| source_of(board, member, number, 0);
+        if length > 0 {
+            self.combiner.into_slice(operator, members, source, into)?;
+        }
+        match block {
+            Some(block) => around.board.set_result_block(number, block),
+            None => around.board.set_result(number, &short[..length]),
+        }
+        around.board.decide(number, Outcome::Done);
+        Ok(())
+    }
+
+    /// Combines one piece into this member's own deposit, where nobody else needs it any more.
+    fn one_piece<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        operator: &Operator,
+        range: Range<usize>,
+    ) -> Result<()> {
+        let (number, members, own) = (self.number, around.board.size(), around.board.own());
+        self.combinable(around.board, members, range.start, range.len())?;
+        let Some(mut block) = around.board.take_kept(number) else {
+            return Err(BoardError::Broken(own));
+        };
+        let board = &*around.board;
+        let source = |member| source_of(board, member, number, range.start);
+        let combined =
+            self.combiner.into_slice(operator, members, source, &mut block[range.clone()]);
+        around.board.put_kept(number, block);
+        combined
+    }
+}
+
+/// A part of this member's own contribution, in one piece.
+enum Own<'a> {
+    Place(Bytes<'a>),
+    Packed(Vec<u8>),
+}
+
+impl<'a> Own<'a> {
+    #[inline]
+    fn of(area: &Area, range: &Range<usize>) -> Self {
+        if let Some(bytes) = area.one_piece() {
+            return Self::Place(bytes.part(range.start, range.len()));
+        }
+        let mut packed = vec![0; range.len()];
+        read(area, range.start, &mut packed);
+        Self::Packed(packed)
+    }
+
+    #[inline]
+    fn bytes(&self) -> Bytes<'_> {
+        match self {
+            Self::Place(bytes) => *bytes,
+            Self::Packed(packed) => Bytes::from(&packed[..]),
+        }
+    }
+}
+
+/// The pieces of a long result: whole elements each but the last.
+pub(super) struct Pieces {
+    pub(super) count: u32,
+    pub(super) bytes: usize,
+}
+
+pub(super) fn pieces(length: usize, element_bytes: usize) -> Pieces {
+    let least = length.div_ceil(PIECES_MAX).max(PIECE_BYTES / 2);
+    let bytes = least.next_multiple_of(element_bytes.max(1));
+    Pieces { count: length.div_ceil(bytes) as u32, bytes }
+}
+
+impl Pieces {
+    pub(super) fn range(&self, piece: u32, length: usize) -> Range<usize> {
+        let start = (piece as usize * self.bytes).min(length);
+        start..length.min(start + self.bytes)
+    }
+}
+
+/// A member's bytes from `start` of its deposit on, to be combined.
+#[inline]
+fn source_of(board: &Board, member: u32, number: u32, start: usize) -> Result<Source<'_>> {
+    Ok(match board.deposit(member, number)? {
+        Deposit::Inline { words, bytes } if start > 0 => {
+            let mut moved = [0; INLINE_BYTES];
+            let bytes = &landeck_memory::plain::bytes_of(&words[..])[start.min(bytes)..];
+            moved[..bytes.len()].copy_from_slice(bytes);
+            Source::Words(words_of(&moved))
+        }
+        Deposit::Inline { words, .. } => Source::Words(words),
+        Deposit::Block { bytes, .. } => Source::Place(bytes.part(start, usize::MAX)),
+    })
+}
+
+fn words_of(bytes: &[u8; INLINE_BYTES]) -> [u64; INLINE_BYTES / 8] {
+    let mut words = [0; INLINE_BYTES / 8];
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        let mut eight = [0; 8];
+        eight.copy_from_slice(chunk);
+        *word = u64::from_ne_bytes(eight);
+    }
+    words
+}
+

@@ -1,0 +1,237 @@
+//! Coming to the board, with data or without.
+
+use landeck_collectives::Cells;
+use landeck_kernel::Area;
+use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
+use landeck_memory::Bytes;
+
+use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped};
+
+impl AtBoard {
+    pub(super) fn deposit<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<Stepped> {
+        if !self.has_come {
+            if !around.board.has_room(self.number) {
+                return Ok(Stepped::Waits);
+            }
+            if !self.come(around, cells, except)? {
+                return Ok(Stepped::Waits);
+            }
+            self.has_come = true;
+        } else {
+            self.fill(around, cells, except);
+            around.board.set_filled(self.number, self.done as u64);
+        }
+        if self.done < deposit_bytes(around.memory, cells) {
+            return Ok(Stepped::Moved);
+        }
+        if self.manner.counted {
+            self.count(around.board)?;
+        }
+        around.board.wake();
+        Ok(Stepped::Over)
+    }
+
+    /// Says that this member has come, with its data or the first of them. False when there is no
+    /// memory for them yet.
+    #[inline]
+    fn come<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) -> Result<bool> {
+        let bytes = deposit_bytes(around.memory, cells);
+        let (number, signature, check) = (self.number, self.signature, self.check);
+        if bytes <= INLINE_BYTES && !self.manner.in_block {
+            let mut data = [0; INLINE_BYTES];
+            if bytes > 0 {
+                lay_out(around.memory, cells, except, 0, &mut data[..bytes]);
+            }
+            around.board.come(number, signature, check, &data[..bytes]);
+            self.done = bytes;
+            return Ok(true);
+        }
+        around.board.collect();
+        let mut block = match (around.allocate)(bytes) {
+            Ok(block) => block,
+            // What others still read comes back.
+            Err(_) if around.board.kept_bytes() > 0 => return Ok(false),
+            Err(full) => return Err(full.into()),
+        };
+        if bytes <= AT_ONCE_BYTES {
+            lay_out(around.memory, cells, except, 0, &mut block);
+            self.done = bytes;
+            *around.budget = around.budget.saturating_sub(bytes);
+        }
+        around.board.come_with(number, signature, check, block, self.done as u64);
+        Ok(true)
+    }
+
+    /// Puts the next bytes into the block.
+    fn fill<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        cells: Cells,
+        except: Option<u32>,
+    ) {
+        let Some(block) = around.board.kept(self.number) else { return };
+        let end = block.len().min(self.done + PIECE_BYTES);
+        lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
+        *around.budget = around.budget.saturating_sub(end - self.done);
+        self.done = end;
+    }
+
+    fn count(&mut self, board: &Board) -> Result<()> {
+        match board.count(self.number, self.signature) {
+            Coming::NotLast => {}
+            Coming::Last => self.is_last = true,
+            Coming::Different => return Err(self.whoever_differs(board)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn whoever_differs(&self, board: &Board) -> BoardError {
+        self.different(board).unwrap_or(BoardError::Broken(board.own()))
+    }
+}
+
+/// Bytes of a deposit, its table included.
+#[inline]
+fn deposit_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
+    table_bytes(memory, cells) + memory.bytes(cells)
+}
+
+/// A table has a word for the end of each block.
+#[inline]
+fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
+    if memory.has_table() && cells.count > 1 { cells.count as usize * 8 } else { 0 }
+}
+
+/// Writes the bytes from `position` on of what is deposited: the table, then the blocks.
+fn lay_out<M: BlockMemory>(
+    memory: &M,
+    cells: Cells,
+    except: Option<u32>,
+    position: usize,
+    target: &mut [u8],
+) {
+    let table = table_bytes(memory, cells);
+    if table > 0 {
+        copy_overlap(&table_of(memory, cells), 0, position, target);
+    }
+    let hole = except.map(|block| {
+        let start = table + memory.bytes(Cells { count: block - cells.first, ..cells });
+        start..start + memory.bytes(Cells::new(cells.store, block, 1))
+    });
+    let (area, end) = (memory.area(cells), position + target.len());
+    let mut at = position.max(table);
+    while at < end {
+        let next = match &hole {
+            Some(hole) if at >= hole.start && at < hole.end => {
+                at = hole.end;
+                continue;
+            }
+            Some(hole) if at < hole.start => end.min(hole.start),
+            _ => end,
+        };
+        read(&area, at - table, &mut target[at - position..next - position]);
+        at = next;
+    }
+}
+
+fn table_of<M: BlockMemory>(memory: &M, cells: Cells) -> Vec<u8> {
+    let end = |count| memory.bytes(Cells { count, ..cells }) as u64;
+    (1..=cells.count).flat_map(|count| end(count).to_ne_bytes()).collect()
+}
+
+/// Copies what lies in both: `source`, which begins at `source_start`, and `target`, at `start`.
+fn copy_overlap(source: &[u8], source_start: usize, start: usize, target: &mut [u8]) {
+    let first = source_start.max(start);
+    let end = (source_start + source.len()).min(start + target.len());
+    if first < end {
+        target[first - start..end - start]
+            .copy_from_slice(&source[first - source_start..end - source_start]);
+    }
+}
+
+/// Where a block begins in somebody's deposit, and how long it is.
+pub(super) fn place_of<M: BlockMemory>(
+    memory: &M,
+    deposit: &Deposit<'_>,
+    member: u32,
+    deposited: Cells,
+    into: Cells,
+) -> Result<(usize, usize)> {
+    let ours = memory.bytes(into);
+    let bytes = match deposit {
+        Deposit::Inline { bytes, .. } => *bytes,
+        Deposit::Block { bytes, .. } => bytes.len(),
+    };
+    if memory.has_table() && deposited.count > 1 {
+        return place_by_table(deposit, bytes, member, deposited, into, ours);
+    }
+    let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
+    if memory.bytes(deposited) != bytes {
+        let theirs = bytes;
+        return Err(BoardError::Lengths { member, theirs, ours: memory.bytes(deposited) });
+    }
+    Ok((start, ours))
+}
+
+fn place_by_table(
+    deposit: &Deposit<'_>,
+    bytes: usize,
+    member: u32,
+    deposited: Cells,
+    into: Cells,
+    ours: usize,
+) -> Result<(usize, usize)> {
+    let (index, count) = ((into.first - deposited.first) as usize, deposited.count as usize);
+    let end_of = |index: usize| {
+        let mut word = [0; 8];
+        copy_out(deposit, index * 8, &mut word);
+        u64::from_ne_bytes(word)
+    };
+    let start = if index == 0 { 0 } else { end_of(index - 1) };
+    let theirs = end_of(index).saturating_sub(start) as usize;
+    let begin = (count as u64 * 8).saturating_add(start);
+    if begin.saturating_add(theirs as u64) > bytes as u64 {
+        return Err(BoardError::Broken(member));
+    }
+    if theirs != ours {
+        return Err(BoardError::Lengths { member, theirs, ours });
+    }
+    Ok((begin as usize, ours))
+}
+
+/// Copies bytes of a deposit out.
+fn copy_out(deposit: &Deposit<'_>, start: usize, target: &mut [u8]) {
+    match deposit {
+        Deposit::Inline { words, .. } => {
+            let bytes = landeck_memory::plain::bytes_of(&words[..]);
+            Bytes::from(bytes).part(start, target.len()).copy_to_slice(target);
+        }
+        Deposit::Block { bytes, .. } => {
+            bytes.part(start, target.len()).copy_to_slice(target);
+        }
+    }
+}
+
+/// Packed bytes of an area, from `position` on.
+pub(super) fn read(area: &Area, position: usize, target: &mut [u8]) {
+    if target.is_empty() {
+        return;
+    }
+    let mut done = 0;
+    area.read(position as u64, |bytes| {
+        let copied = bytes.copy_to_slice(&mut target[done..]);
+        done += copied;
+        copied
+    });
+}
+

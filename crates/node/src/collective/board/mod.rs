@@ -1,0 +1,526 @@
+//! One operation at the board: what the board's steps of a plan do.
+//!
+//! A step is done in pieces: each call does what can be done now and says whether the step is
+//! over. Nothing here waits.
+//!
+//! A member's word is what counts: who has come has brought, or will bring, what it came with; who
+//! is gone without it never will. So all who wait find the same, whoever dies when. Operations in
+//! which all wait for the last to come end by one exchange of the commit word.
+
+use landeck_arithmetic::{Operator, ReductionError};
+use landeck_collectives::{Action, Cells, Plan};
+use landeck_kernel::Area;
+use landeck_memory::board::{
+    Board, BoardBroken, Came, Deposit, Outcome,
+};
+use landeck_memory::heap::{Block, HeapFull};
+
+use super::combine::Combiner;
+
+mod combining;
+mod deposit;
+mod take;
+
+/// Deposits up to this size are filled before they are announced; results up to this size are made
+/// by the last to come alone.
+const AT_ONCE_BYTES: usize = 16 << 10;
+/// Pieces in which longer data are filled, read and combined.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// What a member brings to an operation, and where its results go.
+pub(crate) trait BlockMemory {
+    /// Where blocks lie.
+    fn area(&self, cells: Cells) -> Area;
+    /// How many bytes they have together.
+    fn bytes(&self, cells: Cells) -> usize;
+    /// Deposits of several blocks begin with a table of where each block begins: only their
+    /// depositor knows how long they are.
+    fn has_table(&self) -> bool;
+}
+
+/// How far a step got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stepped {
+    /// It is over.
+    Over,
+    /// It has done something and goes on.
+    Moved,
+    /// It waits for others.
+    Waits,
+}
+
+/// Why an operation at the board cannot be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BoardError {
+    /// This member is gone, and did not bring what is needed.
+    Gone(u32),
+    /// This member came for something else: this signature.
+    Different { member: u32, signature: u32 },
+    /// This member came for the same operation with other data than ours, as far as is checked.
+    Lengths { member: u32, theirs: usize, ours: usize },
+    /// A member's words cannot be.
+    Broken(u32),
+    /// There is no room for what this member brings.
+    Heap(HeapFull),
+    /// The data cannot be combined.
+    Reduction(ReductionError),
+}
+
+impl From<BoardBroken> for BoardError {
+    fn from(broken: BoardBroken) -> Self {
+        Self::Broken(broken.member)
+    }
+}
+
+impl From<ReductionError> for BoardError {
+    fn from(error: ReductionError) -> Self {
+        Self::Reduction(error)
+    }
+}
+
+impl From<HeapFull> for BoardError {
+    fn from(full: HeapFull) -> Self {
+        Self::Heap(full)
+    }
+}
+
+type Result<T> = std::result::Result<T, BoardError>;
+
+/// What a step works with.
+pub(crate) struct Around<'a, M> {
+    pub(crate) board: &'a mut Board,
+    pub(crate) memory: &'a M,
+    /// In operations that reduce.
+    pub(crate) operator: Option<&'a Operator>,
+    /// Memory of this process's heap.
+    pub(crate) allocate: &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>,
+    /// Bytes that may still be moved in this call, more or less.
+    pub(crate) budget: &'a mut usize,
+}
+
+/// How members come to an operation: all find the same from the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Manner {
+    /// The last to come knows it by a counter, and the commit word says how the operation ends.
+    /// With few members everybody looks at everybody's word instead.
+    counted: bool,
+    /// Even short data are deposited in a block: a result is to take their place.
+    in_block: bool,
+}
+
+impl Manner {
+    /// That of a plan.
+    pub(crate) fn of(plan: &Plan, is_crowded: bool) -> Self {
+        let few = if is_crowded { 2 } else { 4 };
+        let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
+        let together = any(|action| matches!(action, Action::Together { .. }));
+        let awaits = any(|action| matches!(action, Action::Await));
+        Self {
+            counted: together || (awaits && plan.size > few),
+            in_block: any(|action| matches!(action, Action::Resolve { .. })),
+        }
+    }
+}
+
+/// One operation of one member at its board.
+#[derive(Default)]
+pub(crate) struct AtBoard {
+    number: u32,
+    signature: u32,
+    check: u32,
+    manner: Manner,
+    has_come: bool,
+    is_last: bool,
+    /// Bytes of the current step that are done.
+    done: usize,
+    /// Members that were seen to have come, in the current step.
+    seen: u32,
+    combiner: Combiner,
+}
+
+impl AtBoard {
+    /// Begins the operation with this number. `check` is compared between members.
+    #[inline]
+    pub(crate) fn begin(&mut self, number: u32, signature: u32, check: u32, manner: Manner) {
+        (self.number, self.signature, self.check) = (number, signature, check);
+        (self.manner, self.has_come, self.is_last) = (manner, false, false);
+        (self.done, self.seen) = (0, 0);
+    }
+
+    /// The operation's number.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether this member has come: then its word must not be taken back.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
+    /// Does what can be done of a step now.
+    #[inline]
+    pub(crate) fn step<M: BlockMemory>(
+        &mut self,
+        action: &Action,
+        around: &mut Around<'_, M>,
+    ) -> Result<Stepped> {
+        let stepped = match action {
+            Action::Deposit { cells, except } => self.deposit(around, *cells, *except),
+            Action::Await => self.await_all(around.board),
+            Action::Take { from, deposited, into, resolved } => {
+                self.take(around, *from, *deposited, *into, *resolved)
+            }
+            Action::CombineDeposits { members, deposited, into } => {
+                self.combine_deposits(around, *members, *deposited, *into)
+            }
+            Action::Resolve { deposited, block } => self.resolve(around, *deposited, *block),
+            Action::Together { deposited } => self.together(around, *deposited),
+            Action::TakeResult { into } => self.take_result(around, *into),
+            Action::Send { .. }
+            | Action::Receive { .. }
+            | Action::Copy { .. }
+            | Action::Combine { .. } => Ok(Stepped::Over),
+        }?;
+        if stepped == Stepped::Over {
+            (self.done, self.seen) = (0, 0);
+        }
+        Ok(stepped)
+    }
+
+    /// After others are gone, or before sleep: why the current step can never be over. What others
+    /// have brought before they went still counts.
+    pub(crate) fn verdict(
+        &self,
+        action: &Action,
+        board: &Board,
+        mut is_gone: impl FnMut(u32) -> bool,
+    ) -> Option<BoardError> {
+        let different = self.different(board);
+        let missing = needed(action, board.size())
+            .filter(|&member| member != board.own())
+            .find(|&member| self.never_comes(action, board, member, &mut is_gone));
+        let error = different.or(missing.map(BoardError::Gone))?;
+        if !self.manner.counted {
+            return Some(error);
+        }
+        let verdict = match &error {
+            BoardError::Gone(member) => Outcome::Failed(*member),
+            _ => Outcome::Different,
+        };
+        match board.decide(self.number, verdict) {
+            Outcome::Failed(member) => Some(BoardError::Gone(member)),
+            Outcome::Different => Some(error),
+            Outcome::Open | Outcome::Done => None,
+        }
+    }
+
+    /// Somebody who came for something else.
+    fn different(&self, board: &Board) -> Option<BoardError> {
+        (0..board.size()).find_map(|member| {
+            match board.came(member, self.number, self.signature) {
+                Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Whether a member will never bring what a step needs of it.
+    fn never_comes(
+        &self,
+        action: &Action,
+        board: &Board,
+        member: u32,
+        is_gone: &mut impl FnMut(u32) -> bool,
+    ) -> bool {
+        // First whether it is gone: what it did before that counts.
+        let is_gone = is_gone(member);
+        let refuses = board.refuses(member, self.number);
+        match board.came(member, self.number, self.signature) {
+            Came::NotYet => is_gone || refuses,
+            Came::Here => is_gone && is_unfinished(action, board, member, self.number),
+            Came::Otherwise(_) => false,
+        }
+    }
+
+    fn await_all(&mut self, board: &mut Board) -> Result<Stepped> {
+        if !self.manner.counted {
+            return self.see(board, board.size());
+        }
+        if self.is_last {
+            self.is_last = false;
+            board.decide(self.number, Outcome::Done);
+        }
+        self.outcome(board)
+    }
+
+    #[inline]
+    fn outcome(&self, board: &Board) -> Result<Stepped> {
+        match board.outcome(self.number) {
+            Outcome::Done => Ok(Stepped::Over),
+            Outcome::Open => Ok(Stepped::Waits),
+            Outcome::Failed(member) => Err(BoardError::Gone(member)),
+            Outcome::Different => Err(self.whoever_differs(board)),
+        }
+    }
+
+    /// Over when the first `members` members have come.
+    #[inline]
+    fn see(&mut self, board: &Board, members: u32) -> Result<Stepped> {
+        while self.seen < members {
+            if self.seen != board.own() && !self.has_member_come(board, self.seen)? {
+                return Ok(Stepped::Waits);
+            }
+            self.seen += 1;
+        }
+        Ok(Stepped::Over)
+    }
+
+    #[inline]
+    fn has_member_come(&self, board: &Board, member: u32) -> Result<bool> {
+        match board.came(member, self.number, self.signature) {
+            Came::Here => {}
+            Came::NotYet => return Ok(false),
+            Came::Otherwise(signature) => {
+                return Err(BoardError::Different { member, signature });
+            }
+        }
+        let theirs = board.check(member, self.number);
+        if theirs == self.check {
+            return Ok(true);
+        }
+        let (theirs, ours) = (theirs as usize, self.check as usize);
+        Err(BoardError::Lengths { member, theirs, ours })
+    }
+
+}
+
+/// The members whose coming a step needs.
+fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
+    match action {
+        Action::Take { from, resolved: false, .. } => *from..from + 1,
+        Action::CombineDeposits { members, .. } => 0..*members,
+        _ => 0..size,
+    }
+}
+
+/// Whether what a member that is gone has brought is not all there.
+fn is_unfinished(action: &Action, board: &Board, member: u32, number: u32) -> bool {
+    match board.deposit(member, number) {
+        Ok(Deposit::Inline { .. }) => false,
+        Ok(Deposit::Block { bytes, filled, resolved }) => {
+            filled < bytes.len() || (matches!(action, Action::Take { resolved: true, .. }) && !resolved)
+        }
+        Err(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_arithmetic::{Element, Operation as Combining, Reduction};
+    use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
+    use landeck_memory::heap::Heap;
+    use landeck_memory::{Buffer, Segment, SegmentPlan};
+
+    /// Blocks of equal length in two pieces of memory.
+    struct Memory {
+        input: Vec<u64>,
+        output: Vec<u64>,
+        input_first: u32,
+        output_first: u32,
+        /// Blocks of the output are every so many.
+        output_stride: u32,
+        block_words: usize,
+        has_table: bool,
+    }
+
+    impl BlockMemory for Memory {
+        fn area(&self, cells: Cells) -> Area {
+            let (words, first, stride) = match cells.store {
+                Store::Output => (&self.output, self.output_first, self.output_stride),
+                _ => (&self.input, self.input_first, 1),
+            };
+            let start = (cells.first - first) as usize / stride as usize * self.block_words;
+            let end = start + cells.count as usize * self.block_words;
+            // SAFETY: the tests keep the memory as long as its areas are used.
+            Area::contiguous(unsafe { Buffer::of(&words[start..end]) })
+        }
+
+        fn bytes(&self, cells: Cells) -> usize {
+            cells.count as usize * self.block_words * 8
+        }
+
+        fn has_table(&self) -> bool {
+            self.has_table
+        }
+    }
+
+    fn boards(members: u32) -> (Segment, Vec<Board>, Vec<Heap>) {
+        let plan = SegmentPlan {
+            heap_bytes_per_process: 8 << 20,
+            guests: 0,
+            ..SegmentPlan::new(1, members)
+        };
+        let segment = Segment::local(&plan);
+        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let heaps = (0..members).map(|slot| Heap::of(&segment, slot).unwrap()).collect();
+        let boards = (0..members).map(open).collect();
+        (segment, boards, heaps)
+    }
+
+    fn value(member: u32, block: u32, word: usize) -> u64 {
+        u64::from(member) * 1_000_003 + u64::from(block) * 1_009 + word as u64
+    }
+
+    fn memory(operation: Operation, size: u32, member: u32, block_words: usize, blocks: u32) -> Memory {
+        let (input_first, input_blocks) = match operation {
+            Operation::Gather | Operation::AllGather => (member, 1),
+            Operation::AllToAll => (member * size, size),
+            Operation::Scatter | Operation::ReduceScatter => (0, size),
+            _ => (0, blocks),
+        };
+        let (output_first, output_stride, output_blocks) = match operation {
+            Operation::Gather | Operation::AllGather => (0, 1, size),
+            Operation::AllToAll => (member, size, size),
+            Operation::Scatter | Operation::ReduceScatter => (member, 1, 1),
+            _ => (0, 1, blocks),
+        };
+        let input = (input_first..input_first + input_blocks)
+            .flat_map(|block| (0..block_words).map(move |word| value(member, block, word)));
+        let output = vec![0; output_blocks as usize * block_words];
+        let mut memory = Memory {
+            input: input.collect(),
+            output,
+            input_first,
+            output_first,
+            output_stride,
+            block_words,
+            has_table: matches!(operation, Operation::Scatter | Operation::AllToAll)
+                && block_words % 2 == 1,
+        };
+        if operation == Operation::Broadcast && member == 0 {
+            memory.output.copy_from_slice(&memory.input);
+        }
+        memory
+    }
+
+    /// What member `member` is to have in the end; none where it is to have nothing.
+    fn expected(
+        operation: Operation,
+        size: u32,
+        member: u32,
+        block_words: usize,
+        blocks: u32,
+    ) -> Option<Vec<u64>> {
+        let sum = |members: u32, block, word| {
+            (0..members).fold(0u64, |sum, from| sum.wrapping_add(value(from, block, word)))
+        };
+        let each = |blocks: std::ops::Range<u32>, of: &dyn Fn(u32, usize) -> u64| {
+            blocks.flat_map(|block| (0..block_words).map(move |word| (block, word)))
+                .map(|(block, word)| of(block, word))
+                .collect::<Vec<u64>>()
+        };
+        Some(match operation {
+            Operation::Barrier => return None,
+            Operation::Broadcast => each(0..blocks, &|block, word| value(0, block, word)),
+            Operation::Gather if member != 0 => return None,
+            Operation::Gather | Operation::AllGather => {
+                each(0..size, &|block, word| value(block, block, word))
+            }
+            Operation::Scatter => each(member..member + 1, &|block, word| value(0, block, word)),
+            Operation::Reduce if member != 0 => return None,
+            Operation::Reduce | Operation::AllReduce => {
+                each(0..blocks, &|block, word| sum(size, block, word))
+            }
+            Operation::AllToAll => {
+                each(0..size, &|from, word| value(from, from * size + member, word))
+            }
+            Operation::ReduceScatter => {
+                each(member..member + 1, &|block, word| sum(size, block, word))
+            }
+            Operation::Scan => each(0..blocks, &|block, word| sum(member + 1, block, word)),
+            Operation::ExclusiveScan if member == 0 => return None,
+            Operation::ExclusiveScan => each(0..blocks, &|block, word| sum(member, block, word)),
+        })
+    }
+
+    /// All members of one operation, each a step at a time, in an order that `turn` gives.
+    fn run(
+        operation: Operation,
+        style: BoardStyle,
+        (boards, heaps): (&mut [Board], &mut [Heap]),
+        block_words: usize,
+        turn: impl Fn(usize) -> usize,
+    ) {
+        let size = boards.len() as u32;
+        let divided = style == BoardStyle::Divided;
+        let segments = if divided && operation == Operation::AllReduce { size } else { 1 };
+        let task = Task { segments, order: Order::Canonical, ..Task::new(operation) };
+        let plans = plans(&task, &Way::Board(style), &Group::whole(size).unwrap());
+        let operator = Operator::from(Reduction::new(Combining::Sum, Element::U64).unwrap());
+        let memories: Vec<Memory> = (0..size)
+            .map(|member| memory(operation, size, member, block_words, segments))
+            .collect();
+        let mut members: Vec<(AtBoard, usize)> = plans
+            .iter()
+            .zip(boards.iter_mut())
+            .map(|(plan, board)| {
+                let mut at = AtBoard::default();
+                at.begin(board.begin(), 5, 0, Manner::of(plan, true));
+                (at, 0)
+            })
+            .collect();
+        for tries in 0.. {
+            if members.iter().zip(&plans).all(|((_, step), plan)| *step == plan.steps.len()) {
+                break;
+            }
+            let steps: Vec<usize> = members.iter().map(|(_, step)| *step).collect();
+            assert!(tries < 100_000, "{operation} {style} with {size} members never ends: {block_words} words, at {steps:?}");
+            let member = turn(tries) % members.len();
+            let (at, step) = &mut members[member];
+            let Some(next) = plans[member].steps.get(*step) else { continue };
+            let (heap, memory) = (&mut heaps[member], &memories[member]);
+            if let Action::Copy { from, into } = next.action {
+                memory.area(from).copy_to(&memory.area(into));
+            }
+            let mut around = Around {
+                board: &mut boards[member],
+                memory,
+                operator: Some(&operator),
+                allocate: &mut |bytes| heap.allocate(bytes),
+                budget: &mut 50_000,
+            };
+            if at.step(&next.action, &mut around).unwrap() == Stepped::Over {
+                *step += 1;
+                if *step == plans[member].steps.len() {
+                    around.board.end(at.number());
+                }
+            }
+        }
+        for (member, memory) in (0..).zip(&memories) {
+            if let Some(expected) = expected(operation, size, member, block_words, segments) {
+                assert!(
+                    memory.output == expected,
+                    "{operation} {style}, member {member} of {size}, {block_words} words"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn every_operation_brings_what_it_should_in_any_order_of_members() {
+        let styles = [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together];
+        for size in [1, 2, 3, 5, 8] {
+            let (_segment, mut boards, mut heaps) = boards(size);
+            for (number, operation) in Operation::ALL.into_iter().enumerate() {
+                for style in styles {
+                    for words in [0, 1, 3, 6, 100, 3_000, 20_000] {
+                        let at = (&mut boards[..], &mut heaps[..]);
+                        run(operation, style, at, words, |turn| turn * 7 + turn / 3 + number);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Taking from the board what others have laid there.
+
+use landeck_collectives::Cells;
+use landeck_arithmetic::Operator;
+use landeck_kernel::Area;
+use landeck_memory::Bytes;
+use landeck_memory::board::Deposit;
+
+use super::combining::pieces;
+use super::deposit::place_of;
+use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, PIECE_BYTES, Result, Stepped};
+
+impl AtBoard {
+    pub(super) fn take<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        from: u32,
+        deposited: Cells,
+        into: Cells,
+        resolved: bool,
+    ) -> Result<Stepped> {
+        if from != around.board.own() && !self.has_member_come(around.board, from)? {
+            return Ok(Stepped::Waits);
+        }
+        let memory = around.memory;
+        let deposit = around.board.deposit(from, self.number)?;
+        let (start, length) = place_of(memory, &deposit, from, deposited, into)?;
+        let (there, is_resolved) = match deposit {
+            Deposit::Inline { .. } => (length, true),
+            Deposit::Block { filled, resolved, .. } => {
+                (filled.saturating_sub(start).min(length), resolved)
+            }
+        };
+        if resolved && !is_resolved {
+            return Ok(Stepped::Waits);
+        }
+        let there = if resolved { length } else { there };
+        let end = there.min(self.done + (*around.budget).max(PIECE_BYTES));
+        if end <= self.done && length > 0 {
+            return Ok(Stepped::Waits);
+        }
+        write(&memory.area(into), &deposit, start, self.done..end);
+        *around.budget = around.budget.saturating_sub(end - self.done);
+        self.done = end;
+        Ok(if end == length { Stepped::Over } else { Stepped::Moved })
+    }
+
+    pub(super) fn take_result<M: BlockMemory>(
+        &mut self,
+        around: &mut Around<'_, M>,
+        into: Cells,
+    ) -> Result<Stepped> {
+        let (length, area) = (around.memory.bytes(into), around.memory.area(into));
+        let board = &*around.board;
+        if length <= AT_ONCE_BYTES {
+            write(&area, &board.result(self.number)?, 0, 0..length);
+            return Ok(Stepped::Over);
+        }
+        let element_bytes = around.operator.map_or(1, Operator::element_bytes);
+        let pieces = pieces(length, element_bytes);
+        let end = length.min(self.done + (*around.budget).max(PIECE_BYTES));
+        while self.done < end {
+            let range = pieces.range((self.done / pieces.bytes) as u32, length);
+            let owner = board.piece_owner(self.number, (range.start / pieces.bytes) as u32)?;
+            write(&area, &board.deposit(owner, self.number)?, 0, range.clone());
+            *around.budget = around.budget.saturating_sub(range.len());
+            self.done = range.end;
+        }
+        Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
+    }
+}
+
+/// Writes the bytes `range` of a block, which begins at `start` of a deposit, to where they belong
+/// in an area.
+#[inline]
+fn write(area: &Area, deposit: &Deposit<'_>, start: usize, range: std::ops::Range<usize>) {
+    let (from, length) = (start + range.start, range.len());
+    match deposit {
+        Deposit::Inline { words, .. } => {
+            let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
+            area.write(range.start as u64, bytes.part(from, length));
+        }
+        Deposit::Block { bytes, .. } => {
+            area.write(range.start as u64, bytes.part(from, length));
+        }
+    }
+}
+

@@ -1,0 +1,175 @@
+//! What any front asks for: an operation, where its data lie, how it is to be done.
+
+use landeck_arithmetic::{Operator, ReductionError};
+use landeck_collectives::{Operation, Order, Task, Way};
+
+use super::binding::{Blocks, Cut, Sizes};
+use super::fault::Fault;
+
+/// One call of a collective operation by one member.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) operation: Operation,
+    /// 0 where there is none.
+    pub(crate) root: u32,
+    /// What the member brings; nothing where it stands in the output.
+    pub(crate) input: Blocks,
+    /// Where its result goes.
+    pub(crate) output: Blocks,
+    /// How data combine, in operations that reduce.
+    pub(crate) operator: Option<Operator>,
+    /// The member's own contribution stands in its output (at the root of a scatter: its part
+    /// stays in the input).
+    pub(crate) in_place: bool,
+    /// Blocks may differ in length, and not all members know all of them.
+    pub(crate) is_varying: bool,
+    pub(crate) manner: Manner,
+}
+
+/// How an operation is to be done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manner {
+    /// This way, whatever the table says.
+    pub(crate) way: Option<Way>,
+    /// The same bits whatever the way.
+    pub(crate) is_reproducible: bool,
+}
+
+impl Call {
+    /// A call without data.
+    pub(crate) fn new(operation: Operation, manner: &Manner) -> Self {
+        Self {
+            operation,
+            root: 0,
+            input: Blocks::Nothing,
+            output: Blocks::Nothing,
+            operator: None,
+            in_place: false,
+            is_varying: false,
+            manner: manner.clone(),
+        }
+    }
+
+    /// The task that all members' plans are made for.
+    pub(crate) fn task(&self, segments: u32) -> Task {
+        let is_free = !self.manner.is_reproducible
+            && self.operator.as_ref().is_none_or(Operator::is_commutative);
+        Task {
+            operation: self.operation,
+            root: self.root,
+            segments,
+            order: if is_free { Order::Free } else { Order::Canonical },
+            in_place: self.in_place,
+        }
+    }
+
+    /// Bytes that all members know alike: of all data of one member, or of one block.
+    pub(crate) fn known_bytes(&self) -> u64 {
+        match self.operation {
+            _ if self.is_varying => 0,
+            Operation::Barrier => 0,
+            Operation::Broadcast => self.output.bytes(0),
+            Operation::ReduceScatter => {
+                self.input.area(0, self.input.count() as u32).packed_bytes()
+            }
+            _ if matches!(self.input, Blocks::Nothing) => self.output.bytes(0),
+            _ => self.input.bytes(0),
+        }
+    }
+
+    /// What is never cut in two.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        self.operator.as_ref().map_or(1, |operator| operator.element_bytes() as u64)
+    }
+
+    /// How long blocks are that pass through this member.
+    pub(crate) fn sizes(&self, segments: u32) -> Sizes {
+        if self.operation == Operation::ReduceScatter {
+            return Sizes::Input(self.input.clone());
+        }
+        let known_bytes = self.known_bytes();
+        if !self.operation.has_segments() {
+            return Sizes::Equal(known_bytes);
+        }
+        Sizes::Cut(Cut { total_bytes: known_bytes, unit_bytes: self.unit_bytes(), segments })
+    }
+
+    /// Whether the data fit the operation, as far as this member can know.
+    pub(crate) fn check(&self, size: u32, member: u32) -> Result<(), Fault> {
+        if self.root >= size {
+            return Err(Fault::NoSuchRoot { root: self.root, size });
+        }
+        let is_root = member == self.root;
+        match self.operation {
+            Operation::Barrier | Operation::Broadcast => Ok(()),
+            Operation::Gather if is_root => self.collects(size, member),
+            Operation::Gather => Ok(()),
+            Operation::Scatter if is_root => {
+                self.are(&self.input, "input", size)?;
+                if self.in_place { Ok(()) } else { self.fits(&self.input, member, &self.output, 0) }
+            }
+            Operation::Scatter => Ok(()),
+            Operation::AllGather => self.collects(size, member),
+            Operation::AllToAll => {
+                self.are(&self.output, "output", size)?;
+                if self.in_place {
+                    return Ok(());
+                }
+                self.are(&self.input, "input", size)?;
+                self.fits(&self.input, member, &self.output, member)
+            }
+            Operation::ReduceScatter => {
+                self.are(&self.input, "input", size)?;
+                self.whole_elements(&self.input)?;
+                self.fits(&self.input, member, &self.output, 0)
+            }
+            Operation::Reduce if !is_root => self.whole_elements(&self.input),
+            Operation::Reduce
+            | Operation::AllReduce
+            | Operation::Scan
+            | Operation::ExclusiveScan => {
+                self.whole_elements(&self.output)?;
+                if self.in_place { Ok(()) } else { self.fits(&self.input, 0, &self.output, 0) }
+            }
+        }
+    }
+
+    fn collects(&self, size: u32, member: u32) -> Result<(), Fault> {
+        self.are(&self.output, "output", size)?;
+        if self.in_place { Ok(()) } else { self.fits(&self.input, 0, &self.output, member) }
+    }
+
+    fn are(&self, blocks: &Blocks, which: &'static str, size: u32) -> Result<(), Fault> {
+        if blocks.are(size as usize) {
+            return Ok(());
+        }
+        Err(Fault::Counts { operation: self.operation, which, given: blocks.count(), size })
+    }
+
+    fn fits(&self, input: &Blocks, from: u32, output: &Blocks, into: u32) -> Result<(), Fault> {
+        let (needed_bytes, buffer_bytes) = (input.bytes(from), output.bytes(into));
+        if needed_bytes == buffer_bytes {
+            return Ok(());
+        }
+        let (operation, which) = (self.operation, "output");
+        Err(Fault::Buffer { operation, which, buffer_bytes, needed_bytes })
+    }
+
+    fn whole_elements(&self, blocks: &Blocks) -> Result<(), Fault> {
+        let Some(operator) = &self.operator else { return Ok(()) };
+        let element_bytes = operator.element_bytes();
+        for block in 0..blocks.count() as u32 {
+            let length_bytes = blocks.bytes(block) as usize;
+            if !length_bytes.is_multiple_of(element_bytes) {
+                let error = match operator.reduction() {
+                    Some(reduction) => {
+                        ReductionError::CutElement { length_bytes, element: reduction.element() }
+                    }
+                    None => ReductionError::CutUserElement { length_bytes, element_bytes },
+                };
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Combining data that lie in shared memory or in a user's: the one place of this crate that hands
+//! their addresses to the loops of `arithmetic`.
+
+use landeck_arithmetic::{Operator, ReductionError, Scratch};
+use landeck_kernel::Area;
+use landeck_memory::Bytes;
+use landeck_memory::board::INLINE_BYTES;
+
+/// One member's data, as they are to be combined.
+pub(crate) enum Source<'a> {
+    /// Short ones, taken from a line.
+    Words([u64; INLINE_BYTES / 8]),
+    /// Where they lie.
+    Place(Bytes<'a>),
+}
+
+/// What combining needs besides the data, kept from call to call.
+#[derive(Default)]
+pub(crate) struct Combiner {
+    scratch: Scratch,
+    words: Vec<[u64; INLINE_BYTES / 8]>,
+    places: Vec<*const u8>,
+    packed: Vec<u8>,
+}
+
+// SAFETY: places are filled and used within one call; between calls they are only numbers.
+unsafe impl Send for Combiner {}
+
+impl Combiner {
+    /// Combines `length` bytes of each of `count` members, in the canonical order, into the bytes
+    /// from `position` of an area. Sources may lie exactly where the result goes.
+    #[inline]
+    pub(crate) fn into_area<'a, E: From<ReductionError>>(
+        &mut self,
+        operator: &Operator,
+        count: u32,
+        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        (area, position): (&Area, usize),
+        length: usize,
+    ) -> Result<(), E> {
+        if let Some(plain) = area.one_piece() {
+            let plain = plain.part(position, length);
+            self.collect(count, plain.len(), source)?;
+            return self.combine(operator, plain.start().as_ptr(), plain.len()).map_err(E::from);
+        }
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.resize(length, 0);
+        let result = self.into_slice(operator, count, source, &mut packed);
+        if result.is_ok() {
+            area.write(position as u64, Bytes::from(&packed[..]));
+        }
+        self.packed = packed;
+        result
+    }
+
+    /// The same into private memory, or into a block of this process.
+    pub(crate) fn into_slice<'a, E: From<ReductionError>>(
+        &mut self,
+        operator: &Operator,
+        count: u32,
+        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        into: &mut [u8],
+    ) -> Result<(), E> {
+        self.collect(count, into.len(), source)?;
+        self.combine(operator, into.as_mut_ptr(), into.len()).map_err(E::from)
+    }
+
+    /// Notes where the data of each member lie: at least `length` bytes, or an error.
+    fn collect<'a, E: From<ReductionError>>(
+        &mut self,
+        count: u32,
+        length: usize,
+        mut source: impl FnMut(u32) -> Result<Source<'a>, E>,
+    ) -> Result<(), E> {
+        self.words.clear();
+        self.words.reserve(count as usize); // words must not move while their places are used
+        self.places.clear();
+        for member in 0..count {
+            let (place, there) = match source(member)? {
+                Source::Words(words) => {
+                    self.words.push(words);
+                    (self.words[self.words.len() - 1].as_ptr().cast(), INLINE_BYTES)
+                }
+                Source::Place(bytes) => (bytes.start().as_ptr().cast_const(), bytes.len()),
+            };
+            if there < length {
+                return Err(ReductionError::LengthsDiffer {
+                    accumulator_bytes: length,
+                    input_bytes: there,
+                }
+                .into());
+            }
+            self.places.push(place);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn combine(
+        &mut self,
+        operator: &Operator,
+        into: *mut u8,
+        length: usize,
+    ) -> Result<(), ReductionError> {
+        // SAFETY: `collect` has just found `length` readable bytes at every place: words of this
+        // struct that do not move meanwhile, or `Bytes` whose lifetime the caller still holds.
+        // `into` is as long: the output of a request, which its maker promised to be writable and
+        // nobody else's, or a `&mut` slice.
+        unsafe { operator.combine_in_order(&self.places, into, length, &mut self.scratch) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_arithmetic::{Element, Operation, Reduction};
+
+    fn sum() -> Operator {
+        Reduction::new(Operation::Sum, Element::U64).unwrap().into()
+    }
+
+    #[test]
+    fn words_and_places_are_combined() {
+        let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
+        let memory: Vec<u8> = [3u64, 4].iter().flat_map(|value| value.to_ne_bytes()).collect();
+        let source = |member| -> Result<Source<'_>, ReductionError> {
+            Ok(match member {
+                0 => Source::Words([1, 2, 0, 0, 0, 0]),
+                _ => Source::Place(Bytes::from(&memory[..])),
+            })
+        };
+        combiner.into_slice(&sum(), 3, source, &mut result).unwrap();
+        assert_eq!(result[..8], 7u64.to_ne_bytes());
+        assert_eq!(result[8..], 10u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn what_is_too_short_is_not_read() {
+        let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
+        let source = |_| -> Result<Source<'_>, ReductionError> {
+            Ok(Source::Place(Bytes::from(&[0u8; 8][..])))
+        };
+        let error = combiner.into_slice(&sum(), 2, source, &mut result).unwrap_err();
+        let expected = ReductionError::LengthsDiffer { accumulator_bytes: 16, input_bytes: 8 };
+        assert_eq!(error, expected);
+    }
+}

@@ -1,0 +1,388 @@
+//! The endpoint of a process with everything that goes on in it: messages, and the collective
+//! operations that are made of them. One table each, one progress for both.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use landeck_channel::Peer;
+use landeck_kernel::matching::KeyHasher;
+use landeck_kernel::{Completion, Endpoint, Failure, Received, RequestId, Status, Wanted};
+use landeck_memory::{End, Operation as Waited, WaitRecord};
+use landeck_transports::SharedMemory;
+
+use super::call::Call;
+use super::circle::{Circle, twin_of};
+use super::fault::{Fault, Mismatch};
+use super::running::Running;
+use super::signature::Signature;
+use super::table::{CollectiveId, Table};
+use crate::shared::WaitError;
+
+/// An operation that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationId {
+    /// A message.
+    Message(RequestId),
+    /// A collective operation.
+    Collective(CollectiveId),
+}
+
+impl From<RequestId> for OperationId {
+    #[inline]
+    fn from(id: RequestId) -> Self {
+        Self::Message(id)
+    }
+}
+
+/// How far a collective operation got at once.
+pub(crate) enum Begun {
+    /// It is over.
+    Over,
+    /// It goes on.
+    Going(CollectiveId),
+}
+
+/// Bytes that the call which starts a non-blocking operation moves at most.
+pub(crate) const START_BYTES: u64 = 64 << 10;
+
+/// An endpoint with its collective operations.
+pub(crate) struct Engine {
+    endpoint: Endpoint<SharedMemory>,
+    running: Table,
+    circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+}
+
+impl Deref for Engine {
+    type Target = Endpoint<SharedMemory>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.endpoint
+    }
+}
+
+impl DerefMut for Engine {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.endpoint
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(endpoint: Endpoint<SharedMemory>) -> Self {
+        Self { endpoint, running: Table::default(), circles: HashMap::default() }
+    }
+
+    /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
+    pub(crate) fn start(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        call: Call,
+        mut allowance: u64,
+    ) -> Result<Begun, Fault> {
+        self.endpoint.refresh();
+        if let Some(failure) = self.endpoint.failure_of_group(context, members) {
+            return Err(failure.into());
+        }
+        let circle = circle_of(&mut self.circles, context, members, member)?;
+        if let Some(mismatch) = circle.mismatch {
+            return Err(Fault::Mismatch(mismatch));
+        }
+        call.check(circle.size(), circle.place.member)?;
+        let (prepared, segments) = circle.plan(&call);
+        let signature = circle.count(call.operation, call.root);
+        let mut running = Running::new(&circle.place, signature, call, &prepared, segments);
+        running.advance(&mut self.endpoint, &mut allowance);
+        match running.outcome() {
+            Some(Ok(())) => Ok(Begun::Over),
+            Some(Err(fault)) => Err(fault.clone()),
+            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
+        }
+    }
+
+    /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.endpoint.is_quiet() && self.running.is_idle()
+    }
+
+    /// Makes progress; true when anything moved.
+    #[inline]
+    pub(crate) fn progress(&mut self) -> bool {
+        let any = self.endpoint.progress();
+        if self.running.is_idle() { any } else { self.advance_all() | any }
+    }
+
+    /// Makes progress where it can help an operation.
+    #[inline]
+    pub(crate) fn progress_for(&mut self, id: OperationId) {
+        let request = match id {
+            OperationId::Message(id) => Some(id),
+            OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
+        };
+        match request {
+            Some(request) => self.endpoint.progress_for(request),
+            None => {
+                self.endpoint.progress();
+            }
+        }
+        if !self.running.is_idle() {
+            self.advance_all();
+        }
+    }
+
+    /// The last look before sleep, and everything given out that others may wait for.
+    pub(crate) fn progress_thoroughly(&mut self) -> bool {
+        let any = self.endpoint.progress_thoroughly();
+        if self.running.is_idle() {
+            return any;
+        }
+        let advanced = self.advance_all();
+        for id in self.running.active().to_vec() {
+            self.judge(id);
+        }
+        self.look_for_mismatches();
+        any | advanced
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_all(&mut self) -> bool {
+        let mut moved = false;
+        let mut at = 0;
+        while let Some(&id) = self.running.active().get(at) {
+            at += 1;
+            if let Some(running) = self.running.get_mut(id) {
+                moved |= running.advance(&mut self.endpoint, &mut { u64::MAX });
+            }
+        }
+        if moved {
+            self.running.retire();
+        }
+        moved
+    }
+
+    /// Whether an operation has ended (or is not there).
+    #[inline]
+    pub(crate) fn is_done(&self, id: OperationId) -> bool {
+        match id {
+            OperationId::Message(id) => self.endpoint.is_done(id),
+            OperationId::Collective(id) => {
+                self.running.get(id).is_none_or(|running| running.outcome().is_some())
+            }
+        }
+    }
+
+    /// Takes the result of an operation that has ended; the operation is no more. None when it
+    /// goes on.
+    #[inline]
+    pub(crate) fn take(&mut self, id: OperationId) -> Option<Result<Completion, WaitError>> {
+        match id {
+            OperationId::Message(id) => {
+                let completion = self.endpoint.take(id)?;
+                Some(match completion.result {
+                    Ok(_) => Ok(completion),
+                    Err(failure) => Err(WaitError::Failure(failure)),
+                })
+            }
+            OperationId::Collective(id) => self.take_collective(id),
+        }
+    }
+
+    fn take_collective(&mut self, id: CollectiveId) -> Option<Result<Completion, WaitError>> {
+        let Some(running) = self.running.get(id) else {
+            return Some(Err(WaitError::Failure(Failure::Gone)));
+        };
+        let outcome = running.outcome()?.clone();
+        let peer = running.place.members[running.place.member as usize];
+        let tag = running.signature().tag();
+        self.running.remove(id);
+        let status = Status { peer, tag, bytes: 0, cancelled: false };
+        Some(match outcome {
+            Ok(()) => Ok(Completion { result: Ok(status), data: None }),
+            Err(fault) => Err(WaitError::Collective(fault)),
+        })
+    }
+
+    /// Cancels a message that has not begun; collective operations go on.
+    pub(crate) fn cancel(&mut self, id: OperationId) {
+        if let OperationId::Message(id) = id {
+            self.endpoint.cancel(id);
+        }
+    }
+
+    /// Gives up a message that has not begun. True when the operation is still to be waited for.
+    pub(crate) fn give_up(&mut self, id: OperationId) -> bool {
+        match id {
+            OperationId::Message(id) => self.endpoint.give_up(id),
+            OperationId::Collective(id) => self.running.get(id).is_some(),
+        }
+    }
+
+    /// Ends an operation whatever it is doing, with no result: its memory may go.
+    pub(crate) fn abandon(&mut self, id: OperationId) {
+        match id {
+            OperationId::Message(id) => self.endpoint.abandon(id),
+            OperationId::Collective(id) => {
+                if let Some(mut running) = self.running.remove(id) {
+                    running.abandon(&mut self.endpoint);
+                }
+            }
+        }
+    }
+
+    /// After a change of the membership: can this operation still complete?
+    pub(crate) fn verdict(&mut self, id: OperationId) -> Option<End> {
+        match id {
+            OperationId::Message(id) => self.endpoint.verdict(id),
+            OperationId::Collective(id) => {
+                self.endpoint.refresh();
+                self.endpoint.refresh_far();
+                self.judge(id);
+                None
+            }
+        }
+    }
+
+    fn judge(&mut self, id: CollectiveId) {
+        if let Some(running) = self.running.get_mut(id) {
+            running.judge(&mut self.endpoint);
+            self.running.retire();
+        }
+    }
+
+    /// Whether an operation may never complete and nobody will tell it so.
+    pub(crate) fn is_hopeless(&self, id: OperationId) -> bool {
+        match id {
+            OperationId::Message(id) => self.endpoint.is_hopeless(id),
+            OperationId::Collective(_) => false,
+        }
+    }
+
+    /// Why it may not.
+    pub(crate) fn failure_of_pending(&self, id: OperationId) -> Option<Failure> {
+        match id {
+            OperationId::Message(id) => self.endpoint.failure_of_pending(id),
+            OperationId::Collective(_) => None,
+        }
+    }
+
+    /// What a wait for this operation is to say of itself.
+    pub(crate) fn wait_record(&self, id: OperationId) -> WaitRecord {
+        match id {
+            OperationId::Message(id) => self.endpoint.wait_record(id),
+            OperationId::Collective(id) => {
+                let running = self.running.get(id);
+                let request = running.and_then(Running::only_request);
+                let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
+                let context = running.map_or(0, |running| running.place.context);
+                WaitRecord { operation: Waited::Wait, tag: None, context, ..record }
+            }
+        }
+    }
+
+    /// Revokes a context here, and its collective operations.
+    pub(crate) fn revoke(&mut self, context: u32) {
+        self.endpoint.revoke(context);
+        self.endpoint.revoke(twin_of(context));
+        self.fail_all(context, &Failure::Revoked.into());
+    }
+
+    fn fail_all(&mut self, context: u32, fault: &Fault) {
+        for id in self.running.active().to_vec() {
+            if let Some(running) = self.running.get_mut(id)
+                && running.place.context == context
+            {
+                running.fail(&mut self.endpoint, fault.clone());
+            }
+        }
+        self.running.retire();
+    }
+
+    /// Looks whether members called other operations than this one: then the messages of theirs
+    /// wait here, and nobody will ask for them.
+    #[cold]
+    fn look_for_mismatches(&mut self) {
+        for id in self.running.active().to_vec() {
+            let Some(running) = self.running.get(id) else { continue };
+            let context = running.place.context;
+            let Some(circle) = self.circles.get_mut(&context) else { continue };
+            if let Some(mismatch) = found_mismatch(&mut self.endpoint, circle) {
+                circle.mismatch = Some(mismatch);
+                tell_all(&mut self.endpoint, circle, &mismatch);
+                self.fail_all(context, &Fault::Mismatch(mismatch));
+            }
+        }
+    }
+}
+
+fn circle_of<'a>(
+    circles: &'a mut HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+    context: u32,
+    members: &Arc<[Peer]>,
+    member: usize,
+) -> Result<&'a mut Circle, Fault> {
+    match circles.entry(context) {
+        std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
+        std::collections::hash_map::Entry::Vacant(entry) => {
+            let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
+            let circle = Circle::new(context, members.clone(), member);
+            Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))
+        }
+    }
+}
+
+/// What the waiting messages of a group say against its calls here.
+fn found_mismatch(endpoint: &mut Endpoint<SharedMemory>, circle: &Circle) -> Option<Mismatch> {
+    let place = &circle.place;
+    let waiting: Vec<(Peer, Signature)> =
+        endpoint.kept_in(place.twin).map(|(peer, tag)| (peer, Signature::of_tag(tag))).collect();
+    for (peer, theirs) in waiting {
+        let Some(rank) = place.members.iter().position(|&member| member == peer) else { continue };
+        if theirs.is_alarm() {
+            let alarm = heard_alarm(endpoint, place.twin, peer, theirs);
+            if alarm.is_some() {
+                return alarm;
+            }
+        } else if let Some(ours) = circle.contradicts(theirs) {
+            let (first, second) = (rank as u32, place.member);
+            return Some(Mismatch { first, first_calls: theirs, second, second_calls: ours });
+        }
+    }
+    None
+}
+
+/// What another member has found.
+fn heard_alarm(
+    endpoint: &mut Endpoint<SharedMemory>,
+    twin: u32,
+    peer: Peer,
+    alarm: Signature,
+) -> Option<Mismatch> {
+    let wanted = Wanted { context: twin, source: Some(peer.0), tag: Some(alarm.tag()) };
+    let id = endpoint.receive_own(wanted);
+    let heard = endpoint.take(id);
+    if heard.is_none() {
+        endpoint.abandon(id);
+    }
+    match heard?.data? {
+        Received::Private(bytes) => Mismatch::decode(&bytes),
+        Received::Borrowed { .. } => None,
+    }
+}
+
+/// Tells the others what was found, as far as there is room: who waits learns of it, and who does
+/// not need not.
+fn tell_all(endpoint: &mut Endpoint<SharedMemory>, circle: &Circle, mismatch: &Mismatch) {
+    let (place, data) = (&circle.place, mismatch.encode());
+    let tag = mismatch.second_calls.alarm().tag();
+    let own = place.members[place.member as usize];
+    for &peer in place.members.iter().filter(|&&peer| peer != own) {
+        // Who is gone, or has no room because it does not listen, is not told.
+        let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+    }
+}

@@ -1,0 +1,30 @@
+//! Collective operations: plans of [`landeck_collectives`], driven over the kernel.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`engine`] | the endpoint with all operations that go on: messages and collectives |
+//! | [`circle`] | what a process knows of a group for its collective operations |
+//! | [`plans`] | plans that were made, kept |
+//! | [`signature`] | what a member calls, as it travels with its messages |
+//! | [`call`] | what any front asks for |
+//! | [`calls`] | the same for memory in one piece |
+//! | [`binding`] | where the blocks of a plan's stores lie in memory |
+//! | [`running`] | one operation on its way |
+//! | [`table`] | the operations that go on |
+//! | [`fault`] | why one did not end well |
+
+pub(crate) mod binding;
+mod board_steps;
+pub(crate) mod call;
+pub(crate) mod calls;
+mod circle;
+pub(crate) mod engine;
+pub(crate) mod fault;
+mod plans;
+mod running;
+mod signature;
+mod table;
+
+pub(crate) use engine::Engine;
+pub use engine::OperationId;
+pub(crate) use fault::Fault;

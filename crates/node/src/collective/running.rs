@@ -1,0 +1,410 @@
+//! One collective operation on its way: a plan's execution, its memory, and the messages that are
+//! out.
+//!
+//! Blocking, non-blocking and persistent calls all drive this. Nothing here waits: a step that
+//! cannot go on stays where it is until the next time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use landeck_arithmetic::{Operator, Scratch};
+use landeck_channel::Peer;
+use landeck_collectives::{Action, Cells, Execution, Operation};
+use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
+use landeck_transports::SharedMemory;
+
+use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
+use super::call::Call;
+use super::fault::Fault;
+use super::plans::Prepared;
+use super::signature::Signature;
+
+/// Who takes part, and where their messages go.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The context of the group's own messages.
+    pub(crate) context: u32,
+    /// The context of its collective operations.
+    pub(crate) twin: u32,
+    pub(crate) members: Arc<[Peer]>,
+    /// Which of them this process is.
+    pub(crate) member: u32,
+}
+
+/// What became of a step.
+pub(crate) enum Stepped {
+    /// It is over.
+    Done,
+    /// It has begun, and something that is not a message is missing.
+    #[allow(dead_code)] // steps on a board wait
+    Waits,
+    /// A message is out.
+    Out(RequestId, Message),
+}
+
+/// A message that is out.
+pub(crate) struct Message {
+    peer: u32,
+    expected_bytes: u64,
+    is_received: bool,
+}
+
+/// One collective operation on its way.
+pub(crate) struct Running {
+    pub(crate) place: Place,
+    signature: Signature,
+    pub(super) call: Call,
+    execution: Execution,
+    pub(super) binding: Binding,
+    /// Messages that are out, with their steps.
+    out: Vec<(u32, RequestId, Message)>,
+    /// Steps that have begun and wait for something else.
+    waiting: Vec<u32>,
+    /// A step that has begun, but may not do anything yet.
+    held: Option<u32>,
+    /// What passes through here is being told of; then come the data.
+    is_telling: bool,
+    pub(super) scratch: Scratch,
+    /// What was wrong, while the operation goes on for the sake of the others.
+    blemish: Option<Fault>,
+    outcome: Option<Result<(), Fault>>,
+}
+
+impl Running {
+    /// An operation that has not begun.
+    pub(crate) fn new(
+        place: &Place,
+        signature: Signature,
+        mut call: Call,
+        prepared: &Prepared,
+        segments: u32,
+    ) -> Self {
+        let is_exchange = matches!(call.operation, Operation::AllToAll | Operation::ReduceScatter);
+        let mut kept = None;
+        if is_exchange && call.in_place {
+            let (owned, copy) = Owned::copy_of(&call.output);
+            kept = Some(owned);
+            (call.input, call.in_place) = (copy, false);
+        }
+        let sizes = call.sizes(segments);
+        if call.operation.has_segments() {
+            let unit_bytes = call.unit_bytes();
+            call.input = call.input.in_segments(segments, unit_bytes);
+            call.output = call.output.in_segments(segments, unit_bytes);
+        }
+        let is_telling = call.is_varying && prepared.relays;
+        let (execution, plan) = (Execution::new(prepared.walk.clone()), prepared.walk.plan());
+        let size = plan.size;
+        let mut binding = if is_telling {
+            telling(&call, plan, place.member)
+        } else {
+            let input = Placement::input(call.operation, call.input.clone(), size, place.member);
+            let output = Placement::output(call.operation, call.output.clone(), size, place.member);
+            Binding::new(plan, input, output, &sizes)
+        };
+        if let Some(owned) = kept {
+            binding.keep(owned);
+        }
+        Self {
+            place: place.clone(),
+            signature,
+            call,
+            execution,
+            binding,
+            out: Vec::new(),
+            waiting: Vec::new(),
+            held: None,
+            is_telling,
+            scratch: Scratch::new(),
+            blemish: None,
+            outcome: None,
+        }
+    }
+
+    /// What is called.
+    pub(crate) fn signature(&self) -> Signature {
+        self.signature
+    }
+
+    /// How it ended; none while it goes on.
+    #[inline]
+    pub(crate) fn outcome(&self) -> Option<&Result<(), Fault>> {
+        self.outcome.as_ref()
+    }
+
+    /// The message it waits for, when it is but one.
+    #[inline]
+    pub(crate) fn only_request(&self) -> Option<RequestId> {
+        match (&self.out[..], &self.waiting[..]) {
+            ([(_, id, _)], []) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Does what can be done now; true when that was anything. At most `allowance` bytes are moved
+    /// by steps that begin.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> bool {
+        let mut moved = false;
+        while self.outcome.is_none() {
+            let any = self.collect(kernel) | self.begin(kernel, allowance);
+            if self.outcome.is_none() && self.execution.is_over() {
+                self.end_of_plan();
+            } else if !any {
+                break;
+            }
+            moved = true;
+        }
+        moved
+    }
+
+    /// Ends it with a failure; its memory is free.
+    #[cold]
+    pub(crate) fn fail(&mut self, kernel: &mut Endpoint<SharedMemory>, fault: Fault) {
+        self.abandon(kernel);
+        self.outcome.get_or_insert(Err(fault));
+    }
+
+    /// Gives up what is out.
+    pub(crate) fn abandon(&mut self, kernel: &mut Endpoint<SharedMemory>) {
+        for (_, id, _) in self.out.drain(..) {
+            kernel.abandon(id);
+        }
+    }
+
+    /// After a change of the membership: what cannot complete without the dead fails. What they
+    /// sent before still counts.
+    #[cold]
+    pub(crate) fn judge(&mut self, kernel: &mut Endpoint<SharedMemory>) {
+        if self.outcome.is_some() {
+            return;
+        }
+        let Some(failure) = kernel.death_among(&self.place.members) else { return };
+        kernel.progress_thoroughly();
+        while self.advance(kernel, &mut { u64::MAX }) {
+            kernel.progress();
+        }
+        if self.outcome.is_none() {
+            self.fail(kernel, failure.into());
+        }
+    }
+
+    /// Looks at the messages that are out, and at the steps that wait for something else.
+    fn collect(&mut self, kernel: &mut Endpoint<SharedMemory>) -> bool {
+        let mut any = false;
+        let mut at = 0;
+        while at < self.out.len() {
+            let (step, id, _) = self.out[at];
+            if !kernel.is_done(id) {
+                at += 1;
+                continue;
+            }
+            let (_, _, message) = self.out.swap_remove(at);
+            any = true;
+            let result = kernel.take(id).map_or(Err(Failure::Gone), |ended| ended.result);
+            match result.map(|status| status.bytes) {
+                Ok(bytes) => self.message_ended(step, &message, bytes),
+                Err(Failure::Truncated { message_bytes, .. }) => {
+                    self.message_ended(step, &message, message_bytes);
+                }
+                Err(failure) => {
+                    self.fail(kernel, failure.into());
+                    return true;
+                }
+            }
+        }
+        any | self.look_at_waiting()
+    }
+
+    fn message_ended(&mut self, step: u32, message: &Message, message_bytes: u64) {
+        let Message { peer: member, expected_bytes, is_received } = *message;
+        if is_received && message_bytes != expected_bytes {
+            let operation = self.call.operation;
+            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
+            self.blemish.get_or_insert(fault);
+        }
+        self.execution.end(step);
+    }
+
+    fn look_at_waiting(&mut self) -> bool {
+        let mut any = false;
+        for at in (0..self.waiting.len()).rev() {
+            let step = self.waiting[at];
+            match self.board_step(step) {
+                Ok(Stepped::Done) => {
+                    self.waiting.swap_remove(at);
+                    self.execution.end(step);
+                    any = true;
+                }
+                Ok(_) => {}
+                Err(fault) => {
+                    self.waiting.swap_remove(at);
+                    self.blemish.get_or_insert(fault);
+                    self.execution.end(step);
+                    any = true;
+                }
+            }
+        }
+        any
+    }
+
+    /// Begins the steps that may begin.
+    fn begin(&mut self, kernel: &mut Endpoint<SharedMemory>, allowance: &mut u64) -> bool {
+        let mut any = false;
+        while self.outcome.is_none() {
+            let Some(step) = self.held.take().or_else(|| self.execution.begin()) else { break };
+            let moved_bytes = self.moved_bytes(step);
+            if moved_bytes > *allowance {
+                self.held = Some(step);
+                break;
+            }
+            *allowance -= moved_bytes;
+            any = true;
+            match self.step(kernel, step) {
+                Ok(Stepped::Done) => self.execution.end(step),
+                Ok(Stepped::Waits) => self.waiting.push(step),
+                Ok(Stepped::Out(id, message)) => self.out.push((step, id, message)),
+                Err(Fault::Failure(failure)) => self.fail(kernel, failure.into()),
+                Err(fault) => {
+                    self.blemish.get_or_insert(fault);
+                    self.execution.end(step);
+                }
+            }
+        }
+        any
+    }
+
+    /// Bytes that a step may move when it begins.
+    fn moved_bytes(&self, step: u32) -> u64 {
+        match self.execution.action(step) {
+            Action::Send { cells, .. } | Action::Receive { cells, .. } => {
+                cells.iter().map(|&cells| self.binding.area(cells).packed_bytes()).sum()
+            }
+            Action::Copy { into, .. } | Action::Combine { into, .. } => {
+                self.binding.area(*into).packed_bytes()
+            }
+            Action::Deposit { cells, .. } => self.binding.area(*cells).packed_bytes(),
+            _ => 0,
+        }
+    }
+
+    fn step(&mut self, kernel: &mut Endpoint<SharedMemory>, step: u32) -> Result<Stepped, Fault> {
+        match *self.execution.action(step) {
+            Action::Send { to, ref cells } => {
+                let area = self.binding.message(cells);
+                self.send(kernel, to, area)
+            }
+            Action::Receive { from, ref cells } => {
+                let area = self.binding.message(cells);
+                Ok(self.receive(kernel, from, area))
+            }
+            Action::Copy { from, into } => {
+                self.binding.area(from).copy_to(&self.binding.area(into));
+                Ok(Stepped::Done)
+            }
+            Action::Combine { left, right, into } => self.combine(left, right, into),
+            _ => self.board_step(step),
+        }
+    }
+
+    fn send(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        to: u32,
+        area: Area,
+    ) -> Result<Stepped, Fault> {
+        let peer = self.place.members[to as usize];
+        match kernel.send(peer, self.place.twin, self.signature.tag(), area)? {
+            Started::Complete(_) => Ok(Stepped::Done),
+            Started::Pending(id) => {
+                Ok(Stepped::Out(id, Message { peer: to, expected_bytes: 0, is_received: false }))
+            }
+        }
+    }
+
+    fn receive(&mut self, kernel: &mut Endpoint<SharedMemory>, from: u32, area: Area) -> Stepped {
+        let source = Some(self.place.members[from as usize].0);
+        let tag = Some(self.signature.tag());
+        let expected_bytes = area.packed_bytes();
+        let id = kernel.receive(Wanted { context: self.place.twin, source, tag }, area);
+        Stepped::Out(id, Message { peer: from, expected_bytes, is_received: true })
+    }
+
+    fn combine(&mut self, left: Cells, right: Cells, into: Cells) -> Result<Stepped, Fault> {
+        let place = |cells| self.binding.area(cells).as_buffer();
+        let (Some(left), Some(right), Some(into)) = (place(left), place(right), place(into)) else {
+            return Err(Fault::Panicked);
+        };
+        let length_bytes = left.len().min(right.len()).min(into.len());
+        let Some(operator) = &self.call.operator else { return Ok(Stepped::Done) };
+        let [left, right, into] = [left, right, into].map(|buffer| buffer.bytes().start().as_ptr());
+        let scratch = &mut self.scratch;
+        // SAFETY: all three are memory of this operation, which whoever called promised to leave
+        // to it, cut to a length that each has; the result lies exactly on one operand or apart.
+        guarded(operator, || unsafe {
+            operator.combine_raw(left, right, into, length_bytes, scratch).map_err(Fault::from)
+        })?;
+        Ok(Stepped::Done)
+    }
+
+    fn end_of_plan(&mut self) {
+        if self.is_telling {
+            self.begin_data();
+            return;
+        }
+        self.binding.unpack();
+        self.outcome = Some(self.blemish.take().map_or(Ok(()), Err));
+    }
+
+    /// All lengths are known: now the data, the same way.
+    fn begin_data(&mut self) {
+        self.is_telling = false;
+        let told = Sizes::Told(self.binding.numbers());
+        let walk = self.execution.walk().clone();
+        let (operation, size, member) = (self.call.operation, walk.plan().size, self.place.member);
+        let input = Placement::input(operation, self.call.input.clone(), size, member);
+        let output = Placement::output(operation, self.call.output.clone(), size, member);
+        let before =
+            std::mem::replace(&mut self.binding, Binding::new(walk.plan(), input, output, &told));
+        self.binding.keep_all_of(before);
+        self.execution = Execution::new(walk);
+    }
+}
+
+/// Runs what may call a user's function.
+pub(super) fn guarded<T>(
+    operator: &Operator,
+    body: impl FnOnce() -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    if operator.reduction().is_some() {
+        return body();
+    }
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(Fault::Panicked))
+}
+
+/// The stores of a plan that tells how long each block is: a number in the place of each.
+fn telling(call: &Call, plan: &landeck_collectives::Plan, member: u32) -> Binding {
+    const NUMBER_BYTES: usize = 8;
+    let mut kept = Vec::new();
+    let mut numbers = |blocks: &Blocks| {
+        let count = blocks.count();
+        let owned = Owned::new(count * NUMBER_BYTES);
+        for block in 0..count as u32 {
+            let bytes = blocks.bytes(block).to_ne_bytes();
+            owned.buffer().write(block as usize * NUMBER_BYTES, (&bytes[..]).into());
+        }
+        let buffer = owned.buffer();
+        kept.push(owned);
+        Blocks::Equal { buffer, block_bytes: NUMBER_BYTES }
+    };
+    let (input, output) = (numbers(&call.input), numbers(&call.output));
+    let input = Placement::input(call.operation, input, plan.size, member);
+    let output = Placement::output(call.operation, output, plan.size, member);
+    let mut binding = Binding::new(plan, input, output, &Sizes::Equal(NUMBER_BYTES as u64));
+    kept.into_iter().for_each(|owned| binding.keep(owned));
+    binding
+}

@@ -1,0 +1,86 @@
+//! What a member calls, as it travels with its messages.
+
+use std::fmt;
+
+use landeck_collectives::Operation;
+
+/// The number of an operation in its group, which operation it is, and its root. Members whose
+/// calls differ in any of it never take each other's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Signature {
+    number: u32,
+    operation: u32,
+    root: u32,
+}
+
+const NUMBER_BITS: u32 = 13;
+const OPERATION_BITS: u32 = 5;
+const ROOT_BITS: u32 = 14;
+
+/// The operation of a message that tells of a mismatch.
+const ALARM: u32 = (1 << OPERATION_BITS) - 1;
+
+impl Signature {
+    /// A call. The number and the root are cut to their fields.
+    pub(crate) fn new(number: u32, operation: Operation, root: u32) -> Self {
+        Self { number: number % (1 << NUMBER_BITS), operation: operation as u32, root }.cut()
+    }
+
+    fn cut(self) -> Self {
+        Self { root: self.root % (1 << ROOT_BITS), ..self }
+    }
+
+    /// The tag of all its messages.
+    pub(crate) fn tag(self) -> u32 {
+        self.number << (OPERATION_BITS + ROOT_BITS) | self.operation << ROOT_BITS | self.root
+    }
+
+    /// The call of a message.
+    pub(crate) fn of_tag(tag: u32) -> Self {
+        Self {
+            number: tag >> (OPERATION_BITS + ROOT_BITS),
+            operation: tag >> ROOT_BITS & ((1 << OPERATION_BITS) - 1),
+            root: tag & ((1 << ROOT_BITS) - 1),
+        }
+    }
+
+    /// The message that tells of a mismatch at this call.
+    pub(crate) fn alarm(self) -> Self {
+        Self { operation: ALARM, root: 0, ..self }
+    }
+
+    /// Whether it is that message.
+    pub(crate) fn is_alarm(self) -> bool {
+        self.operation == ALARM
+    }
+
+    /// The number of the operation in its group; 8,192 is 0 again.
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Operation::from_number(self.operation as u8) {
+            Some(operation) if operation.has_root() => {
+                write!(formatter, "{operation} with root {}", self.root)
+            }
+            Some(operation) => write!(formatter, "{operation}"),
+            None => write!(formatter, "operation {}, which is unknown here", self.operation),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_survives_its_tag() {
+        let signature = Signature::new(8_191, Operation::ExclusiveScan, 16_383);
+        assert_eq!(Signature::of_tag(signature.tag()), signature);
+        assert_eq!(Signature::new(8_192 + 3, Operation::Barrier, 0).number(), 3);
+        assert!(Signature::of_tag(signature.alarm().tag()).is_alarm());
+    }
+}

@@ -1,0 +1,490 @@
+//! What the members of a world do together. All members call the same operations in the same
+//! order; who calls something else is told so by name.
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! use landeck::{Job, Sum};
+//!
+//! let job = Job::join()?;
+//! let world = job.world();
+//! let sum = world.all_reduce(world.rank() as u64, Sum)?;
+//! let mut settings = [0.0f64; 4];
+//! world.broadcast(&mut settings, 0)?;
+//! world.barrier()?;
+//! # Ok(()) }
+//! ```
+
+use std::ops::Range;
+
+use landeck_collectives::{Operation, Way};
+use landeck_kernel::Area;
+use landeck_layout::Layout;
+use landeck_memory::Buffer;
+use landeck_memory::plain::Plain;
+
+use crate::collective::Fault;
+use crate::collective::OperationId;
+use crate::collective::call::Call;
+use crate::collective::calls::{Caller, Parts};
+use crate::collective::engine::Begun;
+use crate::combine::Combine;
+use crate::error::{Error, Result};
+use crate::shared::WaitError;
+use crate::world::World;
+
+/// Data that lie as a layout says: `count` items of it, its offset zero `offset_bytes` into the
+/// buffer.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What an item looks like.
+    pub layout: Layout,
+    /// How many items there are.
+    pub count: u64,
+    /// Where the first begins.
+    pub offset_bytes: i64,
+}
+
+impl World {
+    /// The same world, whose collective operations go by this architecture, whatever the table
+    /// says. All members must want the same.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// use landeck::collectives::architecture::Flat;
+    /// world.via(Flat).barrier()?;
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn via(&self, way: impl Into<Way>) -> Self {
+        let mut world = self.clone();
+        world.manner.way = Some(way.into());
+        world
+    }
+
+    /// The same world, whose reductions give the same bits whatever the architecture and the
+    /// placement.
+    #[must_use]
+    pub fn reproducible(&self) -> Self {
+        let mut world = self.clone();
+        world.manner.is_reproducible = true;
+        world
+    }
+
+    /// Returns when all members have called it.
+    ///
+    /// # Errors
+    /// [`Error::PeerFailed`], [`Error::Mismatch`], [`Error::Revoked`], [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn barrier(&self) -> Result<()> {
+        self.collective(self.caller().barrier())
+    }
+
+    /// The root's values go to everybody.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// let mut values = if world.rank() == 2 { [1.5, 2.5] } else { [0.0, 0.0] };
+    /// world.broadcast(&mut values, 2)?;
+    /// assert_eq!(values, [1.5, 2.5]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`World::barrier`], [`Error::NoSuchRank`], [`Error::LengthMismatch`].
+    pub fn broadcast<T: Plain>(&self, values: &mut [T], root: usize) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.collective(self.caller().broadcast(data, root))
+    }
+
+    /// Everybody's values go to the root, in the order of ranks. `into` is used there only, and
+    /// has room for all.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// let mut all = vec![0; if world.rank() == 0 { 2 * world.size() } else { 0 }];
+    /// world.gather(&[world.rank(), 7], &mut all, 0)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`World::broadcast`], and [`Error::WrongLength`].
+    pub fn gather<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().gather(input, output, root))
+    }
+
+    /// The root's values are divided among all, in the order of ranks. `values` is used there
+    /// only, and holds for each member as many as `into` has room for.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn scatter<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().scatter(input, output, root))
+    }
+
+    /// Everybody's values go to everybody, in the order of ranks.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn all_gather<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().all_gather(input, output))
+    }
+
+    /// The same where everybody's own values stand in their place already.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn all_gather_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.collective(self.caller().all_gather_in_place(data))
+    }
+
+    /// Everybody has something for everybody: part `r` of `values` goes to rank `r`, where it
+    /// becomes the part of this member's rank of `into`. All parts are equally long.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn all_to_all<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().all_to_all(input, output))
+    }
+
+    /// The same on values that those of the others replace.
+    ///
+    /// # Errors
+    /// As [`World::gather`].
+    pub fn all_to_all_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.collective(self.caller().all_to_all_in_place(data))
+    }
+
+    /// Everybody's values are combined, place by place; the root has the result. `into` is used
+    /// there only.
+    ///
+    /// # Errors
+    /// As [`World::gather`], [`Error::Reduction`], [`Error::OperatorPanicked`].
+    pub fn reduce<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+        root: usize,
+    ) -> Result<()> {
+        self.reduction(Operation::Reduce, values, into, combine, root)
+    }
+
+    /// Everybody's values are combined into one; everybody has it.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// use landeck::collectives::architecture::Daisy;
+    /// use landeck::{Maximum, Sum, User};
+    /// let steps = world.all_reduce(17u32, Maximum)?;
+    /// let total = world.all_reduce(0.25f64, Sum.via(Daisy))?;
+    /// let last = world.all_reduce(world.rank(), User::ordered(|_, right| right))?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn all_reduce<T: Plain>(&self, value: T, combine: impl Combine<T>) -> Result<T> {
+        let mut value = [value];
+        self.all_reduce_in_place(&mut value, combine)?;
+        Ok(value[0])
+    }
+
+    /// Everybody's values are combined, place by place; everybody has the result.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn all_reduce_into<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction(Operation::AllReduce, values, into, combine, 0)
+    }
+
+    /// The same on values that the result replaces.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn all_reduce_in_place<T: Plain>(
+        &self,
+        values: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction_in_place(Operation::AllReduce, values, combine)
+    }
+
+    /// Everybody's values are combined, and the result is divided among all: rank `r` has the part
+    /// of that number. All parts are as long as `into`.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn reduce_scatter_block<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        let how = combine.combination()?;
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().reduce_scatter_block(input, output, &how))
+    }
+
+    /// The same with parts of any lengths: `counts` says how many values go to each rank, alike on
+    /// all members.
+    ///
+    /// # Errors
+    /// As [`World::reduce`], and [`Error::WrongCount`].
+    pub fn reduce_scatter<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        counts: &[usize],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        let how = combine.combination()?;
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let call = self.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+        self.collective(self.made(call)?)
+    }
+
+    /// Rank `r` has the combined values of the ranks 0 to `r`.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn scan<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction(Operation::Scan, values, into, combine, 0)
+    }
+
+    /// The same on values that the result replaces.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn scan_in_place<T: Plain>(
+        &self,
+        values: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction_in_place(Operation::Scan, values, combine)
+    }
+
+    /// Rank `r` has the combined values of the ranks before it; on rank 0 `into` stays as it is.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn exclusive_scan<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction(Operation::ExclusiveScan, values, into, combine, 0)
+    }
+
+    /// The same on values that the result replaces.
+    ///
+    /// # Errors
+    /// As [`World::reduce`].
+    pub fn exclusive_scan_in_place<T: Plain>(
+        &self,
+        values: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        self.reduction_in_place(Operation::ExclusiveScan, values, combine)
+    }
+
+    /// As [`World::gather`], where each member may bring another number of values: `parts` says
+    /// which of `into` they become. It is used at the root only.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// let own = vec![world.rank(); world.rank()];
+    /// let (mut all, parts) = ([0; 3], [0..0, 0..1, 1..3]); // of three members
+    /// world.gather_varying(&own, &mut all, &parts, 0)?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`World::gather`], and [`Error::WrongCount`].
+    pub fn gather_varying<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        parts: &[Range<usize>],
+        root: usize,
+    ) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let call = self.caller().gather_varying(input, parts_of::<T>(output, parts), root);
+        self.collective(self.made(call)?)
+    }
+
+    /// As [`World::scatter`], where each member may get another number of values: `parts` says
+    /// which. It is used at the root only.
+    ///
+    /// # Errors
+    /// As [`World::gather_varying`].
+    pub fn scatter_varying<T: Plain>(
+        &self,
+        values: &[T],
+        parts: &[Range<usize>],
+        into: &mut [T],
+        root: usize,
+    ) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let call = self.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
+        self.collective(self.made(call)?)
+    }
+
+    /// As [`World::all_gather`], where each member may bring another number of values: `parts`
+    /// says which of `into` they become.
+    ///
+    /// # Errors
+    /// As [`World::gather_varying`].
+    pub fn all_gather_varying<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        parts: &[Range<usize>],
+    ) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let call = self.caller().all_gather_varying(input, parts_of::<T>(output, parts));
+        self.collective(self.made(call)?)
+    }
+
+    /// As [`World::all_to_all`], with parts of any lengths.
+    ///
+    /// # Errors
+    /// As [`World::gather_varying`].
+    pub fn all_to_all_varying<T: Plain>(
+        &self,
+        values: &[T],
+        parts: &[Range<usize>],
+        into: &mut [T],
+        into_parts: &[Range<usize>],
+    ) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
+        let call = self.caller().all_to_all_varying(input, output);
+        self.collective(self.made(call)?)
+    }
+
+    /// As [`World::all_to_all`], where each part lies as a layout of its own says.
+    ///
+    /// # Errors
+    /// As [`World::gather_varying`], and [`Error::OutsideBuffer`].
+    pub fn all_to_all_layouts<T: Plain>(
+        &self,
+        values: &[T],
+        parts: &[Part],
+        into: &mut [T],
+        into_parts: &[Part],
+    ) -> Result<()> {
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        let (input, output) = (self.areas(input, parts)?, self.areas(output, into_parts)?);
+        self.collective(self.caller().all_to_all_areas(input, output))
+    }
+
+    fn reduction<T: Plain>(
+        &self,
+        operation: Operation,
+        values: &[T],
+        into: &mut [T],
+        combine: impl Combine<T>,
+        root: usize,
+    ) -> Result<()> {
+        let how = combine.combination()?;
+        // SAFETY: the operation is over when the call returns; both are borrowed until then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(self.caller().reduction(operation, input, output, &how, root))
+    }
+
+    fn reduction_in_place<T: Plain>(
+        &self,
+        operation: Operation,
+        values: &mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<()> {
+        let how = combine.combination()?;
+        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.collective(self.caller().reduction_in_place(operation, data, &how))
+    }
+
+    pub(crate) fn areas(&self, buffer: Buffer, parts: &[Part]) -> Result<Vec<Area>> {
+        let area = |part: &Part| {
+            Area::with_layout(buffer, part.offset_bytes, &part.layout, part.count)
+                .map_err(|failure| self.error(WaitError::Failure(failure), None))
+        };
+        parts.iter().map(area).collect()
+    }
+
+    pub(crate) fn caller(&self) -> Caller<'_> {
+        Caller { rank: self.rank(), size: self.size(), manner: &self.manner }
+    }
+
+    pub(crate) fn made(&self, call: std::result::Result<Call, Fault>) -> Result<Call> {
+        call.map_err(|fault| self.fault(fault))
+    }
+
+    /// Does it, and returns when this member has done its part.
+    pub(crate) fn collective(&self, call: Call) -> Result<()> {
+        match self.start(call, u64::MAX)? {
+            None => Ok(()),
+            Some(id) => match self.shared.wait_or_abandon(id, None) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(self.error(error, None)),
+            },
+        }
+    }
+
+    /// Begins it; none when it is over at once.
+    pub(crate) fn start(&self, call: Call, allowance_bytes: u64) -> Result<Option<OperationId>> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let begun = kernel.start(self.context, &self.members, self.rank(), call, allowance_bytes);
+        drop(kernel);
+        match begun {
+            Ok(Begun::Over) => Ok(None),
+            Ok(Begun::Going(id)) => Ok(Some(OperationId::Collective(id))),
+            Err(fault) => Err(self.fault(fault)),
+        }
+    }
+
+    #[cold]
+    fn fault(&self, fault: Fault) -> Error {
+        self.error(WaitError::Collective(fault), None)
+    }
+}
+
+pub(crate) fn parts_of<T>(buffer: Buffer, ranges: &[Range<usize>]) -> Parts<'_> {
+    Parts { buffer, ranges, item_bytes: size_of::<T>() }
+}

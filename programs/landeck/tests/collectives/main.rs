@@ -1,0 +1,7 @@
+//! Collective operations as programs use them: several processes under the built launcher.
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used)] // tests may, and so may what helps them
+
+mod first;
+#[path = "../support/mod.rs"]
+mod support;
