@@ -36,18 +36,8 @@ impl<'a> Drawing<'a> {
         &self.timeline
     }
 
-    /// As text: step by step, and then the plan of each member; or only what concerns one.
-    pub fn text(&self, member: Option<u32>) -> String {
-        text::of(self, member)
-    }
-
-    /// As a picture that a browser shows: members from top to bottom, steps from left to right.
-    pub fn svg(&self) -> String {
-        svg::of(self)
-    }
-
     /// What is drawn, and what it takes.
-    fn heading(&self) -> String {
+    pub fn heading(&self) -> String {
         let steps = counted(self.timeline.steps as usize, "step");
         let operation = self.task.operation;
         match self.timeline.messages.len() {
@@ -58,6 +48,16 @@ impl<'a> Drawing<'a> {
                 format!("{operation} by {}: {} in {steps}", self.way, counted(messages, "message"))
             }
         }
+    }
+
+    /// As text: step by step, and then the plan of each member; or only what concerns one.
+    pub fn text(&self, member: Option<u32>) -> String {
+        text::of(self, member)
+    }
+
+    /// As a picture that a browser shows: members from top to bottom, steps from left to right.
+    pub fn svg(&self) -> String {
+        svg::of(self)
     }
 
     /// Who takes part.

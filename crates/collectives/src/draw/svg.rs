@@ -1,6 +1,6 @@
 //! Plans as pictures: members from top to bottom, steps from left to right, messages as arrows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Drawing;
@@ -227,6 +227,9 @@ impl<'a> Picture<'a> {
             }
             _ => self.arrow("far", (x, board), (x, lane), &title),
         }
+        if combines(at) {
+            self.diamond(x, lane);
+        }
     }
 
     /// Arrows, those between clusters beneath the others.
@@ -248,11 +251,8 @@ impl<'a> Picture<'a> {
 
     /// A diamond wherever data are combined.
     fn combinations(&mut self) {
-        let mut places: Vec<(u32, u32)> = Vec::new();
-        for done in &self.drawing.timeline.combinations {
-            places.push((done.step, done.member));
-        }
-        places.dedup();
+        let done = self.drawing.timeline.combinations.iter();
+        let places: BTreeSet<(u32, u32)> = done.map(|done| (done.step, done.member)).collect();
         for (step, member) in places {
             self.diamond(self.at(step), self.lanes[member as usize]);
         }
@@ -284,7 +284,7 @@ impl<'a> Picture<'a> {
             self.arrow(class, (x, y), (x + 30.0, y), name);
             x = self.legend_word(x + 38.0, y, name);
         }
-        if !timeline.combinations.is_empty() {
+        if !timeline.combinations.is_empty() || timeline.board.iter().any(combines) {
             self.diamond(x + 5.0, y);
             x = self.legend_word(x + 16.0, y, "data combined");
         }
@@ -378,6 +378,14 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// Whether somebody combines data at the board.
+fn combines(at: &AtBoard) -> bool {
+    matches!(
+        at.action,
+        Action::CombineDeposits { .. } | Action::Resolve { .. } | Action::Together { .. }
+    )
+}
+
 /// Whether a message goes from one cluster to another.
 fn is_far(drawing: &Drawing<'_>, message: &Message) -> bool {
     let cluster_of = |member| drawing.group.cluster_of(member);
@@ -386,4 +394,47 @@ fn is_far(drawing: &Drawing<'_>, message: &Message) -> bool {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::with_drawing;
+    use super::*;
+    use crate::group::Group;
+    use crate::operation::Operation;
+
+    #[test]
+    fn everything_that_happens_is_drawn_once() {
+        let group = Group::divided(9, 3).unwrap();
+        let svg = with_drawing(Operation::AllReduce, "daisy", &group, |drawing| drawing.svg());
+        assert_eq!(svg.matches("<title>step ").count(), 16);
+        assert_eq!(svg.matches("class=\"result\"").count(), 8 + 1, "the legend has one, too");
+        assert_eq!(svg.matches("class=\"band\"").count(), 3);
+        assert_eq!(svg.matches("<title>step 1: 2 to 0, input[0]</title>").count(), 1);
+    }
+
+    #[test]
+    fn only_clusters_that_divide_are_drawn() {
+        for group in [Group::whole(4), Group::divided(4, 4)] {
+            let svg = with_drawing(Operation::Broadcast, "ring", &group.unwrap(), |drawing| {
+                drawing.svg()
+            });
+            assert!(!svg.contains("class=\"band\"") && !svg.contains("class=\"leader\""), "{svg}");
+            assert!(!svg.contains("class=\"far\""), "{svg}");
+        }
+    }
+
+    #[test]
+    fn the_board_is_drawn_above_its_members() {
+        let group = Group::whole(3).unwrap();
+        let svg =
+            with_drawing(Operation::AllReduce, "board:together", &group, |drawing| drawing.svg());
+        assert!(svg.contains(">board</text>") && svg.contains("laid on the board"), "{svg}");
+        assert_eq!(svg.matches("<title>step 1: ").count(), 3);
+    }
+
+    #[test]
+    fn what_means_something_in_svg_is_escaped() {
+        assert_eq!(escaped("<a> & b"), "&lt;a&gt; &amp; b");
+    }
 }

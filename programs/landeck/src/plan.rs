@@ -1,0 +1,238 @@
+//! `landeck plan`: what the members of a group would do in a collective operation, as text or as a
+//! picture. Nothing is started.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use landeck::collectives::preset::NAMES;
+use landeck::collectives::{
+    Drawing, Group, GroupError, Operation, Order, Preset, PresetError, Task, Way,
+};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Show what each member of a group would do in a collective operation.
+///
+/// Nothing is started: the plan is made as it is for a real group, and written out step by step, then
+/// member by member. In a step everybody sends one message and receives one.
+#[derive(Debug, Args)]
+#[command(after_help = notes())]
+pub(crate) struct PlanArguments {
+    /// The operation
+    #[arg(value_name = "OPERATION", value_parser = operation())]
+    operation: Operation,
+    /// Who talks to whom: an architecture, with its parameters behind a colon
+    #[arg(short, long, value_name = "NAME")]
+    architecture: Preset,
+    /// Number of members [default: as many as --cluster-sizes says]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=MEMBERS_MAX),
+        required_unless_present = "cluster_sizes"
+    )]
+    members: Option<u32>,
+    #[command(flatten)]
+    division: Division,
+    /// The member that the data come from or go to [default: 0]
+    #[arg(long, value_name = "MEMBER")]
+    root: Option<u32>,
+    /// Cut the data into this many segments that follow each other
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+        conflicts_with = "split"
+    )]
+    segments: Option<u32>,
+    /// In which order data combine: as the architecture likes, the same for every architecture, or
+    /// that and all at the end
+    #[arg(long, value_name = "ORDER", value_enum)]
+    order: Option<InOrder>,
+    /// Divide the data among the members on the way, as +split after the architecture's name does
+    #[arg(long)]
+    split: bool,
+    /// Let a member's contribution stand where its result will
+    #[arg(long)]
+    in_place: bool,
+    /// Show only this member's part
+    #[arg(long, value_name = "MEMBER", conflicts_with = "svg")]
+    member: Option<u32>,
+    /// Draw the plan into this file instead, as SVG, which browsers show
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// How the members are divided into clusters.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Division {
+    /// Divide the members into this many clusters, as even as can be [default: everybody by itself]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    clusters: Option<u32>,
+    /// Divide the members into clusters of these sizes: 3,4,5
+    #[arg(
+        long,
+        value_name = "N,N,...",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=MEMBERS_MAX)
+    )]
+    cluster_sizes: Option<Vec<u32>>,
+    /// Lay the members out row by row in this many columns; the columns are the clusters
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    columns: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InOrder {
+    /// As the architecture likes.
+    Free,
+    /// The same for every architecture.
+    Canonical,
+    /// The same, and nobody combines before all data are there.
+    Late,
+}
+
+/// Plans of all members are held at once.
+const MEMBERS_MAX: i64 = 1024;
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlanError {
+    #[error("{option} {member}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
+    NoMember { option: &'static str, member: u32, size: u32 },
+    #[error(
+        "--cluster-sizes have {sum} members together, -n says {members}. Make them equal, or leave \
+         -n out."
+    )]
+    Sizes { sum: u64, members: u32 },
+    #[error(
+        "--cluster-sizes have {sum} members together, at most {MEMBERS_MAX} can be planned. Give less."
+    )]
+    TooMany { sum: u64 },
+    #[error("{option}: {operation} {what}. Leave the option out.")]
+    Senseless { option: &'static str, operation: Operation, what: &'static str },
+    #[error("--split: {0}.")]
+    Split(#[from] PresetError),
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
+    Write { path: String, error: io::Error },
+}
+
+impl PlanArguments {
+    /// Writes the plan to standard output, or the picture into its file.
+    pub(crate) fn run(&self) -> Result<(), PlanError> {
+        let group = self.group()?;
+        let task = self.task(group.size())?;
+        let way = self.way()?;
+        let drawing = Drawing::new(&task, &way, &group);
+        match &self.svg {
+            Some(path) => draw(&drawing, path),
+            None => say(&drawing.text(self.member)),
+        }
+    }
+
+    fn group(&self) -> Result<Group, PlanError> {
+        let Division { clusters, cluster_sizes, columns } = &self.division;
+        let members = self.members.unwrap_or(0);
+        Ok(match (clusters, cluster_sizes, columns) {
+            (_, Some(sizes), _) => {
+                let sum = sizes.iter().copied().map(u64::from).sum();
+                if sum > MEMBERS_MAX as u64 {
+                    return Err(PlanError::TooMany { sum });
+                }
+                if self.members.is_some_and(|members| u64::from(members) != sum) {
+                    return Err(PlanError::Sizes { sum, members });
+                }
+                Group::of_lengths(sizes)?
+            }
+            (Some(clusters), ..) => Group::divided(members, *clusters)?,
+            (.., Some(columns)) => Group::columns(members, *columns)?,
+            _ => Group::divided(members, members)?,
+        })
+    }
+
+    fn task(&self, size: u32) -> Result<Task, PlanError> {
+        let operation = self.operation;
+        let is_in_place =
+            !matches!(operation, Operation::Barrier | Operation::Broadcast | Operation::AllToAll);
+        let options = [
+            ("--root", self.root.is_some(), operation.has_root(), "has no root"),
+            ("--segments", self.segments.is_some(), operation.has_segments(), "has no segments"),
+            ("--order", self.order.is_some(), operation.reduces(), "combines no data"),
+            ("--in-place", self.in_place, is_in_place, "has no contribution in place"),
+        ];
+        for (option, is_given, makes_sense, what) in options {
+            if is_given && !makes_sense {
+                return Err(PlanError::Senseless { option, operation, what });
+            }
+        }
+        for (option, member) in [("--root", self.root), ("--member", self.member)] {
+            if let Some(member) = member.filter(|&member| member >= size) {
+                return Err(PlanError::NoMember { option, member, size });
+            }
+        }
+        let order = self.order.map(Order::from).or(self.architecture.order(operation));
+        Ok(Task {
+            operation,
+            root: self.root.unwrap_or(0),
+            segments: self.segments.unwrap_or(1),
+            order: order.unwrap_or(Order::Free),
+            in_place: self.in_place,
+        })
+    }
+
+    fn way(&self) -> Result<Way, PlanError> {
+        let preset = self.architecture.clone();
+        let preset = if self.split { preset.split()? } else { preset };
+        Ok(preset.way(self.operation))
+    }
+}
+
+impl From<InOrder> for Order {
+    fn from(order: InOrder) -> Self {
+        match order {
+            InOrder::Free => Self::Free,
+            InOrder::Canonical => Self::Canonical,
+            InOrder::Late => Self::Late,
+        }
+    }
+}
+
+fn draw(drawing: &Drawing<'_>, path: &Path) -> Result<(), PlanError> {
+    std::fs::write(path, drawing.svg())
+        .map_err(|error| PlanError::Write { path: path.display().to_string(), error })?;
+    say(&format!("{}: {}\n", path.display(), drawing.heading()))
+}
+
+/// Writes to standard output; whoever reads it may have seen enough.
+fn say(text: &str) -> Result<(), PlanError> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(PlanError::Write { path: "standard output".into(), error })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn operation() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(Operation::ALL.map(Operation::as_str))
+        .try_map(|name| Operation::from_name(&name).ok_or("there is no such operation"))
+}
+
+fn notes() -> String {
+    let mut notes = String::from("Architectures:\n");
+    for (name, what) in NAMES {
+        notes.push_str(&format!("  {name:<12}  {what}\n"));
+    }
+    notes.push_str(
+        "With parameters: hierarchy:3-ary, hierarchy:parents:0-0-1, hierarchy:2x3x4, hypercube:2-0-1,\n\
+         knomial:4, knomial:nearest-first, board:each, board:divided, board:together; ring+split.\n\n\
+         Examples:\n  \
+         landeck plan broadcast --architecture daisy -n 24 --clusters 5\n  \
+         landeck plan allreduce --architecture hypercube -n 24 --clusters 8 --svg allreduce.svg\n  \
+         landeck plan barrier --architecture deck2003 -n 7 --member 0",
+    );
+    notes
+}
