@@ -149,6 +149,16 @@ impl Figures {
         Ok(figures)
     }
 
+    /// The smaller one of each figure.
+    #[must_use]
+    pub fn least(mut self, mut other: Self) -> Self {
+        for field in &FIELDS {
+            let least = (field.place)(&mut self);
+            *least = (*least).min(*(field.place)(&mut other));
+        }
+        self
+    }
+
     /// Their names, what they are, and their values, in order.
     pub fn lines(mut self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         FIELDS.iter().map(move |field| (field.name, field.about, *(field.place)(&mut self)))
@@ -226,6 +236,14 @@ mod tests {
         let mut words = [0; Figures::WORDS];
         (1..).zip(&mut words).for_each(|(value, word)| *word = value);
         assert_eq!(Figures::from_words(&words).unwrap().to_words(), words);
+    }
+
+    #[test]
+    fn the_least_is_taken_of_each() {
+        let usual = Figures::default();
+        let one = Figures { line_ps: 1, switch_ps: usual.switch_ps + 1, ..usual };
+        assert_eq!(one.least(usual), Figures { line_ps: 1, ..usual });
+        assert_eq!(usual.least(one), one.least(usual));
     }
 
     #[test]

@@ -102,10 +102,19 @@ impl Overrides {
     }
 
     /// These, and then the others.
-    #[must_use]
-    pub fn then(mut self, others: Self) -> Self {
+    ///
+    /// # Errors
+    /// [`OverridesError::TooLong`].
+    pub fn then(mut self, others: Self) -> Result<Self, OverridesError> {
         self.0.extend(others.0);
-        self
+        self.checked()
+    }
+
+    fn checked(self) -> Result<Self, OverridesError> {
+        match self.to_string().len() {
+            bytes if bytes > Self::BYTES_MAX => Err(OverridesError::TooLong { bytes }),
+            _ => Ok(self),
+        }
     }
 }
 
@@ -136,11 +145,7 @@ impl FromStr for Overrides {
 
     fn from_str(text: &str) -> Result<Self, OverridesError> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        let overrides = Self(parts.map(one).collect::<Result<_, _>>()?);
-        match overrides.to_string().len() {
-            bytes if bytes > Self::BYTES_MAX => Err(OverridesError::TooLong { bytes }),
-            _ => Ok(overrides),
-        }
+        Self(parts.map(one).collect::<Result<_, _>>()?).checked()
     }
 }
 
@@ -188,7 +193,7 @@ mod tests {
         assert_eq!(named(Operation::AllReduce), Some("butterfly".into()));
         assert_eq!(named(Operation::Barrier), Some("board".into()));
         assert!(Overrides::default().preset(Operation::Scan).is_none());
-        let more = overrides.then("scan=knomial:3".parse().unwrap());
+        let more = overrides.then("scan=knomial:3".parse().unwrap()).unwrap();
         assert_eq!(more.preset(Operation::Scan).unwrap().to_string(), "knomial:3");
     }
 

@@ -16,7 +16,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use landeck_memory::{Presence, Segment, SegmentError, SlotState, processors};
+use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::{Presence, Segment, SegmentError, SegmentPlan, SlotState, processors};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
 
@@ -52,6 +53,9 @@ pub struct Attachment {
     /// The agent, if this process is where it lives.
     agent: Option<AgentThread>,
 }
+
+/// What all processes of a job are to compute with; asked for by whoever makes its segment.
+pub type Settings = Result<[u64; SETTINGS_WORDS], Box<dyn std::error::Error + Send + Sync>>;
 
 /// How a process came to its job.
 #[derive(Debug)]
@@ -177,24 +181,27 @@ pub enum AttachError {
         /// The variable.
         name: &'static str,
     },
+    /// What the user asks for makes no sense.
+    #[error("{0}")]
+    Settings(Box<dyn std::error::Error + Send + Sync>),
     /// There are no random numbers for an identity.
     #[error("the kernel gives no random numbers: {0}")]
     Random(rustix::io::Errno),
 }
 
-/// Finds the job of this process.
+/// Finds the job of this process. `settings` is asked if this process makes the job's segment.
 ///
 /// # Errors
 /// [`AttachError`].
-pub fn attach() -> Result<Attachment, AttachError> {
+pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
     if let Some(attachment) = from_environment()? {
         return Ok(attachment);
     }
-    if let Some(attachment) = from_pmi()? {
-        return Ok(attachment);
+    if let Some(client) = pmi_client()? {
+        return of_pmi(client, settings);
     }
     refuse_pmix(|name| env::var_os(name).is_some())?;
-    alone()
+    alone(settings)
 }
 
 /// Finds the job that our launcher named in the environment, if it named one.
@@ -214,22 +221,26 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     in_slot(segment, slot, Origin::Launcher).map(Some)
 }
 
-/// Finds, or makes, the job of a launcher that speaks PMI-1, if one started this process.
-///
-/// # Errors
-/// [`AttachError`].
-pub fn from_pmi() -> Result<Option<Attachment>, AttachError> {
+/// The connection to a launcher that speaks PMI-1, if one started this process.
+fn pmi_client() -> Result<Option<pmi::Client>, AttachError> {
     let Some(address) = pmi::Address::from_environment()? else { return Ok(None) };
-    let client = pmi::Client::connect(&address)?;
-    if client.place().rank == 0 { first_of_pmi(client) } else { other_of_pmi(client) }.map(Some)
+    Ok(Some(pmi::Client::connect(&address)?))
+}
+
+/// Finds, or makes, the job of a launcher that speaks PMI-1.
+fn of_pmi(
+    client: pmi::Client,
+    settings: impl FnOnce() -> Settings,
+) -> Result<Attachment, AttachError> {
+    if client.place().rank == 0 { first_of_pmi(client, settings) } else { other_of_pmi(client) }
 }
 
 /// Makes a job of one. Others may come as guests.
 ///
 /// # Errors
 /// [`AttachError`].
-pub fn alone() -> Result<Attachment, AttachError> {
-    found_job(1, processors::usable(), Origin::Alone)
+pub fn alone(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
+    found_job(1, processors::usable(), Origin::Alone, settings)
 }
 
 impl Attachment {
@@ -360,10 +371,16 @@ fn as_joined(
 }
 
 /// Makes the job's segment and serves as its agent; this process gets slot 0.
-fn found_job(processes: u32, cpus: u32, origin: Origin) -> Result<Attachment, AttachError> {
+fn found_job(
+    processes: u32,
+    cpus: u32,
+    origin: Origin,
+    settings: impl FnOnce() -> Settings,
+) -> Result<Attachment, AttachError> {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
-    let segment = Segment::create(&plan)?;
+    let settings = settings().map_err(AttachError::Settings)?;
+    let segment = Segment::create(&SegmentPlan { settings, ..plan })?;
     let agent = agent_thread::serve_in_thread(&segment, 0)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
@@ -379,10 +396,13 @@ fn found_job(processes: u32, cpus: u32, origin: Origin) -> Result<Attachment, At
 }
 
 /// Rank 0 of a PMI job: makes the job and lets the others in.
-fn first_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
+fn first_of_pmi(
+    mut client: pmi::Client,
+    settings: impl FnOnce() -> Settings,
+) -> Result<Attachment, AttachError> {
     let processes = client.place().size;
     let cpus = processors_of_job(processes);
-    let mut attachment = found_job(processes, cpus, Origin::Alone)?;
+    let mut attachment = found_job(processes, cpus, Origin::Alone, settings)?;
     let host = HostId(attachment.segment.plan().host);
     client.put(ADDRESS_KEY, &PmiAddress { host, name: own_name() }.to_string())?;
     client.fence()?;
@@ -520,10 +540,14 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(20);
 
+    fn none() -> Settings {
+        Ok([0; SETTINGS_WORDS])
+    }
+
     #[test]
     fn a_job_of_one_comes_and_goes() {
         let _watchdog = Watchdog::start(LIMIT);
-        let attachment = alone().unwrap();
+        let attachment = alone(none).unwrap();
         assert_eq!((attachment.slot, attachment.processes), (0, 1));
         let record = attachment.segment.slot_record(0);
         assert_eq!((record.state, record.pid), (SlotState::Alive, std::process::id()));
@@ -535,9 +559,19 @@ mod tests {
     }
 
     #[test]
+    fn who_makes_a_segment_asks_for_settings() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let first = alone(|| Ok([7; SETTINGS_WORDS])).unwrap();
+        assert_eq!(first.segment.plan().settings, [7; SETTINGS_WORDS]);
+        first.leave().unwrap();
+        let error = alone(|| Err("LANDECK_COLLECTIVES: what?".into())).unwrap_err();
+        assert_eq!(error.to_string(), "LANDECK_COLLECTIVES: what?");
+    }
+
+    #[test]
     fn a_guest_comes_over_the_socket() {
         let _watchdog = Watchdog::start(LIMIT);
-        let first = alone().unwrap();
+        let first = alone(none).unwrap();
         let host = first.process().host;
         let guest = over_socket(host, None).unwrap();
         assert_eq!(guest.process().host, host);
@@ -551,7 +585,7 @@ mod tests {
     #[test]
     fn a_process_whose_descriptor_was_closed_gets_its_slot_over_the_socket() {
         let _watchdog = Watchdog::start(LIMIT);
-        let first = alone().unwrap();
+        let first = alone(none).unwrap();
         let host = first.process().host;
         let error = over_socket(host, Some(0)).unwrap_err();
         assert!(matches!(error, AttachError::SlotInUse { slot: 0, .. }), "{error}");

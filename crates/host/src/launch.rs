@@ -12,7 +12,8 @@ use crate::plan::{Plan, PlannedProgram};
 use crate::process::Image;
 use crate::program::ProgramError;
 use crate::signals::Signals;
-use landeck_memory::{Segment, SegmentError};
+use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::{Segment, SegmentError, SegmentPlan};
 use landeck_wire::HostId;
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -58,6 +59,8 @@ pub struct Launch {
     pub grace: Duration,
     /// Whether to say what a job has done that ended well.
     pub summary: bool,
+    /// What all processes compute with.
+    pub settings: [u64; SETTINGS_WORDS],
 }
 
 /// A program of a job.
@@ -171,6 +174,7 @@ impl Launch {
             on_failure: OnFailure::Abort,
             grace: GRACE,
             summary: false,
+            settings: [0; SETTINGS_WORDS],
         }
     }
 
@@ -205,8 +209,8 @@ impl Launch {
         self.make_room(processes, &output)?;
         let groups = MemoryGroups::of_this_process();
         let limits = Limits::of_this_process(&groups);
-        let segment =
-            Segment::create(&plan_segment(random_number()?, processes, plan.cpus, limits)?)?;
+        let usual = plan_segment(random_number()?, processes, plan.cpus, limits)?;
+        let segment = Segment::create(&SegmentPlan { settings: self.settings, ..usual })?;
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
             .map_err(system("open standard input for the processes"))?;

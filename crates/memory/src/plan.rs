@@ -35,6 +35,8 @@ const WORLD_LINES: u64 = 512;
 pub const RECORD_BYTES: u64 = 16;
 /// Bytes in front of the membership records.
 pub const MEMBERSHIP_HEAD_BYTES: u64 = 128;
+/// Words for what all processes of the job compute with.
+pub const SETTINGS_WORDS: usize = 64;
 /// Most slots of a segment.
 pub const SLOTS_MAX: u32 = 16 * 1024;
 /// Most bytes of a process's heap.
@@ -53,6 +55,9 @@ pub struct SegmentPlan {
     pub heap_bytes_per_process: u64,
     /// Processors that the processes may use together, as whoever made the segment counted.
     pub cpus: u32,
+    /// What all processes of the job compute with: words that mean nothing here. Whoever takes
+    /// them from a segment checks them.
+    pub settings: [u64; SETTINGS_WORDS],
 }
 
 /// Slots for guests in a plan that does not say otherwise.
@@ -71,6 +76,7 @@ impl SegmentPlan {
             guests: GUESTS,
             heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
             cpus: 1,
+            settings: [0; SETTINGS_WORDS],
         }
     }
 

@@ -9,6 +9,7 @@
 //! | 16..24 | processes (low half), guests (high half) |
 //! | 24..32 | heap bytes per process |
 //! | 32..40 | processors |
+//! | 40..552 | what all processes of the job compute with |
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -18,11 +19,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::Bytes;
-use crate::plan::{PAGE_BYTES, SegmentPlan};
+use crate::plan::{PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 
-/// Version 1 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x01");
+/// Version 2 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x02");
+/// Words of the header in front of the settings, and all words of it.
+const PLAN_WORDS: usize = 5;
+const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
 
 /// Where the sleep word lies in the shared page: apart from the mailbox tail.
 const SLEEP_WORD: u64 = 256;
@@ -261,19 +265,22 @@ fn local_layout(plan: &SegmentPlan) -> Layout {
         .expect("a valid plan is far smaller than the address space")
 }
 
-fn header_words(plan: &SegmentPlan) -> [u64; 5] {
-    [
+fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
+    let mut words = [0; HEADER_WORDS];
+    words[..PLAN_WORDS].copy_from_slice(&[
         MAGIC,
         plan.host,
         u64::from(plan.processes) | u64::from(plan.guests) << 32,
         plan.heap_bytes_per_process,
         u64::from(plan.cpus),
-    ]
+    ]);
+    words[PLAN_WORDS..].copy_from_slice(&plan.settings);
+    words
 }
 
 /// Reads the header from the file, not from a mapping: the size to map stands in it.
 fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
-    let mut page = [0; 40];
+    let mut page = [0; 8 * HEADER_WORDS];
     let read = rustix::io::pread(file, &mut page, 0);
     let word = |index: usize| {
         let mut word = [0; 8];
@@ -289,6 +296,7 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         guests: (word(2) >> 32) as u32,
         heap_bytes_per_process: word(3),
         cpus: word(4) as u32,
+        settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
     })
 }
 
@@ -318,6 +326,14 @@ mod tests {
         assert!(matches!(Segment::attach(empty), Err(SegmentError::NotASegment { .. })));
         let zeroes = system::sealed_file(c"zeroes", 1 << 20).unwrap();
         assert!(matches!(Segment::attach(zeroes), Err(SegmentError::NotASegment { .. })));
+    }
+
+    #[test]
+    fn settings_come_with_the_segment_whatever_they_are() {
+        let settings = std::array::from_fn(|index| u64::MAX - index as u64);
+        let made = Segment::create(&SegmentPlan { settings, ..small() }).unwrap();
+        let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
+        assert_eq!(Segment::attach(file).unwrap().plan().settings, settings);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use landeck_memory::{Counters, Presence, Segment, ThreadMode};
 use crate::error::{Error, Result};
 use crate::loan::Loan;
 use crate::shared::Shared;
+use crate::tuning;
 use crate::world::World;
 
 /// The context of the first world, the same in every job.
@@ -54,7 +55,7 @@ impl Job {
     /// # Errors
     /// [`Error::Attach`].
     pub fn join_with(options: Options) -> Result<Self> {
-        let attachment = attach::attach()?;
+        let attachment = attach::attach(settings)?;
         let (segment, slot) = (&attachment.segment, attachment.slot);
         let shared = Shared::new(segment, slot, options.threads).ok_or(Error::Ended)?;
         segment.set_presence(slot, Presence::Attached);
@@ -176,6 +177,15 @@ impl Job {
         attachment.leave()?;
         drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))
     }
+}
+
+/// What all processes compute with in a job that this process makes.
+fn settings() -> attach::Settings {
+    let (settings, trouble) = tuning::settings()?;
+    if let Some(trouble) = trouble {
+        eprintln!("landeck: {trouble}");
+    }
+    Ok(settings.to_words())
 }
 
 impl Drop for Job {

@@ -1,8 +1,11 @@
 //! The command line: one definition gives the parser, the help, the man pages and the completions.
 
 use crate::generate::What;
+use crate::plan::PlanArguments;
+use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use landeck::collectives::Overrides;
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
@@ -17,7 +20,20 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a job.
-    Run(Box<Launch>),
+    Run(Box<Launch>, Option<Overrides>),
+    /// Measure this host.
+    Tune,
+    /// Show the figures of this host, and the ways of so many processes.
+    ShowTuning {
+        /// How many.
+        processes: Option<u32>,
+        /// What was asked for.
+        overrides: Option<Overrides>,
+    },
+    /// Measure as a process of a job.
+    Measure(Subject),
+    /// Show what the members of a group would do.
+    Plan(Box<PlanArguments>),
     /// Write man pages or completions.
     Generate {
         /// Which.
@@ -45,8 +61,15 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
             }
-            Ok(Command::Run(Box::new(run.job.launch(programs))))
+            let overrides = run.job.collectives.clone();
+            Ok(Command::Run(Box::new(run.job.launch(programs)), overrides))
         }
+        CliCommand::Tune(TuneArguments { show: false, .. }) => Ok(Command::Tune),
+        CliCommand::Tune(TuneArguments { processes, collectives: overrides, .. }) => {
+            Ok(Command::ShowTuning { processes, overrides })
+        }
+        CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
+        CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
 }
@@ -67,6 +90,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(Box<RunArguments>),
+    Plan(Box<PlanArguments>),
+    Tune(TuneArguments),
+    /// Measure as a process of a job that `tune` has started.
+    #[command(hide = true)]
+    Measure {
+        #[arg(value_enum)]
+        subject: Subject,
+    },
     /// Write man pages or shell completions into a directory.
     #[command(hide = true)]
     Generate {
@@ -91,6 +122,29 @@ struct RunArguments {
     program: ProgramArguments,
     #[command(flatten)]
     job: JobArguments,
+}
+
+/// Measure what this host can do, or show it.
+///
+/// Takes a few seconds, best while nothing else runs. The figures are kept for this user, and every
+/// job started from then on computes with them which ways its collective operations take.
+#[derive(Debug, Args)]
+struct TuneArguments {
+    /// Measure nothing: show the figures, and which way each operation takes with them
+    #[arg(long)]
+    show: bool,
+    /// For so many processes on this host [default: one for each usable processor]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N",
+        requires = "show",
+        value_parser = clap::value_parser!(u32).range(1..=16_000)
+    )]
+    processes: Option<u32>,
+    /// With these ways asked for, as in `landeck run`
+    #[arg(long, value_name = "WAYS", requires = "show", value_parser = overrides)]
+    collectives: Option<Overrides>,
 }
 
 const RUN_NOTES: &str = "\
@@ -155,6 +209,10 @@ struct JobArguments {
     /// Say what a job has done that ended well: messages, bytes, time waiting
     #[arg(long)]
     summary: bool,
+    /// Which ways collective operations take: a name for all, or allreduce=butterfly,broadcast=daisy
+    /// [default: LANDECK_COLLECTIVES, else what `landeck tune --show` says]
+    #[arg(long, value_name = "WAYS", value_parser = overrides)]
+    collectives: Option<Overrides>,
 }
 
 /// What holds for one program of a job.
@@ -325,6 +383,10 @@ fn input_to(word: &str) -> Result<InputTo, &'static str> {
     }
 }
 
+fn overrides(text: &str) -> Result<Overrides, String> {
+    text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
+}
+
 fn time(text: &str) -> Result<Duration, &'static str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_seconds = match &text[digits.len()..] {
@@ -345,7 +407,7 @@ mod tests {
     fn run(line: &str) -> Result<Launch, String> {
         let words = ["landeck", "run"].into_iter().chain(line.split(' '));
         match parse(words.map(OsString::from).collect()) {
-            Ok(Command::Run(launch)) => Ok(*launch),
+            Ok(Command::Run(launch, _)) => Ok(*launch),
             Ok(other) => Err(format!("{other:?}")),
             Err(Usage(error)) => Err(error.to_string()),
         }
@@ -417,6 +479,26 @@ mod tests {
     }
 
     #[test]
+    fn tuning_is_asked_for_or_shown() {
+        let parse = |line: &str| {
+            let words = std::iter::once("landeck").chain(line.split(' ')).map(OsString::from);
+            parse(words.collect()).map_err(|Usage(error)| error.to_string())
+        };
+        assert!(matches!(parse("tune"), Ok(Command::Tune)));
+        let shown = parse("tune --show -n 8 --collectives flat").unwrap();
+        let Command::ShowTuning { processes: Some(8), overrides: Some(ways) } = shown else {
+            panic!("{shown:?}")
+        };
+        assert_eq!(ways.to_string(), "flat");
+        assert!(parse("tune -n 8").unwrap_err().contains("--show"));
+        assert!(matches!(parse("measure switch"), Ok(Command::Measure(Subject::Switch))));
+        let Ok(Command::Run(_, Some(ways))) = parse("run --collectives scan=flat x") else {
+            panic!("ways were asked for")
+        };
+        assert_eq!(ways.to_string(), "scan=flat");
+    }
+
+    #[test]
     fn wrong_values_are_explained() {
         for (line, word) in [
             ("--bind-to board x", "possible values"),
@@ -426,6 +508,7 @@ mod tests {
             ("--timeout=-3 x", "cannot be like that"),
             ("-x =3 x", "a name is needed"),
             ("--stacks x", "--timeout"),
+            ("--collectives star x", "no architecture \"star\""),
             ("--tag", "PROGRAM"),
             ("--timout 3 x", "a similar argument exists: '--timeout'"),
         ] {

@@ -3,26 +3,65 @@
 
 mod cli;
 mod generate;
+mod plan;
+mod tune;
 
 use cli::{Command, Usage};
+use landeck::collectives::{Overrides, Settings};
+use landeck::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::tuning;
+use std::error::Error;
+use std::fmt::Display;
 use std::process::ExitCode;
+
+/// The exit code when the command line makes no sense.
+const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     match cli::parse(std::env::args_os().collect()) {
-        Ok(Command::Run(launch)) => match launch.run() {
-            Ok(code) => ExitCode::from(code),
-            Err(error) => {
-                eprintln!("landeck: {error}");
-                ExitCode::from(error.exit_code())
-            }
-        },
-        Ok(Command::Generate { what, directory }) => match generate::write(what, &directory) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("landeck: {}: {error}", directory.display());
-                ExitCode::FAILURE
-            }
-        },
+        Ok(Command::Run(launch, overrides)) => run(*launch, overrides),
+        Ok(Command::Tune) => said(tune::run()),
+        Ok(Command::ShowTuning { processes, overrides }) => said(tune::show(processes, overrides)),
+        Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
+        Ok(Command::Plan(plan)) => {
+            plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
+        }
+        Ok(Command::Generate { what, directory }) => {
+            let place = directory.display().to_string();
+            said(generate::write(what, &directory).map_err(|error| format!("{place}: {error}")))
+        }
         Err(Usage(error)) => error.exit(),
     }
+}
+
+/// Starts a job with the settings of this host and what the user asks for; that wins.
+fn run(mut launch: Launch, overrides: Option<Overrides>) -> ExitCode {
+    match settings(overrides) {
+        Ok(settings) => launch.settings = settings.to_words(),
+        Err(error) => return failed(error, LAUNCHER_FAILED),
+    }
+    match launch.run() {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => failed(&error, error.exit_code()),
+    }
+}
+
+fn settings(overrides: Option<Overrides>) -> Result<Settings, Box<dyn Error>> {
+    let (mut settings, trouble) = tuning::settings()?;
+    if let Some(trouble) = trouble {
+        eprintln!("landeck: {trouble}");
+    }
+    if let Some(asked) = overrides {
+        settings.overrides = settings.overrides.then(asked)?;
+    }
+    Ok(settings)
+}
+
+fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {
+    result.map_or_else(|error| failed(error, 1), |_| ExitCode::SUCCESS)
+}
+
+fn failed(error: impl Display, exit_code: u8) -> ExitCode {
+    eprintln!("landeck: {error}");
+    ExitCode::from(exit_code)
 }

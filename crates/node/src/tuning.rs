@@ -1,0 +1,204 @@
+//! Where a host's figures are kept, and what the user asks for: what all processes of a job compute
+//! with.
+//!
+//! Whoever makes a job's segment calls [`settings`]: `landeck run`, or the first process where
+//! another launcher, or none, has started the job. The others take the words from the segment.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landeck_collectives::figures::{Figures, FiguresError, Record};
+use landeck_collectives::{Overrides, OverridesError, Settings};
+
+/// The variable that names ways of collective operations.
+pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
+
+/// What the user asks for makes no sense.
+#[derive(Debug, thiserror::Error)]
+#[error("{VARIABLE}: {0}")]
+pub struct VariableError(OverridesError);
+
+/// Why the figures of a host cannot be used or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum TuningError {
+    /// There is no place for the file.
+    #[error(
+        "neither XDG_CACHE_HOME nor HOME says where the figures of this host are kept; set one"
+    )]
+    NoPlace,
+    /// The file cannot be read or written.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel says.
+        source: io::Error,
+    },
+    /// The file says something else.
+    #[error(
+        "{}: {error}. The usual figures are used; `landeck tune` measures anew", .path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: FiguresError,
+    },
+    /// The file is of another machine.
+    #[error(
+        "{}: these are the figures of another machine ({found:?}; this is {own:?}). The usual \
+         figures are used; `landeck tune` measures anew", .path.display()
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Which machine it is of.
+        found: String,
+        /// Which this is.
+        own: String,
+    },
+}
+
+/// What all processes of a job that is made here compute with: the figures kept for this host and
+/// the ways that `LANDECK_COLLECTIVES` names. The usual figures where none are kept; where what is
+/// kept cannot be used, the second part says so.
+///
+/// # Errors
+/// [`VariableError`].
+pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
+    let asked = env::var_os(VARIABLE).unwrap_or_default();
+    let overrides: Overrides = asked.to_string_lossy().parse().map_err(VariableError)?;
+    let (figures, trouble) = match read() {
+        Ok(figures) => (figures, None),
+        Err(TuningError::NoPlace) => (None, None),
+        Err(trouble) => (None, Some(trouble)),
+    };
+    Ok((Settings { figures: figures.unwrap_or_default(), overrides }, trouble))
+}
+
+/// The figures kept for this host; none when it was never measured.
+///
+/// # Errors
+/// [`TuningError`].
+pub fn read() -> Result<Option<Figures>, TuningError> {
+    read_from(&place()?, machine())
+}
+
+/// Keeps figures for this host; returns where.
+///
+/// # Errors
+/// [`TuningError::NoPlace`], [`TuningError::File`].
+pub fn write(figures: Figures) -> Result<PathBuf, TuningError> {
+    let path = place()?;
+    write_to(&path, &Record { machine: machine(), figures })?;
+    Ok(path)
+}
+
+/// The file in which the figures of this host are kept.
+///
+/// # Errors
+/// [`TuningError::NoPlace`].
+pub fn place() -> Result<PathBuf, TuningError> {
+    place_in(|name| env::var_os(name)).ok_or(TuningError::NoPlace)
+}
+
+fn place_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("landeck").join("figures"))
+}
+
+fn read_from(path: &Path, own: String) -> Result<Option<Figures>, TuningError> {
+    let text = match fs::read(path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(TuningError::File { path: path.into(), source }),
+    };
+    let record: Record =
+        text.parse().map_err(|error| TuningError::Damaged { path: path.into(), error })?;
+    match record.machine == own {
+        true => Ok(Some(record.figures)),
+        false => Err(TuningError::Foreign { path: path.into(), found: record.machine, own }),
+    }
+}
+
+/// Writes beside it first: who reads meanwhile finds the old file or the new one.
+fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let written = fs::create_dir_all(path.parent().unwrap_or(path))
+        .and_then(|()| fs::write(&beside, record.to_string()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|source| TuningError::File { path: path.into(), source })
+}
+
+/// This machine in words that differ where figures do: one home directory may serve many hosts.
+fn machine() -> String {
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    machine_of(&processors)
+}
+
+fn machine_of(processors: &str) -> String {
+    let model = ["model name", "CPU part", "cpu model", "uarch"].into_iter().find_map(|name| {
+        let line = processors.lines().find(|line| line.starts_with(name))?;
+        line.split_once(':').map(|(_, value)| value.trim())
+    });
+    let count = processors.lines().filter(|line| line.starts_with("processor")).count();
+    let model: String = model.unwrap_or("unknown").chars().filter(|&c| c != '"').collect();
+    format!("{} {model}, {count} processors", env::consts::ARCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(name: &str) -> PathBuf {
+        let path = env::temp_dir().join(format!("landeck-tuning-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        path
+    }
+
+    #[test]
+    fn figures_are_kept_for_their_machine_alone() {
+        let directory = directory("kept");
+        let path = directory.join("landeck/figures");
+        assert_eq!(read_from(&path, "own".into()).unwrap(), None);
+        let figures = Figures { line_ps: 31_000, ..Figures::default() };
+        write_to(&path, &Record { machine: "own".into(), figures }).unwrap();
+        assert_eq!(read_from(&path, "own".into()).unwrap(), Some(figures));
+        let error = read_from(&path, "another".into()).unwrap_err().to_string();
+        assert!(error.contains("another machine (\"own\"; this is \"another\")"), "{error}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_file_is_named() {
+        let directory = directory("damaged");
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("figures");
+        fs::write(&path, b"\xff\x00 nonsense").unwrap();
+        let error = read_from(&path, "own".into()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: line 1 is", path.display())), "{error}");
+        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn the_place_is_in_the_cache() {
+        let of = |pairs: &[(&str, &str)]| {
+            place_in(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, v)| v.into()))
+        };
+        let home = ("HOME", "/home/ada");
+        assert_eq!(of(&[home]), Some("/home/ada/.cache/landeck/figures".into()));
+        assert_eq!(of(&[home, ("XDG_CACHE_HOME", "/c")]), Some("/c/landeck/figures".into()));
+        assert_eq!(of(&[("XDG_CACHE_HOME", "c")]), None);
+    }
+
+    #[test]
+    fn a_machine_is_its_processors() {
+        let text = "processor : 0\nmodel name : Good \"9\"\nprocessor : 1\nmodel name : Good \"9\"";
+        assert!(machine_of(text).ends_with(" Good 9, 2 processors"), "{}", machine_of(text));
+        assert!(machine_of("").ends_with(" unknown, 0 processors"));
+    }
+}

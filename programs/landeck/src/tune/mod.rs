@@ -1,0 +1,234 @@
+//! `landeck tune`: measures what this host can do, and shows which ways collective operations take
+//! with these figures.
+//!
+//! What one process can find out is measured here ([`probe`]); what takes two, by jobs of two
+//! processes that this command starts with `landeck run` ([`measure`]): once with a processor for
+//! each, once with one for both.
+
+pub(crate) mod measure;
+mod probe;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use landeck::collectives::{Facts, Figures, Group, Overrides, OverridesError, Settings, Table};
+use landeck::tuning::{self, TuningError, VariableError};
+use measure::Subject;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::io::{self, IsTerminal};
+use std::process::{Command, Stdio};
+
+/// Time that a job of two processes may take to be measured, in seconds.
+const JOB_S: &str = "60";
+
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TuneError {
+    /// What is kept cannot be used, or nothing can be kept.
+    #[error(transparent)]
+    Tuning(#[from] TuningError),
+    /// The environment asks for what there is not.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+    /// More is asked for than there is room for.
+    #[error("--collectives: {0}")]
+    Overrides(#[from] OverridesError),
+    /// A process of our own cannot be started.
+    #[error("cannot start two processes to measure with: {0}")]
+    Start(io::Error),
+    /// They were started and did not measure.
+    #[error(
+        "two processes that were to measure this host ended without a result ({status}):\n{said}"
+    )]
+    Job {
+        /// How they ended.
+        status: String,
+        /// What they wrote.
+        said: String,
+    },
+}
+
+/// Measures this host, and keeps the figures.
+pub(crate) fn run() -> Result<(), TuneError> {
+    let figures = measured()?;
+    let path = tuning::write(figures)?;
+    print_figures(&figures);
+    println!(
+        "\nKept in {}; every job that is started from now on computes with them.",
+        path.display()
+    );
+    Ok(())
+}
+
+/// Shows the figures and the table for so many processes.
+pub(crate) fn show(processes: Option<u32>, overrides: Option<Overrides>) -> Result<(), TuneError> {
+    let (mut settings, trouble) = tuning::settings()?;
+    if let Some(asked) = overrides {
+        settings.overrides = settings.overrides.then(asked)?;
+    }
+    match (&trouble, tuning::place()) {
+        (Some(trouble), _) => eprintln!("landeck: {trouble}"),
+        (None, Ok(path)) if path.exists() => {
+            println!("Figures of this host, from {}:", path.display());
+        }
+        (None, _) => println!("The usual figures; `landeck tune` measures those of this host:"),
+    }
+    print_figures(&settings.figures);
+    let processors = landeck::memory::processors::usable();
+    let processes = processes.unwrap_or(processors);
+    println!("\n{processes} processes on {processors} processors; bytes of all members together:");
+    print!("{}", table(settings, processes, processors));
+    Ok(())
+}
+
+fn print_figures(figures: &Figures) {
+    for (name, about, value) in figures.lines() {
+        match name {
+            "processors" => println!("  {value:>14}     {about}"),
+            _ => println!("  {:>14.3} ns  {about}", value as f64 / 1e3),
+        }
+    }
+}
+
+fn table(settings: Settings, processes: u32, processors: u32) -> String {
+    match Group::whole(processes) {
+        Ok(group) => Table::new(Facts { group, processes, processors, has_board: true, settings })
+            .to_string(),
+        Err(_) => String::new(), // no processes, no table
+    }
+}
+
+/// One part of the measurement: it fills in what it finds out.
+type Part = (&'static str, fn(&mut Figures) -> Result<(), TuneError>);
+
+const PARTS: [Part; 4] =
+    [("a line", line), ("copies", copies), ("messages", messages), ("a process switch", switch)];
+
+/// Each part is measured some times, and the least counts: whatever disturbs makes it longer.
+const ROUNDS: u64 = 12;
+
+fn measured() -> Result<Figures, TuneError> {
+    let bar = bar(ROUNDS * PARTS.len() as u64);
+    let mut least: Option<Figures> = None;
+    for _ in 0..ROUNDS {
+        let processors = u64::from(landeck::memory::processors::usable());
+        let mut figures = Figures { processors, ..Figures::default() };
+        for (name, part) in PARTS {
+            bar.set_message(name);
+            part(&mut figures)?;
+            bar.inc(1);
+        }
+        least = Some(least.map_or(figures, |before| before.least(figures)));
+    }
+    bar.finish_and_clear();
+    Ok(least.unwrap_or_default())
+}
+
+/// On a terminal; nothing is drawn elsewhere.
+fn bar(parts: u64) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("tune [{bar:28}] {pos} of {len}  {msg}");
+    ProgressBar::new(parts).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn line(figures: &mut Figures) -> Result<(), TuneError> {
+    if let [first, second, ..] = processors()[..] {
+        figures.line_ps = probe::line_ps(first, second);
+    }
+    Ok(())
+}
+
+fn copies(figures: &mut Figures) -> Result<(), TuneError> {
+    figures.local_copy_kib_ps = probe::copy_kib_ps();
+    if let Some(kib_ps) = probe::reduction_kib_ps() {
+        figures.reduction_kib_ps = kib_ps;
+    }
+    Ok(())
+}
+
+fn messages(figures: &mut Figures) -> Result<(), TuneError> {
+    if processors().len() < 2 {
+        return Ok(()); // all of these need two that run at once
+    }
+    for (name, value_ps) in job_of_two(Subject::Messages)? {
+        match name.as_str() {
+            "message" => figures.message_ps = value_ps,
+            "one-copy" => figures.one_copy_kib_ps = value_ps,
+            "two-copy" => figures.two_copy_kib_ps = value_ps,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Two processes on one processor: who sends must stop running before its answer can come.
+fn switch(figures: &mut Figures) -> Result<(), TuneError> {
+    let before = sched_getaffinity(None);
+    let mut one = CpuSet::new();
+    processors().first().into_iter().for_each(|&first| one.set(first));
+    // Where it is refused, the processes have a processor each, and the figure is too small.
+    let _ = sched_setaffinity(None, &one);
+    let found = job_of_two(Subject::Switch);
+    if let Ok(before) = before {
+        let _ = sched_setaffinity(None, &before);
+    }
+    if let Some((_, value_ps)) = found?.into_iter().find(|(name, _)| name == "switch") {
+        figures.switch_ps = value_ps;
+    }
+    Ok(())
+}
+
+/// The processors that this process may use.
+fn processors() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
+    (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
+}
+
+/// What two processes have found out.
+fn job_of_two(subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
+    let own = std::env::current_exe().map_err(TuneError::Start)?;
+    let output = Command::new(&own)
+        .args(["run", "-n", "2", "--stdin", "none", "--timeout", JOB_S, "--"])
+        .arg(&own)
+        .args(["measure", subject.as_str()])
+        .env_remove(tuning::VARIABLE)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(TuneError::Start)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<(String, u64)> = said.lines().filter_map(finding).collect();
+    if !output.status.success() || found.is_empty() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let said = format!("{said}{errors}").trim_end().to_owned();
+        return Err(TuneError::Job { status: output.status.to_string(), said });
+    }
+    Ok(found)
+}
+
+/// A line that [`measure`] writes.
+fn finding(line: &str) -> Option<(String, u64)> {
+    let (name, value_ps) = line.split_once(' ')?;
+    Some((name.to_owned(), value_ps.parse().ok().filter(|&value_ps| value_ps > 0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_names_and_times() {
+        assert_eq!(finding("message 85000"), Some(("message".into(), 85_000)));
+        for line in ["", "message", "message fast", "message 0", "message -3"] {
+            assert_eq!(finding(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_every_operation() {
+        let text = table(Settings::default(), 4, 2);
+        for operation in landeck::collectives::Operation::ALL {
+            assert!(text.contains(operation.as_str()), "{operation}: {text}");
+        }
+        assert_eq!(table(Settings::default(), 0, 2), "");
+    }
+}
