@@ -171,6 +171,12 @@ pub enum Error {
         "this world has no board: choose another architecture, or leave the choice to the table"
     )]
     NoBoard,
+    /// A member's words on the board of its world cannot be.
+    #[error("rank {rank} has overwritten its words in shared memory: its process is broken")]
+    BrokenBoard {
+        /// The rank.
+        rank: usize,
+    },
     /// The process is no member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
     NotAMember,
@@ -250,6 +256,8 @@ impl Error {
                 Self::NoSuchRank { rank: root as usize, size: size as usize }
             }
             Fault::NoBoard => Self::NoBoard,
+            Fault::BrokenBoard { member } => Self::BrokenBoard { rank: member as usize },
+            Fault::Heap(full) => Self::Heap(full),
             Fault::NotAMember => Self::NotAMember,
         }
     }

@@ -16,6 +16,8 @@ use landeck_memory::{
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
+use crate::collective::call::Call;
+use crate::collective::visit::Visit;
 use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
 
@@ -63,7 +65,7 @@ impl Shared {
         Some(Self {
             segment: segment.clone(),
             slot,
-            kernel: Gate::new(mode, Engine::new(Endpoint::new(near, segment, slot)?)),
+            kernel: Gate::new(mode, Engine::new(segment, Endpoint::new(near, segment, slot)?)),
             turn: Gate::new(mode, Waiter::new(segment, slot)),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),
@@ -180,6 +182,7 @@ impl Shared {
         let mut waiter = self.turn.enter()?;
         let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
         let end = waiter.wait(&mut request, deadline_ns);
+        kernel.wake_up();
         copy_times(&mut kernel, &waiter);
         match kernel.take(id) {
             Some(ended) => ended,
@@ -259,7 +262,10 @@ impl Shared {
         let mut turn =
             InTurn { shared: self, id, record, found: found_place, ready, is_hopeless: false };
         let end = waiter.wait(&mut turn, deadline_ns);
-        copy_times(&mut *self.kernel.enter()?, waiter);
+        let mut kernel = self.kernel.enter()?;
+        kernel.wake_up();
+        copy_times(&mut kernel, waiter);
+        drop(kernel);
         match found {
             Some(found) => Ok(found),
             None => self.conclude(id, end, ready),
@@ -388,6 +394,43 @@ impl Shared {
         kernel.take(id).transpose()
     }
 
+    /// Does an operation over the board, if that is its way; none when it is not. Only in thread
+    /// mode single: with several threads an operation goes on in the table.
+    #[inline]
+    pub(crate) fn visit(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        call: &Call,
+    ) -> Result<Option<()>, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(None);
+        }
+        let mut kernel = self.kernel.enter()?;
+        let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
+        let Some(visit) = visit else { return Ok(None) };
+        let mut waiter = self.turn.enter()?;
+        let mut visiting = Visiting {
+            shared: self,
+            kernel: &mut kernel,
+            context,
+            call,
+            visit,
+            polls: 0,
+            outcome: None,
+        };
+        let end = waiter.wait(&mut visiting, None);
+        let Visiting { visit, outcome, .. } = visiting;
+        kernel.wake_up();
+        kernel.end_visit(context, visit);
+        copy_times(&mut kernel, &waiter);
+        match outcome {
+            Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+
     /// Waits until everything that was sent has left this process's hands.
     pub(crate) fn drain(&self, deadline_ns: Option<u64>) -> Result<(), WaitError> {
         let record = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
@@ -479,6 +522,65 @@ impl Waiting for OneRequest<'_> {
     fn record(&self) -> WaitRecord {
         self.kernel.wait_record(self.id)
     }
+
+    fn prepare_sleep(&mut self) {
+        self.kernel.fall_asleep(None);
+    }
+}
+
+/// The wait of the only thread for the others at the board.
+struct Visiting<'a> {
+    shared: &'a Shared,
+    kernel: &'a mut Kernel,
+    context: u32,
+    call: &'a Call,
+    visit: Visit,
+    polls: u32,
+    outcome: Option<Result<(), Fault>>,
+}
+
+/// In so many polls the messages are looked at once.
+const POLLS_PER_PROGRESS: u32 = 32;
+
+impl Waiting for Visiting<'_> {
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.outcome = self.kernel.poll_visit(self.context, self.call, &mut self.visit);
+        }
+        self.polls += 1;
+        if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.kernel.progress();
+        }
+        self.outcome.is_some()
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.kernel.progress_thoroughly();
+        if self.poll() || self.verdict().is_some() {
+            return true;
+        }
+        self.shared.let_sockets_wake(self.kernel);
+        false
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        if self.outcome.is_none() {
+            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
+            self.outcome = fault.map(Err);
+        }
+        self.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.visit.signature().tag());
+        let (operation, context) = (Operation::Collective, self.context);
+        WaitRecord { operation, tag, context, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        self.kernel.fall_asleep(Some(self.context));
+    }
 }
 
 /// The wait of the thread that has the turn, for itself and for those behind it.
@@ -534,5 +636,12 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
 
     fn record(&self) -> WaitRecord {
         *self.record
+    }
+
+    fn prepare_sleep(&mut self) {
+        // A kernel that cannot be entered ends the wait at its next look.
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(None);
+        }
     }
 }

@@ -458,6 +458,11 @@ impl World {
 
     /// Does it, and returns when this member has done its part.
     pub(crate) fn collective(&self, call: Call) -> Result<()> {
+        match self.shared.visit(self.context, &self.members, self.rank(), &call) {
+            Ok(None) => {}
+            Ok(Some(())) => return Ok(()),
+            Err(error) => return Err(self.error(error, None)),
+        }
         match self.start(call, u64::MAX)? {
             None => Ok(()),
             Some(id) => match self.shared.wait_or_abandon(id, None) {

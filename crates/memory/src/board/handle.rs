@@ -173,6 +173,11 @@ impl Board {
         self.own
     }
 
+    /// Whether a member's process is gone, as the agent says. What it did before then counts.
+    pub fn is_gone(&self, member: u32) -> bool {
+        self.segment.slot_record(self.slot(member)).state.is_gone()
+    }
+
     /// The slot of a member.
     pub fn slot(&self, member: u32) -> u32 {
         self.members[member as usize].slot

@@ -156,6 +156,16 @@ pub(crate) enum Sizes {
 }
 
 impl Sizes {
+    /// Bytes of consecutive blocks together.
+    pub(crate) fn bytes_of(&self, first: u32, count: u32) -> u64 {
+        match self {
+            Self::Equal(bytes) => bytes.saturating_mul(u64::from(count)),
+            Self::Cut(cut) => cut.start(first.saturating_add(count)) - cut.start(first),
+            Self::Input(blocks) => blocks.area(first, count).packed_bytes(),
+            Self::Told(_) => (first..first + count).map(|block| self.bytes(block)).sum(),
+        }
+    }
+
     fn bytes(&self, block: u32) -> u64 {
         match self {
             Self::Equal(bytes) => *bytes,
@@ -195,7 +205,8 @@ impl Placement {
         Self { blocks, base, stride }
     }
 
-    fn area(&self, cells: Cells) -> Area {
+    #[inline]
+    pub(crate) fn area(&self, cells: Cells) -> Area {
         let Some(first) = cells.first.checked_sub(self.base) else { return Area::EMPTY };
         self.blocks.area(first / self.stride, cells.count)
     }

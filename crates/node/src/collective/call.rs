@@ -63,6 +63,11 @@ impl Call {
         }
     }
 
+    /// Whether what goes out stands where what comes in will, and must be set aside.
+    pub(crate) fn needs_copy(&self) -> bool {
+        self.in_place && matches!(self.operation, Operation::AllToAll | Operation::ReduceScatter)
+    }
+
     /// Bytes that all members know alike: of all data of one member, or of one block.
     pub(crate) fn known_bytes(&self) -> u64 {
         match self.operation {

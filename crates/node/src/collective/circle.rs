@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::architecture::{Butterfly, Flat, Knomial};
-use landeck_collectives::{Group, GroupError, Operation, Way};
+use landeck_collectives::{BoardStyle, Group, GroupError, Operation, Way};
+use landeck_memory::board::Board;
 use landeck_wire::ContextId;
 
+use super::board::{AtBoard, Manner};
 use super::call::Call;
-use super::fault::Mismatch;
+use super::fault::{Fault, Mismatch};
+use super::hands::Hands;
 use super::plans::{Plans, Prepared};
 use super::running::Place;
 use super::signature::Signature;
+use super::visit::Visit;
 
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
@@ -24,6 +28,11 @@ pub(crate) struct Circle {
     called: [Option<Signature>; CALLS_KEPT],
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
+    /// Where all members are on one host.
+    pub(crate) board: Option<Board>,
+    /// There are more processes than processors.
+    is_crowded: bool,
+    spare: Option<Box<AtBoard>>,
 }
 
 const CALLS_KEPT: usize = 32;
@@ -40,7 +49,22 @@ impl Circle {
         let shape = Group::whole(members.len() as u32)?;
         let place = Place { context, twin: twin_of(context), members, member };
         let (plans, called) = (Plans::default(), [None; CALLS_KEPT]);
-        Ok(Self { place, shape, plans, next_number: 0, called, mismatch: None })
+        Ok(Self {
+            place,
+            shape,
+            plans,
+            next_number: 0,
+            called,
+            mismatch: None,
+            board: None,
+            is_crowded: false,
+            spare: None,
+        })
+    }
+
+    /// The same with a board.
+    pub(crate) fn with_board(self, board: Board, is_crowded: bool) -> Self {
+        Self { board: Some(board), is_crowded, ..self }
     }
 
     /// How many members there are.
@@ -48,16 +72,68 @@ impl Circle {
         self.shape.size()
     }
 
-    /// The plan for a call, and in how many segments it has the data.
-    pub(crate) fn plan(&mut self, call: &Call) -> (Prepared, u32) {
-        let way = match &call.manner.way {
+    /// The way that a call takes.
+    #[inline]
+    pub(crate) fn way(&self, call: &Call) -> Way {
+        match &call.manner.way {
             Some(way) => way.clone(),
-            None => self.usual_way(call),
-        };
-        let is_split = matches!(way, Way::Messages { split: true, .. });
+            None => match &self.board {
+                Some(_) => Way::Board(self.usual_style(call)),
+                None => self.usual_way(call),
+            },
+        }
+    }
+
+    fn usual_style(&self, call: &Call) -> BoardStyle {
+        if call.operation != Operation::AllReduce {
+            return BoardStyle::Each;
+        }
+        match (call.known_bytes() <= SPLIT_BYTES / 2, self.is_crowded) {
+            (true, false) if self.size() <= 4 => BoardStyle::Each,
+            (false, false) => BoardStyle::Divided,
+            _ => BoardStyle::Together,
+        }
+    }
+
+    /// An operation over the board, with its number.
+    ///
+    /// # Errors
+    /// [`Fault::NoBoard`].
+    #[inline]
+    pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
+        let (prepared, segments) = self.plan(call, &Way::Board(style));
+        let manner = Manner::of(prepared.walk.plan(), self.is_crowded);
+        let plan = (prepared.walk, manner);
+        let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
+        let number = board.begin();
+        let signature = self.count(call.operation, call.root);
+        let at = self.spare.take().unwrap_or_default();
+        let hands = Hands::of(call, segments, self.size(), self.place.member);
+        Ok(Visit::new(at, number, signature, plan, hands))
+    }
+
+    /// Says on the board that this member comes to nothing any more: the group is broken.
+    #[cold]
+    pub(crate) fn refuse(&mut self) {
+        if let Some(board) = &mut self.board {
+            let number = board.begin();
+            board.refuse(number);
+        }
+    }
+
+    /// Takes back what a visit leaves behind.
+    #[inline]
+    pub(crate) fn end_visit(&mut self, visit: Visit) {
+        self.spare = Some(visit.into_inner());
+    }
+
+    /// The plan for a call by a way, and in how many segments it has the data.
+    pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
+        let is_split =
+            matches!(way, Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided));
         let segments = if is_split && call.operation.has_segments() { self.size() } else { 1 };
         let task = call.task(segments);
-        let prepared = self.plans.of(&task, &way, &self.shape, self.place.member);
+        let prepared = self.plans.of(&task, way, &self.shape, self.place.member);
         (prepared.clone(), segments)
     }
 

@@ -7,17 +7,22 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_channel::Peer;
+use landeck_collectives::Way;
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, Received, RequestId, Status, Wanted};
-use landeck_memory::{End, Operation as Waited, WaitRecord};
+use landeck_memory::board::Board;
+use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
+use super::board::BoardError;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
 use super::fault::{Fault, Mismatch};
 use super::running::Running;
 use super::signature::Signature;
 use super::table::{CollectiveId, Table};
+use super::visit::{Visit, Visited, fault_of};
+use crate::job::WORLD_CONTEXT;
 use crate::shared::WaitError;
 
 /// An operation that goes on.
@@ -49,9 +54,12 @@ pub(crate) const START_BYTES: u64 = 64 << 10;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
+    segment: Segment,
     endpoint: Endpoint<SharedMemory>,
     running: Table,
     circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+    /// Groups on whose boards it says that this process sleeps.
+    asleep_on: Vec<u32>,
 }
 
 impl Deref for Engine {
@@ -71,8 +79,136 @@ impl DerefMut for Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(endpoint: Endpoint<SharedMemory>) -> Self {
-        Self { endpoint, running: Table::default(), circles: HashMap::default() }
+    pub(crate) fn new(segment: &Segment, endpoint: Endpoint<SharedMemory>) -> Self {
+        let (running, circles) = (Table::default(), HashMap::default());
+        Self { segment: segment.clone(), endpoint, running, circles, asleep_on: Vec::new() }
+    }
+
+    /// The group with this context, ready for its next operation.
+    #[inline]
+    fn ready(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+    ) -> Result<&mut Circle, Fault> {
+        self.endpoint.refresh();
+        let failure = self.endpoint.failure_of_group(context, members);
+        let circle = circle_of(&self.segment, &mut self.circles, context, members, member)?;
+        if let Some(failure) = failure {
+            circle.refuse();
+            return Err(failure.into());
+        }
+        match circle.mismatch {
+            Some(mismatch) => Err(Fault::Mismatch(mismatch)),
+            None => Ok(circle),
+        }
+    }
+
+    /// Begins an operation over the board that the caller waits for by polling it; none when the
+    /// call takes another way.
+    #[inline]
+    pub(crate) fn visit(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        call: &Call,
+    ) -> Result<Option<Visit>, Fault> {
+        let circle = self.ready(context, members, member)?;
+        call.check(circle.size(), circle.place.member)?;
+        match circle.way(call) {
+            Way::Board(style) if !call.needs_copy() => circle.visit(call, style).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Does what can be done of a visit: the outcome when it is over.
+    #[inline]
+    pub(crate) fn poll_visit(
+        &mut self,
+        context: u32,
+        call: &Call,
+        visit: &mut Visit,
+    ) -> Option<Result<(), Fault>> {
+        let circle = self.circles.get_mut(&context)?;
+        let board = circle.board.as_mut()?;
+        match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
+            Ok(Visited::Over) => Some(Ok(())),
+            Ok(_) => None,
+            Err(error) => Some(Err(self.visit_fault(context, call, visit, error))),
+        }
+    }
+
+    /// Before sleep, or when members are gone: why a visit can never be over.
+    #[cold]
+    pub(crate) fn judge_visit(
+        &mut self,
+        context: u32,
+        call: &Call,
+        visit: &mut Visit,
+    ) -> Option<Fault> {
+        self.endpoint.refresh();
+        let error = visit.verdict(self.circles.get(&context)?.board.as_ref()?)?;
+        // What the gone have brought still counts.
+        match self.poll_visit(context, call, visit) {
+            Some(Ok(())) => None,
+            Some(Err(fault)) => Some(fault),
+            None => Some(self.visit_fault(context, call, visit, error)),
+        }
+    }
+
+    #[cold]
+    fn visit_fault(
+        &mut self,
+        context: u32,
+        call: &Call,
+        visit: &Visit,
+        error: BoardError,
+    ) -> Fault {
+        let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
+        let death = self.endpoint.failure_of_group(context, &circle.place.members);
+        let fault = fault_of(error, call, &circle.place, visit.signature(), death);
+        if let Fault::Mismatch(mismatch) = fault {
+            circle.mismatch = Some(mismatch);
+        }
+        fault
+    }
+
+    /// A visit is over, or given up.
+    #[inline]
+    pub(crate) fn end_visit(&mut self, context: u32, visit: Visit) {
+        if let Some(circle) = self.circles.get_mut(&context) {
+            circle.end_visit(visit);
+        }
+    }
+
+    /// Says on all boards where something goes on, and on that of `context`, that this process is
+    /// about to sleep: then others wake it.
+    #[cold]
+    pub(crate) fn fall_asleep(&mut self, context: Option<u32>) {
+        if !self.asleep_on.is_empty() {
+            return;
+        }
+        let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
+        self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
+        for context in &self.asleep_on {
+            let circle = self.circles.get(context);
+            if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
+                board.sleeps();
+            }
+        }
+    }
+
+    /// Takes that back.
+    #[inline]
+    pub(crate) fn wake_up(&mut self) {
+        for context in self.asleep_on.drain(..) {
+            let circle = self.circles.get(&context);
+            if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
+                board.wakes();
+            }
+        }
     }
 
     /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
@@ -84,19 +220,14 @@ impl Engine {
         call: Call,
         mut allowance: u64,
     ) -> Result<Begun, Fault> {
-        self.endpoint.refresh();
-        if let Some(failure) = self.endpoint.failure_of_group(context, members) {
-            return Err(failure.into());
-        }
-        let circle = circle_of(&mut self.circles, context, members, member)?;
-        if let Some(mismatch) = circle.mismatch {
-            return Err(Fault::Mismatch(mismatch));
-        }
+        self.ready(context, members, member)?;
+        let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
         call.check(circle.size(), circle.place.member)?;
-        let (prepared, segments) = circle.plan(&call);
-        let signature = circle.count(call.operation, call.root);
-        let mut running = Running::new(&circle.place, signature, call, &prepared, segments);
-        running.advance(&mut self.endpoint, &mut allowance);
+        let mut running = match circle.way(&call) {
+            Way::Board(style) => Running::at_board(circle, call, style)?,
+            way => Running::by_messages(circle, call, &way),
+        };
+        running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) => Ok(Begun::Over),
             Some(Err(fault)) => Err(fault.clone()),
@@ -157,7 +288,9 @@ impl Engine {
         while let Some(&id) = self.running.active().get(at) {
             at += 1;
             if let Some(running) = self.running.get_mut(id) {
-                moved |= running.advance(&mut self.endpoint, &mut { u64::MAX });
+                let circle = self.circles.get_mut(&running.place.context);
+                let board = circle.and_then(|circle| circle.board.as_mut());
+                moved |= running.advance(&mut self.endpoint, board, &mut { u64::MAX });
             }
         }
         if moved {
@@ -250,7 +383,8 @@ impl Engine {
 
     fn judge(&mut self, id: CollectiveId) {
         if let Some(running) = self.running.get_mut(id) {
-            running.judge(&mut self.endpoint);
+            let circle = self.circles.get_mut(&running.place.context);
+            running.judge(&mut self.endpoint, circle.and_then(|circle| circle.board.as_mut()));
             self.running.retire();
         }
     }
@@ -321,6 +455,7 @@ impl Engine {
 }
 
 fn circle_of<'a>(
+    segment: &Segment,
     circles: &'a mut HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
     context: u32,
     members: &Arc<[Peer]>,
@@ -331,9 +466,23 @@ fn circle_of<'a>(
         std::collections::hash_map::Entry::Vacant(entry) => {
             let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
             let circle = Circle::new(context, members.clone(), member);
-            Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))
+            let circle = circle.map_err(|_| Fault::NotAMember)?;
+            Ok(entry.insert(match world_board(segment, context, members, member) {
+                Some(board) => circle.with_board(board, segment.plan().is_oversubscribed()),
+                None => circle,
+            }))
         }
     }
+}
+
+/// The board of the first world, whose places everybody knows.
+fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
+    let is_world = context == WORLD_CONTEXT && members.len() == segment.plan().processes as usize;
+    if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
+        return None;
+    }
+    let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
+    Board::open(segment, segment.world_board(), &lines, member).ok()
 }
 
 /// What the waiting messages of a group say against its calls here.

@@ -3,6 +3,7 @@
 use landeck_arithmetic::ReductionError;
 use landeck_collectives::Operation;
 use landeck_kernel::Failure;
+use landeck_memory::heap::HeapFull;
 
 use super::signature::Signature;
 
@@ -27,6 +28,10 @@ pub(crate) enum Fault {
     NoSuchRoot { root: u32, size: u32 },
     /// The operation is to go over a board, and this group has none.
     NoBoard,
+    /// What a member says on the board cannot be.
+    BrokenBoard { member: u32 },
+    /// There is no room for what this member lays on the board.
+    Heap(HeapFull),
     /// The process is no member.
     NotAMember,
 }

@@ -23,7 +23,11 @@ impl Hands {
         let (operation, sizes) = (call.operation, call.sizes(segments));
         let blocks = |blocks: &super::binding::Blocks| {
             let is_cut = matches!(sizes, Sizes::Cut(_));
-            if is_cut { blocks.clone().in_segments(segments, call.unit_bytes()) } else { blocks.clone() }
+            if is_cut {
+                blocks.clone().in_segments(segments, call.unit_bytes())
+            } else {
+                blocks.clone()
+            }
         };
         let output = Placement::output(operation, blocks(&call.output), size, member);
         let input = Placement::input(operation, blocks(&call.input), size, member);

@@ -10,20 +10,27 @@
 //! | [`calls`] | the same for memory in one piece |
 //! | [`binding`] | where the blocks of a plan's stores lie in memory |
 //! | [`running`] | one operation on its way |
+//! | [`visit`] | one operation over the board of a host |
+//! | [`board`] | what the board's steps of a plan do |
+//! | [`hands`] | what a member brings to its board |
+//! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
 //! | [`fault`] | why one did not end well |
 
 pub(crate) mod binding;
-mod board_steps;
+mod board;
 pub(crate) mod call;
 pub(crate) mod calls;
 mod circle;
+mod combine;
 pub(crate) mod engine;
 pub(crate) mod fault;
+mod hands;
 mod plans;
 mod running;
 mod signature;
 mod table;
+pub(crate) mod visit;
 
 pub(crate) use engine::Engine;
 pub use engine::OperationId;

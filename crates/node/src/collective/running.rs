@@ -9,15 +9,19 @@ use std::sync::Arc;
 
 use landeck_arithmetic::{Operator, Scratch};
 use landeck_channel::Peer;
-use landeck_collectives::{Action, Cells, Execution, Operation};
+use landeck_collectives::{Action, BoardStyle, Cells, Execution, Way};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
+use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
 use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
+use super::board::BoardError;
 use super::call::Call;
+use super::circle::Circle;
 use super::fault::Fault;
 use super::plans::Prepared;
 use super::signature::Signature;
+use super::visit::{Visit, Visited, fault_of};
 
 /// Who takes part, and where their messages go.
 #[derive(Clone, Debug)]
@@ -32,12 +36,9 @@ pub(crate) struct Place {
 }
 
 /// What became of a step.
-pub(crate) enum Stepped {
+enum Stepped {
     /// It is over.
     Done,
-    /// It has begun, and something that is not a message is missing.
-    #[allow(dead_code)] // steps on a board wait
-    Waits,
     /// A message is out.
     Out(RequestId, Message),
 }
@@ -58,30 +59,63 @@ pub(crate) struct Running {
     pub(super) binding: Binding,
     /// Messages that are out, with their steps.
     out: Vec<(u32, RequestId, Message)>,
-    /// Steps that have begun and wait for something else.
-    waiting: Vec<u32>,
     /// A step that has begun, but may not do anything yet.
     held: Option<u32>,
     /// What passes through here is being told of; then come the data.
     is_telling: bool,
     pub(super) scratch: Scratch,
+    /// Where the operation goes over the board, instead of all that.
+    visit: Option<Visit>,
+    /// The number that the operation has on the board; it is given back in the end.
+    on_board: Option<u32>,
     /// What was wrong, while the operation goes on for the sake of the others.
     blemish: Option<Fault>,
     outcome: Option<Result<(), Fault>>,
 }
 
 impl Running {
-    /// An operation that has not begun.
-    pub(crate) fn new(
+    /// An operation over messages that has not begun. On a board it is announced, so that who calls
+    /// something else is found.
+    pub(crate) fn by_messages(circle: &mut Circle, call: Call, way: &Way) -> Self {
+        let (prepared, segments) = circle.plan(&call, way);
+        let signature = circle.count(call.operation, call.root);
+        let mut running = Self::new(&circle.place, signature, call, &prepared, segments);
+        if let Some(board) = &mut circle.board {
+            let number = board.begin();
+            if board.has_room(number) {
+                board.come(number, signature.tag(), 0, &[]);
+            }
+            running.on_board = Some(number);
+        }
+        running
+    }
+
+    /// An operation over the board that has not begun.
+    ///
+    /// # Errors
+    /// [`Fault::NoBoard`].
+    pub(crate) fn at_board(
+        circle: &mut Circle,
+        call: Call,
+        style: BoardStyle,
+    ) -> Result<Self, Fault> {
+        let (prepared, segments) = circle.plan(&call, &Way::Board(style));
+        let place = circle.place.clone();
+        let mut running = Self::new(&place, Signature::default(), call, &prepared, segments);
+        let visit = circle.visit(&running.call, style)?;
+        (running.signature, running.visit) = (visit.signature(), Some(visit));
+        Ok(running)
+    }
+
+    fn new(
         place: &Place,
         signature: Signature,
         mut call: Call,
         prepared: &Prepared,
         segments: u32,
     ) -> Self {
-        let is_exchange = matches!(call.operation, Operation::AllToAll | Operation::ReduceScatter);
         let mut kept = None;
-        if is_exchange && call.in_place {
+        if call.needs_copy() {
             let (owned, copy) = Owned::copy_of(&call.output);
             kept = Some(owned);
             (call.input, call.in_place) = (copy, false);
@@ -112,10 +146,11 @@ impl Running {
             execution,
             binding,
             out: Vec::new(),
-            waiting: Vec::new(),
             held: None,
             is_telling,
             scratch: Scratch::new(),
+            visit: None,
+            on_board: None,
             blemish: None,
             outcome: None,
         }
@@ -135,8 +170,8 @@ impl Running {
     /// The message it waits for, when it is but one.
     #[inline]
     pub(crate) fn only_request(&self) -> Option<RequestId> {
-        match (&self.out[..], &self.waiting[..]) {
-            ([(_, id, _)], []) => Some(*id),
+        match self.out[..] {
+            [(_, id, _)] => Some(id),
             _ => None,
         }
     }
@@ -145,6 +180,47 @@ impl Running {
     /// by steps that begin.
     #[inline]
     pub(crate) fn advance(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        mut board: Option<&mut Board>,
+        allowance: &mut u64,
+    ) -> bool {
+        if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
+            let advanced = visit.advance(&self.call, board, kernel, allowance);
+            return self.visited(kernel, advanced);
+        }
+        let moved = self.advance_messages(kernel, allowance);
+        if self.outcome.is_some()
+            && let (Some(number), Some(board)) = (self.on_board.take(), board)
+        {
+            board.end(number);
+        }
+        moved
+    }
+
+    /// What the board's steps came to.
+    fn visited(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        advanced: Result<Visited, BoardError>,
+    ) -> bool {
+        if self.outcome.is_some() {
+            return false;
+        }
+        match advanced {
+            Ok(Visited::Over) => self.outcome = Some(Ok(())),
+            Ok(advanced) => return advanced == Visited::Moved,
+            Err(error) => {
+                let place = &self.place;
+                let death = kernel.failure_of_group(place.context, &place.members);
+                let fault = fault_of(error, &self.call, place, self.signature, death);
+                self.outcome = Some(Err(fault));
+            }
+        }
+        true
+    }
+
+    fn advance_messages(
         &mut self,
         kernel: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
@@ -179,13 +255,23 @@ impl Running {
     /// After a change of the membership: what cannot complete without the dead fails. What they
     /// sent before still counts.
     #[cold]
-    pub(crate) fn judge(&mut self, kernel: &mut Endpoint<SharedMemory>) {
+    pub(crate) fn judge(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        mut board: Option<&mut Board>,
+    ) {
         if self.outcome.is_some() {
+            return;
+        }
+        if let (Some(visit), Some(board)) = (&self.visit, board.as_deref_mut()) {
+            if let Some(error) = visit.verdict(board) {
+                self.visited(kernel, Err(error));
+            }
             return;
         }
         let Some(failure) = kernel.death_among(&self.place.members) else { return };
         kernel.progress_thoroughly();
-        while self.advance(kernel, &mut { u64::MAX }) {
+        while self.advance(kernel, board.as_deref_mut(), &mut { u64::MAX }) {
             kernel.progress();
         }
         if self.outcome.is_none() {
@@ -217,7 +303,7 @@ impl Running {
                 }
             }
         }
-        any | self.look_at_waiting()
+        any
     }
 
     fn message_ended(&mut self, step: u32, message: &Message, message_bytes: u64) {
@@ -228,28 +314,6 @@ impl Running {
             self.blemish.get_or_insert(fault);
         }
         self.execution.end(step);
-    }
-
-    fn look_at_waiting(&mut self) -> bool {
-        let mut any = false;
-        for at in (0..self.waiting.len()).rev() {
-            let step = self.waiting[at];
-            match self.board_step(step) {
-                Ok(Stepped::Done) => {
-                    self.waiting.swap_remove(at);
-                    self.execution.end(step);
-                    any = true;
-                }
-                Ok(_) => {}
-                Err(fault) => {
-                    self.waiting.swap_remove(at);
-                    self.blemish.get_or_insert(fault);
-                    self.execution.end(step);
-                    any = true;
-                }
-            }
-        }
-        any
     }
 
     /// Begins the steps that may begin.
@@ -266,7 +330,6 @@ impl Running {
             any = true;
             match self.step(kernel, step) {
                 Ok(Stepped::Done) => self.execution.end(step),
-                Ok(Stepped::Waits) => self.waiting.push(step),
                 Ok(Stepped::Out(id, message)) => self.out.push((step, id, message)),
                 Err(Fault::Failure(failure)) => self.fail(kernel, failure.into()),
                 Err(fault) => {
@@ -287,7 +350,6 @@ impl Running {
             Action::Copy { into, .. } | Action::Combine { into, .. } => {
                 self.binding.area(*into).packed_bytes()
             }
-            Action::Deposit { cells, .. } => self.binding.area(*cells).packed_bytes(),
             _ => 0,
         }
     }
@@ -307,7 +369,7 @@ impl Running {
                 Ok(Stepped::Done)
             }
             Action::Combine { left, right, into } => self.combine(left, right, into),
-            _ => self.board_step(step),
+            _ => Err(Fault::NoBoard),
         }
     }
 

@@ -6,7 +6,7 @@ use landeck_collectives::Operation;
 
 /// The number of an operation in its group, which operation it is, and its root. Members whose
 /// calls differ in any of it never take each other's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signature {
     number: u32,
     operation: u32,

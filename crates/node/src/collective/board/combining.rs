@@ -10,7 +10,10 @@ use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
 
 use super::super::combine::Source;
 use super::deposit::read;
-use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped};
+use super::{
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
+    piece_bytes,
+};
 
 impl AtBoard {
     pub(super) fn combine_deposits<M: BlockMemory>(
@@ -41,13 +44,19 @@ impl AtBoard {
         };
         let target = memory.area(into);
         self.combiner.into_area(operator, members, source, (&target, range.start), range.len())?;
-        *around.budget = around.budget.saturating_sub(range.len());
+        *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
         Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
     }
 
     /// Up to where the data of all these members are there, from `start` of their deposits on.
-    fn combinable(&self, board: &Board, members: u32, start: usize, length: usize) -> Result<usize> {
+    fn combinable(
+        &self,
+        board: &Board,
+        members: u32,
+        start: usize,
+        length: usize,
+    ) -> Result<usize> {
         let mut end = length;
         for member in (0..members).filter(|&member| member != board.own()) {
             let (bytes, filled) = match board.deposit(member, self.number)? {
@@ -68,9 +77,9 @@ impl AtBoard {
         end: usize,
         length: usize,
         element_bytes: usize,
-        budget: usize,
+        budget: u64,
     ) -> Range<usize> {
-        let end = end.min(self.done + budget.max(PIECE_BYTES));
+        let end = end.min(self.done + piece_bytes(budget));
         let end = if end == length { end } else { end / element_bytes * element_bytes };
         self.done..end.max(self.done)
     }
@@ -96,7 +105,7 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         self.resolve_piece(around, operator, cells, start, &range)?;
-        *around.budget = around.budget.saturating_sub(range.len());
+        *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
         if self.done < length {
             return Ok(Stepped::Moved);
@@ -276,4 +285,3 @@ fn words_of(bytes: &[u8; INLINE_BYTES]) -> [u64; INLINE_BYTES / 8] {
     }
     words
 }
-

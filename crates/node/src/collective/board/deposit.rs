@@ -2,10 +2,12 @@
 
 use landeck_collectives::Cells;
 use landeck_kernel::Area;
-use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
 use landeck_memory::Bytes;
+use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
 
-use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped};
+use super::{
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
+};
 
 impl AtBoard {
     pub(super) fn deposit<M: BlockMemory>(
@@ -66,7 +68,7 @@ impl AtBoard {
         if bytes <= AT_ONCE_BYTES {
             lay_out(around.memory, cells, except, 0, &mut block);
             self.done = bytes;
-            *around.budget = around.budget.saturating_sub(bytes);
+            *around.budget = around.budget.saturating_sub(bytes as u64);
         }
         around.board.come_with(number, signature, check, block, self.done as u64);
         Ok(true)
@@ -82,7 +84,7 @@ impl AtBoard {
         let Some(block) = around.board.kept(self.number) else { return };
         let end = block.len().min(self.done + PIECE_BYTES);
         lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
-        *around.budget = around.budget.saturating_sub(end - self.done);
+        *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
     }
 
@@ -175,6 +177,14 @@ pub(super) fn place_of<M: BlockMemory>(
     if memory.has_table() && deposited.count > 1 {
         return place_by_table(deposit, bytes, member, deposited, into, ours);
     }
+    if deposited.count == 1 {
+        let theirs = bytes;
+        return if bytes == ours {
+            Ok((0, ours))
+        } else {
+            Err(BoardError::Lengths { member, theirs, ours })
+        };
+    }
     let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
     if memory.bytes(deposited) != bytes {
         let theirs = bytes;
@@ -234,4 +244,3 @@ pub(super) fn read(area: &Area, position: usize, target: &mut [u8]) {
         copied
     });
 }
-

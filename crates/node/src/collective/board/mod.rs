@@ -10,9 +10,7 @@
 use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
-use landeck_memory::board::{
-    Board, BoardBroken, Came, Deposit, Outcome,
-};
+use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
 use super::combine::Combiner;
@@ -95,7 +93,7 @@ pub(crate) struct Around<'a, M> {
     /// Memory of this process's heap.
     pub(crate) allocate: &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>,
     /// Bytes that may still be moved in this call, more or less.
-    pub(crate) budget: &'a mut usize,
+    pub(crate) budget: &'a mut u64,
 }
 
 /// How members come to an operation: all find the same from the plan.
@@ -152,11 +150,6 @@ impl AtBoard {
         self.number
     }
 
-    /// Whether this member has come: then its word must not be taken back.
-    pub(crate) fn has_come(&self) -> bool {
-        self.has_come
-    }
-
     /// Does what can be done of a step now.
     #[inline]
     pub(crate) fn step<M: BlockMemory>(
@@ -189,16 +182,11 @@ impl AtBoard {
 
     /// After others are gone, or before sleep: why the current step can never be over. What others
     /// have brought before they went still counts.
-    pub(crate) fn verdict(
-        &self,
-        action: &Action,
-        board: &Board,
-        mut is_gone: impl FnMut(u32) -> bool,
-    ) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, action: &Action, board: &Board) -> Option<BoardError> {
         let different = self.different(board);
         let missing = needed(action, board.size())
             .filter(|&member| member != board.own())
-            .find(|&member| self.never_comes(action, board, member, &mut is_gone));
+            .find(|&member| self.never_comes(action, board, member));
         let error = different.or(missing.map(BoardError::Gone))?;
         if !self.manner.counted {
             return Some(error);
@@ -216,24 +204,16 @@ impl AtBoard {
 
     /// Somebody who came for something else.
     fn different(&self, board: &Board) -> Option<BoardError> {
-        (0..board.size()).find_map(|member| {
-            match board.came(member, self.number, self.signature) {
-                Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
-                _ => None,
-            }
+        (0..board.size()).find_map(|member| match board.came(member, self.number, self.signature) {
+            Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
+            _ => None,
         })
     }
 
     /// Whether a member will never bring what a step needs of it.
-    fn never_comes(
-        &self,
-        action: &Action,
-        board: &Board,
-        member: u32,
-        is_gone: &mut impl FnMut(u32) -> bool,
-    ) -> bool {
+    fn never_comes(&self, action: &Action, board: &Board, member: u32) -> bool {
         // First whether it is gone: what it did before that counts.
-        let is_gone = is_gone(member);
+        let is_gone = board.is_gone(member);
         let refuses = board.refuses(member, self.number);
         match board.came(member, self.number, self.signature) {
             Came::NotYet => is_gone || refuses,
@@ -291,7 +271,12 @@ impl AtBoard {
         let (theirs, ours) = (theirs as usize, self.check as usize);
         Err(BoardError::Lengths { member, theirs, ours })
     }
+}
 
+/// How many bytes to move at once while so many may be: whole pieces, at least one.
+#[inline]
+fn piece_bytes(budget: u64) -> usize {
+    usize::try_from(budget).unwrap_or(usize::MAX / 2).clamp(PIECE_BYTES, usize::MAX / 2)
 }
 
 /// The members whose coming a step needs.
@@ -308,7 +293,8 @@ fn is_unfinished(action: &Action, board: &Board, member: u32, number: u32) -> bo
     match board.deposit(member, number) {
         Ok(Deposit::Inline { .. }) => false,
         Ok(Deposit::Block { bytes, filled, resolved }) => {
-            filled < bytes.len() || (matches!(action, Action::Take { resolved: true, .. }) && !resolved)
+            filled < bytes.len()
+                || (matches!(action, Action::Take { resolved: true, .. }) && !resolved)
         }
         Err(_) => true,
     }
@@ -373,7 +359,13 @@ mod tests {
         u64::from(member) * 1_000_003 + u64::from(block) * 1_009 + word as u64
     }
 
-    fn memory(operation: Operation, size: u32, member: u32, block_words: usize, blocks: u32) -> Memory {
+    fn memory(
+        operation: Operation,
+        size: u32,
+        member: u32,
+        block_words: usize,
+        blocks: u32,
+    ) -> Memory {
         let (input_first, input_blocks) = match operation {
             Operation::Gather | Operation::AllGather => (member, 1),
             Operation::AllToAll => (member * size, size),
@@ -417,7 +409,8 @@ mod tests {
             (0..members).fold(0u64, |sum, from| sum.wrapping_add(value(from, block, word)))
         };
         let each = |blocks: std::ops::Range<u32>, of: &dyn Fn(u32, usize) -> u64| {
-            blocks.flat_map(|block| (0..block_words).map(move |word| (block, word)))
+            blocks
+                .flat_map(|block| (0..block_words).map(move |word| (block, word)))
                 .map(|(block, word)| of(block, word))
                 .collect::<Vec<u64>>()
         };
@@ -476,7 +469,10 @@ mod tests {
                 break;
             }
             let steps: Vec<usize> = members.iter().map(|(_, step)| *step).collect();
-            assert!(tries < 100_000, "{operation} {style} with {size} members never ends: {block_words} words, at {steps:?}");
+            assert!(
+                tries < 100_000,
+                "{operation} {style} with {size} members never ends: {block_words} words, at {steps:?}"
+            );
             let member = turn(tries) % members.len();
             let (at, step) = &mut members[member];
             let Some(next) = plans[member].steps.get(*step) else { continue };
@@ -489,7 +485,7 @@ mod tests {
                 memory,
                 operator: Some(&operator),
                 allocate: &mut |bytes| heap.allocate(bytes),
-                budget: &mut 50_000,
+                budget: &mut { 50_000 },
             };
             if at.step(&next.action, &mut around).unwrap() == Stepped::Over {
                 *step += 1;

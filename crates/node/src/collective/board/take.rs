@@ -1,14 +1,14 @@
 //! Taking from the board what others have laid there.
 
-use landeck_collectives::Cells;
 use landeck_arithmetic::Operator;
+use landeck_collectives::Cells;
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
 use super::deposit::place_of;
-use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, PIECE_BYTES, Result, Stepped};
+use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, Result, Stepped, piece_bytes};
 
 impl AtBoard {
     pub(super) fn take<M: BlockMemory>(
@@ -35,12 +35,12 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let there = if resolved { length } else { there };
-        let end = there.min(self.done + (*around.budget).max(PIECE_BYTES));
+        let end = there.min(self.done + piece_bytes(*around.budget));
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
         write(&memory.area(into), &deposit, start, self.done..end);
-        *around.budget = around.budget.saturating_sub(end - self.done);
+        *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
         Ok(if end == length { Stepped::Over } else { Stepped::Moved })
     }
@@ -58,12 +58,12 @@ impl AtBoard {
         }
         let element_bytes = around.operator.map_or(1, Operator::element_bytes);
         let pieces = pieces(length, element_bytes);
-        let end = length.min(self.done + (*around.budget).max(PIECE_BYTES));
+        let end = length.min(self.done + piece_bytes(*around.budget));
         while self.done < end {
             let range = pieces.range((self.done / pieces.bytes) as u32, length);
             let owner = board.piece_owner(self.number, (range.start / pieces.bytes) as u32)?;
             write(&area, &board.deposit(owner, self.number)?, 0, range.clone());
-            *around.budget = around.budget.saturating_sub(range.len());
+            *around.budget = around.budget.saturating_sub(range.len() as u64);
             self.done = range.end;
         }
         Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
@@ -85,4 +85,3 @@ fn write(area: &Area, deposit: &Deposit<'_>, start: usize, range: std::ops::Rang
         }
     }
 }
-

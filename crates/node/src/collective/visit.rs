@@ -1,0 +1,140 @@
+//! One operation over the board of a group: the steps of its plan, one after the other.
+//!
+//! A board's plan is a line of steps, so no execution has to be kept for it: a place in the plan
+//! is enough. A blocking call makes a visit and polls it; an operation that goes on holds one.
+
+use std::sync::Arc;
+
+use landeck_channel::Peer;
+use landeck_collectives::{Action, Walk};
+use landeck_kernel::{Endpoint, Failure};
+use landeck_memory::board::Board;
+use landeck_transports::SharedMemory;
+
+use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
+use super::call::Call;
+use super::fault::{Fault, Mismatch};
+use super::hands::Hands;
+use super::running::Place;
+use super::signature::Signature;
+
+/// How far a visit got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visited {
+    /// The operation is over for this member.
+    Over,
+    /// Something was done.
+    Moved,
+    /// It waits for others.
+    Waits,
+}
+
+/// One operation over the board.
+pub(crate) struct Visit {
+    at: Box<AtBoard>,
+    walk: Arc<Walk>,
+    step: usize,
+    hands: Hands,
+    signature: Signature,
+}
+
+impl Visit {
+    /// An operation that has a number and nothing else yet.
+    #[inline]
+    pub(crate) fn new(
+        mut at: Box<AtBoard>,
+        number: u32,
+        signature: Signature,
+        (walk, manner): (Arc<Walk>, Manner),
+        hands: Hands,
+    ) -> Self {
+        at.begin(number, signature.tag(), 0, manner);
+        Self { at, walk, step: 0, hands, signature }
+    }
+
+    /// Does what can be done now, moving not much more than `allowance` bytes.
+    #[inline]
+    pub(crate) fn advance(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<Visited, BoardError> {
+        let steps = &self.walk.plan().steps;
+        let mut visited = Visited::Waits;
+        let mut around = Around {
+            board,
+            memory: &self.hands,
+            operator: call.operator.as_ref(),
+            allocate: &mut |bytes| endpoint.allocate(bytes),
+            budget: allowance,
+        };
+        while let Some(step) = steps.get(self.step) {
+            if let Action::Copy { from, into } = step.action {
+                self.hands.area(from).copy_to(&self.hands.area(into));
+                self.step += 1;
+                continue;
+            }
+            match self.at.step(&step.action, &mut around)? {
+                Stepped::Over => self.step += 1,
+                Stepped::Moved if *around.budget > 0 => {}
+                Stepped::Moved => return Ok(Visited::Moved),
+                Stepped::Waits => return Ok(visited),
+            }
+            visited = Visited::Moved;
+        }
+        around.board.end(self.at.number());
+        Ok(Visited::Over)
+    }
+
+    /// After others are gone, or before sleep: why it can never be over.
+    #[cold]
+    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+        let step = self.walk.plan().steps.get(self.step)?;
+        self.at.verdict(&step.action, board)
+    }
+
+    /// What is called.
+    pub(crate) fn signature(&self) -> Signature {
+        self.signature
+    }
+
+    /// What is left when it is over, for the next one.
+    pub(crate) fn into_inner(self) -> Box<AtBoard> {
+        self.at
+    }
+}
+
+/// What a failure at the board is for the caller.
+#[cold]
+pub(crate) fn fault_of(
+    error: BoardError,
+    call: &Call,
+    place: &Place,
+    signature: Signature,
+    death: Option<Failure>,
+) -> Fault {
+    let peer = |member: u32| place.members.get(member as usize).copied().unwrap_or(Peer(member));
+    match error {
+        BoardError::Gone(member) => {
+            let gone = Failure::PeerGone { peer: peer(member), died: false };
+            Fault::Failure(death.unwrap_or(gone))
+        }
+        BoardError::Different { member, signature: theirs } => Fault::Mismatch(Mismatch {
+            first: member,
+            first_calls: Signature::of_tag(theirs),
+            second: place.member,
+            second_calls: signature,
+        }),
+        BoardError::Lengths { member, theirs, ours } => Fault::Length {
+            member,
+            operation: call.operation,
+            message_bytes: theirs as u64,
+            expected_bytes: ours as u64,
+        },
+        BoardError::Broken(member) => Fault::BrokenBoard { member },
+        BoardError::Heap(full) => Fault::Heap(full),
+        BoardError::Reduction(error) => Fault::Operator(error),
+    }
+}
