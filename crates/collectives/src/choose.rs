@@ -5,9 +5,8 @@
 //! where only some members know them (in operations in which each member's share has a size of its
 //! own), nobody looks at them.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
@@ -80,15 +79,18 @@ pub struct Choice {
 }
 
 /// Which way each operation takes: frozen when the group is made.
-#[derive(Debug)]
+///
+/// It takes two bytes for each class of requests, 2 KiB in all, and the few choices that were made.
+#[derive(Clone, Debug)]
 pub struct Table {
     facts: Facts,
-    /// What was asked before. It speeds things up and decides nothing.
-    made: Mutex<BTreeMap<Class, Choice>>,
+    /// For each class the number of its choice, counted from 1; 0 when it was not asked for.
+    known: [u16; CLASSES],
+    choices: Vec<Choice>,
 }
 
 /// Requests that get the same answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class {
     operation: Operation,
     /// None for a size that not all know.
@@ -96,7 +98,12 @@ struct Class {
     ordered: bool,
 }
 
+/// How many classes there are: each operation with each octave or an unknown size, ordered or not.
+const CLASSES: usize = Operation::ALL.len() * OCTAVES * 2;
+const OCTAVES: usize = OCTAVE_MAX as usize + 2;
+
 impl Class {
+    #[inline]
     fn of(request: &Request) -> Self {
         let octave = request.bytes.map(octave);
         let knows = request.operation == Operation::Barrier;
@@ -105,6 +112,12 @@ impl Class {
             octave: if knows { Some(0) } else { octave },
             ordered: !request.commutative || request.reproducible,
         }
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        let octave = self.octave.map_or(OCTAVES - 1, |octave| octave as usize);
+        ((self.operation as usize - 1) * OCTAVES + octave) * 2 + usize::from(self.ordered)
     }
 
     /// The smallest data of this class.
@@ -125,7 +138,7 @@ fn octave(bytes: u64) -> u32 {
 impl Table {
     /// The table of a group. Nothing is computed before it is asked for.
     pub const fn new(facts: Facts) -> Self {
-        Self { facts, made: Mutex::new(BTreeMap::new()) }
+        Self { facts, known: [0; CLASSES], choices: Vec::new() }
     }
 
     /// What it was made from.
@@ -133,11 +146,32 @@ impl Table {
         &self.facts
     }
 
-    /// The way that a request takes.
-    pub fn way(&self, request: &Request) -> Choice {
+    /// The way that a request takes. The first of its class takes some microseconds, the others a
+    /// look.
+    #[inline]
+    pub fn way(&mut self, request: &Request) -> &Choice {
         let class = Class::of(request);
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.entry(class).or_insert_with(|| self.make(class)).clone()
+        let known = self.known[class.index()];
+        let number = if known == 0 { self.remember(class) } else { usize::from(known) - 1 };
+        &self.choices[number]
+    }
+
+    /// The same, without remembering it.
+    pub fn look_up(&self, request: &Request) -> Choice {
+        self.make(Class::of(request))
+    }
+
+    #[cold]
+    fn remember(&mut self, class: Class) -> usize {
+        let choice = self.make(class);
+        let found = self.choices.iter().position(|known| is_same(known, &choice));
+        let number = found.unwrap_or(self.choices.len());
+        if found.is_none() {
+            self.choices.push(choice);
+        }
+        // There are fewer choices than classes.
+        self.known[class.index()] = number as u16 + 1;
+        number
     }
 
     fn make(&self, class: Class) -> Choice {
@@ -197,13 +231,13 @@ impl Table {
 
     /// The ways among which the cost decides; the most likely first.
     fn ways(&self, class: Class) -> Vec<Way> {
-        let mut ways = match class.operation {
-            Operation::AllReduce => {
-                vec![BoardStyle::Together, BoardStyle::Each, BoardStyle::Divided]
-            }
-            _ => vec![BoardStyle::Each],
+        use BoardStyle::{Divided, Each, Together};
+        let styles = match class.operation {
+            Operation::AllReduce if self.is_crowded() => vec![Together, Each, Divided],
+            Operation::AllReduce => vec![Each, Divided, Together],
+            _ => vec![Each],
         };
-        let mut ways: Vec<Way> = ways.drain(..).map(Way::Board).collect();
+        let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));
         let is_short =
             class.octave.is_none() || class.bytes(self.facts.group.size()) <= BOARD_ALONE_BYTES;
@@ -310,7 +344,7 @@ impl Table {
         let octaves = if operation == Operation::Barrier { 0..=0 } else { 0..=OCTAVE_MAX };
         for octave in octaves {
             let bytes = if octave == 0 { 0 } else { 1 << (octave - 1) };
-            let choice = self.way(&Request::new(operation, bytes));
+            let choice = self.look_up(&Request::new(operation, bytes));
             if let Some((_, to, last)) = ranges.last_mut() {
                 if is_same(last, &choice) {
                     continue;
@@ -391,20 +425,21 @@ mod tests {
         ) {
             let settings = Settings { figures, ..Settings::default() };
             let facts = Facts { settings, ..facts(size, processors, has_board) };
-            let (one, other) = (Table::new(facts.clone()), Table::new(facts));
-            let there: Vec<String> = requests.iter().map(|ask| text(&one.way(ask))).collect();
-            let back: Vec<String> =
-                requests.iter().rev().map(|ask| text(&other.way(ask))).collect();
-            prop_assert_eq!(there, back.into_iter().rev().collect::<Vec<_>>());
+            let (mut one, mut other) = (Table::new(facts.clone()), Table::new(facts));
+            let there: Vec<String> = requests.iter().map(|ask| text(one.way(ask))).collect();
+            let back: Vec<String> = requests.iter().rev().map(|ask| text(other.way(ask))).collect();
+            prop_assert_eq!(&there, &back.into_iter().rev().collect::<Vec<_>>());
+            let again: Vec<String> = requests.iter().map(|ask| text(&one.look_up(ask))).collect();
+            prop_assert_eq!(there, again);
         }
 
         #[test]
         fn sizes_of_one_octave_take_one_way(operation_number in 1u8..12, octave in 1u32..40, by in 0.0..1.0) {
             let operation = Operation::from_number(operation_number).unwrap();
-            let table = Table::new(facts(8, 2, true));
+            let mut table = Table::new(facts(8, 2, true));
             let least = 1u64 << (octave - 1);
             let more = least + ((least - 1) as f64 * by) as u64;
-            let way = |bytes| text(&table.way(&Request::new(operation, bytes)));
+            let mut way = |bytes| text(table.way(&Request::new(operation, bytes)));
             prop_assert_eq!(way(least), way(more));
         }
 
@@ -418,7 +453,7 @@ mod tests {
         ) {
             let settings = Settings { figures, ..Settings::default() };
             let table = Table::new(Facts { settings, ..facts(size, processors, has_board) });
-            let choice = table.way(&request);
+            let choice = table.look_up(&request);
             let root = if request.operation.has_root() { size - 1 } else { 0 };
             let task = Task {
                 root,
@@ -444,7 +479,7 @@ mod tests {
         let asked = Facts { settings, ..facts(6, 2, true) };
         let table = Table::new(asked.clone());
         let way = |table: &Table, operation, bytes| {
-            table.way(&Request { bytes, ..Request::new(operation, 0) }).way.to_string()
+            table.look_up(&Request { bytes, ..Request::new(operation, 0) }).way.to_string()
         };
         assert_eq!(way(&table, Operation::AllReduce, Some(8)), "butterfly");
         assert_eq!(way(&table, Operation::Gather, Some(8)), "knomial");
@@ -459,7 +494,7 @@ mod tests {
         for size in [2, 4, 32] {
             let table = Table::new(facts(size, 2, true));
             for operation in Operation::ALL {
-                let choice = table.way(&Request::new(operation, 8 * u64::from(size)));
+                let choice = table.look_up(&Request::new(operation, 8 * u64::from(size)));
                 assert!(matches!(choice.way, Way::Board(_)), "{operation}: {choice:?}");
             }
         }
@@ -469,9 +504,22 @@ mod tests {
     fn who_does_not_know_the_sizes_does_not_look_at_them() {
         let table = Table::new(facts(5, 2, true));
         for operation in [Operation::Scatter, Operation::AllToAll] {
-            let choice = table.way(&Request { bytes: None, ..Request::new(operation, 0) });
+            let choice = table.look_up(&Request { bytes: None, ..Request::new(operation, 0) });
             assert_eq!(choice.way.to_string(), "flat", "{operation}");
         }
+    }
+
+    #[test]
+    fn every_class_has_a_place_of_its_own() {
+        let mut places: Vec<usize> = Vec::new();
+        for operation in Operation::ALL {
+            for octave in (0..=OCTAVE_MAX).map(Some).chain([None]) {
+                for ordered in [false, true] {
+                    places.push(Class { operation, octave, ordered }.index());
+                }
+            }
+        }
+        assert_eq!(places, (0..CLASSES).collect::<Vec<_>>());
     }
 
     #[test]
