@@ -237,7 +237,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Why a group cannot do anything together: its context was revoked, or somebody is gone.
+    /// Why a group cannot do anything together: its context was revoked, or somebody has died.
     #[inline]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
@@ -250,7 +250,7 @@ impl<N: Channel> Endpoint<N> {
         if membership.revoked.contains(&context) {
             return Some(Failure::Revoked);
         }
-        members.iter().find_map(|&member| membership.failure_of(member))
+        self.death_among(members)
     }
 
     /// Which of these peers has died (or is broken), if any. Who has left in good order had done

@@ -19,6 +19,7 @@
 //! | [`job`] | joining and leaving |
 //! | [`world`] | a view with fixed ranks: send, receive, probe |
 //! | [`together`] | what all members do together |
+//! | [`begin`] | the same while the program does something else |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
@@ -27,6 +28,7 @@
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
+pub mod begin;
 mod collective;
 
 pub mod combine;

@@ -140,6 +140,18 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(self.request(State::Pending(id.into())))
     }
 
+    pub(crate) fn world(&self) -> &'env World {
+        self.world
+    }
+
+    /// A collective operation that was begun, or is over already.
+    pub(crate) fn collective(&'scope self, started: Option<OperationId>) -> Request<'scope> {
+        self.request(match started {
+            Some(id) => State::Pending(id),
+            None => State::Complete(Status::of_collective(self.world.rank())),
+        })
+    }
+
     fn request(&'scope self, state: State) -> Request<'scope> {
         let place = match state {
             State::Pending(id) => self.open.borrow_mut().add(id),

@@ -63,6 +63,11 @@ pub struct Status {
 }
 
 impl Status {
+    /// What is known of a collective operation that has ended well: nothing beyond that.
+    pub(crate) fn of_collective(rank: usize) -> Self {
+        Self { rank, tag: Tag(0), bytes: 0, cancelled: false }
+    }
+
     /// Its sender.
     pub fn rank(&self) -> usize {
         self.rank

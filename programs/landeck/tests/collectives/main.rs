@@ -2,6 +2,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
-mod first;
+mod reference;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,0 +1,335 @@
+//! Collective operations that go on while the program does something else: the forms of
+//! [`crate::together`] in a [`Scope`].
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! # let world = landeck::Job::join()?.world();
+//! # let own = [0.0f64; 1000];
+//! use landeck::Sum;
+//! let mut total = [0.0; 1000];
+//! world.scope(|scope| {
+//!     let sum = scope.all_reduce_into(&own, &mut total, Sum)?;
+//!     // ... compute what needs no total ...
+//!     sum.wait()
+//! })?;
+//! # Ok(()) }
+//! ```
+//!
+//! Members begin the operations of a world in the same order; they may wait for them in any.
+//! Progress is made inside calls of the library.
+
+use std::ops::Range;
+
+use landeck_collectives::Operation;
+use landeck_memory::Buffer;
+use landeck_memory::plain::Plain;
+
+use crate::collective::call::Call;
+use crate::collective::engine::START_BYTES;
+use crate::combine::Combine;
+use crate::error::Result;
+use crate::scope::{Request, Scope};
+use crate::together::{Part, parts_of};
+
+/// The memory of an operation's input and output.
+///
+/// # Safety
+/// The operation is over before the borrows end.
+unsafe fn buffers<T: Plain>(values: &[T], into: &mut [T]) -> (Buffer, Buffer) {
+    // SAFETY: the caller's promise.
+    unsafe { (Buffer::of(values), Buffer::of_mut(into)) }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// As [`World::barrier`](crate::World::barrier).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn barrier(&'scope self) -> Result<Request<'scope>> {
+        self.begin(self.world().caller().barrier())
+    }
+
+    /// As [`World::broadcast`](crate::World::broadcast).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn broadcast<T: Plain>(
+        &'scope self,
+        values: &'env mut [T],
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
+        // end waits for the operation or gives it up.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.begin(self.world().caller().broadcast(data, root))
+    }
+
+    /// As [`World::gather`](crate::World::gather).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn gather<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().gather(input, output, root))
+    }
+
+    /// As [`World::scatter`](crate::World::scatter).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn scatter<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().scatter(input, output, root))
+    }
+
+    /// As [`World::all_gather`](crate::World::all_gather).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_gather<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().all_gather(input, output))
+    }
+
+    /// As [`World::all_to_all`](crate::World::all_to_all).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_to_all<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().all_to_all(input, output))
+    }
+
+    /// As [`World::reduce`](crate::World::reduce).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn reduce<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        self.reduction(Operation::Reduce, values, into, combine, root)
+    }
+
+    /// As [`World::all_reduce_into`](crate::World::all_reduce_into).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_reduce_into<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        self.reduction(Operation::AllReduce, values, into, combine, 0)
+    }
+
+    /// As [`World::all_reduce_in_place`](crate::World::all_reduce_in_place).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_reduce_in_place<T: Plain>(
+        &'scope self,
+        values: &'env mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        let how = combine.combination()?;
+        // SAFETY: as in `broadcast`.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.begin(self.world().caller().reduction_in_place(Operation::AllReduce, data, &how))
+    }
+
+    /// As [`World::reduce_scatter_block`](crate::World::reduce_scatter_block).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn reduce_scatter_block<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        let how = combine.combination()?;
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().reduce_scatter_block(input, output, &how))
+    }
+
+    /// As [`World::reduce_scatter`](crate::World::reduce_scatter).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn reduce_scatter<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        counts: &[usize],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        let how = combine.combination()?;
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let call = world.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+        self.begin(world.made(call)?)
+    }
+
+    /// As [`World::scan`](crate::World::scan).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn scan<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        self.reduction(Operation::Scan, values, into, combine, 0)
+    }
+
+    /// As [`World::exclusive_scan`](crate::World::exclusive_scan).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn exclusive_scan<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+    ) -> Result<Request<'scope>> {
+        self.reduction(Operation::ExclusiveScan, values, into, combine, 0)
+    }
+
+    /// As [`World::gather_varying`](crate::World::gather_varying).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn gather_varying<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        parts: &[Range<usize>],
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let call = world.caller().gather_varying(input, parts_of::<T>(output, parts), root);
+        self.begin(world.made(call)?)
+    }
+
+    /// As [`World::scatter_varying`](crate::World::scatter_varying).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn scatter_varying<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        parts: &[Range<usize>],
+        into: &'env mut [T],
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let call = world.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
+        self.begin(world.made(call)?)
+    }
+
+    /// As [`World::all_gather_varying`](crate::World::all_gather_varying).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_gather_varying<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        into: &'env mut [T],
+        parts: &[Range<usize>],
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let call = world.caller().all_gather_varying(input, parts_of::<T>(output, parts));
+        self.begin(world.made(call)?)
+    }
+
+    /// As [`World::all_to_all_varying`](crate::World::all_to_all_varying).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_to_all_varying<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        parts: &[Range<usize>],
+        into: &'env mut [T],
+        into_parts: &[Range<usize>],
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
+        self.begin(world.made(world.caller().all_to_all_varying(input, output))?)
+    }
+
+    /// As [`World::all_to_all_layouts`](crate::World::all_to_all_layouts).
+    ///
+    /// # Errors
+    /// As there; others come with the completion.
+    pub fn all_to_all_layouts<T: Plain>(
+        &'scope self,
+        values: &'env [T],
+        parts: &[Part],
+        into: &'env mut [T],
+        into_parts: &[Part],
+    ) -> Result<Request<'scope>> {
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        let world = self.world();
+        let (input, output) = (world.areas(input, parts)?, world.areas(output, into_parts)?);
+        self.begin(world.caller().all_to_all_areas(input, output))
+    }
+
+    fn reduction<T: Plain>(
+        &'scope self,
+        operation: Operation,
+        values: &'env [T],
+        into: &'env mut [T],
+        combine: impl Combine<T>,
+        root: usize,
+    ) -> Result<Request<'scope>> {
+        let how = combine.combination()?;
+        // SAFETY: as in `broadcast`.
+        let (input, output) = unsafe { buffers(values, into) };
+        self.begin(self.world().caller().reduction(operation, input, output, &how, root))
+    }
+
+    fn begin(&'scope self, call: Call) -> Result<Request<'scope>> {
+        let started = self.world().start(call, START_BYTES)?;
+        Ok(self.collective(started))
+    }
+}
