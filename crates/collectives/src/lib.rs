@@ -14,6 +14,7 @@
 //! | [`preset`] | ways to do every operation, by name |
 //! | [`derive`] | operations from trees and rounds |
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
+//! | [`derivation`] | what plans must cost, counted without making them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
 //! | [`check`] | proving plans, without trusting what they were made from |
@@ -30,6 +31,7 @@ pub mod architecture;
 pub mod check;
 pub mod choose;
 pub mod cost;
+pub mod derivation;
 pub mod derive;
 pub mod draw;
 pub mod execute;
