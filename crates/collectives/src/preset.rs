@@ -8,6 +8,7 @@
 //! | `hierarchy` or `hierarchy:binary`, `hierarchy:3-ary` | the clusters as a tree in which each has two, or three, below it |
 //! | `hierarchy:parents:0-0-1` | the parents of clusters 1, 2, 3 |
 //! | `hierarchy:2x3x4` | the members in two parts, each in three, each in four |
+//! | `hierarchy:levels:0-0-1-1/0-1-2-2` | the host of each member, and its cache |
 //! | `hypercube`, `hypercube:2-0-1-3` | clusters in their order, or in that of these keys |
 //! | `knomial`, `knomial:4`, `knomial:nearest-first` | radix 2, or 4; or radix 2 with the nearest first |
 //! | `board`, `board:each`, `board:divided`, `board:together` | over shared memory ([`BoardStyle`]) |
@@ -208,11 +209,15 @@ fn hierarchy(parameter: &str) -> Result<Hierarchy, PresetError> {
         fan_out.parse().ok().map(Hierarchy::tree_of)
     } else if let Some(parents) = parameter.strip_prefix("parents:") {
         numbers(parents, '-').map(Hierarchy::with_parents)
+    } else if let Some(levels) = parameter.strip_prefix("levels:") {
+        let levels: Option<Vec<_>> = levels.split('/').map(|level| numbers(level, '-')).collect();
+        levels.map(|levels| Ok(Hierarchy::nested(levels)))
     } else {
         numbers(parameter, 'x').map(Hierarchy::of_parts)
     };
-    let choice = "binary, a fan-out as 3-ary, the parents of clusters 1, 2, ... as \
-                  parents:0-0-1, or the parts on each level as 2x3x4";
+    let choice = "binary, a fan-out as 3-ary, the parts on each level as 2x3x4, the parents of \
+                  clusters 1, 2, ... as parents:0-0-1, or everybody's groups on each level as \
+                  levels:0-0-1-1/0-1-2-2";
     let made = made.ok_or_else(|| refused("hierarchy", parameter, choice))?;
     made.map_err(|error| PresetError::Hierarchy { parameter: parameter.into(), error })
 }
@@ -308,6 +313,7 @@ mod tests {
             "hierarchy:3-ary",
             "hierarchy:parents:0-0-1",
             "hierarchy:2x3x4",
+            "hierarchy:levels:0-0-1-1/0-1-2-2",
             "hypercube:2-0-1-3",
             "knomial:4",
             "knomial:nearest-first",

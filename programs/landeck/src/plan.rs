@@ -227,8 +227,9 @@ fn notes() -> String {
         notes.push_str(&format!("  {name:<12}  {what}\n"));
     }
     notes.push_str(
-        "With parameters: hierarchy:3-ary, hierarchy:parents:0-0-1, hierarchy:2x3x4, hypercube:2-0-1,\n\
-         knomial:4, knomial:nearest-first, board:each, board:divided, board:together; ring+split.\n\n\
+        "With parameters: hierarchy:3-ary, hierarchy:2x3x4, hierarchy:parents:0-0-1,\n\
+         hierarchy:levels:0-0-1-1/0-1-2-2, hypercube:2-0-1, knomial:4,\n\
+         knomial:nearest-first, board:each, board:divided, board:together; ring+split.\n\n\
          Examples:\n  \
          landeck plan broadcast --architecture daisy -n 24 --clusters 5\n  \
          landeck plan allreduce --architecture hypercube -n 24 --clusters 8 --svg allreduce.svg\n  \

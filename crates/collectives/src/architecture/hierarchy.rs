@@ -147,7 +147,10 @@ impl Architecture for Hierarchy {
             Shape::FanOut(fan_out) => format!("hierarchy:{fan_out}-ary"),
             Shape::Parents(parents) => format!("hierarchy:parents:{}", list(parents, "-")),
             Shape::Parts(parts) => format!("hierarchy:{}", list(parts, "x")),
-            Shape::Nested(levels) => format!("hierarchy of {} given levels", levels.len()),
+            Shape::Nested(levels) => {
+                let levels: Vec<String> = levels.iter().map(|level| list(level, "-")).collect();
+                format!("hierarchy:levels:{}", levels.join("/"))
+            }
         }
     }
 
@@ -267,6 +270,8 @@ mod tests {
         let caches = vec![4, 0, 5, 0, 4];
         let tree = Hierarchy::nested(vec![hosts, caches]).tree(&Group::whole(6).unwrap(), 0);
         assert_eq!((tree.children(0), tree.children(1)), (&[1, 2, 4, 5][..], &[3][..]));
+        let named = Hierarchy::nested(vec![vec![0, 1], vec![2]]).name();
+        assert_eq!(named, "hierarchy:levels:0-1/2");
     }
 
     #[test]

@@ -22,8 +22,9 @@
 //! With `m` clusters of `k` members there are `m * k - 1` messages; the paper's bound is
 //! `k * log m` steps, with each cluster served before the next dimension. Here a leader relays
 //! first: from a leader `log m + k - 1` steps, the logarithm rounded up. What goes from all to all
-//! takes `log m` rounds between the leaders (two more where `m` is no power of two: see
-//! [`super::Butterfly`]), one before and one after for their members.
+//! takes `2 * (k - 1) + log m` steps: members tell their leaders, the leaders of a power of two of
+//! clusters meet in `log m` rounds (the logarithm rounded down, and two more rounds, where there
+//! are others: see [`super::Butterfly`]), leaders tell their members.
 
 use super::{Architecture, butterfly};
 use crate::group::Group;

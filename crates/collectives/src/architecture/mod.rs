@@ -71,7 +71,8 @@ use crate::tree::Tree;
 /// # Ok::<(), landeck_collectives::GroupError>(())
 /// ```
 pub trait Architecture: Debug + Send + Sync {
-    /// Its name, with its parameters where it has any.
+    /// Its name, with its parameters where it has any: architectures of the same name are taken
+    /// for the same.
     fn name(&self) -> String;
 
     /// The tree over which `root` reaches everybody.

@@ -16,8 +16,9 @@
 //!
 //! What goes from all to all takes three stages: members tell their leaders, two waves run along
 //! the row at once, one from each end (`m - 1` rounds, two messages in each), leaders tell their
-//! members. Where the waves meet, everything is known: from there on they carry results. Scans
-//! follow the row from member to member: `n - 1` messages.
+//! members: `2 * (n - 1)` messages in `2 * (k - 1) + m - 1` steps, two more where `m` is odd and
+//! the waves meet in one leader. Where they meet, everything is known: from there on they carry
+//! results. Scans follow the row from member to member: `n - 1` messages.
 
 use super::{Architecture, ring};
 use crate::group::Group;

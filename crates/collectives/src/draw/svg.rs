@@ -18,8 +18,8 @@ const BOTTOM: f64 = 56.0;
 const GAP: f64 = 10.0;
 /// The band that is the board.
 const BOARD: f64 = 22.0;
-/// The heading needs this much, however few steps there are.
-const WIDTH_MIN: f64 = 640.0;
+/// The heading and the legend need this much, however few steps there are.
+const WIDTH_MIN: f64 = 720.0;
 
 pub(super) fn of(drawing: &Drawing<'_>) -> String {
     let mut picture = Picture::new(drawing);
