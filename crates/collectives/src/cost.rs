@@ -11,7 +11,8 @@
 //! the same figures give the same bits in every process.
 
 use crate::architecture::Architecture;
-use crate::derive::{BoardStyle, Way};
+use crate::derive::know::{self, Tell};
+use crate::derive::{BoardStyle, Way, all_reduce};
 use crate::figures::Figures;
 use crate::group::Group;
 use crate::operation::Operation;
@@ -248,7 +249,8 @@ impl<'a> Clocks<'a> {
                 self.tell(&rounds, block);
             }
             Operation::AllReduce => {
-                match there.rounds(group).filter(|rounds| adds_up(rounds, group.size())) {
+                match there.rounds(group).filter(|rounds| all_reduce::adds_up(rounds, group.size()))
+                {
                     Some(rounds) => self.in_rounds(&rounds, |_| bytes, true),
                     None => {
                         self.up(&tree, |_| bytes, load.segments, true);
@@ -378,15 +380,15 @@ impl<'a> Clocks<'a> {
     /// An allgather: each tells the other what it lacks.
     fn tell(&mut self, rounds: &Rounds, block: f64) {
         for told in told(rounds, self.scene.group.size()) {
-            let messages = told.into_iter().map(|(from, to, blocks)| (from, to, blocks * block));
+            let messages = told.iter().map(|tell| (tell.from, tell.to, bytes_of(tell, block)));
             self.round(messages.collect(), false);
         }
     }
 
     /// An allgather backwards in time: each gives away what is not its own.
     fn give(&mut self, rounds: &Rounds, block: f64) {
-        for told in told(rounds, self.scene.group.size()).into_iter().rev() {
-            let messages = told.into_iter().map(|(to, from, blocks)| (from, to, blocks * block));
+        for told in told(rounds, self.scene.group.size()).iter().rev() {
+            let messages = told.iter().map(|tell| (tell.to, tell.from, bytes_of(tell, block)));
             self.round(messages.collect(), true);
         }
     }
@@ -416,40 +418,13 @@ fn counts(tree: &Tree) -> Vec<f64> {
     counts
 }
 
-/// How many blocks each message of an allgather carries, if nobody is told more than once.
-fn told(rounds: &Rounds, size: u32) -> Vec<Vec<(u32, u32, f64)>> {
-    let mut known = vec![1u32; size as usize];
-    let mut all = Vec::with_capacity(rounds.len());
-    for round in rounds.iter() {
-        let before = known.clone();
-        let mut messages = Vec::with_capacity(round.len());
-        for &(from, to) in round {
-            let lacks = size - known[to as usize];
-            let blocks = before[from as usize].min(lacks);
-            known[to as usize] += blocks;
-            if blocks > 0 {
-                messages.push((from, to, f64::from(blocks)));
-            }
-        }
-        all.push(messages);
-    }
-    all
+/// The messages of an allgather, round by round.
+fn told(rounds: &Rounds, size: u32) -> Vec<Vec<Tell>> {
+    know::tells(rounds, know::own(size))
 }
 
-/// Whether these rounds bring together what is apart, so that values can be added up in them.
-fn adds_up(rounds: &Rounds, size: u32) -> bool {
-    let mut known = vec![1u32; size as usize];
-    for round in rounds.iter() {
-        let before = known.clone();
-        for &(from, to) in round {
-            let (from, to) = (before[from as usize], &mut known[to as usize]);
-            if from + *to > size && from < size {
-                return false;
-            }
-            *to = (from + *to).min(size);
-        }
-    }
-    known.iter().all(|&known| known == size)
+fn bytes_of(tell: &Tell, block: f64) -> f64 {
+    tell.blocks.len() as f64 * block
 }
 
 fn ns(picoseconds: u64) -> f64 {

@@ -34,6 +34,11 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     }
 }
 
+/// Whether these rounds bring disjoint sets of members together, so that values add up in them.
+pub(crate) fn adds_up(rounds: &Rounds, size: u32) -> bool {
+    meetings(rounds, size).is_some()
+}
+
 /// What one message of a round does.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meeting {

@@ -4,16 +4,16 @@ use crate::rounds::Rounds;
 
 /// One message of an exchange: who tells whom about whose data.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tell {
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub(crate) struct Tell {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
     /// Whose data, in rising order.
-    pub(super) blocks: Vec<u32>,
+    pub(crate) blocks: Vec<u32>,
 }
 
 /// The messages of an allgather, round by round: each tells the other what it lacks, and nobody is
 /// told anything twice. `known` says what each member knows at first.
-pub(super) fn tells(rounds: &Rounds, mut known: Vec<Blocks>) -> Vec<Vec<Tell>> {
+pub(crate) fn tells(rounds: &Rounds, mut known: Vec<Blocks>) -> Vec<Vec<Tell>> {
     let mut told = Vec::with_capacity(rounds.len());
     for round in rounds.iter() {
         let before = known.clone();
@@ -31,22 +31,22 @@ pub(super) fn tells(rounds: &Rounds, mut known: Vec<Blocks>) -> Vec<Vec<Tell>> {
 }
 
 /// Everybody knows its own at first.
-pub(super) fn own(size: u32) -> Vec<Blocks> {
+pub(crate) fn own(size: u32) -> Vec<Blocks> {
     (0..size).map(|member| Blocks::of(size, &[member])).collect()
 }
 
 /// A set of blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Blocks(Vec<u64>);
+pub(crate) struct Blocks(Vec<u64>);
 
 impl Blocks {
-    pub(super) fn of(size: u32, blocks: &[u32]) -> Self {
+    pub(crate) fn of(size: u32, blocks: &[u32]) -> Self {
         let mut set = Self(vec![0; size.div_ceil(64) as usize]);
         set.add(blocks);
         set
     }
 
-    pub(super) fn add(&mut self, blocks: &[u32]) {
+    pub(crate) fn add(&mut self, blocks: &[u32]) {
         for &block in blocks {
             self.0[block as usize / 64] |= 1 << (block % 64);
         }
@@ -65,17 +65,17 @@ impl Blocks {
     }
 
     /// Whether no block is in both.
-    pub(super) fn is_apart_from(&self, other: &Self) -> bool {
+    pub(crate) fn is_apart_from(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(own, others)| own & others == 0)
     }
 
     /// Whether every block of the other is here.
-    pub(super) fn covers(&self, other: &Self) -> bool {
+    pub(crate) fn covers(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|(own, others)| others & !own == 0)
     }
 
     /// Takes all blocks of the other.
-    pub(super) fn unite(&mut self, other: &Self) {
+    pub(crate) fn unite(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(own, others)| *own |= others);
     }
 }

@@ -16,13 +16,13 @@
 //! An architecture without rounds has those that go up its tree and down again.
 
 mod all_gather;
-mod all_reduce;
+pub(crate) mod all_reduce;
 mod all_to_all;
 mod barrier;
 mod board;
 mod broadcast;
 mod gather;
-mod know;
+pub(crate) mod know;
 mod reduce;
 mod reduce_scatter;
 mod scan;
