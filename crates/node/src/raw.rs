@@ -3,6 +3,8 @@
 //! Their callers promise by contract what Rust callers promise by lifetimes: memory of an
 //! operation stays until the operation is over.
 
+pub mod collective;
+
 use std::ptr::NonNull;
 
 use landeck_kernel::{Area, Started};

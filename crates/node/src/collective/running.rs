@@ -116,7 +116,9 @@ impl Running {
     ) -> Self {
         let mut kept = None;
         if call.needs_copy() {
-            let (owned, copy) = Owned::copy_of(&call.output);
+            let is_given = !matches!(call.input, Blocks::Nothing);
+            let given = if is_given { &call.input } else { &call.output };
+            let (owned, copy) = Owned::copy_of(given);
             kept = Some(owned);
             (call.input, call.in_place) = (copy, false);
         }

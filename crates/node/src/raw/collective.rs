@@ -1,0 +1,253 @@
+//! Collective operations over pointers, for fronts in other languages.
+
+use std::ptr::NonNull;
+
+use landeck_arithmetic::Operator;
+use landeck_collectives::Operation as What;
+use landeck_kernel::Area;
+use landeck_layout::Layout;
+use landeck_memory::Buffer;
+
+use super::Operation;
+use crate::collective::binding::Blocks;
+use crate::collective::call::Call;
+use crate::collective::engine::START_BYTES;
+use crate::collective::fault::Fault;
+use crate::error::Result;
+use crate::shared::WaitError;
+use crate::world::{Status, World};
+
+/// Where one side of a call has its data. Addresses are those of the items' base, which need not
+/// be their first byte.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// None: the operation has none on this side, or not on this member.
+    Nothing,
+    /// On the other side: the operation is done in place.
+    InPlace,
+    /// One piece: so many items.
+    Whole {
+        /// The first item.
+        start: *const u8,
+        /// What an item looks like.
+        layout: &'a Layout,
+        /// How many.
+        count: u64,
+    },
+    /// So many items for each member, one block behind the other.
+    Blocks {
+        /// The first item.
+        start: *const u8,
+        /// What an item looks like.
+        layout: &'a Layout,
+        /// How many in each block.
+        count: u64,
+    },
+    /// A block for each member.
+    Varying {
+        /// Where displacements count from.
+        start: *const u8,
+        /// What an item looks like.
+        layout: &'a Layout,
+        /// How many items each block has.
+        counts: &'a [u64],
+        /// Where each block begins, in extents of an item.
+        displacements: &'a [i64],
+    },
+    /// A block for each member, with a layout of its own.
+    Layouts {
+        /// Where displacements count from.
+        start: *const u8,
+        /// What the items of each block look like.
+        layouts: &'a [Layout],
+        /// How many items each block has.
+        counts: &'a [u64],
+        /// Where each block begins, in bytes.
+        displacements: &'a [i64],
+    },
+}
+
+/// A call of a collective operation.
+#[derive(Clone, Debug)]
+pub struct Asked<'a> {
+    /// The operation.
+    pub operation: What,
+    /// Its root; 0 where it has none.
+    pub root: usize,
+    /// What this member brings.
+    pub input: Data<'a>,
+    /// Where its result goes.
+    pub output: Data<'a>,
+    /// How data combine, in operations that reduce: packed items, which each are whole elements.
+    pub operator: Option<Operator>,
+}
+
+/// A call that is made any number of times.
+#[derive(Clone, Debug)]
+pub struct Prepared(Call);
+
+/// Does a collective operation; returns when this member has done its part.
+///
+/// # Errors
+/// As the methods of [`World`].
+///
+/// # Safety
+/// What the two sides name stays mapped during the call. The output is writable, and nobody else
+/// uses it; the input does not overlap it, and nobody writes to it.
+pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
+    // SAFETY: the caller's promise; the operation is over when the call returns.
+    let call = unsafe { call_of(world, asked) }?;
+    world.collective(call)
+}
+
+/// Begins a collective operation.
+///
+/// # Errors
+/// As the methods of [`World`].
+///
+/// # Safety
+/// As [`call()`], until the operation is over.
+pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
+    // SAFETY: the caller's promise.
+    let call = unsafe { call_of(world, asked) }?;
+    begin(world, call)
+}
+
+/// A call to be made with [`start_prepared`]. It begins nothing.
+///
+/// # Errors
+/// [`crate::Error::OutsideBuffer`] for layouts that are too large to be anywhere.
+///
+/// # Safety
+/// As [`call()`], for each time from [`start_prepared`] until that operation is over.
+pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
+    // SAFETY: the caller's promise.
+    unsafe { call_of(world, asked) }.map(Prepared)
+}
+
+/// Makes a prepared call. One at a time.
+///
+/// # Errors
+/// As [`start`].
+///
+/// # Safety
+/// As was promised to [`prepare`].
+pub unsafe fn start_prepared(world: &World, prepared: &Prepared) -> Result<Operation> {
+    begin(world, prepared.0.clone())
+}
+
+fn begin(world: &World, call: Call) -> Result<Operation> {
+    Ok(match world.start(call, START_BYTES)? {
+        Some(id) => Operation::Pending(id),
+        None => Operation::Complete(Status::of_collective(world.rank())),
+    })
+}
+
+/// The call as the engine takes it.
+///
+/// # Safety
+/// As [`call()`], until the operation is over.
+unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
+    let size = world.size();
+    let blocks = |data: &Data<'_>| {
+        // SAFETY: the caller's promise.
+        unsafe { blocks_of(data, size) }
+    };
+    let made = (|| {
+        let mut call = Call::new(asked.operation, &world.manner);
+        call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
+        call.operator.clone_from(&asked.operator);
+        (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
+        call.in_place = is_in_place(&asked.input) || is_in_place(&asked.output);
+        call.is_varying =
+            may_vary(asked.operation) && (varies(&asked.input) || varies(&asked.output));
+        Ok(call)
+    })();
+    made.map_err(|fault: Fault| world.error(WaitError::Collective(fault), None))
+}
+
+fn is_in_place(data: &Data<'_>) -> bool {
+    matches!(data, Data::InPlace)
+}
+
+/// Whether members may differ in what they know of the lengths.
+fn may_vary(operation: What) -> bool {
+    operation != What::ReduceScatter
+}
+
+fn varies(data: &Data<'_>) -> bool {
+    matches!(data, Data::Varying { .. } | Data::Layouts { .. })
+}
+
+/// # Safety
+/// As [`call()`], until the operation is over.
+unsafe fn blocks_of(data: &Data<'_>, size: usize) -> std::result::Result<Blocks, Fault> {
+    // SAFETY: the caller's promise holds for every item that the data name.
+    let area = |start, layout: &Layout, count| unsafe { area(start, layout, count) };
+    Ok(match *data {
+        Data::Nothing | Data::InPlace => Blocks::Nothing,
+        Data::Whole { start, layout, count } => Blocks::whole(area(start, layout, count)?),
+        Data::Blocks { start, layout, count } => {
+            if layout.is_contiguous() {
+                let all = area(start, layout, count.saturating_mul(size as u64))?;
+                if let Some(buffer) = all.as_buffer() {
+                    return Ok(Blocks::Equal { buffer, block_bytes: buffer.len() / size.max(1) });
+                }
+            }
+            let block_bytes = extent(layout)?.saturating_mul(count as i64);
+            let block = |number| {
+                let start = start.wrapping_offset(block_bytes.saturating_mul(number) as isize);
+                area(start, layout, count)
+            };
+            Blocks::Areas((0..size as i64).map(block).collect::<std::result::Result<_, _>>()?)
+        }
+        Data::Varying { start, layout, counts, displacements } => {
+            let extent = extent(layout)?;
+            let blocks = counts.iter().zip(displacements).map(|(&count, &displacement)| {
+                let start = start.wrapping_offset(extent.saturating_mul(displacement) as isize);
+                area(start, layout, count)
+            });
+            Blocks::Areas(blocks.collect::<std::result::Result<_, _>>()?)
+        }
+        Data::Layouts { start, layouts, counts, displacements } => {
+            let blocks = layouts.iter().zip(counts).zip(displacements);
+            let blocks = blocks.map(|((layout, &count), &displacement)| {
+                area(start.wrapping_offset(displacement as isize), layout, count)
+            });
+            Blocks::Areas(blocks.collect::<std::result::Result<_, _>>()?)
+        }
+    })
+}
+
+fn extent(layout: &Layout) -> std::result::Result<i64, Fault> {
+    layout.extent_bytes().map_err(|_| too_large())
+}
+
+fn too_large() -> Fault {
+    Fault::Failure(landeck_kernel::Failure::OutsideBuffer { buffer_bytes: usize::MAX })
+}
+
+/// So many items from an address on.
+///
+/// # Safety
+/// As [`call()`], until the operation is over.
+unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
+    if layout.packed_bytes(count).map_err(|_| too_large())? == 0 {
+        return Ok(Area::EMPTY);
+    }
+    let at = |offset: i64| {
+        NonNull::new(start.wrapping_offset(offset as isize).cast_mut())
+            .unwrap_or(NonNull::dangling())
+    };
+    if let Some(piece) = layout.single_piece(count) {
+        // SAFETY: the caller's promise: these are exactly the bytes of the items.
+        return Ok(Area::contiguous(unsafe { Buffer::new(at(piece.offset), piece.length) }));
+    }
+    let span = layout.span(count).map_err(|_| too_large())?;
+    let length =
+        span.extent().and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(too_large)?;
+    // SAFETY: the caller's promise: the items lie between these bounds, and only their own bytes
+    // are touched.
+    let buffer = unsafe { Buffer::new(at(span.lower), length) };
+    Ok(Area::with_layout(buffer, -span.lower, layout, count)?)
+}
