@@ -18,6 +18,7 @@ const GONE_LIMIT: Duration = Duration::from_secs(2);
 
 const HEAT: &str = env!("CARGO_BIN_EXE_heat");
 const NSECTION: &str = env!("CARGO_BIN_EXE_nsection");
+const OWN_ARCHITECTURE: &str = env!("CARGO_BIN_EXE_own_architecture");
 
 #[test]
 fn heat_is_the_same_on_any_number_of_processes() {
@@ -88,6 +89,27 @@ fn nsection_finds_the_root_with_a_part_for_each_process() {
         let text = String::from_utf8(output.stdout).unwrap();
         let root: f64 = text.split(' ').nth(1).unwrap().parse().unwrap();
         assert!((root - 0.739_085_133_215_160_6).abs() < 1e-12, "{processes} processes: {text}");
+    }
+}
+
+#[test]
+fn an_architecture_of_ones_own_carries_every_operation() {
+    let _watchdog = Watchdog::start(TEST_LIMIT);
+    let folder = folder("own_architecture");
+    for (processes, latency, messages) in [(1, 2, 0), (2, 1, 1), (5, 2, 4), (8, 3, 7)] {
+        let picture = folder.join(format!("{processes}.svg"));
+        let output = Command::new(launcher())
+            .args(["run", "-n", &processes.to_string(), OWN_ARCHITECTURE])
+            .args(["--latency", &latency.to_string(), "--svg"])
+            .arg(&picture)
+            .run();
+        let plural = if messages == 1 { "" } else { "s" };
+        let heading = format!("broadcast by postal:{latency}: {messages} message{plural} in ");
+        assert_wrote(&output, &heading);
+        let sum = processes * (processes - 1) / 2;
+        let right = "broadcast, allgather, allreduce, barrier: right; the ranks' sum is";
+        assert_wrote(&output, &format!("{right} {sum}"));
+        assert!(fs::read_to_string(&picture).unwrap().contains(&heading));
     }
 }
 
