@@ -1,11 +1,11 @@
-//! Point-to-point figures of Landeck, measured inside one job.
+//! Figures of Landeck, measured inside one job.
 //!
 //! ```text
 //! landeck run -n N landeck-points FIGURE [setting=value ...]
 //! ```
 //!
-//! The figures, the settings and the lines that are printed are those of bench/points.c, which
-//! measures the peers: see its head. Two figures are of Landeck alone:
+//! The figures, the settings and the lines that are printed are those of bench/points.c and
+//! bench/collectives.c, which measure the peers: see their heads. Two figures are of Landeck alone:
 //!
 //! | figure | what |
 //! |---|---|
@@ -15,9 +15,11 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod collective;
 mod cost;
 mod exchange;
 mod matching;
+mod overlap;
 mod report;
 mod settings;
 mod stream;
@@ -27,6 +29,8 @@ use std::process::ExitCode;
 
 use landeck::Job;
 
+use crate::collective::Operation;
+use crate::overlap::Share;
 use crate::settings::Settings;
 
 /// What a figure measures with: the job, and what is asked for.
@@ -65,25 +69,33 @@ fn measure(settings: Settings) -> Result<(), Trouble> {
     let job = Job::join()?;
     let world = job.world();
     let bench = Bench { job, world, settings };
-    match bench.settings.figure.as_str() {
-        "round" => exchange::round(&bench)?,
-        "crowd" => exchange::crowd(&bench)?,
-        "pairs" => exchange::pairs(&bench)?,
-        "loan" => exchange::loan(&bench)?,
-        "stream" => stream::measure(&bench)?,
-        "matching" => matching::measure(&bench)?,
-        "wait" => cost::wait(&bench)?,
-        "memory" => cost::memory(&bench)?,
-        "shared" => cost::shared(&bench)?,
-        "burst" => cost::burst(&bench)?,
-        "join" => {}
-        other => {
-            return Err(Trouble::Usage(format!(
-                "there is no figure '{other}'; they stand at the head of bench/points.c"
-            )));
-        }
-    }
+    measure_figure(&bench)?;
     Ok(bench.job.leave()?)
+}
+
+fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
+    match bench.settings.figure.as_str() {
+        "round" => exchange::round(bench),
+        "crowd" => exchange::crowd(bench),
+        "pairs" => exchange::pairs(bench),
+        "loan" => exchange::loan(bench),
+        "stream" => stream::measure(bench),
+        "matching" => matching::measure(bench),
+        "wait" => cost::wait(bench),
+        "memory" => cost::memory(bench),
+        "shared" => cost::shared(bench),
+        "burst" => cost::burst(bench),
+        "join" => Ok(()),
+        "growth" => collective::growth(bench),
+        "overlap" => overlap::measure(bench, Share::NotHidden),
+        "overlap_call" => overlap::measure(bench, Share::Call),
+        name => match Operation::by_name(name) {
+            Some(operation) => collective::measure(bench, operation),
+            None => Err(Trouble::Usage(format!(
+                "there is no figure '{name}'; they stand at the heads of bench/points.c and bench/collectives.c"
+            ))),
+        },
+    }
 }
 
 impl Bench {

@@ -1,0 +1,266 @@
+//! Collective operations back to back; the root moves on with each, so that no root runs ahead.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::{Maximum, Result, Sum, World};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::batches::Batches;
+use crate::{Bench, Trouble};
+
+/// One of the operations of bench/collectives.c.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Barrier,
+    Broadcast,
+    BroadcastBarrier,
+    Reduce,
+    AllReduce,
+    Gather,
+    Scatter,
+    AllGather,
+    AllToAll,
+}
+
+impl Operation {
+    pub(crate) fn by_name(name: &str) -> Option<Operation> {
+        Some(match name {
+            "barrier" => Operation::Barrier,
+            "broadcast" => Operation::Broadcast,
+            "broadcast_barrier" => Operation::BroadcastBarrier,
+            "reduce" => Operation::Reduce,
+            "allreduce" => Operation::AllReduce,
+            "gather" => Operation::Gather,
+            "scatter" => Operation::Scatter,
+            "allgather" => Operation::AllGather,
+            "alltoall" => Operation::AllToAll,
+            _ => return None,
+        })
+    }
+
+    /// One operation with blocks of so many bytes.
+    #[inline]
+    fn call(self, world: &World, blocks: &mut Blocks, root: usize, bytes: usize) -> Result<()> {
+        let all = bytes * world.size();
+        let (terms, sums) = (&blocks.terms[..bytes / 8], &mut blocks.sums[..bytes / 8]);
+        let (outgoing, incoming) = (&blocks.outgoing, &mut blocks.incoming);
+        match self {
+            Operation::Barrier => world.barrier(),
+            Operation::Broadcast => world.broadcast(&mut incoming[..bytes], root),
+            Operation::BroadcastBarrier => {
+                world.broadcast(&mut incoming[..bytes], root)?;
+                world.barrier()
+            }
+            Operation::Reduce => world.reduce(terms, sums, Sum, root),
+            Operation::AllReduce => world.all_reduce_into(terms, sums, Sum),
+            Operation::Gather => world.gather(&outgoing[..bytes], &mut incoming[..all], root),
+            Operation::Scatter => world.scatter(&outgoing[..all], &mut incoming[..bytes], root),
+            Operation::AllGather => world.all_gather(&outgoing[..bytes], &mut incoming[..all]),
+            Operation::AllToAll => world.all_to_all(&outgoing[..all], &mut incoming[..all]),
+        }
+    }
+
+    fn has_root(self) -> bool {
+        !matches!(self, Operation::AllReduce | Operation::AllGather | Operation::AllToAll)
+    }
+}
+
+/// Every size.
+pub(crate) fn measure(bench: &Bench, operation: Operation) -> std::result::Result<(), Trouble> {
+    let figure = &bench.settings.figure;
+    let mut blocks = Blocks::new(bench);
+    if operation == Operation::Barrier {
+        return measure_one(bench, &mut blocks, figure, "", operation, 0);
+    }
+    bench
+        .settings
+        .bytes
+        .iter()
+        .try_for_each(|&bytes| measure_one(bench, &mut blocks, figure, "", operation, bytes))
+}
+
+/// Barrier and allreduce of 8 bytes, whose figures are drawn from 2 to 1,000 processes.
+pub(crate) fn growth(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let mut blocks = Blocks::new(bench);
+    measure_one(bench, &mut blocks, "growth", "barrier", Operation::Barrier, 0)?;
+    measure_one(bench, &mut blocks, "growth", "allreduce", Operation::AllReduce, 8)
+}
+
+fn measure_one(
+    bench: &Bench,
+    blocks: &mut Blocks,
+    figure: &str,
+    form: &str,
+    operation: Operation,
+    bytes: usize,
+) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    let roots = if operation.has_root() { world.size() } else { 1 };
+    (0..roots).try_for_each(|root| blocks.check(bench, operation, root, bytes))?;
+    let batches = Batches {
+        world,
+        settings,
+        figure,
+        form,
+        bytes,
+        followers: world.size() - 1,
+        slowest_counts: true,
+        divisor: 1.0,
+        step: world.size() as u64,
+    };
+    Ok(batches.run(|iterations| back_to_back(world, blocks, operation, iterations, bytes))?)
+}
+
+fn back_to_back(
+    world: &World,
+    blocks: &mut Blocks,
+    operation: Operation,
+    iterations: u64,
+    bytes: usize,
+) -> Result<Duration> {
+    let size = world.size() as u64;
+    world.barrier()?;
+    let start = Instant::now();
+    for turn in 0..iterations {
+        operation.call(world, blocks, (turn % size) as usize, bytes)?;
+    }
+    Ok(start.elapsed())
+}
+
+/// Room for a block of every rank, and for the terms and sums of the reductions. All is touched by
+/// the checks, before anything is timed.
+pub(crate) struct Blocks {
+    outgoing: Vec<u8>,
+    incoming: Vec<u8>,
+    pub(crate) terms: Vec<f64>,
+    pub(crate) sums: Vec<f64>,
+}
+
+impl Blocks {
+    pub(crate) fn new(bench: &Bench) -> Blocks {
+        let block = bench.settings.largest();
+        let all = block * bench.world.size();
+        Blocks {
+            outgoing: vec![0; all],
+            incoming: vec![0; all],
+            terms: vec![0.0; block / 8],
+            sums: vec![0.0; block / 8],
+        }
+    }
+
+    /// One operation of which every place of the result is looked at in every process.
+    pub(crate) fn check(
+        &mut self,
+        bench: &Bench,
+        operation: Operation,
+        root: usize,
+        bytes: usize,
+    ) -> std::result::Result<(), Trouble> {
+        let world = &bench.world;
+        if operation == Operation::Barrier {
+            return check_barrier(bench, root);
+        }
+        self.prepare(world, operation, root, bytes);
+        operation.call(world, self, root, bytes)?;
+        if self.is_right(world, operation, root, bytes) {
+            Ok(())
+        } else {
+            Err(bench.wrong("a wrong result"))
+        }
+    }
+
+    fn prepare(&mut self, world: &World, operation: Operation, root: usize, bytes: usize) {
+        let own = world.rank();
+        self.incoming[..bytes * world.size()].fill(0);
+        self.sums[..bytes / 8].fill(0.0);
+        match operation {
+            Operation::Barrier => {}
+            Operation::Broadcast | Operation::BroadcastBarrier => {
+                if own == root {
+                    fill(&mut self.incoming[..bytes], root, 0);
+                }
+            }
+            Operation::Reduce | Operation::AllReduce => {
+                for (place, term) in self.terms[..bytes / 8].iter_mut().enumerate() {
+                    *term = weight(place) * (own + 1) as f64;
+                }
+            }
+            Operation::Gather | Operation::AllGather => fill(&mut self.outgoing[..bytes], own, 0),
+            Operation::Scatter | Operation::AllToAll => {
+                for to in 0..world.size() {
+                    fill(&mut self.outgoing[to * bytes..][..bytes], own, to);
+                }
+            }
+        }
+    }
+
+    fn is_right(&self, world: &World, operation: Operation, root: usize, bytes: usize) -> bool {
+        let (own, size) = (world.rank(), world.size());
+        let every_block =
+            |to| (0..size).all(|from| holds(&self.incoming[from * bytes..][..bytes], from, to));
+        match operation {
+            Operation::Barrier => true,
+            Operation::Broadcast | Operation::BroadcastBarrier => {
+                holds(&self.incoming[..bytes], root, 0)
+            }
+            Operation::Reduce => own != root || self.holds_sums(size, bytes),
+            Operation::AllReduce => self.holds_sums(size, bytes),
+            Operation::Gather => own != root || every_block(0),
+            Operation::Scatter => holds(&self.incoming[..bytes], root, own),
+            Operation::AllGather => every_block(0),
+            Operation::AllToAll => every_block(own),
+        }
+    }
+
+    /// What all terms make together; whole numbers, so that it is exact in any order.
+    pub(crate) fn holds_sums(&self, size: usize, bytes: usize) -> bool {
+        let factor = (size * (size + 1) / 2) as f64;
+        self.sums[..bytes / 8].iter().enumerate().all(|(place, sum)| *sum == weight(place) * factor)
+    }
+}
+
+/// Late ones arrive after a while; nobody may leave before the last has come. All look at one clock.
+fn check_barrier(bench: &Bench, late: usize) -> std::result::Result<(), Trouble> {
+    let world = &bench.world;
+    // Up to four late ones: their naps add up.
+    if !late.is_multiple_of(world.size() / 4 + 1) {
+        return Ok(());
+    }
+    if world.rank() == late {
+        thread::sleep(Duration::from_millis(3));
+    }
+    let arrived_s = now_s();
+    world.barrier()?;
+    let left_s = now_s();
+    if left_s < world.all_reduce(arrived_s, Maximum)? {
+        return Err(bench.wrong("leave to go on from a barrier to which not everybody had come"));
+    }
+    Ok(())
+}
+
+fn now_s() -> f64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
+
+fn fill(block: &mut [u8], from: usize, to: usize) {
+    let bytes = block.len();
+    for (place, byte) in block.iter_mut().enumerate() {
+        *byte = pattern(place, bytes, from, to);
+    }
+}
+
+fn holds(block: &[u8], from: usize, to: usize) -> bool {
+    let bytes = block.len();
+    block.iter().enumerate().all(|(place, byte)| *byte == pattern(place, bytes, from, to))
+}
+
+/// A pattern that differs by size, place, sender and receiver; the same in both programs.
+fn pattern(place: usize, bytes: usize, from: usize, to: usize) -> u8 {
+    (place * 131 + bytes * 7 + from * 89 + to * 37 + 1) as u8
+}
+
+fn weight(place: usize) -> f64 {
+    (place % 1000 + 1) as f64
+}
