@@ -47,9 +47,11 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let short = half_round_trip_ps(world, 8, 5_000)?;
     let long = half_round_trip_ps(world, LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
+    let barrier = barrier_ps(world)?;
     report(world, "message", short);
     report(world, "two-copy", per_kib(long - short, LONG_BYTES));
     report(world, "one-copy", per_kib(lent, LENT_BYTES));
+    report(world, "barrier", barrier);
     Ok(())
 }
 
@@ -81,6 +83,20 @@ fn half_round_trip_ps(world: &World, bytes: usize, round_trips: u32) -> Result<f
         }
         let batch_ps = start.elapsed().as_nanos() as f64 * 1e3;
         least_ps = least_ps.min(batch_ps / f64::from(round_trips) / 2.0);
+    }
+    Ok(least_ps)
+}
+
+/// The time of a barrier on the board: the least of some batches.
+fn barrier_ps(world: &World) -> Result<f64> {
+    const BARRIERS: u32 = 5_000;
+    let mut least_ps = f64::MAX;
+    for _ in 0..BATCHES {
+        let start = Instant::now();
+        for _ in 0..BARRIERS {
+            world.barrier()?;
+        }
+        least_ps = least_ps.min(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(BARRIERS));
     }
     Ok(least_ps)
 }

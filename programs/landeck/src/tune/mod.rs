@@ -155,6 +155,8 @@ fn messages(figures: &mut Figures) -> Result<(), TuneError> {
             "message" => figures.message_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
             "two-copy" => figures.two_copy_kib_ps = value_ps,
+            // In the model a barrier of two is a word and a line.
+            "barrier" => figures.deposit_ps = value_ps.saturating_sub(figures.line_ps).max(1),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ mod output;
 mod signals;
 #[path = "../support/mod.rs"]
 mod support;
+mod tuning;
 
 use landeck_testing::{Trail, Watchdog};
 use std::io::{BufRead, BufReader, Read};

@@ -1,0 +1,76 @@
+//! The figures of a host: measured, kept, read by the launcher; and ways that are asked for.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A cache directory of its own, gone at the end.
+struct Cache(PathBuf);
+
+impl Cache {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("landeck-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("landeck")).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("landeck/figures")
+    }
+
+    /// Runs `landeck` with these arguments and this cache.
+    fn landeck(&self, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+        command.args(arguments).env("XDG_CACHE_HOME", &self.0).env_remove("LANDECK_COLLECTIVES");
+        run_command(&mut command)
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_host_is_measured_and_its_figures_are_shown() {
+    let cache = Cache::new("measured");
+    let usual = cache.landeck(&["tune", "--show"]);
+    assert!(usual.out.starts_with("The usual figures; `landeck tune`"), "{usual:?}");
+    let ended = cache.landeck(&["tune"]);
+    assert_eq!((ended.code, &*ended.err), (Some(0), ""), "{ended:?}");
+    assert!(ended.out.contains("a process switch") || ended.out.contains("same processor"));
+    let file = fs::read_to_string(cache.file()).unwrap();
+    assert!(file.contains("\nmachine = \"") && file.contains("\nswitch_ps = "), "{file}");
+    let shown = cache.landeck(&["tune", "--show", "-n", "5", "--collectives", "scan=flat"]);
+    assert!(
+        shown.out.starts_with(&format!("Figures of this host, from {}", cache.file().display()))
+    );
+    assert!(shown.out.contains("\n5 processes on "), "{}", shown.out);
+    assert!(shown.out.contains("scan              any size             flat\n"), "{}", shown.out);
+}
+
+#[test]
+fn a_damaged_file_is_named_and_the_job_runs() {
+    let cache = Cache::new("damaged");
+    fs::write(cache.file(), "line_ps = 0\n").unwrap();
+    let ended = cache.landeck(&["run", "-n", "2", "true"]);
+    assert_eq!(ended.code, Some(0));
+    let start = format!("landeck: {}: ", cache.file().display());
+    assert!(ended.err.starts_with(&start) && ended.err.contains("is missing"), "{}", ended.err);
+    assert!(ended.err.contains("`landeck tune` measures anew"), "{}", ended.err);
+}
+
+#[test]
+fn a_way_that_there_is_not_is_named() {
+    let mut command = landeck_run(&["-n", "1", "true"]);
+    let ended = run_command(command.env("LANDECK_COLLECTIVES", "allreduce=butterlfy"));
+    assert_eq!(ended.code, Some(125));
+    let said = "landeck: LANDECK_COLLECTIVES: there is no architecture \"butterlfy\" (did you mean";
+    assert!(ended.err.starts_with(said), "{}", ended.err);
+    let ended = run(&["--collectives", "sum=flat", "true"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("there is no operation \"sum\""), "{}", ended.err);
+}
