@@ -102,7 +102,12 @@ impl<'a> Picture<'a> {
             y += gap;
         }
         let steps = f64::from(drawing.timeline.steps.max(1));
-        let step = (1000.0 / steps).clamp(34.0, if on_board { 240.0 } else { 120.0 });
+        let widest = match size {
+            _ if on_board => 240.0,
+            0..=32 => 120.0,
+            _ => 180.0,
+        };
+        let step = (1000.0 / steps).clamp(34.0, widest);
         Self { drawing, body: String::new(), lanes, bottom: y - gap, step }
     }
 

@@ -231,6 +231,7 @@ mod tests {
     use crate::derive::{BoardStyle, Task, Way, plans};
     use crate::group::Group;
     use crate::operation::Operation;
+    use crate::plan::Store;
 
     fn timeline(operation: Operation, way: Way, size: u32) -> Timeline {
         Timeline::of(&plans(&Task::new(operation), &way, &Group::whole(size).unwrap()))
@@ -265,13 +266,30 @@ mod tests {
     }
 
     #[test]
-    fn at_the_board_everybody_waits_for_what_it_takes() {
-        for style in [BoardStyle::Each, BoardStyle::Divided, BoardStyle::Together] {
+    fn at_the_board_everybody_does_one_thing_in_a_step() {
+        for (style, steps) in
+            [(BoardStyle::Each, 2), (BoardStyle::Divided, 2 + 3), (BoardStyle::Together, 3)]
+        {
             let board = timeline(Operation::AllReduce, Way::Board(style), 3);
             assert!(board.board[..3].iter().all(|at| matches!(at.action, Action::Deposit { .. })));
-            assert!(board.messages.is_empty() && board.steps >= 2);
+            assert_eq!((board.steps, board.messages.len()), (steps, 0), "{style}");
         }
         let barrier = timeline(Operation::Barrier, Way::Board(BoardStyle::Each), 3);
         assert_eq!((barrier.steps, barrier.board.len()), (2, 6));
+    }
+
+    #[test]
+    fn at_the_board_nobody_takes_what_is_not_there() {
+        let cells = Cells::new(Store::Output, 0, 1);
+        let take = |from, resolved| Action::Take { from, deposited: cells, into: cells, resolved };
+        let board = Board { deposits: vec![1, 0, 1], resolved: vec![2], together: 2 };
+        assert!(board.allows(&take(0, false)) && board.allows(&take(2, true)));
+        assert!(!board.allows(&take(1, false)) && !board.allows(&take(0, true)));
+        let combine = |members| Action::CombineDeposits { members, deposited: cells, into: cells };
+        assert!(board.allows(&combine(1)) && !board.allows(&combine(2)));
+        assert!(!board.allows(&Action::Await));
+        assert!(!board.allows(&Action::TakeResult { into: cells }));
+        let all = Board { deposits: vec![1, 1, 1], together: 3, ..board };
+        assert!(all.allows(&Action::Await) && all.allows(&Action::TakeResult { into: cells }));
     }
 }
