@@ -15,7 +15,7 @@ use crate::group::Group;
 use crate::operation::Operation;
 use crate::settings::Settings;
 
-/// On the board of one host, nothing else is looked at for data up to this, nor where members share
+/// On the board of one host, nothing else is looked at for data up to this all together, nor where members share
 /// processors: there the board is ahead by more than the model is exact.
 const BOARD_ALONE_BYTES: u64 = 64 * 1024;
 /// Octaves up to this are told apart; all larger data count alike.
@@ -27,7 +27,7 @@ const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
 /// A way gives place to a later one that costs less than this part of it: what the model cannot
 /// tell apart shall not change with every octave.
 const CLEARLY: f64 = 0.85;
-/// What data of unknown size are taken for, for each member.
+/// What a block of unknown size is taken for.
 const UNKNOWN_BYTES: u64 = 1024;
 
 /// What all members of a group know of it.
@@ -51,7 +51,9 @@ pub struct Facts {
 pub struct Request {
     /// The operation.
     pub operation: Operation,
-    /// Bytes of all its blocks together, of all members; none when not every member knows them.
+    /// Bytes of one block, where a block is what one member has for another or for all (gather,
+    /// scatter, allgather, alltoall); else of all data of one member. None when not every member
+    /// knows them.
     pub bytes: Option<u64>,
     /// Whether the order in which data combine does not matter. True where nothing combines.
     pub commutative: bool,
@@ -120,13 +122,19 @@ impl Class {
         ((self.operation as usize - 1) * OCTAVES + octave) * 2 + usize::from(self.ordered)
     }
 
-    /// The smallest data of this class.
+    /// The smallest data of this class, all blocks together.
     fn bytes(self, size: u32) -> u64 {
-        match self.octave {
-            None => UNKNOWN_BYTES * u64::from(size),
+        let one = match self.octave {
+            None => UNKNOWN_BYTES,
             Some(0) => 0,
             Some(octave) => 1 << (octave - 1),
-        }
+        };
+        let blocks = match self.operation {
+            Operation::Gather | Operation::Scatter | Operation::AllGather => u64::from(size),
+            Operation::AllToAll => u64::from(size) * u64::from(size),
+            _ => 1,
+        };
+        one * blocks
     }
 }
 
@@ -494,7 +502,7 @@ mod tests {
         for size in [2, 4, 32] {
             let table = Table::new(facts(size, 2, true));
             for operation in Operation::ALL {
-                let choice = table.look_up(&Request::new(operation, 8 * u64::from(size)));
+                let choice = table.look_up(&Request::new(operation, 8));
                 assert!(matches!(choice.way, Way::Board(_)), "{operation}: {choice:?}");
             }
         }

@@ -74,7 +74,10 @@ pub(crate) fn show(processes: Option<u32>, overrides: Option<Overrides>) -> Resu
     print_figures(&settings.figures);
     let processors = landeck::memory::processors::usable();
     let processes = processes.unwrap_or(processors);
-    println!("\n{processes} processes on {processors} processors; bytes of all members together:");
+    println!(
+        "\n{processes} processes on {processors} processors; sizes of what each member has for another \
+         or for all:"
+    );
     print!("{}", table(settings, processes, processors));
     Ok(())
 }
