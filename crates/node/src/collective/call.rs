@@ -82,6 +82,16 @@ impl Call {
         }
     }
 
+    /// Input and output in so many segments, where they are one piece of data.
+    pub(crate) fn cut(&self, segments: u32) -> (Blocks, Blocks) {
+        let (input, output) = (self.input.clone(), self.output.clone());
+        if !self.operation.has_segments() {
+            return (input, output);
+        }
+        let unit_bytes = self.unit_bytes();
+        (input.in_segments(segments, unit_bytes), output.in_segments(segments, unit_bytes))
+    }
+
     /// What is never cut in two.
     pub(crate) fn unit_bytes(&self) -> u64 {
         self.operator.as_ref().map_or(1, |operator| operator.element_bytes() as u64)

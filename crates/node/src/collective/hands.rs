@@ -21,16 +21,9 @@ impl Hands {
     /// The memory of a call, with its data in so many segments.
     pub(crate) fn of(call: &Call, segments: u32, size: u32, member: u32) -> Self {
         let (operation, sizes) = (call.operation, call.sizes(segments));
-        let blocks = |blocks: &super::binding::Blocks| {
-            let is_cut = matches!(sizes, Sizes::Cut(_));
-            if is_cut {
-                blocks.clone().in_segments(segments, call.unit_bytes())
-            } else {
-                blocks.clone()
-            }
-        };
-        let output = Placement::output(operation, blocks(&call.output), size, member);
-        let input = Placement::input(operation, blocks(&call.input), size, member);
+        let (input, output) = call.cut(segments);
+        let input = Placement::input(operation, input, size, member);
+        let output = Placement::output(operation, output, size, member);
         let is_divided = matches!(operation, Operation::Scatter | Operation::AllToAll);
         let is_varying = call.is_varying;
         Self { input, output, sizes, is_varying, has_table: is_varying && is_divided }

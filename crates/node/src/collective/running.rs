@@ -123,19 +123,15 @@ impl Running {
             (call.input, call.in_place) = (copy, false);
         }
         let sizes = call.sizes(segments);
-        if call.operation.has_segments() {
-            let unit_bytes = call.unit_bytes();
-            call.input = call.input.in_segments(segments, unit_bytes);
-            call.output = call.output.in_segments(segments, unit_bytes);
-        }
         let is_telling = call.is_varying && prepared.relays;
         let (execution, plan) = (Execution::new(prepared.walk.clone()), prepared.walk.plan());
         let size = plan.size;
         let mut binding = if is_telling {
             telling(&call, plan, place.member)
         } else {
-            let input = Placement::input(call.operation, call.input.clone(), size, place.member);
-            let output = Placement::output(call.operation, call.output.clone(), size, place.member);
+            let (input, output) = call.cut(segments);
+            let input = Placement::input(call.operation, input, size, place.member);
+            let output = Placement::output(call.operation, output, size, place.member);
             Binding::new(plan, input, output, &sizes)
         };
         if let Some(owned) = kept {
@@ -215,7 +211,7 @@ impl Running {
             Err(error) => {
                 let place = &self.place;
                 let death = kernel.failure_of_group(place.context, &place.members);
-                let fault = fault_of(error, &self.call, place, self.signature, death);
+                let fault = fault_of(error, self.call.operation, place, self.signature, death);
                 self.outcome = Some(Err(fault));
             }
         }

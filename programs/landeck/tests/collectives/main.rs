@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod faults;
+mod going;
 mod reference;
 #[path = "../support/mod.rs"]
 mod support;

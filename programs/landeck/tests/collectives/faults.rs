@@ -1,0 +1,138 @@
+//! What goes wrong is named, and nobody hangs.
+
+use landeck::collectives::Way;
+use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::{Error, Peer, Sum, ThreadMode, User, World};
+
+use crate::support::{in_job, is_member};
+
+fn ways() -> Vec<Way> {
+    vec![Way::by(Flat), Way::by(Daisy), Way::by(Knomial::BINOMIAL), Way::by(Butterfly)]
+}
+
+#[test]
+fn who_calls_another_operation_is_named() {
+    in_job(4, "faults::who_calls_another_operation_is_named", ThreadMode::Single, |job| {
+        for (number, way) in (0..).zip(ways()) {
+            let world = world_of_all(job, 40 + number).via(way);
+            world.barrier().unwrap();
+            let result = match world.rank() {
+                2 => world.broadcast(&mut [0u8; 4], 1),
+                _ => world.barrier(),
+            };
+            // A member whose part does not depend on the one out of step may be through already.
+            if let Err(error) = result {
+                assert_named(&error, &[2]);
+            } else {
+                assert_named(&world.barrier().unwrap_err(), &[2]);
+            }
+        }
+    });
+}
+
+#[test]
+fn who_names_another_root_is_named() {
+    in_job(3, "faults::who_names_another_root_is_named", ThreadMode::Single, |job| {
+        for (number, way) in (0..).zip(ways()) {
+            let world = world_of_all(job, 50 + number).via(way);
+            let root = usize::from(world.rank() == 1);
+            let mut all = [0u8; 3];
+            let result = world.gather(&[1u8], &mut all, root);
+            let error = match result {
+                Err(error) => error,
+                Ok(()) => world.barrier().unwrap_err(),
+            };
+            assert_named(&error, &[0, 1, 2]);
+            let text = error.to_string();
+            assert!(text.contains("gather with root 0"), "{text}");
+            assert!(text.contains("gather with root 1"), "{text}");
+        }
+    });
+}
+
+fn assert_named(error: &Error, ranks: &[usize]) {
+    match error {
+        Error::Mismatch { rank, other, .. } => {
+            assert!(ranks.contains(rank) || ranks.contains(other), "{error}");
+        }
+        _ => panic!("{error}"),
+    }
+}
+
+fn world_of_all(job: &landeck::Job, index: u32) -> World {
+    let members: Vec<Peer> = (0..job.world().size() as u32).map(Peer).collect();
+    job.world_of(1 << 20 | index, &members).unwrap()
+}
+
+#[test]
+fn data_of_another_length_are_named_and_the_group_goes_on() {
+    let name = "faults::data_of_another_length_are_named_and_the_group_goes_on";
+    in_job(3, name, ThreadMode::Single, |job| {
+        for way in ways() {
+            let world = job.world().via(way);
+            let rank = world.rank();
+            let mut data = vec![rank as u8; if rank == 2 { 5 } else { 9 }];
+            let result = world.broadcast(&mut data, 0);
+            if rank == 2 {
+                let error = result.unwrap_err();
+                let Error::LengthMismatch { message_bytes, expected_bytes, .. } = error else {
+                    panic!("{error}")
+                };
+                assert_eq!((message_bytes, expected_bytes), (9, 5));
+            } else {
+                result.unwrap();
+            }
+            assert_eq!(world.all_reduce(1u32, Sum).unwrap(), 3);
+        }
+    });
+}
+
+#[test]
+fn a_buffer_that_does_not_fit_is_refused_before_anything_begins() {
+    let name = "faults::a_buffer_that_does_not_fit_is_refused_before_anything_begins";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let short = world.all_gather(&[1u32, 2], &mut [0u32; 3]).unwrap_err();
+        assert!(
+            matches!(short, Error::WrongLength { buffer_bytes: 12, needed_bytes: 16, .. }),
+            "{short}"
+        );
+        let few = world.all_to_all_varying(&[1u8], &[0..1], &mut [0u8; 2], &[0..1, 1..2]);
+        assert!(matches!(few, Err(Error::WrongCount { given: 1, size: 2, .. })), "{few:?}");
+        let beyond = world.all_gather_varying(&[1u8], &mut [0u8; 2], &[0..1, 1..9]);
+        assert!(matches!(beyond, Err(Error::WrongLength { needed_bytes: 9, .. })), "{beyond:?}");
+        let nobody = world.broadcast(&mut [0u8], 2);
+        assert!(matches!(nobody, Err(Error::NoSuchRank { rank: 2, size: 2 })), "{nobody:?}");
+        let bits = world.all_reduce(1.5f64, landeck::BitAnd);
+        assert!(matches!(bits, Err(Error::Reduction(_))), "{bits:?}");
+        assert_eq!(world.all_reduce(1u32, Sum).unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_function_that_panics_loses_the_result_and_nothing_else() {
+    let name = "faults::a_function_that_panics_loses_the_result_and_nothing_else";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let panics = User::commutative(|_: u32, _: u32| panic!("as the test wants"));
+        let lost = world.all_reduce(1, panics.via(Butterfly));
+        assert!(matches!(lost, Err(Error::OperatorPanicked)), "{lost:?}");
+        assert_eq!(world.all_reduce(1u32, Sum).unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_revoked_world_does_nothing_more() {
+    for n in [2, 3] {
+        in_job(n, "faults::a_revoked_world_does_nothing_more", ThreadMode::Single, |job| {
+            let world = world_of_all(job, 9);
+            world.barrier().unwrap();
+            world.revoke().unwrap();
+            assert!(matches!(world.barrier(), Err(Error::Revoked)));
+            job.world().barrier().unwrap();
+        });
+        if is_member() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Operations that go on: several at once, in any order of completion, in several worlds, from
+//! threads.
+
+use landeck::collectives::architecture::{Flat, Knomial};
+use landeck::{Job, Maximum, Peer, Sum, Tag, ThreadMode, World};
+use landeck_testing::{Random, seed};
+
+use crate::support::{in_job, is_member};
+
+/// A world of some ranks of the first, in a context that all of them name alike.
+fn world_of(job: &Job, index: u32, ranks: &[u32]) -> World {
+    let members: Vec<Peer> = ranks.iter().copied().map(Peer).collect();
+    job.world_of(1 << 20 | index, &members).unwrap()
+}
+
+#[test]
+fn several_at_once_complete_in_any_order() {
+    for n in [2, 3, 5] {
+        let name = "going::several_at_once_complete_in_any_order";
+        in_job(n, name, ThreadMode::Single, |job| {
+            let world = job.world();
+            let (rank, size) = (world.rank(), world.size());
+            // Each member waits in an order of its own.
+            let mut random = Random::new(seed());
+            for round in 0..40 {
+                let length = [1, 100, 10_000, 200_000][round % 4];
+                let own = vec![rank as u64; length];
+                let mut total = vec![0u64; length];
+                let mut from_last = vec![rank as u64; length];
+                let mut all = vec![0u64; length * size];
+                let by_messages = world.via(Knomial::BINOMIAL);
+                let mut largest = vec![0u64; length];
+                world
+                    .scope(|scope| {
+                        let mut requests = vec![
+                            scope.all_reduce_into(&own, &mut total, Sum)?,
+                            scope.broadcast(&mut from_last, size - 1)?,
+                            scope.all_gather(&own, &mut all)?,
+                            scope.all_reduce_into(&own, &mut largest, Maximum.via(Flat))?,
+                            scope.barrier()?,
+                        ];
+                        while !requests.is_empty() {
+                            let which = random.below(requests.len() as u64) as usize;
+                            if random.once_in(2) {
+                                scope.wait_any(&mut requests)?;
+                            } else {
+                                requests.swap_remove(which).wait()?;
+                            }
+                        }
+                        Ok(())
+                    })
+                    .unwrap();
+                by_messages.barrier().unwrap();
+                assert!(total.iter().all(|&sum| sum == (size * (size - 1) / 2) as u64));
+                assert!(from_last.iter().all(|&value| value == size as u64 - 1));
+                assert!(largest.iter().all(|&value| value == size as u64 - 1));
+                let at = |at: usize| (at / length) as u64;
+                assert!(all.iter().enumerate().all(|(index, &value)| value == at(index)));
+            }
+        });
+        if is_member() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn messages_and_collectives_are_waited_for_alike() {
+    in_job(2, "going::messages_and_collectives_are_waited_for_alike", ThreadMode::Single, |job| {
+        let world = job.world();
+        let (rank, other) = (world.rank(), 1 - world.rank());
+        let (mut word, mut sum) = ([0u32], [rank as u32 + 1]);
+        world
+            .scope(|scope| {
+                let mut requests = vec![
+                    scope.receive_into(&mut word, other, Tag(5))?,
+                    scope.all_reduce_in_place(&mut sum, Sum.via(Flat))?,
+                    scope.send(&[7u32], other, Tag(5))?,
+                ];
+                let mut done = 0;
+                while !requests.is_empty() {
+                    done += scope.wait_some(&mut requests)?.len();
+                }
+                assert_eq!(done, 3);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((word, sum), ([7], [3]));
+        // One that nobody waits for is waited for by the scope.
+        let mut left = [rank as u64];
+        world.scope(|scope| scope.broadcast(&mut left, 1).map(drop)).unwrap();
+        assert_eq!(left, [1]);
+    });
+}
+
+#[test]
+fn groups_that_overlap_do_not_disturb_each_other() {
+    let name = "going::groups_that_overlap_do_not_disturb_each_other";
+    in_job(4, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let rank = world.rank() as u32;
+        let evens = [0, 2];
+        let first = [2, 1, 0];
+        let a = evens.contains(&rank).then(|| world_of(job, 7, &evens));
+        let b = first.contains(&rank).then(|| world_of(job, 8, &first));
+        for round in 0..200u64 {
+            let (mut in_a, mut in_b, mut in_all) = ([round], [round + u64::from(rank)], [1u64]);
+            world
+                .scope(|all| {
+                    let total = all.all_reduce_in_place(&mut in_all, Sum)?;
+                    if let Some(a) = &a {
+                        a.all_reduce_in_place(&mut in_a, Sum)?;
+                    }
+                    if let Some(b) = &b {
+                        b.scope(|scope| scope.broadcast(&mut in_b, 0)?.wait())?;
+                    }
+                    total.wait()
+                })
+                .unwrap();
+            assert_eq!(in_all, [4]);
+            assert_eq!(in_a[0], if a.is_some() { 2 * round } else { round });
+            // The root of `b` is the process of rank 2.
+            assert_eq!(in_b[0], round + if b.is_some() { 2 } else { u64::from(rank) });
+        }
+    });
+}
+
+#[test]
+fn threads_have_a_world_each() {
+    const THREADS: u32 = 3;
+    for n in [2, 3] {
+        in_job(n, "going::threads_have_a_world_each", ThreadMode::Multiple, |job| {
+            let ranks: Vec<u32> = (0..job.world().size() as u32).collect();
+            std::thread::scope(|threads| {
+                for thread in 0..THREADS {
+                    let world = world_of(job, 20 + thread, &ranks);
+                    threads.spawn(move || {
+                        let size = world.size() as u64;
+                        for round in 0..200u64 {
+                            let length = [1usize, 500, 20_000][(round % 3) as usize];
+                            let mut values = vec![round + u64::from(thread); length];
+                            world.all_reduce_in_place(&mut values, Sum).unwrap();
+                            let expected = size * (round + u64::from(thread));
+                            assert!(values.iter().all(|&value| value == expected));
+                            world.via(Knomial::BINOMIAL).barrier().unwrap();
+                        }
+                    });
+                }
+            });
+        });
+        if is_member() {
+            return;
+        }
+    }
+}
