@@ -1,6 +1,6 @@
 //! Collective operations as plans.
 //!
-//! An [architecture](architecture) says who talks to whom; an [operation](Operation) says which
+//! An [`architecture`] says who talks to whom; an [operation](Operation) says which
 //! data go where. Together they give a [`Plan`]: a value, a small graph of steps for one member.
 //! Plans are made by pure functions, [proven](check), drawn, costed, simulated, and walked by one
 //! [executor](execute) for blocking, non-blocking and persistent calls alike.

@@ -1,7 +1,7 @@
 //! Plans as text and as pictures.
 //!
-//! The plans of all members are walked step by step ([`timeline`]), and what happens is told
-//! ([`text`]) or drawn ([`svg`]).
+//! The plans of all members are walked step by step ([`timeline`]), and what happens is told or
+//! drawn.
 
 mod svg;
 mod text;
