@@ -12,7 +12,7 @@
 //! | [`tree`], [`rounds`] | the two forms in which an architecture says who talks to whom |
 //! | [`architecture`] | a file each |
 //! | [`preset`] | ways to do every operation, by name |
-//! | [`derive`] | operations from trees and rounds |
+//! | [`mod@derive`] | operations from trees and rounds |
 //! | [`program`] | what all members do, in one sequence; a plan is its projection on one of them |
 //! | [`derivation`] | what plans must cost, counted without making them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
