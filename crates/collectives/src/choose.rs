@@ -185,7 +185,7 @@ impl Table {
     fn make(&self, class: Class) -> Choice {
         let asked = self.facts.settings.overrides.preset(class.operation);
         let asked_way = asked.map(|asked| asked.way(class.operation));
-        let (ways, late) = match asked_way.filter(|way| self.can(way, class)) {
+        let (ways, late) = match asked_way.filter(|way| self.can(way)) {
             Some(way) => (vec![way], asked.and_then(|asked| asked.order(class.operation))),
             None => (self.ways(class), None),
         };
@@ -225,16 +225,9 @@ impl Table {
         }
     }
 
-    /// Whether the way is there, and needs no sizes that not all know.
-    fn can(&self, way: &Way, class: Class) -> bool {
-        match way {
-            Way::Board(_) => {
-                self.facts.has_board && (class.octave.is_some() || !needs_sizes(class.operation))
-            }
-            Way::Messages { architecture, .. } => {
-                class.octave.is_some() || is_direct(&**architecture, &self.facts.group)
-            }
-        }
+    /// Whether the way is there.
+    fn can(&self, way: &Way) -> bool {
+        matches!(way, Way::Messages { .. }) || self.facts.has_board
     }
 
     /// The ways among which the cost decides; the most likely first.
@@ -246,12 +239,14 @@ impl Table {
             _ => vec![Each],
         };
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
-        ways.retain(|way| self.can(way, class));
+        ways.retain(|way| self.can(way));
         let is_short =
             class.octave.is_none() || class.bytes(self.facts.group.size()) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
-            let messages = messages(class.operation).into_iter();
-            ways.extend(messages.filter(|way| self.can(way, class)));
+            ways.extend(messages(class.operation));
+        }
+        if class.octave.is_none() {
+            ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
     }
@@ -266,6 +261,7 @@ impl Table {
                 vec![self.facts.group.size()]
             }
             Way::Board(_) => vec![1],
+            _ if is_direct(way, &self.facts.group) => vec![1],
             Way::Messages { .. } => {
                 let enough = |segments: &u32| {
                     *segments == 1 || bytes / u64::from(*segments) >= SEGMENT_BYTES_MIN
@@ -276,13 +272,9 @@ impl Table {
     }
 }
 
-/// Whether a member that takes from the board must know the size of what others take.
-const fn needs_sizes(operation: Operation) -> bool {
-    matches!(operation, Operation::Scatter | Operation::AllToAll)
-}
-
-/// Whether nobody passes on what others have sent, and so nobody has to know its size.
-fn is_direct(architecture: &dyn Architecture, group: &Group) -> bool {
+/// Whether nobody passes on what others have sent: else it must be told how much that is.
+fn is_direct(way: &Way, group: &Group) -> bool {
+    let Way::Messages { architecture, .. } = way else { return true };
     let tree = architecture.tree(group, 0);
     tree.children(0).len() + 1 == tree.size() as usize
 }
@@ -491,8 +483,7 @@ mod tests {
         };
         assert_eq!(way(&table, Operation::AllReduce, Some(8)), "butterfly");
         assert_eq!(way(&table, Operation::Gather, Some(8)), "knomial");
-        // Who relays must know how much: not where the sizes are each member's own.
-        assert_eq!(way(&table, Operation::Gather, None), "board (each)");
+        assert_eq!(way(&table, Operation::Gather, None), "knomial");
         let apart = Table::new(Facts { has_board: false, ..asked });
         assert_ne!(way(&apart, Operation::Barrier, Some(0)), "board (each)");
     }
@@ -509,11 +500,13 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_know_the_sizes_does_not_look_at_them() {
-        let table = Table::new(facts(5, 2, true));
-        for operation in [Operation::Scatter, Operation::AllToAll] {
-            let choice = table.look_up(&Request { bytes: None, ..Request::new(operation, 0) });
-            assert_eq!(choice.way.to_string(), "flat", "{operation}");
+    fn sizes_that_some_do_not_know_are_not_passed_on() {
+        for (has_board, expected) in [(true, "board (each)"), (false, "flat")] {
+            let table = Table::new(facts(5, 2, has_board));
+            for operation in [Operation::Gather, Operation::Scatter, Operation::AllToAll] {
+                let choice = table.look_up(&Request { bytes: None, ..Request::new(operation, 0) });
+                assert_eq!(choice.way.to_string(), expected, "{operation}");
+            }
         }
     }
 

@@ -113,6 +113,16 @@ impl Scene<'_> {
         if bytes <= INLINE_BYTES { line } else { 2.0 * line + copy }
     }
 
+    /// A member lays data on the board and another takes them: at once, where both are running.
+    fn hand_over(&self, bytes: f64) -> f64 {
+        if bytes <= INLINE_BYTES || self.rotation() > 0.0 {
+            return self.deposit(bytes) + self.take(bytes);
+        }
+        let word = ns(self.figures.deposit_ps);
+        let line = ns(self.figures.line_ps);
+        word + 2.0 * line + bytes * per_byte(self.figures.two_copy_kib_ps)
+    }
+
     /// A member combines deposits of so many, its own among them.
     fn combine(&self, members: f64, bytes: f64) -> f64 {
         (members - 1.0) * (ns(self.figures.line_ps) + self.reduction(bytes))
@@ -134,16 +144,18 @@ impl Scene<'_> {
         match load.operation {
             Operation::Barrier => alike(self.deposit(0.0)),
             Operation::Broadcast => {
-                let (deposit, take) = (self.deposit(all), self.take(all));
-                self.at_board(deposit + others * take, deposit + take, LOOSE)
+                let work = self.deposit(all) + others * self.take(all);
+                self.at_board(work, self.hand_over(all), LOOSE)
             }
             Operation::Gather => {
-                let (deposit, takes) = (self.deposit(share), others * self.take(share));
-                self.at_board(others * deposit + takes, deposit + takes, LOOSE)
+                let takes = others * self.take(share);
+                let longest = self.hand_over(share) + (others - 1.0) * self.take(share);
+                self.at_board(others * self.deposit(share) + takes, longest, LOOSE)
             }
             Operation::Scatter => {
-                let (deposit, take) = (self.deposit(all - share), self.take(share));
-                self.at_board(deposit + others * take, deposit + take, LOOSE)
+                let work = self.deposit(all - share) + others * self.take(share);
+                let longest = self.deposit((others - 1.0) * share) + self.hand_over(share);
+                self.at_board(work, longest, LOOSE)
             }
             Operation::Reduce => {
                 let (deposit, combine) = (self.deposit(all), self.combine(size, all));
@@ -178,7 +190,9 @@ impl Scene<'_> {
                     + ns(self.figures.line_ps)
             }
             BoardStyle::Divided => {
-                let each = deposit + self.combine(size, all / size) + size * self.take(all / size);
+                let part = all / size;
+                let parts = self.combine(size, part) + size * self.take(part);
+                let each = self.deposit(all - part) + parts;
                 self.at_board(size * each, each, 2.0)
             }
         }
