@@ -34,6 +34,11 @@ impl Combination {
         Self { operator, way: None, is_reproducible: false }
     }
 
+    /// A predefined operation, in no special way.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.way.is_none() && self.operator.reduction().is_some()
+    }
+
     /// How the operation is to be done in a world that wants it done like this.
     pub(crate) fn manner(&self, of_world: &Manner) -> Manner {
         Manner {

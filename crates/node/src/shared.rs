@@ -16,7 +16,11 @@ use landeck_memory::{
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
+use crate::collective::board::BoardError;
+use crate::collective::brief::Brief;
 use crate::collective::call::Call;
+use crate::collective::circle::Circle;
+use crate::collective::engine::board_fault;
 use crate::collective::visit::Visit;
 use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
@@ -394,6 +398,35 @@ impl Shared {
         kernel.take(id).transpose()
     }
 
+    /// Does an operation whose data fit in a line of the board; false when it must go another way.
+    #[inline]
+    pub(crate) fn brief(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        mut brief: Brief<'_>,
+    ) -> Result<bool, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(false);
+        }
+        let mut kernel = self.kernel.enter()?;
+        let begun = kernel.brief(context, members, member, &mut brief);
+        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
+            return Ok(false);
+        };
+        let mut waiter = self.turn.enter()?;
+        let mut meeting =
+            Meeting { circle, endpoint, brief, polls: 0, outcome: None, is_asleep: false };
+        let end = waiter.wait(&mut meeting, None);
+        meeting.wake_up();
+        match meeting.outcome {
+            Some(Ok(())) => Ok(true),
+            Some(Err(fault)) => Err(WaitError::Collective(fault)),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+
     /// Does an operation over the board, if that is its way; none when it is not. Only in thread
     /// mode single: with several threads an operation goes on in the table.
     #[inline]
@@ -525,6 +558,93 @@ impl Waiting for OneRequest<'_> {
 
     fn prepare_sleep(&mut self) {
         self.kernel.fall_asleep(None);
+    }
+}
+
+/// The wait of the only thread for the others, for short data, while nothing else goes on.
+struct Meeting<'a> {
+    circle: &'a mut Circle,
+    endpoint: &'a mut Endpoint<SharedMemory>,
+    brief: Brief<'a>,
+    polls: u32,
+    outcome: Option<Result<(), Fault>>,
+    is_asleep: bool,
+}
+
+impl Meeting<'_> {
+    #[inline]
+    fn look(&mut self) {
+        let Some(board) = &mut self.circle.board else { return };
+        match self.brief.poll(board, &mut self.circle.combiner) {
+            Ok(false) => {}
+            Ok(true) => self.outcome = Some(Ok(())),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: BoardError) {
+        let (operation, signature) = (self.brief.operation, self.brief.signature());
+        let fault = board_fault(self.endpoint, self.circle, operation, signature, error);
+        self.outcome = Some(Err(fault));
+    }
+
+    #[inline]
+    fn wake_up(&mut self) {
+        if self.is_asleep
+            && let Some(board) = &self.circle.board
+        {
+            board.wakes();
+        }
+    }
+}
+
+impl Waiting for Meeting<'_> {
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.look();
+            self.polls += 1;
+            if self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+                self.endpoint.progress();
+            }
+        }
+        self.outcome.is_some()
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.endpoint.progress_thoroughly();
+        self.poll() || self.verdict().is_some()
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.endpoint.refresh();
+        if self.outcome.is_none()
+            && let Some(error) =
+                self.circle.board.as_ref().and_then(|board| self.brief.verdict(board))
+        {
+            // What the gone have brought still counts.
+            self.look();
+            if self.outcome.is_none() {
+                self.fail(error);
+            }
+        }
+        self.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.brief.signature().tag());
+        let context = self.circle.place.context;
+        WaitRecord { operation: Operation::Collective, tag, context, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        if !self.is_asleep
+            && let Some(board) = &self.circle.board
+        {
+            board.sleeps();
+            self.is_asleep = true;
+        }
     }
 }
 

@@ -24,10 +24,11 @@ use landeck_memory::plain::Plain;
 
 use crate::collective::Fault;
 use crate::collective::OperationId;
+use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::calls::{Caller, Parts};
 use crate::collective::engine::Begun;
-use crate::combine::Combine;
+use crate::combine::{Combination, Combine};
 use crate::error::{Error, Result};
 use crate::shared::WaitError;
 use crate::world::World;
@@ -77,6 +78,10 @@ impl World {
     /// [`Error::PeerFailed`], [`Error::Mismatch`], [`Error::Revoked`], [`Error::Ended`],
     /// [`Error::Thread`].
     pub fn barrier(&self) -> Result<()> {
+        let nothing = (Buffer::EMPTY, Buffer::EMPTY);
+        if self.brief(Operation::Barrier, nothing, 0, None)? {
+            return Ok(());
+        }
         self.collective(self.caller().barrier())
     }
 
@@ -96,6 +101,9 @@ impl World {
     pub fn broadcast<T: Plain>(&self, values: &mut [T], root: usize) -> Result<()> {
         // SAFETY: the operation is over when the call returns; the values are borrowed until then.
         let data = unsafe { Buffer::of_mut(values) };
+        if self.brief(Operation::Broadcast, (data, data), root, None)? {
+            return Ok(());
+        }
         self.collective(self.caller().broadcast(data, root))
     }
 
@@ -425,6 +433,9 @@ impl World {
         let how = combine.combination()?;
         // SAFETY: the operation is over when the call returns; both are borrowed until then.
         let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        if self.brief(operation, (input, output), root, Some(&how))? {
+            return Ok(());
+        }
         self.collective(self.caller().reduction(operation, input, output, &how, root))
     }
 
@@ -437,7 +448,38 @@ impl World {
         let how = combine.combination()?;
         // SAFETY: the operation is over when the call returns; the values are borrowed until then.
         let data = unsafe { Buffer::of_mut(values) };
+        if self.brief(operation, (data, data), 0, Some(&how))? {
+            return Ok(());
+        }
         self.collective(self.caller().reduction_in_place(operation, data, &how))
+    }
+
+    /// Does it at once if it is an operation on short data that goes over the board. False when it
+    /// is to be called in the ordinary way, which also says what is wrong with it.
+    #[inline]
+    fn brief(
+        &self,
+        operation: Operation,
+        (input, output): (Buffer, Buffer),
+        root: usize,
+        how: Option<&Combination>,
+    ) -> Result<bool> {
+        let is_usual = self.manner.way.is_none() && how.is_none_or(Combination::is_usual);
+        let fits =
+            input.len() == output.len() || (operation == Operation::Reduce && self.rank() != root);
+        let is_brief = matches!(
+            operation,
+            Operation::Barrier | Operation::Broadcast | Operation::Reduce | Operation::AllReduce
+        );
+        if !is_usual || !fits || !is_brief || root >= self.size() {
+            return Ok(false);
+        }
+        let operator = how.map(|how| &how.operator);
+        let Some(brief) = Brief::new(operation, root as u32, (input, output), operator) else {
+            return Ok(false);
+        };
+        let done = self.shared.brief(self.context, &self.members, self.rank(), brief);
+        done.map_err(|error| self.error(error, None))
     }
 
     pub(crate) fn areas(&self, buffer: Buffer, parts: &[Part]) -> Result<Vec<Area>> {

@@ -9,7 +9,9 @@ use landeck_memory::board::Board;
 use landeck_wire::ContextId;
 
 use super::board::{AtBoard, Manner};
+use super::brief::Brief;
 use super::call::Call;
+use super::combine::Combiner;
 use super::fault::{Fault, Mismatch};
 use super::hands::Hands;
 use super::plans::{Plans, Prepared};
@@ -33,6 +35,7 @@ pub(crate) struct Circle {
     /// There are more processes than processors.
     is_crowded: bool,
     spare: Option<Box<AtBoard>>,
+    pub(crate) combiner: Combiner,
 }
 
 const CALLS_KEPT: usize = 32;
@@ -59,6 +62,7 @@ impl Circle {
             board: None,
             is_crowded: false,
             spare: None,
+            combiner: Combiner::default(),
         })
     }
 
@@ -78,17 +82,31 @@ impl Circle {
         match &call.manner.way {
             Some(way) => way.clone(),
             None => match &self.board {
-                Some(_) => Way::Board(self.usual_style(call)),
+                Some(_) => Way::Board(self.usual_style(call.operation, call.known_bytes())),
                 None => self.usual_way(call),
             },
         }
     }
 
-    fn usual_style(&self, call: &Call) -> BoardStyle {
-        if call.operation != Operation::AllReduce {
+    /// Begins an operation whose data fit in a line.
+    #[inline]
+    pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) {
+        let Some(board) = &mut self.board else { return };
+        let number = board.begin();
+        let bytes = brief.input.len() as u64;
+        let style = self.usual_style(brief.operation, bytes);
+        let together = style == BoardStyle::Together;
+        let awaits = brief.operation == Operation::Barrier;
+        let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
+        let signature = self.count(brief.operation, brief.root);
+        brief.begin(number, signature.tag(), style, manner);
+    }
+
+    fn usual_style(&self, operation: Operation, bytes: u64) -> BoardStyle {
+        if operation != Operation::AllReduce {
             return BoardStyle::Each;
         }
-        match (call.known_bytes() <= SPLIT_BYTES / 2, self.is_crowded) {
+        match (bytes <= SPLIT_BYTES / 2, self.is_crowded) {
             (true, false) if self.size() <= 4 => BoardStyle::Each,
             (false, false) => BoardStyle::Divided,
             _ => BoardStyle::Together,

@@ -1,10 +1,12 @@
 //! Combining data that lie in shared memory or in a user's: the one place of this crate that hands
 //! their addresses to the loops of `arithmetic`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use landeck_arithmetic::{Operator, ReductionError, Scratch};
 use landeck_kernel::Area;
-use landeck_memory::Bytes;
 use landeck_memory::board::INLINE_BYTES;
+use landeck_memory::{Buffer, Bytes};
 
 /// One member's data, as they are to be combined.
 pub(crate) enum Source<'a> {
@@ -12,6 +14,15 @@ pub(crate) enum Source<'a> {
     Words([u64; INLINE_BYTES / 8]),
     /// Where they lie.
     Place(Bytes<'a>),
+}
+
+/// Why data were not combined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CombineError {
+    /// They cannot be.
+    Reduction(ReductionError),
+    /// The user's function panicked.
+    Panicked,
 }
 
 /// What combining needs besides the data, kept from call to call.
@@ -30,7 +41,7 @@ impl Combiner {
     /// Combines `length` bytes of each of `count` members, in the canonical order, into the bytes
     /// from `position` of an area. Sources may lie exactly where the result goes.
     #[inline]
-    pub(crate) fn into_area<'a, E: From<ReductionError>>(
+    pub(crate) fn into_area<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
         count: u32,
@@ -53,8 +64,22 @@ impl Combiner {
         result
     }
 
+    /// The same into all of a buffer.
+    #[inline]
+    pub(crate) fn into_buffer<'a, E: From<CombineError>>(
+        &mut self,
+        operator: &Operator,
+        count: u32,
+        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        into: &Buffer,
+    ) -> Result<(), E> {
+        let into = into.bytes();
+        self.collect(count, into.len(), source)?;
+        self.combine(operator, into.start().as_ptr(), into.len()).map_err(E::from)
+    }
+
     /// The same into private memory, or into a block of this process.
-    pub(crate) fn into_slice<'a, E: From<ReductionError>>(
+    pub(crate) fn into_slice<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
         count: u32,
@@ -66,7 +91,7 @@ impl Combiner {
     }
 
     /// Notes where the data of each member lie: at least `length` bytes, or an error.
-    fn collect<'a, E: From<ReductionError>>(
+    fn collect<'a, E: From<CombineError>>(
         &mut self,
         count: u32,
         length: usize,
@@ -84,11 +109,9 @@ impl Combiner {
                 Source::Place(bytes) => (bytes.start().as_ptr().cast_const(), bytes.len()),
             };
             if there < length {
-                return Err(ReductionError::LengthsDiffer {
-                    accumulator_bytes: length,
-                    input_bytes: there,
-                }
-                .into());
+                let (accumulator_bytes, input_bytes) = (length, there);
+                let error = ReductionError::LengthsDiffer { accumulator_bytes, input_bytes };
+                return Err(CombineError::Reduction(error).into());
             }
             self.places.push(place);
         }
@@ -101,12 +124,39 @@ impl Combiner {
         operator: &Operator,
         into: *mut u8,
         length: usize,
-    ) -> Result<(), ReductionError> {
+    ) -> Result<(), CombineError> {
+        if operator.reduction().is_none() {
+            return self.guarded(operator, into, length);
+        }
+        self.combine_now(operator, into, length)
+    }
+
+    /// The same with a user's function, which may panic.
+    #[cold]
+    fn guarded(
+        &mut self,
+        operator: &Operator,
+        into: *mut u8,
+        length: usize,
+    ) -> Result<(), CombineError> {
+        let combine = AssertUnwindSafe(|| self.combine_now(operator, into, length));
+        catch_unwind(combine).unwrap_or(Err(CombineError::Panicked))
+    }
+
+    #[inline]
+    fn combine_now(
+        &mut self,
+        operator: &Operator,
+        into: *mut u8,
+        length: usize,
+    ) -> Result<(), CombineError> {
         // SAFETY: `collect` has just found `length` readable bytes at every place: words of this
         // struct that do not move meanwhile, or `Bytes` whose lifetime the caller still holds.
         // `into` is as long: the output of a request, which its maker promised to be writable and
         // nobody else's, or a `&mut` slice.
-        unsafe { operator.combine_in_order(&self.places, into, length, &mut self.scratch) }
+        let combined =
+            unsafe { operator.combine_in_order(&self.places, into, length, &mut self.scratch) };
+        combined.map_err(CombineError::Reduction)
     }
 }
 
@@ -123,7 +173,7 @@ mod tests {
     fn words_and_places_are_combined() {
         let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
         let memory: Vec<u8> = [3u64, 4].iter().flat_map(|value| value.to_ne_bytes()).collect();
-        let source = |member| -> Result<Source<'_>, ReductionError> {
+        let source = |member| -> Result<Source<'_>, CombineError> {
             Ok(match member {
                 0 => Source::Words([1, 2, 0, 0, 0, 0]),
                 _ => Source::Place(Bytes::from(&memory[..])),
@@ -137,11 +187,11 @@ mod tests {
     #[test]
     fn what_is_too_short_is_not_read() {
         let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
-        let source = |_| -> Result<Source<'_>, ReductionError> {
+        let source = |_| -> Result<Source<'_>, CombineError> {
             Ok(Source::Place(Bytes::from(&[0u8; 8][..])))
         };
         let error = combiner.into_slice(&sum(), 2, source, &mut result).unwrap_err();
         let expected = ReductionError::LengthsDiffer { accumulator_bytes: 16, input_bytes: 8 };
-        assert_eq!(error, expected);
+        assert_eq!(error, CombineError::Reduction(expected));
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::Way;
+use landeck_collectives::{Operation, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, Received, RequestId, Status, Wanted};
 use landeck_memory::board::Board;
@@ -15,6 +15,7 @@ use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
 use super::board::BoardError;
+use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
 use super::fault::{Fault, Mismatch};
@@ -105,6 +106,31 @@ impl Engine {
         }
     }
 
+    /// Begins an operation whose data fit in a line, which the caller waits for by polling it:
+    /// the group and the endpoint. None when the group has no board, or something else goes on.
+    #[inline]
+    pub(crate) fn brief(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        brief: &mut Brief<'_>,
+    ) -> Result<Option<(&mut Circle, &mut Endpoint<SharedMemory>)>, Fault> {
+        let circle = self.ready(context, members, member)?;
+        if circle.board.is_none() {
+            return Ok(None);
+        }
+        if brief.root >= circle.size() {
+            return Err(Fault::NoSuchRoot { root: brief.root, size: circle.size() });
+        }
+        if !self.running.is_idle() {
+            return Ok(None);
+        }
+        let Some(circle) = self.circles.get_mut(&context) else { return Ok(None) };
+        circle.begin_brief(brief);
+        Ok(Some((circle, &mut self.endpoint)))
+    }
+
     /// Begins an operation over the board that the caller waits for by polling it; none when the
     /// call takes another way.
     #[inline]
@@ -167,12 +193,7 @@ impl Engine {
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        let death = self.endpoint.failure_of_group(context, &circle.place.members);
-        let fault = fault_of(error, call, &circle.place, visit.signature(), death);
-        if let Fault::Mismatch(mismatch) = fault {
-            circle.mismatch = Some(mismatch);
-        }
-        fault
+        board_fault(&self.endpoint, circle, call.operation, visit.signature(), error)
     }
 
     /// A visit is over, or given up.
@@ -473,6 +494,23 @@ fn circle_of<'a>(
             }))
         }
     }
+}
+
+/// What a failure at the board of a group is for the caller.
+#[cold]
+pub(crate) fn board_fault(
+    endpoint: &Endpoint<SharedMemory>,
+    circle: &mut Circle,
+    operation: Operation,
+    signature: Signature,
+    error: BoardError,
+) -> Fault {
+    let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
+    let fault = fault_of(error, operation, &circle.place, signature, death);
+    if let Fault::Mismatch(mismatch) = fault {
+        circle.mismatch = Some(mismatch);
+    }
+    fault
 }
 
 /// The board of the first world, whose places everybody knows.

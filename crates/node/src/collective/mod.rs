@@ -10,6 +10,7 @@
 //! | [`calls`] | the same for memory in one piece |
 //! | [`binding`] | where the blocks of a plan's stores lie in memory |
 //! | [`running`] | one operation on its way |
+//! | [`brief`] | one operation whose data fit in a line of the board |
 //! | [`visit`] | one operation over the board of a host |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
@@ -18,10 +19,11 @@
 //! | [`fault`] | why one did not end well |
 
 pub(crate) mod binding;
-mod board;
+pub(crate) mod board;
+pub(crate) mod brief;
 pub(crate) mod call;
 pub(crate) mod calls;
-mod circle;
+pub(crate) mod circle;
 mod combine;
 pub(crate) mod engine;
 pub(crate) mod fault;

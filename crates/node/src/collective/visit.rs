@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::{Action, Walk};
+use landeck_collectives::{Action, Operation, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
 use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
+use super::combine::CombineError;
 use super::fault::{Fault, Mismatch};
 use super::hands::Hands;
 use super::running::Place;
@@ -110,7 +111,7 @@ impl Visit {
 #[cold]
 pub(crate) fn fault_of(
     error: BoardError,
-    call: &Call,
+    operation: Operation,
     place: &Place,
     signature: Signature,
     death: Option<Failure>,
@@ -129,12 +130,13 @@ pub(crate) fn fault_of(
         }),
         BoardError::Lengths { member, theirs, ours } => Fault::Length {
             member,
-            operation: call.operation,
+            operation,
             message_bytes: theirs as u64,
             expected_bytes: ours as u64,
         },
         BoardError::Broken(member) => Fault::BrokenBoard { member },
         BoardError::Heap(full) => Fault::Heap(full),
-        BoardError::Reduction(error) => Fault::Operator(error),
+        BoardError::Combine(CombineError::Reduction(error)) => Fault::Operator(error),
+        BoardError::Combine(CombineError::Panicked) => Fault::Panicked,
     }
 }

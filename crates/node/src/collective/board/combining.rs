@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use landeck_arithmetic::{Operator, ReductionError};
+use landeck_arithmetic::Operator;
 use landeck_collectives::Cells;
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
@@ -27,7 +27,7 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let (memory, board, number) = (around.memory, &*around.board, self.number);
-        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let length = memory.bytes(into);
         let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
         let end = self.combinable(board, members, start, length)?;
@@ -94,7 +94,7 @@ impl AtBoard {
         if self.see(around.board, members)? != Stepped::Over {
             return Ok(Stepped::Waits);
         }
-        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let memory = around.memory;
         let cells = Cells::new(deposited.store, block, 1);
         let length = memory.bytes(cells);
@@ -158,7 +158,7 @@ impl AtBoard {
             self.is_last = false;
             around.board.open_pieces(self.number);
         }
-        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let pieces = pieces(length, operator.element_bytes());
         if let Some(piece) = around.board.claim_piece(self.number, pieces.count) {
             self.one_piece(around, operator, pieces.range(piece, length))?;
@@ -172,7 +172,7 @@ impl AtBoard {
 
     /// The last to come makes the whole result.
     fn alone<M: BlockMemory>(&mut self, around: &mut Around<'_, M>, length: usize) -> Result<()> {
-        let operator = around.operator.ok_or(BoardError::Reduction(ReductionError::NoInputs))?;
+        let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let (number, members) = (self.number, around.board.size());
         self.combinable(around.board, members, 0, length)?;
         let mut short = [0; INLINE_BYTES];

@@ -13,7 +13,7 @@ use landeck_kernel::Area;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
-use super::combine::Combiner;
+use super::combine::{CombineError, Combiner};
 
 mod combining;
 mod deposit;
@@ -60,8 +60,8 @@ pub(crate) enum BoardError {
     Broken(u32),
     /// There is no room for what this member brings.
     Heap(HeapFull),
-    /// The data cannot be combined.
-    Reduction(ReductionError),
+    /// The data were not combined.
+    Combine(CombineError),
 }
 
 impl From<BoardBroken> for BoardError {
@@ -70,9 +70,9 @@ impl From<BoardBroken> for BoardError {
     }
 }
 
-impl From<ReductionError> for BoardError {
-    fn from(error: ReductionError) -> Self {
-        Self::Reduction(error)
+impl From<CombineError> for BoardError {
+    fn from(error: CombineError) -> Self {
+        Self::Combine(error)
     }
 }
 
@@ -80,6 +80,12 @@ impl From<HeapFull> for BoardError {
     fn from(full: HeapFull) -> Self {
         Self::Heap(full)
     }
+}
+
+impl BoardError {
+    /// There is nothing to combine with: no operator was given.
+    pub(crate) const NO_OPERATOR: Self =
+        Self::Combine(CombineError::Reduction(ReductionError::NoInputs));
 }
 
 type Result<T> = std::result::Result<T, BoardError>;
@@ -107,17 +113,38 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
+    /// That of an operation whose data fit in a line.
+    pub(crate) fn brief(counted: bool) -> Self {
+        Self { counted, in_block: false }
+    }
+
+    /// The same for one that is not planned: the operation's style, and the number of members.
+    #[inline]
+    pub(crate) fn of_brief(is_together: bool, awaits: bool, size: u32, is_crowded: bool) -> Self {
+        Self::brief(is_together || (awaits && size > few(is_crowded)))
+    }
+
+    /// Whether those who come are counted.
+    pub(crate) fn is_counted(self) -> bool {
+        self.counted
+    }
+
     /// That of a plan.
     pub(crate) fn of(plan: &Plan, is_crowded: bool) -> Self {
-        let few = if is_crowded { 2 } else { 4 };
         let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
         let together = any(|action| matches!(action, Action::Together { .. }));
         let awaits = any(|action| matches!(action, Action::Await));
         Self {
-            counted: together || (awaits && plan.size > few),
+            counted: together || (awaits && plan.size > few(is_crowded)),
             in_block: any(|action| matches!(action, Action::Resolve { .. })),
         }
     }
+}
+
+/// So few members look at each other's words.
+#[inline]
+const fn few(is_crowded: bool) -> u32 {
+    if is_crowded { 2 } else { 4 }
 }
 
 /// One operation of one member at its board.

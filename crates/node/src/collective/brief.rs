@@ -1,0 +1,289 @@
+//! Operations whose data fit in a line of the board: the steps of their plans without any planning.
+//!
+//! What members see of each other is the same as in a [`super::visit`]: some may take this way and
+//! some that one, in one operation. Here nothing is bound, kept or looked up, because for eight
+//! bytes all of that would take longer than the operation.
+
+use landeck_arithmetic::Operator;
+use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
+use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_memory::{Buffer, Bytes};
+
+use super::board::{AtBoard, BoardError, Manner};
+use super::combine::{Combiner, Source};
+use super::signature::Signature;
+
+/// One operation with short data.
+pub(crate) struct Brief<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) root: u32,
+    /// What this member brings, in one piece; in a broadcast the data themselves.
+    pub(crate) input: Buffer,
+    /// Where the result goes, in one piece. It may be the input.
+    pub(crate) output: Buffer,
+    pub(crate) operator: Option<&'a Operator>,
+    number: u32,
+    signature: u32,
+    style: BoardStyle,
+    is_counted: bool,
+    has_come: bool,
+    is_last: bool,
+    seen: u32,
+}
+
+impl<'a> Brief<'a> {
+    /// An operation that has no number yet. None when its data are too long, or it is none of
+    /// those that are brief: barrier, broadcast, reduce, allreduce.
+    #[inline]
+    pub(crate) fn new(
+        operation: Operation,
+        root: u32,
+        (input, output): (Buffer, Buffer),
+        operator: Option<&'a Operator>,
+    ) -> Option<Self> {
+        if input.len() > INLINE_BYTES {
+            return None;
+        }
+        Some(Self {
+            operation,
+            root,
+            input,
+            output,
+            operator,
+            number: 0,
+            signature: 0,
+            style: BoardStyle::Each,
+            is_counted: false,
+            has_come: false,
+            is_last: false,
+            seen: 0,
+        })
+    }
+
+    /// Gives it its number, and what all members find alike.
+    #[inline]
+    pub(crate) fn begin(&mut self, number: u32, signature: u32, style: BoardStyle, manner: Manner) {
+        (self.number, self.signature, self.style) = (number, signature, style);
+        self.is_counted = manner.is_counted();
+    }
+
+    /// Does what can be done now: whether it is over.
+    #[inline]
+    pub(crate) fn poll(
+        &mut self,
+        board: &mut Board,
+        combiner: &mut Combiner,
+    ) -> Result<bool, BoardError> {
+        if !self.has_come && !self.come(board)? {
+            return Ok(false);
+        }
+        let is_over = match self.operation {
+            Operation::Broadcast => self.is_root(board) || self.take(board)?,
+            Operation::Reduce if !self.is_root(board) => true,
+            Operation::Reduce => self.combine(board, combiner)?,
+            Operation::AllReduce if self.style == BoardStyle::Each => {
+                self.combine(board, combiner)?
+            }
+            Operation::AllReduce => self.together(board, combiner)?,
+            _ => self.await_all(board)?,
+        };
+        if is_over {
+            board.end(self.number);
+        }
+        Ok(is_over)
+    }
+
+    /// What is called.
+    pub(crate) fn signature(&self) -> Signature {
+        Signature::of_tag(self.signature)
+    }
+
+    /// Why it can never be over; as [`AtBoard::verdict`].
+    #[cold]
+    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+        let manner = Manner::brief(self.is_counted);
+        let mut at = AtBoard::default();
+        at.begin(self.number, self.signature, 0, manner);
+        at.verdict(&self.action(board), board)
+    }
+
+    /// The step of the plan that it is at.
+    fn action(&self, board: &Board) -> Action {
+        let data = Cells::new(Store::Input, 0, 1);
+        let into = data.at(Store::Output);
+        match self.operation {
+            Operation::Broadcast => {
+                Action::Take { from: self.root, deposited: data, into, resolved: false }
+            }
+            Operation::AllReduce if self.style != BoardStyle::Each => {
+                Action::Together { deposited: data }
+            }
+            Operation::Reduce | Operation::AllReduce => {
+                Action::CombineDeposits { members: board.size(), deposited: data, into }
+            }
+            _ => Action::Await,
+        }
+    }
+
+    #[inline]
+    fn is_root(&self, board: &Board) -> bool {
+        board.own() == self.root
+    }
+
+    /// Lays down what this member brings. False when there is no room yet.
+    #[inline]
+    fn come(&mut self, board: &mut Board) -> Result<bool, BoardError> {
+        if !board.has_room(self.number) {
+            return Ok(false);
+        }
+        let brings = match self.operation {
+            Operation::Broadcast => self.is_root(board),
+            Operation::Reduce => !self.is_root(board),
+            _ => true,
+        };
+        let mut data = [0; INLINE_BYTES];
+        let bytes = if brings { self.input.bytes().copy_to_slice(&mut data) } else { 0 };
+        board.come(self.number, self.signature, 0, &data[..bytes]);
+        self.has_come = true;
+        if self.is_counted {
+            match board.count(self.number, self.signature) {
+                Coming::NotLast => {}
+                Coming::Last => self.is_last = true,
+                Coming::Different => return Err(self.whoever_differs(board)),
+            }
+        } else {
+            board.wake();
+        }
+        Ok(true)
+    }
+
+    #[cold]
+    fn whoever_differs(&self, board: &Board) -> BoardError {
+        self.verdict(board).unwrap_or(BoardError::Broken(board.own()))
+    }
+
+    #[inline]
+    fn has_member_come(&self, board: &Board, member: u32) -> Result<bool, BoardError> {
+        match board.came(member, self.number, self.signature) {
+            Came::Here => Ok(true),
+            Came::NotYet => Ok(false),
+            Came::Otherwise(signature) => Err(BoardError::Different { member, signature }),
+        }
+    }
+
+    #[inline]
+    fn have_all_come(&mut self, board: &Board) -> Result<bool, BoardError> {
+        while self.seen < board.size() {
+            if self.seen != board.own() && !self.has_member_come(board, self.seen)? {
+                return Ok(false);
+            }
+            self.seen += 1;
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn await_all(&mut self, board: &Board) -> Result<bool, BoardError> {
+        if !self.is_counted {
+            return self.have_all_come(board);
+        }
+        if self.is_last {
+            self.is_last = false;
+            board.decide(self.number, Outcome::Done);
+        }
+        self.is_decided(board)
+    }
+
+    #[inline]
+    fn is_decided(&self, board: &Board) -> Result<bool, BoardError> {
+        match board.outcome(self.number) {
+            Outcome::Done => Ok(true),
+            Outcome::Open => Ok(false),
+            Outcome::Failed(member) => Err(BoardError::Gone(member)),
+            Outcome::Different => Err(self.whoever_differs(board)),
+        }
+    }
+
+    #[inline]
+    fn take(&self, board: &Board) -> Result<bool, BoardError> {
+        if !self.has_member_come(board, self.root)? {
+            return Ok(false);
+        }
+        let deposit = board.deposit(self.root, self.number)?;
+        self.write(&deposit, self.root)?;
+        Ok(true)
+    }
+
+    /// Puts short data of a member where the result goes.
+    #[inline]
+    fn write(&self, deposit: &Deposit<'_>, member: u32) -> Result<(), BoardError> {
+        let ours = self.output.len();
+        let theirs = match deposit {
+            Deposit::Inline { words, bytes } if *bytes == ours => {
+                let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
+                self.output.write(0, bytes.part(0, ours));
+                return Ok(());
+            }
+            Deposit::Inline { bytes, .. } => *bytes,
+            Deposit::Block { bytes, .. } => bytes.len(),
+        };
+        Err(BoardError::Lengths { member, theirs, ours })
+    }
+
+    /// Combines what all have brought, for this member.
+    fn combine(&mut self, board: &Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
+        if !self.have_all_come(board)? {
+            return Ok(false);
+        }
+        let own = self.input.bytes();
+        let (number, ours) = (self.number, self.input.len());
+        let source = |member| {
+            if member == board.own() {
+                return Ok(Source::Place(own));
+            }
+            short_source(board, member, number, ours)
+        };
+        let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
+        if ours > 0 {
+            combiner.into_buffer(operator, board.size(), source, &self.output)?;
+        }
+        Ok(true)
+    }
+
+    /// The last to come combines for all.
+    fn together(&mut self, board: &Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
+        if self.is_last {
+            self.is_last = false;
+            let (number, ours) = (self.number, self.input.len());
+            let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
+            let mut result = [0; INLINE_BYTES];
+            let source = |member| short_source(board, member, number, ours);
+            if ours > 0 {
+                combiner.into_slice(operator, board.size(), source, &mut result[..ours])?;
+            }
+            board.set_result(number, &result[..ours]);
+            board.decide(number, Outcome::Done);
+        }
+        if !self.is_decided(board)? {
+            return Ok(false);
+        }
+        self.write(&board.result(self.number)?, board.own())?;
+        Ok(true)
+    }
+}
+
+/// A member's short data, as long as ours.
+#[inline]
+fn short_source(
+    board: &Board,
+    member: u32,
+    number: u32,
+    ours: usize,
+) -> Result<Source<'static>, BoardError> {
+    let theirs = match board.deposit(member, number)? {
+        Deposit::Inline { words, bytes } if bytes == ours => return Ok(Source::Words(words)),
+        Deposit::Inline { bytes, .. } => bytes,
+        Deposit::Block { bytes, .. } => bytes.len(),
+    };
+    Err(BoardError::Lengths { member, theirs, ours })
+}
