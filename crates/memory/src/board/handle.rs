@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
+use super::agreement::OwnPart;
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
@@ -40,6 +41,8 @@ pub struct Board {
     kept_bytes: usize,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
+    pub(super) part: OwnPart,
+    pub(super) ticket: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -158,6 +161,8 @@ impl Board {
             kept: VecDeque::new(),
             kept_bytes: 0,
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
+            part: OwnPart::default(),
+            ticket: 0,
         })
     }
 
@@ -367,7 +372,7 @@ impl Board {
 
     #[cold]
     #[inline(never)]
-    fn wake_all(&self) {
+    pub(super) fn wake_all(&self) {
         let own = self.members[self.own as usize].slot;
         self.members.iter().filter(|member| member.slot != own).for_each(|member| {
             waiter::wake(&self.segment, member.slot);
@@ -429,7 +434,7 @@ impl Board {
     }
 
     /// Bytes in the heap of a member.
-    fn heap_bytes(&self, member: u32, offset: u64, length: u64) -> Option<Bytes<'_>> {
+    pub(super) fn heap_bytes(&self, member: u32, offset: u64, length: u64) -> Option<Bytes<'_>> {
         let (plan, slot) = (self.segment.plan(), self.members.get(member as usize)?.slot);
         let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
         let fits = (start..end).contains(&offset)
@@ -532,6 +537,14 @@ impl Board {
         self.settled == self.next
     }
 
+    pub(super) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    pub(super) fn outcome_of_agreement(&self) -> &Line {
+        &self.shared().head.agreement
+    }
+
     #[inline]
     fn shared(&self) -> &Shared {
         // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
@@ -545,7 +558,7 @@ impl Board {
     }
 
     #[inline]
-    fn lines(&self, member: u32) -> &Lines {
+    pub(super) fn lines(&self, member: u32) -> &Lines {
         // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
         // atomically.
         unsafe { self.members[member as usize].lines.as_ref() }
@@ -576,13 +589,6 @@ impl Segment {
     /// Where the shared words of the first world's board are.
     pub fn world_board(&self) -> u64 {
         self.plan().board(0, 0)
-    }
-
-    /// Makes lines of a block of the slot's own heap, which has at least [`LINES_BYTES`]: zero,
-    /// as a new board's.
-    pub fn lines_of(&self, slot: u32, block: &mut Block) -> LinesPlace {
-        block.fill(0);
-        LinesPlace { slot, offset: block.offset() }
     }
 }
 

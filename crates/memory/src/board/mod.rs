@@ -12,11 +12,15 @@
 //! Nothing here waits. Everything read is checked: a scribbled word leads to wrong data, to an
 //! operation that never ends (until somebody dies or gives up), or to [`BoardBroken`].
 
+mod agreement;
 mod words;
 
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod ticket;
 
+pub use agreement::{Agreed, Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]

@@ -18,7 +18,11 @@
 //! | cursor, finished, owners | any member, by exchange | while all combine together |
 //! | sleepers | any member | around its sleep |
 //! | revoked | any member | once |
+//! | vote | its member | when it brings its part to an agreement |
+//! | agreement | any member, by exchange | once an agreement |
+//! | ticket | its member | when it opens the board, and when it forgets it |
 
+use super::agreement::Vote;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Operations that can be under way at once on one board.
@@ -43,6 +47,13 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// As on a new board.
+    #[cfg(all(test, loom))]
+    pub(crate) fn zero() -> Self {
+        let data = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { word: AtomicU64::new(0), about: AtomicU64::new(0), data }
+    }
+
     /// Publishes the line.
     #[inline]
     pub(crate) fn publish(&self, number: u32, signature: u32) {
@@ -108,6 +119,10 @@ pub(crate) struct Lines {
     /// The first operation that the member does not come to because its group is broken, and 1 in
     /// the high half; 0 for none.
     pub(crate) refused: AtomicU64,
+    /// What the member brings to agreements.
+    pub(crate) vote: Vote,
+    /// Whose lines these are now: see [`super::ticket`].
+    pub(crate) ticket: AtomicU64,
 }
 
 /// Bytes of [`Lines`].
@@ -229,9 +244,9 @@ pub(crate) struct Head {
     pub(crate) sleepers: Apart<AtomicU32>,
     /// Not zero: the group was revoked.
     pub(crate) revoked: Apart<AtomicU32>,
-    /// The outcomes of agreements, by turns.
-    pub(crate) agreements: [Line; 2],
-    rest: [Line; 4],
+    /// Who has decided the last agreement.
+    pub(crate) agreement: Line,
+    rest: [Line; 5],
 }
 
 /// Something on a line of its own.
@@ -258,8 +273,7 @@ mod model {
     use loom::thread;
 
     fn line() -> Line {
-        let data = std::array::from_fn(|_| AtomicU64::new(0));
-        Line { word: AtomicU64::new(0), about: AtomicU64::new(0), data }
+        Line::zero()
     }
 
     fn pieces() -> Pieces {
