@@ -52,11 +52,6 @@ impl Blocks {
         }
     }
 
-    /// Whether there are so many; blocks without bytes are as many as one likes.
-    pub(crate) fn are(&self, count: usize) -> bool {
-        matches!(self, Self::Equal { block_bytes: 0, .. }) || self.count() == count
-    }
-
     /// Bytes of one.
     pub(crate) fn bytes(&self, block: u32) -> u64 {
         self.area(block, 1).packed_bytes()

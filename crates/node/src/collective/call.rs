@@ -155,19 +155,30 @@ impl Call {
     }
 
     fn are(&self, blocks: &Blocks, which: &'static str, size: u32) -> Result<(), Fault> {
-        if blocks.are(size as usize) {
+        if let Blocks::Equal { buffer, block_bytes } = blocks {
+            let needed_bytes = *block_bytes as u64 * u64::from(size);
+            return self.is_long(which, buffer.len() as u64, needed_bytes);
+        }
+        if blocks.count() == size as usize {
             return Ok(());
         }
         Err(Fault::Counts { operation: self.operation, which, given: blocks.count(), size })
     }
 
     fn fits(&self, input: &Blocks, from: u32, output: &Blocks, into: u32) -> Result<(), Fault> {
-        let (needed_bytes, buffer_bytes) = (input.bytes(from), output.bytes(into));
+        self.is_long("output", output.bytes(into), input.bytes(from))
+    }
+
+    fn is_long(
+        &self,
+        which: &'static str,
+        buffer_bytes: u64,
+        needed_bytes: u64,
+    ) -> Result<(), Fault> {
         if needed_bytes == buffer_bytes {
             return Ok(());
         }
-        let (operation, which) = (self.operation, "output");
-        Err(Fault::Buffer { operation, which, buffer_bytes, needed_bytes })
+        Err(Fault::Buffer { operation: self.operation, which, buffer_bytes, needed_bytes })
     }
 
     fn whole_elements(&self, blocks: &Blocks) -> Result<(), Fault> {

@@ -12,8 +12,9 @@ use super::board::{AtBoard, Manner};
 use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
-use super::fault::{Fault, Mismatch};
+use super::fault::Fault;
 use super::hands::Hands;
+use super::mismatch::Mismatch;
 use super::plans::{Plans, Prepared};
 use super::running::Place;
 use super::signature::Signature;
@@ -27,7 +28,9 @@ pub(crate) struct Circle {
     plans: Plans,
     next_number: u32,
     /// The last calls, to recognise what others called in their place.
-    called: [Option<Signature>; CALLS_KEPT],
+    pub(super) called: [Option<Signature>; CALLS_KEPT],
+    /// What others who wait have said they are in, the last of each.
+    pub(super) remarks: Vec<(Peer, Signature)>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
     /// Where all members are on one host.
@@ -58,6 +61,7 @@ impl Circle {
             plans,
             next_number: 0,
             called,
+            remarks: Vec::new(),
             mismatch: None,
             board: None,
             is_crowded: false,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Way};
 use landeck_kernel::matching::KeyHasher;
-use landeck_kernel::{Completion, Endpoint, Failure, Received, RequestId, Status, Wanted};
+use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
@@ -18,7 +18,7 @@ use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
-use super::fault::{Fault, Mismatch};
+use super::fault::Fault;
 use super::running::Running;
 use super::signature::Signature;
 use super::table::{CollectiveId, Table};
@@ -251,7 +251,7 @@ impl Engine {
         running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) => Ok(Begun::Over),
-            Some(Err(fault)) => Err(fault.clone()),
+            Some(Err(fault)) => Err(self.explained(context, fault.clone())),
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
     }
@@ -353,13 +353,25 @@ impl Engine {
         };
         let outcome = running.outcome()?.clone();
         let peer = running.place.members[running.place.member as usize];
-        let tag = running.signature().tag();
+        let (tag, context) = (running.signature().tag(), running.place.context);
         self.running.remove(id);
         let status = Status { peer, tag, bytes: 0, cancelled: false };
         Some(match outcome {
             Ok(()) => Ok(Completion { result: Ok(status), data: None }),
-            Err(fault) => Err(WaitError::Collective(fault)),
+            Err(fault) => Err(WaitError::Collective(self.explained(context, fault))),
         })
+    }
+
+    /// Why somebody is gone, if it said so before: a mismatch that it has found.
+    #[cold]
+    fn explained(&mut self, context: u32, fault: Fault) -> Fault {
+        let (Fault::Failure(Failure::PeerGone { .. }), Some(circle)) =
+            (&fault, self.circles.get_mut(&context))
+        else {
+            return fault;
+        };
+        circle.mismatch = circle.mismatch.or_else(|| circle.look_for_mismatch(&mut self.endpoint));
+        circle.mismatch.map_or(fault, Fault::Mismatch)
     }
 
     /// Cancels a message that has not begun; collective operations go on.
@@ -466,10 +478,12 @@ impl Engine {
             let Some(running) = self.running.get(id) else { continue };
             let context = running.place.context;
             let Some(circle) = self.circles.get_mut(&context) else { continue };
-            if let Some(mismatch) = found_mismatch(&mut self.endpoint, circle) {
+            if let Some(mismatch) = circle.look_for_mismatch(&mut self.endpoint) {
                 circle.mismatch = Some(mismatch);
-                tell_all(&mut self.endpoint, circle, &mismatch);
+                circle.tell_all(&mut self.endpoint, &mismatch);
                 self.fail_all(context, &Fault::Mismatch(mismatch));
+            } else if let Some(running) = self.running.get_mut(id) {
+                running.remark_if_long(&mut self.endpoint);
             }
         }
     }
@@ -521,55 +535,4 @@ fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -
     }
     let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
     Board::open(segment, segment.world_board(), &lines, member).ok()
-}
-
-/// What the waiting messages of a group say against its calls here.
-fn found_mismatch(endpoint: &mut Endpoint<SharedMemory>, circle: &Circle) -> Option<Mismatch> {
-    let place = &circle.place;
-    let waiting: Vec<(Peer, Signature)> =
-        endpoint.kept_in(place.twin).map(|(peer, tag)| (peer, Signature::of_tag(tag))).collect();
-    for (peer, theirs) in waiting {
-        let Some(rank) = place.members.iter().position(|&member| member == peer) else { continue };
-        if theirs.is_alarm() {
-            let alarm = heard_alarm(endpoint, place.twin, peer, theirs);
-            if alarm.is_some() {
-                return alarm;
-            }
-        } else if let Some(ours) = circle.contradicts(theirs) {
-            let (first, second) = (rank as u32, place.member);
-            return Some(Mismatch { first, first_calls: theirs, second, second_calls: ours });
-        }
-    }
-    None
-}
-
-/// What another member has found.
-fn heard_alarm(
-    endpoint: &mut Endpoint<SharedMemory>,
-    twin: u32,
-    peer: Peer,
-    alarm: Signature,
-) -> Option<Mismatch> {
-    let wanted = Wanted { context: twin, source: Some(peer.0), tag: Some(alarm.tag()) };
-    let id = endpoint.receive_own(wanted);
-    let heard = endpoint.take(id);
-    if heard.is_none() {
-        endpoint.abandon(id);
-    }
-    match heard?.data? {
-        Received::Private(bytes) => Mismatch::decode(&bytes),
-        Received::Borrowed { .. } => None,
-    }
-}
-
-/// Tells the others what was found, as far as there is room: who waits learns of it, and who does
-/// not need not.
-fn tell_all(endpoint: &mut Endpoint<SharedMemory>, circle: &Circle, mismatch: &Mismatch) {
-    let (place, data) = (&circle.place, mismatch.encode());
-    let tag = mismatch.second_calls.alarm().tag();
-    let own = place.members[place.member as usize];
-    for &peer in place.members.iter().filter(|&&peer| peer != own) {
-        // Who is gone, or has no room because it does not listen, is not told.
-        let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
-    }
 }

@@ -17,6 +17,7 @@
 //! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
 //! | [`fault`] | why one did not end well |
+//! | [`mismatch`] | members that called different operations |
 
 pub(crate) mod binding;
 pub(crate) mod board;
@@ -28,6 +29,7 @@ mod combine;
 pub(crate) mod engine;
 pub(crate) mod fault;
 mod hands;
+mod mismatch;
 mod plans;
 mod running;
 mod signature;

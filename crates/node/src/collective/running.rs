@@ -19,9 +19,14 @@ use super::board::BoardError;
 use super::call::Call;
 use super::circle::Circle;
 use super::fault::Fault;
+use super::mismatch::remark;
 use super::plans::Prepared;
 use super::signature::Signature;
 use super::visit::{Visit, Visited, fault_of};
+
+/// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for
+/// other reasons.
+const LONG_LOOKS: u32 = 4;
 
 /// Who takes part, and where their messages go.
 #[derive(Clone, Debug)]
@@ -68,6 +73,8 @@ pub(crate) struct Running {
     visit: Option<Visit>,
     /// The number that the operation has on the board; it is given back in the end.
     on_board: Option<u32>,
+    /// Looks before sleep since anything moved.
+    looks: u32,
     /// What was wrong, while the operation goes on for the sake of the others.
     blemish: Option<Fault>,
     outcome: Option<Result<(), Fault>>,
@@ -149,6 +156,7 @@ impl Running {
             scratch: Scratch::new(),
             visit: None,
             on_board: None,
+            looks: 0,
             blemish: None,
             outcome: None,
         }
@@ -233,7 +241,25 @@ impl Running {
             }
             moved = true;
         }
+        if moved {
+            self.looks = 0;
+        }
         moved
+    }
+
+    /// Before sleep: who has waited for long says so to those it waits for, once.
+    #[cold]
+    pub(crate) fn remark_if_long(&mut self, kernel: &mut Endpoint<SharedMemory>) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks != LONG_LOOKS {
+            return;
+        }
+        let mut awaited: Vec<u32> = self.out.iter().map(|(_, _, message)| message.peer).collect();
+        awaited.sort_unstable();
+        awaited.dedup();
+        for member in awaited {
+            remark(kernel, &self.place, member, self.signature);
+        }
     }
 
     /// Ends it with a failure; its memory is free.

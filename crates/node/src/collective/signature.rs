@@ -19,6 +19,8 @@ const ROOT_BITS: u32 = 14;
 
 /// The operation of a message that tells of a mismatch.
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
+/// The operation of a message that says what its sender is in.
+const REMARK: u32 = ALARM - 1;
 
 impl Signature {
     /// A call. The number and the root are cut to their fields.
@@ -52,6 +54,21 @@ impl Signature {
     /// Whether it is that message.
     pub(crate) fn is_alarm(self) -> bool {
         self.operation == ALARM
+    }
+
+    /// The message that says that its sender is in this call.
+    pub(crate) fn remark(self) -> Self {
+        Self { operation: REMARK, root: 0, ..self }
+    }
+
+    /// Whether it is such a message.
+    pub(crate) fn is_remark(self) -> bool {
+        self.operation == REMARK
+    }
+
+    /// Whether both are about calls of the same number.
+    pub(crate) fn is_of_the_number_of(self, other: Self) -> bool {
+        self.number == other.number
     }
 
     /// The number of the operation in its group; 8,192 is 0 again.

@@ -14,8 +14,9 @@ use landeck_transports::SharedMemory;
 use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
 use super::combine::CombineError;
-use super::fault::{Fault, Mismatch};
+use super::fault::Fault;
 use super::hands::Hands;
+use super::mismatch::Mismatch;
 use super::running::Place;
 use super::signature::Signature;
 

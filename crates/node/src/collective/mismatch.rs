@@ -1,0 +1,172 @@
+//! Members that called different operations: how that is found, and how all learn of it.
+//!
+//! Each message says what its sender called. One that says something else than this member called
+//! in its place waits for ever, and is found before this member sleeps. Who waits long for somebody
+//! says to it what it is in, for it may be that neither sends the other anything. Who finds a
+//! mismatch tells all.
+
+use landeck_channel::Peer;
+use landeck_kernel::{Endpoint, Received, Wanted};
+use landeck_transports::SharedMemory;
+
+use super::circle::Circle;
+use super::running::Place;
+use super::signature::Signature;
+
+/// Who called what, and who called what else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    /// The one.
+    pub(crate) first: u32,
+    pub(crate) first_calls: Signature,
+    /// The other.
+    pub(crate) second: u32,
+    pub(crate) second_calls: Signature,
+}
+
+impl Mismatch {
+    /// As it travels.
+    pub(crate) fn encode(&self) -> [u8; 16] {
+        let words = [self.first, self.first_calls.tag(), self.second, self.second_calls.tag()];
+        let mut bytes = [0; 16];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// From how it travels; none for other bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; 16] = bytes.try_into().ok()?;
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Some(Self {
+            first: word(0),
+            first_calls: Signature::of_tag(word(4)),
+            second: word(8),
+            second_calls: Signature::of_tag(word(12)),
+        })
+    }
+}
+
+impl Circle {
+    /// What the waiting messages of the group say against its calls here.
+    #[cold]
+    pub(super) fn look_for_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> Option<Mismatch> {
+        let waiting: Vec<(Peer, Signature)> = endpoint
+            .kept_in(self.place.twin)
+            .map(|(peer, tag)| (peer, Signature::of_tag(tag)))
+            .collect();
+        for (peer, said) in waiting {
+            let found = if said.is_alarm() {
+                heard(endpoint, &self.place, peer, said).and_then(|bytes| Mismatch::decode(&bytes))
+            } else if said.is_remark() {
+                self.take_remark(endpoint, peer, said);
+                None
+            } else {
+                self.against(peer, said)
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        let remarks = std::mem::take(&mut self.remarks);
+        let found = remarks.iter().find_map(|&(peer, theirs)| self.against(peer, theirs));
+        // What is about later calls is looked at again.
+        self.remarks = remarks;
+        self.remarks.retain(|&(_, theirs)| {
+            self.called.iter().flatten().all(|ours| !ours.is_of_the_number_of(theirs))
+        });
+        found
+    }
+
+    fn take_remark(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        peer: Peer,
+        remark: Signature,
+    ) {
+        let Some(bytes) = heard(endpoint, &self.place, peer, remark) else { return };
+        if let Ok(tag) = bytes.try_into().map(u32::from_le_bytes) {
+            self.remarks.retain(|&(other, _)| other != peer);
+            self.remarks.push((peer, Signature::of_tag(tag)));
+        }
+    }
+
+    /// The mismatch, if a member called this and we something else.
+    fn against(&self, peer: Peer, theirs: Signature) -> Option<Mismatch> {
+        let ours = self.contradicts(theirs)?;
+        let rank = self.place.members.iter().position(|&member| member == peer)?;
+        let (first, second) = (rank as u32, self.place.member);
+        Some(Mismatch { first, first_calls: theirs, second, second_calls: ours })
+    }
+
+    /// Tells the others what was found, as far as there is room: who waits learns of it, and who
+    /// does not need not.
+    #[cold]
+    pub(super) fn tell_all(&self, endpoint: &mut Endpoint<SharedMemory>, mismatch: &Mismatch) {
+        let (place, data) = (&self.place, mismatch.encode());
+        let tag = mismatch.second_calls.alarm().tag();
+        let own = place.members[place.member as usize];
+        for &peer in place.members.iter().filter(|&&peer| peer != own) {
+            // Who is gone, or has no room because it does not listen, is not told.
+            let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+        }
+    }
+}
+
+/// Says to a member what this one is in and waits for it.
+#[cold]
+pub(super) fn remark(
+    endpoint: &mut Endpoint<SharedMemory>,
+    place: &Place,
+    to: u32,
+    signature: Signature,
+) {
+    let (tag, data) = (signature.remark().tag(), signature.tag().to_le_bytes());
+    if let Some(&peer) = place.members.get(to as usize) {
+        // Without room there is something waiting for it anyway.
+        let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
+    }
+}
+
+/// Takes a message that is kept.
+fn heard(
+    endpoint: &mut Endpoint<SharedMemory>,
+    place: &Place,
+    peer: Peer,
+    said: Signature,
+) -> Option<Vec<u8>> {
+    let wanted = Wanted { context: place.twin, source: Some(peer.0), tag: Some(said.tag()) };
+    let id = endpoint.receive_own(wanted);
+    let heard = endpoint.take(id);
+    if heard.is_none() {
+        endpoint.abandon(id);
+    }
+    match heard?.data? {
+        Received::Private(bytes) => Some(bytes),
+        Received::Borrowed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::Operation;
+
+    #[test]
+    fn a_mismatch_survives_its_bytes() {
+        let mismatch = Mismatch {
+            first: 3,
+            first_calls: Signature::new(9, Operation::Barrier, 0),
+            second: 70_000,
+            second_calls: Signature::new(9, Operation::Gather, 5),
+        };
+        assert_eq!(Mismatch::decode(&mismatch.encode()), Some(mismatch));
+        assert_eq!(Mismatch::decode(&[0; 15]), None);
+    }
+}
