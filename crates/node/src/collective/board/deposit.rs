@@ -110,7 +110,7 @@ fn deposit_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
 
 /// A table has a word for the end of each block.
 #[inline]
-fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
+pub(super) fn table_bytes<M: BlockMemory>(memory: &M, cells: Cells) -> usize {
     if memory.has_table() && cells.count > 1 { cells.count as usize * 8 } else { 0 }
 }
 

@@ -7,7 +7,7 @@ use landeck_memory::Bytes;
 use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
-use super::deposit::place_of;
+use super::deposit::{place_of, table_bytes};
 use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, Result, Stepped, piece_bytes};
 
 impl AtBoard {
@@ -24,6 +24,11 @@ impl AtBoard {
         }
         let memory = around.memory;
         let deposit = around.board.deposit(from, self.number)?;
+        if let Deposit::Block { filled, .. } = deposit
+            && filled < table_bytes(memory, deposited)
+        {
+            return Ok(Stepped::Waits);
+        }
         let (start, length) = place_of(memory, &deposit, from, deposited, into)?;
         let (there, is_resolved) = match deposit {
             Deposit::Inline { .. } => (length, true),
