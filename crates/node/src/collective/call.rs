@@ -1,7 +1,7 @@
 //! What any front asks for: an operation, where its data lie, how it is to be done.
 
 use landeck_arithmetic::{Operator, ReductionError};
-use landeck_collectives::{Operation, Order, Task, Way};
+use landeck_collectives::{Operation, Order, Request, Task, Way};
 
 use super::binding::{Blocks, Cut, Sizes};
 use super::fault::Fault;
@@ -60,6 +60,16 @@ impl Call {
             segments,
             order: if is_free { Order::Free } else { Order::Canonical },
             in_place: self.in_place,
+        }
+    }
+
+    /// What all members know alike of it, for the choice of its way.
+    pub(crate) fn request(&self) -> Request {
+        Request {
+            operation: self.operation,
+            bytes: (!self.is_varying).then(|| self.known_bytes()),
+            commutative: self.operator.as_ref().is_none_or(Operator::is_commutative),
+            reproducible: self.manner.is_reproducible,
         }
     }
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::architecture::{Butterfly, Flat, Knomial};
-use landeck_collectives::{BoardStyle, Group, GroupError, Operation, Way};
+use landeck_collectives::{
+    BoardStyle, Facts, Group, GroupError, Operation, Request, Settings, Table, Task, Way,
+};
+use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
 use landeck_wire::ContextId;
 
@@ -24,7 +26,8 @@ use super::visit::Visit;
 /// operations in the same order.
 pub(crate) struct Circle {
     pub(crate) place: Place,
-    shape: Group,
+    /// Which way each call takes; with it the group as architectures see it.
+    table: Table,
     plans: Plans,
     next_number: u32,
     /// The last calls, to recognise what others called in their place.
@@ -43,78 +46,69 @@ pub(crate) struct Circle {
 
 const CALLS_KEPT: usize = 32;
 
-/// Data of a member above this are divided among all on the way.
-const SPLIT_BYTES: u64 = 32 << 10;
-
 impl Circle {
     /// A group that has done nothing yet.
     ///
     /// # Errors
     /// [`GroupError::Empty`].
-    pub(crate) fn new(context: u32, members: Arc<[Peer]>, member: u32) -> Result<Self, GroupError> {
-        let shape = Group::whole(members.len() as u32)?;
+    pub(crate) fn new(
+        context: u32,
+        members: Arc<[Peer]>,
+        member: u32,
+        plan: &SegmentPlan,
+        board: Option<Board>,
+    ) -> Result<Self, GroupError> {
+        let table = Table::new(Facts {
+            group: Group::whole(members.len() as u32)?,
+            processes: plan.processes,
+            processors: plan.cpus,
+            has_board: board.is_some(),
+            settings: Settings::from_words(&plan.settings),
+        });
         let place = Place { context, twin: twin_of(context), members, member };
         let (plans, called) = (Plans::default(), [None; CALLS_KEPT]);
         Ok(Self {
             place,
-            shape,
+            table,
             plans,
             next_number: 0,
             called,
             remarks: Vec::new(),
             mismatch: None,
-            board: None,
-            is_crowded: false,
+            board,
+            is_crowded: plan.is_oversubscribed(),
             spare: None,
             combiner: Combiner::default(),
         })
     }
 
-    /// The same with a board.
-    pub(crate) fn with_board(self, board: Board, is_crowded: bool) -> Self {
-        Self { board: Some(board), is_crowded, ..self }
-    }
-
     /// How many members there are.
     pub(crate) fn size(&self) -> u32 {
-        self.shape.size()
+        self.table.facts().group.size()
     }
 
     /// The way that a call takes.
     #[inline]
-    pub(crate) fn way(&self, call: &Call) -> Way {
+    pub(crate) fn way(&mut self, call: &Call) -> Way {
         match &call.manner.way {
             Some(way) => way.clone(),
-            None => match &self.board {
-                Some(_) => Way::Board(self.usual_style(call.operation, call.known_bytes())),
-                None => self.usual_way(call),
-            },
+            None => self.table.way(&call.request()).way.clone(),
         }
     }
 
-    /// Begins an operation whose data fit in a line.
+    /// Begins an operation whose data fit in a line. False when it is not to go over the board.
     #[inline]
-    pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) {
-        let Some(board) = &mut self.board else { return };
+    pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
+        let request = Request::new(brief.operation, brief.input.len() as u64);
+        let Way::Board(style) = self.table.way(&request).way else { return false };
+        let Some(board) = &mut self.board else { return false };
         let number = board.begin();
-        let bytes = brief.input.len() as u64;
-        let style = self.usual_style(brief.operation, bytes);
         let together = style == BoardStyle::Together;
         let awaits = brief.operation == Operation::Barrier;
         let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
         let signature = self.count(brief.operation, brief.root);
         brief.begin(number, signature.tag(), style, manner);
-    }
-
-    fn usual_style(&self, operation: Operation, bytes: u64) -> BoardStyle {
-        if operation != Operation::AllReduce {
-            return BoardStyle::Each;
-        }
-        match (bytes <= SPLIT_BYTES / 2, self.is_crowded) {
-            (true, false) if self.size() <= 4 => BoardStyle::Each,
-            (false, false) => BoardStyle::Divided,
-            _ => BoardStyle::Together,
-        }
+        true
     }
 
     /// An operation over the board, with its number.
@@ -151,26 +145,21 @@ impl Circle {
 
     /// The plan for a call by a way, and in how many segments it has the data.
     pub(crate) fn plan(&mut self, call: &Call, way: &Way) -> (Prepared, u32) {
-        let is_split =
-            matches!(way, Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided));
-        let segments = if is_split && call.operation.has_segments() { self.size() } else { 1 };
-        let task = call.task(segments);
-        let prepared = self.plans.of(&task, way, &self.shape, self.place.member);
+        let size = self.size();
+        let chosen = match (way, &call.manner.way) {
+            (Way::Messages { .. }, None) => Some(self.table.way(&call.request())),
+            _ => None,
+        };
+        let segments = match way {
+            _ if !call.operation.has_segments() => 1,
+            Way::Messages { split: true, .. } | Way::Board(BoardStyle::Divided) => size,
+            _ => chosen.map_or(1, |choice| choice.segments),
+        };
+        let usual = call.task(segments);
+        let task = Task { order: chosen.map_or(usual.order, |choice| choice.order), ..usual };
+        let group = &self.table.facts().group;
+        let prepared = self.plans.of(&task, way, group, self.place.member);
         (prepared.clone(), segments)
-    }
-
-    /// The way that nobody has asked for. It follows from what all members know alike.
-    fn usual_way(&self, call: &Call) -> Way {
-        let is_long = call.known_bytes() > SPLIT_BYTES;
-        match call.operation {
-            Operation::AllReduce | Operation::Broadcast if is_long => Way::split_by(Butterfly),
-            Operation::Gather | Operation::Scatter if call.is_varying => Way::by(Flat),
-            Operation::AllToAll => Way::by(Flat),
-            Operation::Broadcast | Operation::Gather | Operation::Scatter | Operation::Reduce => {
-                Way::by(Knomial::BINOMIAL)
-            }
-            _ => Way::by(Butterfly),
-        }
     }
 
     /// Counts a call.
@@ -200,7 +189,8 @@ mod tests {
 
     #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
-        let mut circle = Circle::new(5, [Peer(0), Peer(1)].into(), 0).unwrap();
+        let mut circle =
+            Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), None).unwrap();
         let first = circle.count(Operation::Broadcast, 1);
         let theirs = Signature::new(0, Operation::Broadcast, 0);
         assert_eq!((circle.contradicts(theirs), circle.contradicts(first)), (Some(first), None));

@@ -127,8 +127,10 @@ impl Engine {
             return Ok(None);
         }
         let Some(circle) = self.circles.get_mut(&context) else { return Ok(None) };
-        circle.begin_brief(brief);
-        Ok(Some((circle, &mut self.endpoint)))
+        match circle.begin_brief(brief) {
+            true => Ok(Some((circle, &mut self.endpoint))),
+            false => Ok(None),
+        }
     }
 
     /// Begins an operation over the board that the caller waits for by polling it; none when the
@@ -500,12 +502,9 @@ fn circle_of<'a>(
         std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
         std::collections::hash_map::Entry::Vacant(entry) => {
             let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
-            let circle = Circle::new(context, members.clone(), member);
-            let circle = circle.map_err(|_| Fault::NotAMember)?;
-            Ok(entry.insert(match world_board(segment, context, members, member) {
-                Some(board) => circle.with_board(board, segment.plan().is_oversubscribed()),
-                None => circle,
-            }))
+            let board = world_board(segment, context, members, member);
+            let circle = Circle::new(context, members.clone(), member, segment.plan(), board);
+            Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))
         }
     }
 }
