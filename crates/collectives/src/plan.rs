@@ -112,8 +112,8 @@ pub enum Action {
         /// The blocks to combine, and where the result goes.
         into: Cells,
     },
-    /// Combines one block of all deposits, in the canonical order, into the place that this
-    /// member's deposit has kept for it, and says that it is there.
+    /// Combines one block of all deposits, in the canonical order, into this member's output and
+    /// into the place that its deposit has kept for it, and says that it is there.
     Resolve {
         /// All blocks that each member deposited.
         deposited: Cells,

@@ -243,7 +243,8 @@ fn footprint(action: &Action) -> (Vec<Cells>, Vec<Cells>) {
         }
         Action::Take { into, .. } | Action::TakeResult { into } => (vec![], vec![*into]),
         Action::Resolve { deposited, block } => {
-            (vec![Cells::new(deposited.store, *block, 1)], vec![])
+            let own = Cells::new(deposited.store, *block, 1);
+            (vec![own], vec![own.at(Store::Output)])
         }
         Action::Await | Action::Together { .. } => (vec![], vec![]),
     }

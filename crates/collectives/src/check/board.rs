@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::run::Run;
 use super::values::{NOTHING, Value};
-use crate::plan::{Action, Cells};
+use crate::plan::{Action, Cells, Store};
 
 /// What lies on the board.
 pub(super) struct Board {
@@ -143,10 +143,11 @@ impl Here {
             {
                 deposit.values[(block - deposit.cells.first) as usize] = value;
                 deposit.is_resolved = true;
-                Ok(true)
             }
-            _ => Err(self.not_offered(member, block)),
+            _ => return Err(self.not_offered(member, block)),
         }
+        run.write(member, Cells::new(Store::Output, block, 1), vec![value]);
+        Ok(true)
     }
 
     fn together(self, run: &mut Run<'_>, deposited: Cells) -> Result<bool, Fault> {

@@ -36,7 +36,8 @@ fn footprint(member: u32, action: &Action) -> (Vec<Cells>, Vec<Cells>) {
             ((member < *members).then_some(own).into_iter().collect(), vec![*into])
         }
         Action::Resolve { deposited, block } => {
-            (vec![Cells::new(deposited.store, *block, 1)], vec![])
+            let own = Cells::new(deposited.store, *block, 1);
+            (vec![own], vec![own.at(Store::Output)])
         }
         Action::Await | Action::Together { .. } => (vec![], vec![]),
     }

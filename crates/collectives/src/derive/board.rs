@@ -140,7 +140,7 @@ impl Place<'_> {
         let parts = Cells::new(self.own_store(), 0, self.size());
         self.deposit(parts, Some(self.member));
         self.add(Action::Resolve { deposited: parts, block: self.member });
-        for from in std::iter::once(self.member).chain(self.others()) {
+        for from in self.others() {
             let into = output(from);
             self.add(Action::Take { from, deposited: parts, into, resolved: true });
         }

@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn at_the_board_everybody_does_one_thing_in_a_step() {
         for (style, steps) in
-            [(BoardStyle::Each, 2), (BoardStyle::Divided, 2 + 3), (BoardStyle::Together, 3)]
+            [(BoardStyle::Each, 2), (BoardStyle::Divided, 2 + 2), (BoardStyle::Together, 3)]
         {
             let board = timeline(Operation::AllReduce, Way::Board(style), 3);
             assert!(board.board[..3].iter().all(|at| matches!(at.action, Action::Deposit { .. })));

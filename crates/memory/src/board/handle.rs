@@ -92,8 +92,8 @@ pub enum Deposit<'a> {
         bytes: Bytes<'a>,
         /// How many of them are there, from the start.
         filled: usize,
-        /// A result has been put into the place kept for it.
-        resolved: bool,
+        /// How many bytes of a result have been put into the place kept for it.
+        resolved: usize,
     },
 }
 
@@ -321,9 +321,9 @@ impl Board {
         self.wake();
     }
 
-    /// Says that a result stands in the place kept for it.
-    pub fn set_resolved(&mut self, number: u32) {
-        self.own_line(number).data[3].store(1, Ordering::Release);
+    /// Says how many bytes of a result stand in the place kept for it.
+    pub fn set_resolved(&mut self, number: u32, bytes: u64) {
+        self.own_line(number).data[3].store(bytes, Ordering::Release);
         self.wake();
     }
 
@@ -430,7 +430,8 @@ impl Board {
             [0, 1, 2, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
         let bytes = self.heap_bytes(member, offset, length).ok_or(BoardBroken { member })?;
         let filled = filled.min(length) as usize;
-        Ok(Deposit::Block { bytes, filled, resolved: resolved != 0 })
+        let resolved = resolved.min(length) as usize;
+        Ok(Deposit::Block { bytes, filled, resolved })
     }
 
     /// Bytes in the heap of a member.
@@ -674,7 +675,7 @@ mod tests {
         let Ok(Deposit::Block { bytes, filled, resolved }) = boards[0].deposit(1, 1) else {
             panic!("a block")
         };
-        assert_eq!((bytes.len(), filled, resolved), (1000, 400, false));
+        assert_eq!((bytes.len(), filled, resolved), (1000, 400, 0));
         assert_eq!(bytes.part(999, 1).to_vec(), [3]);
     }
 

@@ -182,21 +182,13 @@ pub(crate) struct Placement {
 impl Placement {
     /// What a member brings to an operation.
     pub(crate) fn input(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
-        let base = match operation {
-            Operation::Gather | Operation::AllGather => member,
-            Operation::AllToAll => member.saturating_mul(size),
-            _ => 0,
-        };
-        Self { blocks, base, stride: 1 }
+        let (base, stride) = first_and_stride(operation, false, size, member);
+        Self { blocks, base, stride }
     }
 
     /// What a member is to have of an operation in the end.
     pub(crate) fn output(operation: Operation, blocks: Blocks, size: u32, member: u32) -> Self {
-        let (base, stride) = match operation {
-            Operation::Scatter | Operation::ReduceScatter => (member, 1),
-            Operation::AllToAll => (member, size),
-            _ => (0, 1),
-        };
+        let (base, stride) = first_and_stride(operation, true, size, member);
         Self { blocks, base, stride }
     }
 
@@ -204,6 +196,24 @@ impl Placement {
     pub(crate) fn area(&self, cells: Cells) -> Area {
         let Some(first) = cells.first.checked_sub(self.base) else { return Area::EMPTY };
         self.blocks.area(first / self.stride, cells.count)
+    }
+}
+
+/// The number that plans give to the first block of a member's input or output, and the distance
+/// to the next.
+#[inline]
+pub(crate) fn first_and_stride(
+    operation: Operation,
+    is_output: bool,
+    size: u32,
+    member: u32,
+) -> (u32, u32) {
+    match (operation, is_output) {
+        (Operation::Gather | Operation::AllGather, false)
+        | (Operation::Scatter | Operation::ReduceScatter, true) => (member, 1),
+        (Operation::AllToAll, false) => (member.saturating_mul(size), 1),
+        (Operation::AllToAll, true) => (member, size),
+        _ => (0, 1),
     }
 }
 

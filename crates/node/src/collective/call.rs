@@ -116,7 +116,13 @@ impl Call {
         if !self.operation.has_segments() {
             return Sizes::Equal(known_bytes);
         }
-        Sizes::Cut(Cut { total_bytes: known_bytes, unit_bytes: self.unit_bytes(), segments })
+        Sizes::Cut(self.cut(known_bytes, segments))
+    }
+
+    /// How so many bytes of one piece of data are cut into segments.
+    #[inline]
+    pub(crate) fn cut(&self, total_bytes: u64, segments: u32) -> Cut {
+        Cut { total_bytes, unit_bytes: self.unit_bytes(), segments }
     }
 
     /// Whether the data fit the operation, as far as this member can know.

@@ -15,7 +15,6 @@ use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
 use super::fault::Fault;
-use super::hands::Hands;
 use super::mismatch::Mismatch;
 use super::plans::{Plans, Prepared};
 use super::running::Place;
@@ -117,15 +116,14 @@ impl Circle {
     /// [`Fault::NoBoard`].
     #[inline]
     pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
-        let (prepared, segments) = self.plan(call, &Way::Board(style));
+        let (prepared, _) = self.plan(call, &Way::Board(style));
         let manner = Manner::of(prepared.walk.plan(), self.is_crowded);
         let plan = (prepared.walk, manner);
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
         let number = board.begin();
         let signature = self.count(call.operation, call.root);
         let at = self.spare.take().unwrap_or_default();
-        let hands = Hands::of(call, segments, self.size(), self.place.member);
-        Ok(Visit::new(at, number, signature, plan, hands))
+        Ok(Visit::new(at, number, signature, plan))
     }
 
     /// Says on the board that this member comes to nothing any more: the group is broken.

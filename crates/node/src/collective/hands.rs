@@ -3,52 +3,71 @@
 use landeck_collectives::{Cells, Operation, Store};
 use landeck_kernel::Area;
 
-use super::binding::{Placement, Sizes};
+use super::binding::{Blocks, first_and_stride};
 use super::board::BlockMemory;
 use super::call::Call;
 
 /// The memory of one call, as the board's steps see it.
-pub(crate) struct Hands {
-    input: Placement,
-    output: Placement,
-    sizes: Sizes,
-    /// How long blocks are, only those who have them know.
-    is_varying: bool,
-    has_table: bool,
+pub(crate) struct Hands<'a> {
+    call: &'a Call,
+    size: u32,
+    member: u32,
+    segments: u32,
+    /// Bytes that all members know alike.
+    known_bytes: u64,
 }
 
-impl Hands {
+impl<'a> Hands<'a> {
     /// The memory of a call, with its data in so many segments.
-    pub(crate) fn of(call: &Call, segments: u32, size: u32, member: u32) -> Self {
-        let (operation, sizes) = (call.operation, call.sizes(segments));
-        let (input, output) = call.cut(segments);
-        let input = Placement::input(operation, input, size, member);
-        let output = Placement::output(operation, output, size, member);
-        let is_divided = matches!(operation, Operation::Scatter | Operation::AllToAll);
-        let is_varying = call.is_varying;
-        Self { input, output, sizes, is_varying, has_table: is_varying && is_divided }
+    #[inline]
+    pub(crate) fn of(call: &'a Call, segments: u32, size: u32, member: u32) -> Self {
+        Self { call, size, member, segments, known_bytes: call.known_bytes() }
+    }
+
+    /// Where a segment begins, in operations whose blocks are segments.
+    #[inline]
+    fn start(&self, segment: u32) -> u64 {
+        self.call.cut(self.known_bytes, self.segments).start(segment)
     }
 }
 
-impl BlockMemory for Hands {
+impl BlockMemory for Hands<'_> {
     #[inline]
     fn area(&self, cells: Cells) -> Area {
-        match cells.store {
-            Store::Input => self.input.area(cells),
-            Store::Output => self.output.area(cells),
-            Store::Scratch(_) => Area::EMPTY,
+        let (operation, is_output) = (self.call.operation, cells.store == Store::Output);
+        let blocks = if is_output { &self.call.output } else { &self.call.input };
+        if self.segments > 1
+            && let Blocks::Whole(area, _) = blocks
+        {
+            let start = self.start(cells.first);
+            return area.part(start, self.start(cells.first + cells.count) - start);
+        }
+        let (first, stride) = first_and_stride(operation, is_output, self.size, self.member);
+        match cells.first.checked_sub(first) {
+            Some(block) => blocks.area(block / stride, cells.count),
+            None => Area::EMPTY,
         }
     }
 
     #[inline]
     fn bytes(&self, cells: Cells) -> usize {
-        if self.is_varying {
-            return self.area(cells).packed_bytes() as usize;
-        }
-        self.sizes.bytes_of(cells.first, cells.count) as usize
+        let bytes = if self.call.is_varying {
+            self.area(cells).packed_bytes()
+        } else if self.call.operation == Operation::ReduceScatter {
+            self.call.input.area(cells.first, cells.count).packed_bytes()
+        } else if !self.call.operation.has_segments() {
+            self.known_bytes.saturating_mul(u64::from(cells.count))
+        } else if self.segments == 1 {
+            if cells.count > 0 { self.known_bytes } else { 0 }
+        } else {
+            self.start(cells.first + cells.count) - self.start(cells.first)
+        };
+        bytes as usize
     }
 
+    #[inline]
     fn has_table(&self) -> bool {
-        self.has_table
+        self.call.is_varying
+            && matches!(self.call.operation, Operation::Scatter | Operation::AllToAll)
     }
 }

@@ -36,7 +36,6 @@ pub(crate) struct Visit {
     at: Box<AtBoard>,
     walk: Arc<Walk>,
     step: usize,
-    hands: Hands,
     signature: Signature,
 }
 
@@ -48,10 +47,9 @@ impl Visit {
         number: u32,
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
-        hands: Hands,
     ) -> Self {
         at.begin(number, signature.tag(), 0, manner);
-        Self { at, walk, step: 0, hands, signature }
+        Self { at, walk, step: 0, signature }
     }
 
     /// Does what can be done now, moving not much more than `allowance` bytes.
@@ -63,18 +61,19 @@ impl Visit {
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
     ) -> Result<Visited, BoardError> {
-        let steps = &self.walk.plan().steps;
+        let plan = self.walk.plan();
+        let hands = Hands::of(call, plan.segments, plan.size, plan.member);
         let mut visited = Visited::Waits;
         let mut around = Around {
             board,
-            memory: &self.hands,
+            memory: &hands,
             operator: call.operator.as_ref(),
             allocate: &mut |bytes| endpoint.allocate(bytes),
             budget: allowance,
         };
-        while let Some(step) = steps.get(self.step) {
+        while let Some(step) = plan.steps.get(self.step) {
             if let Action::Copy { from, into } = step.action {
-                self.hands.area(from).copy_to(&self.hands.area(into));
+                hands.area(from).copy_to(&hands.area(into));
                 self.step += 1;
                 continue;
             }

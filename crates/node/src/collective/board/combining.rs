@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
-use landeck_collectives::Cells;
+use landeck_collectives::{Cells, Store};
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
@@ -79,7 +79,7 @@ impl AtBoard {
         element_bytes: usize,
         budget: u64,
     ) -> Range<usize> {
-        let end = end.min(self.done + piece_bytes(budget));
+        let end = end.min(self.done + piece_bytes(budget, length));
         let end = if end == length { end } else { end / element_bytes * element_bytes };
         self.done..end.max(self.done)
     }
@@ -100,18 +100,15 @@ impl AtBoard {
         let length = memory.bytes(cells);
         let start = memory.bytes(Cells { count: block - deposited.first, ..deposited });
         let end = self.combinable(around.board, members, start, length)?;
-        let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
+        let range = self.piece_of(end, length, operator.element_bytes(), 0);
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
         }
         self.resolve_piece(around, operator, cells, start, &range)?;
         *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
-        if self.done < length {
-            return Ok(Stepped::Moved);
-        }
-        around.board.set_resolved(self.number);
-        Ok(Stepped::Over)
+        around.board.set_resolved(self.number, self.done as u64);
+        Ok(if self.done < length { Stepped::Moved } else { Stepped::Over })
     }
 
     fn resolve_piece<M: BlockMemory>(
@@ -123,6 +120,7 @@ impl AtBoard {
         range: &Range<usize>,
     ) -> Result<()> {
         let (number, members, member) = (self.number, around.board.size(), around.board.own());
+        let output = own.at(Store::Output);
         let own = Own::of(&around.memory.area(own), range);
         let mut result = match around.board.take_kept(number) {
             Some(block) => block,
@@ -137,6 +135,9 @@ impl AtBoard {
         };
         let into = &mut result[start + range.start..start + range.end];
         let combined = self.combiner.into_slice(operator, members, source, into);
+        if combined.is_ok() {
+            around.memory.area(output).write(range.start as u64, Bytes::from(&*into));
+        }
         around.board.put_kept(number, result);
         combined
     }

@@ -82,7 +82,7 @@ impl AtBoard {
         except: Option<u32>,
     ) {
         let Some(block) = around.board.kept(self.number) else { return };
-        let end = block.len().min(self.done + PIECE_BYTES);
+        let end = block.len().min(self.done + piece_bytes(0, block.len()));
         lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;

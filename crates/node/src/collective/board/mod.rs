@@ -23,7 +23,10 @@ mod take;
 /// by the last to come alone.
 const AT_ONCE_BYTES: usize = 16 << 10;
 /// Pieces in which longer data are filled, read and combined.
-const PIECE_BYTES: usize = 32 << 10;
+const PIECE_BYTES: usize = 16 << 10;
+/// The same for much longer data: telling of a piece costs the transfer of a line.
+const LONG_PIECE_BYTES: usize = 32 << 10;
+const LONG_BYTES: usize = 128 << 10;
 
 /// What a member brings to an operation, and where its results go.
 pub(crate) trait BlockMemory {
@@ -300,10 +303,11 @@ impl AtBoard {
     }
 }
 
-/// How many bytes to move at once while so many may be: whole pieces, at least one.
+/// How many of `length` bytes to move at once while so many may be: at least one piece.
 #[inline]
-fn piece_bytes(budget: u64) -> usize {
-    usize::try_from(budget).unwrap_or(usize::MAX / 2).clamp(PIECE_BYTES, usize::MAX / 2)
+fn piece_bytes(budget: u64, length: usize) -> usize {
+    let piece = if length < LONG_BYTES { PIECE_BYTES } else { LONG_PIECE_BYTES };
+    usize::try_from(budget).unwrap_or(usize::MAX / 2).clamp(piece, usize::MAX / 2)
 }
 
 /// The members whose coming a step needs.
@@ -319,9 +323,9 @@ fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
 fn is_unfinished(action: &Action, board: &Board, member: u32, number: u32) -> bool {
     match board.deposit(member, number) {
         Ok(Deposit::Inline { .. }) => false,
-        Ok(Deposit::Block { bytes, filled, resolved }) => {
-            filled < bytes.len()
-                || (matches!(action, Action::Take { resolved: true, .. }) && !resolved)
+        // A result may be all there; who waits for it looks at that first.
+        Ok(Deposit::Block { bytes, filled, .. }) => {
+            filled < bytes.len() || matches!(action, Action::Take { resolved: true, .. })
         }
         Err(_) => true,
     }

@@ -30,17 +30,12 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let (start, length) = place_of(memory, &deposit, from, deposited, into)?;
-        let (there, is_resolved) = match deposit {
-            Deposit::Inline { .. } => (length, true),
-            Deposit::Block { filled, resolved, .. } => {
-                (filled.saturating_sub(start).min(length), resolved)
-            }
+        let there = match deposit {
+            Deposit::Inline { .. } => length,
+            Deposit::Block { resolved: bytes, .. } if resolved => bytes.min(length),
+            Deposit::Block { filled, .. } => filled.saturating_sub(start).min(length),
         };
-        if resolved && !is_resolved {
-            return Ok(Stepped::Waits);
-        }
-        let there = if resolved { length } else { there };
-        let end = there.min(self.done + piece_bytes(*around.budget));
+        let end = there.min(self.done + piece_bytes(*around.budget, length));
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
@@ -63,7 +58,7 @@ impl AtBoard {
         }
         let element_bytes = around.operator.map_or(1, Operator::element_bytes);
         let pieces = pieces(length, element_bytes);
-        let end = length.min(self.done + piece_bytes(*around.budget));
+        let end = length.min(self.done + piece_bytes(*around.budget, length));
         while self.done < end {
             let range = pieces.range((self.done / pieces.bytes) as u32, length);
             let owner = board.piece_owner(self.number, (range.start / pieces.bytes) as u32)?;
