@@ -4,6 +4,7 @@
 
 mod faults;
 mod going;
+mod kills;
 mod reference;
 #[path = "../support/mod.rs"]
 mod support;
