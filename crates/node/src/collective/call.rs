@@ -93,7 +93,7 @@ impl Call {
     }
 
     /// Input and output in so many segments, where they are one piece of data.
-    pub(crate) fn cut(&self, segments: u32) -> (Blocks, Blocks) {
+    pub(crate) fn in_segments(&self, segments: u32) -> (Blocks, Blocks) {
         let (input, output) = (self.input.clone(), self.output.clone());
         if !self.operation.has_segments() {
             return (input, output);

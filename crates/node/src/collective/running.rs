@@ -136,7 +136,7 @@ impl Running {
         let mut binding = if is_telling {
             telling(&call, plan, place.member)
         } else {
-            let (input, output) = call.cut(segments);
+            let (input, output) = call.in_segments(segments);
             let input = Placement::input(call.operation, input, size, place.member);
             let output = Placement::output(call.operation, output, size, place.member);
             Binding::new(plan, input, output, &sizes)

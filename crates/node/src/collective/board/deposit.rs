@@ -6,7 +6,7 @@ use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
 
 use super::{
-    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
 };
 
 impl AtBoard {
