@@ -18,6 +18,10 @@ use crate::transfer::Work;
 pub(crate) struct Membership {
     segment: Segment,
     generation: u32,
+    /// How many revocations this process has looked at.
+    revocations: u32,
+    /// Where the shared words of the groups are that others can revoke.
+    boards: HashMap<u32, Board>,
     /// Peers that are gone; whether they died.
     gone: HashMap<u32, bool>,
     broken: HashMap<u32, BrokenPeer>,
@@ -29,6 +33,15 @@ pub(crate) struct Membership {
     revoked: HashSet<u32>,
 }
 
+/// The board of a group, as far as revocation goes.
+#[derive(Clone, Copy)]
+struct Board {
+    /// Where its shared words are.
+    place: u64,
+    /// The context beside the group's own that goes with it.
+    twin: u32,
+}
+
 impl Membership {
     pub(crate) fn new(segment: &Segment) -> Self {
         let slots = segment.plan().slots();
@@ -36,6 +49,8 @@ impl Membership {
             segment: segment.clone(),
             // Any value but the current one: the first look sees everything.
             generation: segment.membership_generation().wrapping_sub(1),
+            revocations: 0,
+            boards: HashMap::new(),
             gone: HashMap::new(),
             broken: HashMap::new(),
             incarnations: (0..slots).map(|slot| segment.slot_record(slot).incarnation).collect(),
@@ -101,10 +116,19 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.contexts.insert(context, members);
     }
 
+    /// Says where the shared words are that tell of a context's revocation, and which context is
+    /// revoked with it.
+    pub fn set_board(&mut self, context: u32, twin: u32, place: u64) {
+        self.core.membership.boards.insert(context, Board { place, twin });
+        // It may be revoked already.
+        self.core.membership.revocations = self.core.membership.revocations.wrapping_sub(1);
+    }
+
     /// Forgets a context: its kept messages are dropped.
     pub fn forget_context(&mut self, context: u32) {
         self.core.membership.contexts.remove(&context);
         self.core.membership.revoked.remove(&context);
+        self.core.membership.boards.remove(&context);
         self.discard(|in_context, _| in_context == context);
     }
 
@@ -144,16 +168,46 @@ impl<N: Channel> Endpoint<N> {
         dead
     }
 
-    /// Looks at the membership words if they have changed, and ends what cannot complete.
+    /// How many of these peers are known to have died, and are acknowledged.
+    pub fn acknowledged_among(&self, peers: &[Peer]) -> u32 {
+        let Membership { gone, unacknowledged, .. } = &self.core.membership;
+        let is_acknowledged = |peer: &&Peer| {
+            gone.get(&peer.0).is_some_and(|&died| died) && !unacknowledged.contains(&peer.0)
+        };
+        peers.iter().filter(is_acknowledged).count() as u32
+    }
+
+    /// Looks at the membership words, and at what was revoked, if they have changed, and ends what
+    /// cannot complete.
     #[inline]
     pub fn refresh(&mut self) {
-        if self.core.segment.membership_generation() != self.core.membership.generation {
+        let Membership { generation, revocations, .. } = self.core.membership;
+        if self.core.segment.membership_generation() != generation
+            || self.core.segment.revocations(self.core.slot) != revocations
+        {
             self.refresh_changed();
+        }
+    }
+
+    /// A revoker that dies tells nobody but by its death: so every change of the membership makes
+    /// us look here as well.
+    fn note_revocations(&mut self) {
+        self.core.membership.revocations = self.core.segment.revocations(self.core.slot);
+        let Membership { boards, revoked, segment, .. } = &self.core.membership;
+        let is_new = |&(context, board): &(&u32, &Board)| {
+            !revoked.contains(context) && segment.is_revoked(board.place)
+        };
+        let new: Vec<_> =
+            boards.iter().filter(is_new).map(|(&context, &board)| (context, board)).collect();
+        for (context, board) in new {
+            self.revoke(context);
+            self.revoke(board.twin);
         }
     }
 
     #[cold]
     fn refresh_changed(&mut self) {
+        self.note_revocations();
         let generation = self.core.segment.membership_generation();
         let mut changed = false;
         for slot in 0..self.core.segment.plan().slots() {

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::bytes::Bytes;
 use crate::plan::{PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
+use crate::waiter;
 
 /// Version 2 of the layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x02");
@@ -32,6 +33,10 @@ const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
 const SLEEP_WORD: u64 = 256;
 /// Where the head of the heap's return stack lies in the shared page.
 const RETURN_WORD: u64 = 512;
+/// Where the count of the groups of this process that were revoked is in it.
+const REVOCATIONS_WORD: u64 = 768;
+/// Where the last number of a group is in the shared page of slot 0.
+const GROUPS_WORD: u64 = 832;
 
 /// One job's memory on one host. A clone is another handle to the same memory, which stays
 /// mapped until the last handle goes. Any thread may use it.
@@ -196,6 +201,33 @@ impl Segment {
     #[inline]
     pub(crate) fn return_word(&self, slot: u32) -> &AtomicU32 {
         self.word(self.plan().shared_page(slot) + RETURN_WORD)
+    }
+
+    /// How many groups of this slot's process were revoked; sleepers look again when it grows.
+    #[inline]
+    pub fn revocations(&self, slot: u32) -> u32 {
+        self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
+    }
+
+    /// Tells the process of a slot that one of its groups was revoked.
+    pub(crate) fn tell_revocation(&self, slot: u32) {
+        let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
+        word.fetch_add(1, Ordering::SeqCst);
+        waiter::wake(self, slot);
+    }
+
+    /// A number for a new group that no other group made by processes of this host has had.
+    pub fn take_group_number(&self) -> u32 {
+        self.group_number().fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Takes no number up to this one from now on: another host has given it out.
+    pub fn skip_group_numbers(&self, up_to: u32) {
+        self.group_number().fetch_max(up_to, Ordering::Relaxed);
+    }
+
+    fn group_number(&self) -> &AtomicU32 {
+        self.word(self.plan().shared_page(0) + GROUPS_WORD)
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False

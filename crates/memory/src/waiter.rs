@@ -12,8 +12,8 @@
 //! publishing must stay cheap, so the sleeper alone pays: it runs a barrier on every processor
 //! (`membarrier`) between its store and its look.
 //!
-//! A change of the membership makes every waiting process look again at whom it watches. What a
-//! process waits for stands in its own page, for others to read.
+//! A change of the membership makes every waiting process look again at whom it watches, and a
+//! group's revocation makes its members. What a process waits for stands in its own page, for others to read.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
@@ -73,7 +73,8 @@ pub trait Waiting {
         self.poll()
     }
 
-    /// Asked at first and after each change of the membership: can it still be there?
+    /// Asked at first, after each change of the membership, and after a group of this process was
+    /// revoked: can it still be there?
     fn verdict(&mut self) -> Option<End>;
 
     /// What to write down for others to read. `since_ns` is filled in by the waiter.
@@ -83,6 +84,9 @@ pub trait Waiting {
     /// to whoever wakes it.
     fn prepare_sleep(&mut self) {}
 }
+
+/// The generation of the membership, and how many groups of this process were revoked.
+type News = (u32, u32);
 
 /// What a process has spent waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,9 +189,9 @@ impl Waiter {
             if waiting.poll() {
                 return End::Ready;
             }
-            let generation = self.segment.membership_generation();
-            if seen != Some(generation) {
-                seen = Some(generation);
+            let news = self.news();
+            if seen != Some(news) {
+                seen = Some(news);
                 if let Some(end) = self.judge(waiting) {
                     return end;
                 }
@@ -212,13 +216,18 @@ impl Waiter {
                 }
                 Step::Sleep => {
                     self.squeeze.ends();
-                    let woken = self.sleep(waiting, generation, now_ns, deadline_ns);
+                    let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     if woken {
                         ladder = Ladder::new(self.crowded, self::now_ns());
                     }
                 }
             }
         }
+    }
+
+    /// What makes whoever waits ask again whether it can still be there.
+    fn news(&self) -> News {
+        (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
     /// Gives the processor away; true when somebody else wanted it.
@@ -254,7 +263,7 @@ impl Waiter {
     fn sleep(
         &mut self,
         waiting: &mut impl Waiting,
-        generation: u32,
+        news: News,
         now_ns: u64,
         deadline_ns: Option<u64>,
     ) -> bool {
@@ -262,7 +271,7 @@ impl Waiter {
         let word = self.segment.sleep_word(self.slot);
         sleep_word::raise(word);
         let safe = self.segment.plan().is_oversubscribed() || system::barrier_everywhere();
-        let changed = self.segment.membership_generation() != generation;
+        let changed = self.news() != news;
         if changed || waiting.poll_before_sleep() {
             sleep_word::lower(word);
             return true;

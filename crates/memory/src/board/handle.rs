@@ -125,6 +125,8 @@ const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
 const STATE_BITS: u32 = 8;
+/// Bytes from the start of the shared words to the one that says that the group was revoked.
+const REVOKED: u64 = 64;
 
 impl Board {
     /// The board whose shared words stand at `shared`, with its members' lines. Every member opens
@@ -520,10 +522,11 @@ impl Board {
         owner.filter(|&member| member < self.size()).ok_or(BoardBroken { member: self.own })
     }
 
-    /// Revokes the group: every member finds out.
+    /// Revokes the group: every member finds out, also when this process ends before it has told
+    /// them all.
     pub fn revoke(&self) {
         self.shared().head.revoked.0.store(1, Ordering::SeqCst);
-        self.wake_all();
+        self.members.iter().for_each(|member| self.segment.tell_revocation(member.slot));
     }
 
     /// Whether the group was revoked.
@@ -585,6 +588,11 @@ impl Segment {
     /// Where the lines of a slot are on the first world's board.
     pub fn world_lines(&self, slot: u32) -> LinesPlace {
         LinesPlace { slot, offset: self.plan().world_lines(slot) }
+    }
+
+    /// Whether the group with shared words at this place was revoked. False where none can be.
+    pub fn is_revoked(&self, board: u64) -> bool {
+        is_board(self, board) && self.word(board + REVOKED).load(Ordering::Acquire) != 0
     }
 
     /// Where the shared words of the first world's board are.

@@ -134,6 +134,7 @@ pub(crate) fn fault_of(
             message_bytes: theirs as u64,
             expected_bytes: ours as u64,
         },
+        BoardError::Revoked => Fault::Failure(Failure::Revoked),
         BoardError::Broken(member) => Fault::BrokenBoard { member },
         BoardError::Heap(full) => Fault::Heap(full),
         BoardError::Combine(CombineError::Reduction(error)) => Fault::Operator(error),

@@ -59,6 +59,8 @@ pub(crate) enum BoardError {
     Different { member: u32, signature: u32 },
     /// This member came for the same operation with other data than ours, as far as is checked.
     Lengths { member: u32, theirs: usize, ours: usize },
+    /// The group was revoked.
+    Revoked,
     /// A member's words cannot be.
     Broken(u32),
     /// There is no room for what this member brings.
@@ -213,6 +215,9 @@ impl AtBoard {
     /// After others are gone, or before sleep: why the current step can never be over. What others
     /// have brought before they went still counts.
     pub(crate) fn verdict(&self, action: &Action, board: &Board) -> Option<BoardError> {
+        if board.is_revoked() {
+            return Some(BoardError::Revoked);
+        }
         let different = self.different(board);
         let missing = needed(action, board.size())
             .filter(|&member| member != board.own())
