@@ -34,7 +34,7 @@ fn butterfly_rounds(size: u32) -> u32 {
 /// Place `i` of a binary tree: a left child is served first, a right child second.
 fn steps_to_place(place: u32) -> u32 {
     let digits = (place + 1).ilog2();
-    (0..digits).map(|digit| 1 + (place + 1 >> digit & 1)).sum()
+    (0..digits).map(|digit| 1 + (((place + 1) >> digit) & 1)).sum()
 }
 
 /// From every root of every whole group.
@@ -122,7 +122,8 @@ fn rounds() {
 #[test]
 fn up_a_tree_and_down_again() {
     let _watchdog = Watchdog::start(Duration::from_secs(120));
-    let trees: [(Way, fn(u32) -> u32); 3] = [
+    type Steps = fn(u32) -> u32;
+    let trees: [(Way, Steps); 3] = [
         (Way::by(Flat), |size| size - 1),
         (Way::by(Knomial::BINOMIAL), log_up),
         (Way::by(BinaryTree), |size| (0..size).map(steps_to_place).max().unwrap()),

@@ -9,8 +9,8 @@
 //! - in a barrier nobody leaves before everybody's word has reached it;
 //! - nobody is told anything that it has had before;
 //! - the two ends of each message agree, and messages between two members cannot be confused;
-//! - it ends, whether a send is over at once or only when its message has been received, and also
-//!   when every member takes its sends and its receives one after the other;
+//! - it ends, whether a send is over at once or only when its message has been received, even when
+//!   every member takes its sends, and its receives, one after the other;
 //! - no two steps that may be in flight at once are at one block, but for reading;
 //! - nothing is read that is not there; inputs are not written; rooms are declared;
 //! - at the board everybody deposits once, and takes what is offered.
@@ -32,7 +32,7 @@ pub use fault::{Fault, Wait};
 
 use grid::Grid;
 use messages::Messages;
-use run::{Run, Sends};
+use run::Run;
 use shape::Shape;
 
 use crate::derive::Task;
@@ -65,15 +65,11 @@ pub fn prove(plans: &[Plan], task: &Task) -> Result<Facts, Fault> {
     }
     let messages = Messages::of(plans)?;
     let walks: Vec<_> = plans.iter().map(|plan| Walk::new(plan.clone())).collect();
-    let mut blocks = 0;
-    for sends in [Sends::Eager, Sends::Synchronous] {
-        let mut run = Run::new(&shape, plans, &grids, &walks, &messages, sends);
-        run.finish()?;
-        blocks = run.blocks_moved;
-    }
+    let mut run = Run::new(&shape, plans, &grids, &walks, &messages);
+    run.finish()?;
     let steps = port::steps(plans, &messages)?;
     let sent = plans.iter().map(|plan| plan.messages_sent() as u32).collect();
-    Ok(Facts { messages: messages.count(), blocks, sent, steps })
+    Ok(Facts { messages: messages.count(), blocks: run.blocks_moved, sent, steps })
 }
 
 fn shape(plans: &[Plan], task: &Task) -> Result<Shape, Fault> {

@@ -1,5 +1,9 @@
 //! The one-port model: a message takes one step; a member sends one and receives one message in a
 //! step at most, in the order of its plan and as soon as it can; everything else takes no time.
+//!
+//! Plans that end here end whenever a send is over: at once, or only with its receive. Suppose that
+//! they stood still; take the first message in this order that is not over. All that its two ends
+//! wait for is over, so both have begun; so it ends.
 
 use super::fault::{Fault, Wait};
 use super::messages::Messages;

@@ -2,9 +2,10 @@
 //!
 //! Whichever member goes first makes no difference: no two steps that may be in flight at once are
 //! at one block, and the messages of two members are matched in a fixed order. So one run shows
-//! the contents of all.
+//! the contents of all. Here a send is over at once; that it also ends when a send is over only with
+//! its receive is shown by [`super::port`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::board::Board;
@@ -18,15 +19,6 @@ use crate::execute::{Execution, Walk};
 use crate::operation::Operation;
 use crate::plan::{Action, Cells, Plan, Store};
 
-/// When a send is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sends {
-    /// At once.
-    Eager,
-    /// When its message has been received.
-    Synchronous,
-}
-
 /// All members at work.
 pub(super) struct Run<'a> {
     pub(super) shape: &'a Shape,
@@ -35,10 +27,11 @@ pub(super) struct Run<'a> {
     pub(super) board: Board,
     grids: &'a [Grid],
     messages: &'a Messages,
-    sends: Sends,
     members: Vec<Member>,
     /// In late order, the only combined values that may travel: the results.
     results: Option<BTreeSet<Value>>,
+    /// The data of the first members combined, by their number and the block.
+    complete: BTreeMap<(u32, u32), Value>,
     /// Blocks that have been received.
     pub(super) blocks_moved: u64,
     /// Who may go on.
@@ -77,7 +70,6 @@ impl<'a> Run<'a> {
         grids: &'a [Grid],
         walks: &[Arc<Walk>],
         messages: &'a Messages,
-        sends: Sends,
     ) -> Self {
         let size = plans.len() as u32;
         let is_free = shape.task.order == Order::Free;
@@ -88,9 +80,9 @@ impl<'a> Run<'a> {
             board: Board::new(size),
             grids,
             messages,
-            sends,
             members: Vec::new(),
             results: None,
+            complete: BTreeMap::new(),
             blocks_moved: 0,
             busy: (0..size).rev().collect(),
         };
@@ -100,7 +92,7 @@ impl<'a> Run<'a> {
 
     /// Until nothing goes on any more. Then all must be over, and everything in its place.
     pub(super) fn finish(&mut self) -> Result<(), Fault> {
-        self.note_results()?;
+        self.note_results();
         loop {
             while let Some(member) = self.busy.pop() {
                 self.go_on(member)?;
@@ -147,18 +139,17 @@ impl<'a> Run<'a> {
         self.shape.task.operation == Operation::Barrier
     }
 
-    fn note_results(&mut self) -> Result<(), Fault> {
+    fn note_results(&mut self) {
         if self.shape.task.order != Order::Late {
-            return Ok(());
+            return;
         }
         let mut results = BTreeSet::new();
         for member in 0..self.shape.size {
             for block in 0..self.shape.numbers() {
-                results.extend(self.wanted(member, block)?);
+                results.extend(self.wanted(member, block));
             }
         }
         self.results = Some(results);
-        Ok(())
     }
 
     fn go_on(&mut self, member: u32) -> Result<(), Fault> {
@@ -219,9 +210,7 @@ impl<'a> Run<'a> {
         let heard = self.said(from, step);
         let received_at = self.messages.other_end(from, step);
         self.members[to as usize].arrived[received_at as usize] = Some(Message { values, heard });
-        if self.sends == Sends::Eager {
-            self.end(from, step);
-        }
+        self.end(from, step);
         if self.members[to as usize].open.contains(&received_at) {
             self.receive(to, received_at)?;
             self.busy.push(to);
@@ -234,7 +223,7 @@ impl<'a> Run<'a> {
         let Some(message) = self.members[to as usize].arrived[step as usize].take() else {
             return Ok(());
         };
-        let Action::Receive { from, cells } = &self.plans[to as usize].steps[step as usize].action
+        let Action::Receive { cells, .. } = &self.plans[to as usize].steps[step as usize].action
         else {
             return Ok(());
         };
@@ -254,10 +243,6 @@ impl<'a> Run<'a> {
             heard.by_it = message.heard;
         }
         self.end(to, step);
-        if self.sends == Sends::Synchronous {
-            self.end(*from, self.messages.other_end(to, step));
-            self.busy.push(*from);
-        }
         Ok(())
     }
 
@@ -347,7 +332,7 @@ impl<'a> Run<'a> {
             return missing.map_or(Ok(()), |missing| Err(Fault::LeavesEarly { member, missing }));
         }
         for block in 0..self.shape.numbers() {
-            let Some(wanted) = self.wanted(member, block)? else { continue };
+            let Some(wanted) = self.wanted(member, block) else { continue };
             let place = self.grids[member as usize].place(Store::Output, block);
             let has = place.map_or(NOTHING, |place| self.members[member as usize].cells[place]);
             if has != wanted {
@@ -358,17 +343,19 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn wanted(&mut self, member: u32, block: u32) -> Result<Option<Value>, Fault> {
+    fn wanted(&mut self, member: u32, block: u32) -> Option<Value> {
         let values = &mut self.values;
-        Ok(match self.shape.wanted(member, block) {
+        match self.shape.wanted(member, block) {
             None => None,
             Some(Wanted::Of(of)) => Some(values.of(of, block)),
             Some(Wanted::Combined { members }) => {
                 let numbers = self.shape.numbers();
-                let all = values.canonical(0..members, &|of| of * numbers + block);
-                all.ok()
+                let all = self.complete.entry((members, block)).or_insert_with(|| {
+                    values.canonical(0..members, &|of| of * numbers + block).unwrap_or(NOTHING)
+                });
+                Some(*all)
             }
-        })
+        }
     }
 
     fn hear_at_begin(&mut self, member: u32, step: u32) {
