@@ -20,6 +20,7 @@
 //! | [`world`] | a view with fixed ranks: send, receive, probe |
 //! | [`together`] | what all members do together |
 //! | [`begin`] | the same while the program does something else |
+//! | [`persistent`] | the same made ready once, begun any number of times |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
@@ -36,6 +37,7 @@ pub mod element;
 pub mod error;
 pub mod job;
 pub mod loan;
+pub mod persistent;
 pub mod port;
 pub mod raw;
 pub mod scope;
@@ -54,6 +56,7 @@ pub use landeck_channel::Peer;
 pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
+pub use persistent::Persistent;
 pub use port::{Port, Remote};
 pub use scope::{Request, Scope};
 pub use together::Part;

@@ -2,7 +2,7 @@
 //! threads.
 
 use landeck::collectives::architecture::{Flat, Knomial};
-use landeck::{Job, Maximum, Peer, Sum, Tag, ThreadMode, World};
+use landeck::{Job, Maximum, Peer, Persistent, Sum, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 
 use crate::support::{in_job, is_member};
@@ -91,6 +91,47 @@ fn messages_and_collectives_are_waited_for_alike() {
         world.scope(|scope| scope.broadcast(&mut left, 1).map(drop)).unwrap();
         assert_eq!(left, [1]);
     });
+}
+
+#[test]
+fn a_persistent_operation_is_begun_any_number_of_times() {
+    for n in [1, 3] {
+        let name = "going::a_persistent_operation_is_begun_any_number_of_times";
+        in_job(n, name, ThreadMode::Single, |job| {
+            let world = job.world();
+            let (rank, size) = (world.rank() as u64, world.size() as u64);
+            for length in [3, 40_000] {
+                let values = || vec![rank; length];
+                let mut sum = Persistent::all_reduce(&world, values(), Sum).unwrap();
+                let mut words = Persistent::broadcast(&world, values(), 0);
+                let mut barrier = Persistent::barrier(&world);
+                let mut exchange = Persistent::all_to_all(&world, vec![rank; 2 * size as usize]);
+                let mut prefix = Persistent::scan(&world.via(Flat), values(), Sum).unwrap();
+                for round in 0..20 {
+                    sum.input_mut().unwrap().fill(round + rank);
+                    words.input_mut().unwrap().fill(round * rank + round);
+                    exchange.input_mut().unwrap().fill(round + 7 * rank);
+                    prefix.start().unwrap();
+                    sum.start().unwrap();
+                    words.start().unwrap();
+                    exchange.start().unwrap();
+                    barrier.start().unwrap();
+                    while !words.test().unwrap() {}
+                    assert!(words.output().unwrap().iter().all(|&word| word == round));
+                    let total = size * round + size * (size - 1) / 2;
+                    assert!(sum.output().unwrap().iter().all(|&value| value == total));
+                    let from = |at: usize| round + 7 * (at as u64 / 2);
+                    let exchanged = exchange.output().unwrap();
+                    assert!(exchanged.iter().enumerate().all(|(at, &value)| value == from(at)));
+                    assert_eq!(prefix.output().unwrap()[2], rank * (rank + 1) / 2);
+                    barrier.wait().unwrap();
+                }
+            }
+        });
+        if is_member() {
+            return;
+        }
+    }
 }
 
 #[test]
