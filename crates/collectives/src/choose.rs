@@ -511,6 +511,17 @@ mod tests {
     }
 
     #[test]
+    fn a_class_counts_as_the_smallest_data_in_it() {
+        let bytes = |operation, bytes| Class::of(&Request::new(operation, bytes)).bytes(5);
+        for octave in 0..OCTAVE_MAX - 1 {
+            assert_eq!(bytes(Operation::Broadcast, 1 << octave), 1 << octave);
+            assert_eq!(bytes(Operation::AllGather, (2 << octave) - 1), 5 << octave);
+        }
+        assert_eq!((bytes(Operation::AllToAll, 8), bytes(Operation::Scan, 0)), (200, 0));
+        assert_eq!(bytes(Operation::Reduce, u64::MAX), 1 << (OCTAVE_MAX - 1));
+    }
+
+    #[test]
     fn every_class_has_a_place_of_its_own() {
         let mut places: Vec<usize> = Vec::new();
         for operation in Operation::ALL {

@@ -330,7 +330,8 @@ impl<'a> Clocks<'a> {
     fn receive(&mut self, to: u32, arrival: f64, receiving: f64) {
         let clock = &mut self.clocks[to as usize];
         if arrival > *clock {
-            *clock += (arrival - *clock).max(self.rotation);
+            // It looks again when its turn comes.
+            *clock = arrival + self.rotation;
         }
         self.work_at(to, receiving);
     }

@@ -227,3 +227,24 @@ fn the_board_costs_a_word_and_a_line_or_a_rotation() {
     assert_eq!(barrier(2, 2), (figures.line_ps + figures.deposit_ps) as f64);
     assert_eq!(barrier(32, 2), (16 * (figures.switch_ps + figures.deposit_ps)) as f64);
 }
+
+#[test]
+fn where_processors_are_shared_each_step_down_costs_a_rotation() {
+    let figures = Figures::default();
+    let group = Group::whole(8).unwrap();
+    let scene = Scene {
+        figures: &figures,
+        group: &group,
+        processes: 8,
+        processors: 2,
+        clusters_are_hosts: false,
+    };
+    let cost = |way: &Way| {
+        scene.cost_ns(&Load { operation: Operation::Broadcast, bytes: 8, segments: 1 }, way)
+    };
+    let rotation = 4.0 * figures.switch_ps as f64 / 1e3;
+    let flat = cost(&Way::by(Flat));
+    assert!(flat > rotation && flat < 1.5 * rotation, "{flat}");
+    let binomial = cost(&Way::by(Knomial::BINOMIAL));
+    assert!(binomial > 3.0 * rotation && binomial < 3.5 * rotation, "{binomial}");
+}

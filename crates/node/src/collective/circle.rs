@@ -186,6 +186,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn ways_are_those_that_the_segment_asks_for() {
+        let asked = crate::collective::call::Manner::default();
+        let way = |text: &str| {
+            let overrides = text.parse().unwrap();
+            let settings = Settings { overrides, ..Settings::default() }.to_words();
+            let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
+            let mut circle = Circle::new(5, [Peer(0), Peer(1)].into(), 0, &plan, None).unwrap();
+            circle.way(&Call::new(Operation::Barrier, &asked)).to_string()
+        };
+        assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
+        assert_eq!((way("ring"), way("barrier=flat")), ("ring".into(), "flat".into()));
+    }
+
+    #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
         let mut circle =
             Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), None).unwrap();
