@@ -121,9 +121,12 @@ impl World {
     /// # Errors
     /// As [`World::broadcast`], and [`Error::WrongLength`].
     pub fn gather<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(self.caller().gather(input, output, root))
+        self.with_both(values, into, |input, output| {
+            if self.brief(Operation::Gather, (input, output), root, None)? {
+                return Ok(());
+            }
+            Ok(self.caller().gather(input, output, root))
+        })
     }
 
     /// The root's values are divided among all, in the order of ranks. `values` is used there
@@ -132,9 +135,12 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn scatter<T: Plain>(&self, values: &[T], into: &mut [T], root: usize) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(self.caller().scatter(input, output, root))
+        self.with_both(values, into, |input, output| {
+            if self.brief(Operation::Scatter, (input, output), root, None)? {
+                return Ok(());
+            }
+            Ok(self.caller().scatter(input, output, root))
+        })
     }
 
     /// Everybody's values go to everybody, in the order of ranks.
@@ -142,9 +148,12 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_gather<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(self.caller().all_gather(input, output))
+        self.with_both(values, into, |input, output| {
+            if self.brief(Operation::AllGather, (input, output), 0, None)? {
+                return Ok(());
+            }
+            Ok(self.caller().all_gather(input, output))
+        })
     }
 
     /// The same where everybody's own values stand in their place already.
@@ -152,9 +161,7 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_gather_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
-        let data = unsafe { Buffer::of_mut(values) };
-        self.collective(self.caller().all_gather_in_place(data))
+        self.with_one(values, |data| self.caller().all_gather_in_place(data))
     }
 
     /// Everybody has something for everybody: part `r` of `values` goes to rank `r`, where it
@@ -163,9 +170,12 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_to_all<T: Plain>(&self, values: &[T], into: &mut [T]) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(self.caller().all_to_all(input, output))
+        self.with_both(values, into, |input, output| {
+            if self.brief(Operation::AllToAll, (input, output), 0, None)? {
+                return Ok(());
+            }
+            Ok(self.caller().all_to_all(input, output))
+        })
     }
 
     /// The same on values that those of the others replace.
@@ -173,9 +183,7 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_to_all_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; the values are borrowed until then.
-        let data = unsafe { Buffer::of_mut(values) };
-        self.collective(self.caller().all_to_all_in_place(data))
+        self.with_one(values, |data| self.caller().all_to_all_in_place(data))
     }
 
     /// Everybody's values are combined, place by place; the root has the result. `into` is used
@@ -251,9 +259,9 @@ impl World {
         combine: impl Combine<T>,
     ) -> Result<()> {
         let how = combine.combination()?;
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(self.caller().reduce_scatter_block(input, output, &how))
+        self.with_both(values, into, |input, output| {
+            Ok(self.caller().reduce_scatter_block(input, output, &how))
+        })
     }
 
     /// The same with parts of any lengths: `counts` says how many values go to each rank, alike on
@@ -269,10 +277,10 @@ impl World {
         combine: impl Combine<T>,
     ) -> Result<()> {
         let how = combine.combination()?;
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let call = self.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
-        self.collective(self.made(call)?)
+        self.with_both(values, into, |input, output| {
+            let call = self.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+            self.made(call)
+        })
     }
 
     /// Rank `r` has the combined values of the ranks 0 to `r`.
@@ -346,10 +354,10 @@ impl World {
         parts: &[Range<usize>],
         root: usize,
     ) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let call = self.caller().gather_varying(input, parts_of::<T>(output, parts), root);
-        self.collective(self.made(call)?)
+        self.with_both(values, into, |input, output| {
+            let call = self.caller().gather_varying(input, parts_of::<T>(output, parts), root);
+            self.made(call)
+        })
     }
 
     /// As [`World::scatter`], where each member may get another number of values: `parts` says
@@ -364,10 +372,10 @@ impl World {
         into: &mut [T],
         root: usize,
     ) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let call = self.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
-        self.collective(self.made(call)?)
+        self.with_both(values, into, |input, output| {
+            let call = self.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
+            self.made(call)
+        })
     }
 
     /// As [`World::all_gather`], where each member may bring another number of values: `parts`
@@ -381,10 +389,10 @@ impl World {
         into: &mut [T],
         parts: &[Range<usize>],
     ) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let call = self.caller().all_gather_varying(input, parts_of::<T>(output, parts));
-        self.collective(self.made(call)?)
+        self.with_both(values, into, |input, output| {
+            let call = self.caller().all_gather_varying(input, parts_of::<T>(output, parts));
+            self.made(call)
+        })
     }
 
     /// As [`World::all_to_all`], with parts of any lengths.
@@ -398,11 +406,11 @@ impl World {
         into: &mut [T],
         into_parts: &[Range<usize>],
     ) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
-        let call = self.caller().all_to_all_varying(input, output);
-        self.collective(self.made(call)?)
+        self.with_both(values, into, |input, output| {
+            let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
+            let call = self.caller().all_to_all_varying(input, output);
+            self.made(call)
+        })
     }
 
     /// As [`World::all_to_all`], where each part lies as a layout of its own says.
@@ -416,10 +424,10 @@ impl World {
         into: &mut [T],
         into_parts: &[Part],
     ) -> Result<()> {
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        let (input, output) = (self.areas(input, parts)?, self.areas(output, into_parts)?);
-        self.collective(self.caller().all_to_all_areas(input, output))
+        self.with_both(values, into, |input, output| {
+            let (input, output) = (self.areas(input, parts)?, self.areas(output, into_parts)?);
+            Ok(self.caller().all_to_all_areas(input, output))
+        })
     }
 
     fn reduction<T: Plain>(
@@ -431,12 +439,12 @@ impl World {
         root: usize,
     ) -> Result<()> {
         let how = combine.combination()?;
-        // SAFETY: the operation is over when the call returns; both are borrowed until then.
-        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        if self.brief(operation, (input, output), root, Some(&how))? {
-            return Ok(());
-        }
-        self.collective(self.caller().reduction(operation, input, output, &how, root))
+        self.with_both(values, into, |input, output| {
+            if self.brief(operation, (input, output), root, Some(&how))? {
+                return Ok(());
+            }
+            Ok(self.caller().reduction(operation, input, output, &how, root))
+        })
     }
 
     fn reduction_in_place<T: Plain>(
@@ -465,21 +473,37 @@ impl World {
         how: Option<&Combination>,
     ) -> Result<bool> {
         let is_usual = self.manner.way.is_none() && how.is_none_or(Combination::is_usual);
-        let fits =
-            input.len() == output.len() || (operation == Operation::Reduce && self.rank() != root);
-        let is_brief = matches!(
-            operation,
-            Operation::Barrier | Operation::Broadcast | Operation::Reduce | Operation::AllReduce
-        );
-        if !is_usual || !fits || !is_brief || root >= self.size() {
+        if !is_usual || root >= self.size() {
             return Ok(false);
         }
-        let operator = how.map(|how| &how.operator);
-        let Some(brief) = Brief::new(operation, root as u32, (input, output), operator) else {
-            return Ok(false);
-        };
+        let (operator, place) = (how.map(|how| &how.operator), (self.size(), self.rank()));
+        let brief = Brief::new(operation, root as u32, (input, output), operator, place);
+        let Some(brief) = brief else { return Ok(false) };
         let done = self.shared.brief(self.context, &self.members, self.rank(), brief);
         done.map_err(|error| self.error(error, None))
+    }
+
+    /// Makes a call on the memory of input and output, and does it.
+    fn with_both<T: Plain>(
+        &self,
+        values: &[T],
+        into: &mut [T],
+        make: impl FnOnce(Buffer, Buffer) -> Result<Call>,
+    ) -> Result<()> {
+        // SAFETY: both are borrowed until this returns, and the operation is over by then.
+        let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
+        self.collective(make(input, output)?)
+    }
+
+    /// The same for values that are replaced.
+    fn with_one<T: Plain>(
+        &self,
+        values: &mut [T],
+        make: impl FnOnce(Buffer) -> Call,
+    ) -> Result<()> {
+        // SAFETY: they are borrowed mutably until this returns, and the operation is over by then.
+        let data = unsafe { Buffer::of_mut(values) };
+        self.collective(make(data))
     }
 
     pub(crate) fn areas(&self, buffer: Buffer, parts: &[Part]) -> Result<Vec<Area>> {

@@ -151,16 +151,6 @@ pub(crate) enum Sizes {
 }
 
 impl Sizes {
-    /// Bytes of consecutive blocks together.
-    pub(crate) fn bytes_of(&self, first: u32, count: u32) -> u64 {
-        match self {
-            Self::Equal(bytes) => bytes.saturating_mul(u64::from(count)),
-            Self::Cut(cut) => cut.start(first.saturating_add(count)) - cut.start(first),
-            Self::Input(blocks) => blocks.area(first, count).packed_bytes(),
-            Self::Told(_) => (first..first + count).map(|block| self.bytes(block)).sum(),
-        }
-    }
-
     fn bytes(&self, block: u32) -> u64 {
         match self {
             Self::Equal(bytes) => *bytes,
@@ -416,7 +406,7 @@ mod tests {
         for (total_bytes, unit_bytes, segments) in [(0, 8, 3), (40, 8, 3), (7, 1, 9), (24, 24, 2)] {
             let cut = Cut { total_bytes, unit_bytes, segments };
             assert_eq!((0..segments).map(|segment| cut.bytes(segment)).sum::<u64>(), total_bytes);
-            assert!((0..segments).all(|segment| cut.start(segment) % unit_bytes == 0));
+            assert!((0..segments).all(|segment| cut.start(segment).is_multiple_of(unit_bytes)));
         }
     }
 

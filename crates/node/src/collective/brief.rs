@@ -18,9 +18,11 @@ pub(crate) struct Brief<'a> {
     pub(crate) operation: Operation,
     pub(crate) root: u32,
     /// What this member brings, in one piece; in a broadcast the data themselves.
-    pub(crate) input: Buffer,
-    /// Where the result goes, in one piece. It may be the input.
-    pub(crate) output: Buffer,
+    input: Buffer,
+    /// Where the result goes, in one piece. It may be the input, in broadcasts and reductions.
+    output: Buffer,
+    /// Bytes of one block: of all data, or of what one member has for or from another.
+    pub(crate) block_bytes: usize,
     pub(crate) operator: Option<&'a Operator>,
     number: u32,
     signature: u32,
@@ -32,16 +34,32 @@ pub(crate) struct Brief<'a> {
 }
 
 impl<'a> Brief<'a> {
-    /// An operation that has no number yet. None when its data are too long, or it is none of
-    /// those that are brief: barrier, broadcast, reduce, allreduce.
+    /// An operation of a group of `size`, in which this is member `member`, that has no number yet.
+    /// None when its data are too long, or do not fit each other, or when it is none of those that
+    /// are brief.
     #[inline]
     pub(crate) fn new(
         operation: Operation,
         root: u32,
         (input, output): (Buffer, Buffer),
         operator: Option<&'a Operator>,
+        (size, member): (usize, usize),
     ) -> Option<Self> {
-        if input.len() > INLINE_BYTES {
+        let is_root = member == root as usize;
+        let (first, last) = (input.len(), output.len());
+        let (block_bytes, deposit_bytes, fits) = match operation {
+            Operation::Barrier | Operation::Broadcast => (last, last, true),
+            Operation::Reduce => (first, first, !is_root || first == last),
+            Operation::AllReduce => (first, first, first == last),
+            Operation::Gather => (first, first, !is_root || first * size == last),
+            Operation::AllGather => (first, first, first * size == last),
+            Operation::Scatter => (last, last * size, !is_root || first == last * size),
+            Operation::AllToAll => {
+                (first / size, first, first == last && first.is_multiple_of(size))
+            }
+            _ => return None,
+        };
+        if deposit_bytes > INLINE_BYTES || !fits {
             return None;
         }
         Some(Self {
@@ -49,6 +67,7 @@ impl<'a> Brief<'a> {
             root,
             input,
             output,
+            block_bytes,
             operator,
             number: 0,
             signature: 0,
@@ -85,6 +104,15 @@ impl<'a> Brief<'a> {
                 self.combine(board, combiner)?
             }
             Operation::AllReduce => self.together(board, combiner)?,
+            Operation::Gather if !self.is_root(board) => true,
+            Operation::Gather | Operation::AllGather => self.collect(board, 0)?,
+            Operation::Scatter if self.is_root(board) => {
+                let own = self.own_place(board);
+                self.output.write(0, self.input.bytes().part(own, self.block_bytes));
+                true
+            }
+            Operation::Scatter => self.take(board)?,
+            Operation::AllToAll => self.collect(board, self.own_place(board))?,
             _ => self.await_all(board)?,
         };
         if is_over {
@@ -112,16 +140,14 @@ impl<'a> Brief<'a> {
         let data = Cells::new(Store::Input, 0, 1);
         let into = data.at(Store::Output);
         match self.operation {
-            Operation::Broadcast => {
+            Operation::Broadcast | Operation::Scatter => {
                 Action::Take { from: self.root, deposited: data, into, resolved: false }
             }
             Operation::AllReduce if self.style != BoardStyle::Each => {
                 Action::Together { deposited: data }
             }
-            Operation::Reduce | Operation::AllReduce => {
-                Action::CombineDeposits { members: board.size(), deposited: data, into }
-            }
-            _ => Action::Await,
+            Operation::Barrier => Action::Await,
+            _ => Action::CombineDeposits { members: board.size(), deposited: data, into },
         }
     }
 
@@ -137,8 +163,8 @@ impl<'a> Brief<'a> {
             return Ok(false);
         }
         let brings = match self.operation {
-            Operation::Broadcast => self.is_root(board),
-            Operation::Reduce => !self.is_root(board),
+            Operation::Broadcast | Operation::Scatter => self.is_root(board),
+            Operation::Reduce | Operation::Gather => !self.is_root(board),
             _ => true,
         };
         let mut data = [0; INLINE_BYTES];
@@ -204,24 +230,58 @@ impl<'a> Brief<'a> {
         }
     }
 
+    /// Where this member's block lies in what one has for all.
+    #[inline]
+    fn own_place(&self, board: &Board) -> usize {
+        board.own() as usize * self.block_bytes
+    }
+
+    /// Takes this member's block of what the root has laid down.
     #[inline]
     fn take(&self, board: &Board) -> Result<bool, BoardError> {
         if !self.has_member_come(board, self.root)? {
             return Ok(false);
         }
-        let deposit = board.deposit(self.root, self.number)?;
-        self.write(&deposit, self.root)?;
+        let is_divided = self.operation == Operation::Scatter;
+        let (place, parts) =
+            if is_divided { (self.own_place(board), board.size()) } else { (0, 1) };
+        self.write(&board.deposit(self.root, self.number)?, self.root, (place, parts), 0)?;
         Ok(true)
     }
 
-    /// Puts short data of a member where the result goes.
+    /// Takes a block of each member in turn, from this place of what it has laid down.
     #[inline]
-    fn write(&self, deposit: &Deposit<'_>, member: u32) -> Result<(), BoardError> {
-        let ours = self.output.len();
+    fn collect(&mut self, board: &Board, place: usize) -> Result<bool, BoardError> {
+        let parts = if self.operation == Operation::AllToAll { board.size() } else { 1 };
+        while self.seen < board.size() {
+            let (member, target) = (self.seen, self.seen as usize * self.block_bytes);
+            if member == board.own() {
+                self.output.write(target, self.input.bytes().part(place, self.block_bytes));
+            } else if self.has_member_come(board, member)? {
+                let deposit = board.deposit(member, self.number)?;
+                self.write(&deposit, member, (place, parts), target)?;
+            } else {
+                return Ok(false);
+            }
+            self.seen += 1;
+        }
+        Ok(true)
+    }
+
+    /// Puts one of `parts` blocks of a member, which begins at `place`, to `target` in the output.
+    #[inline]
+    fn write(
+        &self,
+        deposit: &Deposit<'_>,
+        member: u32,
+        (place, parts): (usize, u32),
+        target: usize,
+    ) -> Result<(), BoardError> {
+        let ours = self.block_bytes * parts as usize;
         let theirs = match deposit {
             Deposit::Inline { words, bytes } if *bytes == ours => {
                 let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
-                self.output.write(0, bytes.part(0, ours));
+                self.output.write(target, bytes.part(place, self.block_bytes));
                 return Ok(());
             }
             Deposit::Inline { bytes, .. } => *bytes,
@@ -267,7 +327,7 @@ impl<'a> Brief<'a> {
         if !self.is_decided(board)? {
             return Ok(false);
         }
-        self.write(&board.result(self.number)?, board.own())?;
+        self.write(&board.result(self.number)?, board.own(), (0, 1), 0)?;
         Ok(true)
     }
 }
