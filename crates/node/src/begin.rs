@@ -31,15 +31,6 @@ use crate::error::Result;
 use crate::scope::{Request, Scope};
 use crate::together::{Part, parts_of};
 
-/// The memory of an operation's input and output.
-///
-/// # Safety
-/// The operation is over before the borrows end.
-unsafe fn buffers<T: Plain>(values: &[T], into: &mut [T]) -> (Buffer, Buffer) {
-    // SAFETY: the caller's promise.
-    unsafe { (Buffer::of(values), Buffer::of_mut(into)) }
-}
-
 impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`World::barrier`](crate::World::barrier).
     ///
@@ -58,9 +49,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         values: &'env mut [T],
         root: usize,
     ) -> Result<Request<'scope>> {
-        // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
-        // end waits for the operation or gives it up.
-        let data = unsafe { Buffer::of_mut(values) };
+        let data = self.buffer(values);
         self.begin(self.world().caller().broadcast(data, root))
     }
 
@@ -74,8 +63,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         root: usize,
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().gather(input, output, root))
     }
 
@@ -89,8 +77,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         root: usize,
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().scatter(input, output, root))
     }
 
@@ -103,8 +90,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         values: &'env [T],
         into: &'env mut [T],
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().all_gather(input, output))
     }
 
@@ -117,8 +103,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         values: &'env [T],
         into: &'env mut [T],
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().all_to_all(input, output))
     }
 
@@ -159,8 +144,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         combine: impl Combine<T>,
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
-        // SAFETY: as in `broadcast`.
-        let data = unsafe { Buffer::of_mut(values) };
+        let data = self.buffer(values);
         self.begin(self.world().caller().reduction_in_place(Operation::AllReduce, data, &how))
     }
 
@@ -175,8 +159,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         combine: impl Combine<T>,
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().reduce_scatter_block(input, output, &how))
     }
 
@@ -192,8 +175,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         combine: impl Combine<T>,
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
         self.begin(world.made(call)?)
@@ -236,8 +218,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         parts: &[Range<usize>],
         root: usize,
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller().gather_varying(input, parts_of::<T>(output, parts), root);
         self.begin(world.made(call)?)
@@ -254,8 +235,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         root: usize,
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
         self.begin(world.made(call)?)
@@ -271,8 +251,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         parts: &[Range<usize>],
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let call = world.caller().all_gather_varying(input, parts_of::<T>(output, parts));
         self.begin(world.made(call)?)
@@ -289,8 +268,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         into_parts: &[Range<usize>],
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
         self.begin(world.made(world.caller().all_to_all_varying(input, output))?)
@@ -307,8 +285,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
         into_parts: &[Part],
     ) -> Result<Request<'scope>> {
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         let world = self.world();
         let (input, output) = (world.areas(input, parts)?, world.areas(output, into_parts)?);
         self.begin(world.caller().all_to_all_areas(input, output))
@@ -323,9 +300,22 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         root: usize,
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
-        // SAFETY: as in `broadcast`.
-        let (input, output) = unsafe { buffers(values, into) };
+        let (input, output) = self.buffers(values, into);
         self.begin(self.world().caller().reduction(operation, input, output, &how, root))
+    }
+
+    /// The memory of an operation's input and output.
+    fn buffers<T: Plain>(&'scope self, values: &'env [T], into: &'env mut [T]) -> (Buffer, Buffer) {
+        // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
+        // end waits for the operation or gives it up.
+        let input = unsafe { Buffer::of(values) };
+        (input, self.buffer(into))
+    }
+
+    /// The memory of values that are to be replaced.
+    fn buffer<T: Plain>(&'scope self, values: &'env mut [T]) -> Buffer {
+        // SAFETY: they are borrowed mutably for `'env`, and the scope ends before that, as above.
+        unsafe { Buffer::of_mut(values) }
     }
 
     fn begin(&'scope self, call: Call) -> Result<Request<'scope>> {

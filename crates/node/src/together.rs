@@ -125,7 +125,7 @@ impl World {
             if self.brief(Operation::Gather, (input, output), root, None)? {
                 return Ok(());
             }
-            Ok(self.caller().gather(input, output, root))
+            self.collective(self.caller().gather(input, output, root))
         })
     }
 
@@ -139,7 +139,7 @@ impl World {
             if self.brief(Operation::Scatter, (input, output), root, None)? {
                 return Ok(());
             }
-            Ok(self.caller().scatter(input, output, root))
+            self.collective(self.caller().scatter(input, output, root))
         })
     }
 
@@ -152,7 +152,7 @@ impl World {
             if self.brief(Operation::AllGather, (input, output), 0, None)? {
                 return Ok(());
             }
-            Ok(self.caller().all_gather(input, output))
+            self.collective(self.caller().all_gather(input, output))
         })
     }
 
@@ -174,7 +174,7 @@ impl World {
             if self.brief(Operation::AllToAll, (input, output), 0, None)? {
                 return Ok(());
             }
-            Ok(self.caller().all_to_all(input, output))
+            self.collective(self.caller().all_to_all(input, output))
         })
     }
 
@@ -260,7 +260,7 @@ impl World {
     ) -> Result<()> {
         let how = combine.combination()?;
         self.with_both(values, into, |input, output| {
-            Ok(self.caller().reduce_scatter_block(input, output, &how))
+            self.collective(self.caller().reduce_scatter_block(input, output, &how))
         })
     }
 
@@ -279,7 +279,7 @@ impl World {
         let how = combine.combination()?;
         self.with_both(values, into, |input, output| {
             let call = self.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
-            self.made(call)
+            self.collective(self.made(call)?)
         })
     }
 
@@ -356,7 +356,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let call = self.caller().gather_varying(input, parts_of::<T>(output, parts), root);
-            self.made(call)
+            self.collective(self.made(call)?)
         })
     }
 
@@ -374,7 +374,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let call = self.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
-            self.made(call)
+            self.collective(self.made(call)?)
         })
     }
 
@@ -391,7 +391,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let call = self.caller().all_gather_varying(input, parts_of::<T>(output, parts));
-            self.made(call)
+            self.collective(self.made(call)?)
         })
     }
 
@@ -409,7 +409,7 @@ impl World {
         self.with_both(values, into, |input, output| {
             let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
             let call = self.caller().all_to_all_varying(input, output);
-            self.made(call)
+            self.collective(self.made(call)?)
         })
     }
 
@@ -426,7 +426,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let (input, output) = (self.areas(input, parts)?, self.areas(output, into_parts)?);
-            Ok(self.caller().all_to_all_areas(input, output))
+            self.collective(self.caller().all_to_all_areas(input, output))
         })
     }
 
@@ -443,7 +443,7 @@ impl World {
             if self.brief(operation, (input, output), root, Some(&how))? {
                 return Ok(());
             }
-            Ok(self.caller().reduction(operation, input, output, &how, root))
+            self.collective(self.caller().reduction(operation, input, output, &how, root))
         })
     }
 
@@ -483,16 +483,16 @@ impl World {
         done.map_err(|error| self.error(error, None))
     }
 
-    /// Makes a call on the memory of input and output, and does it.
+    /// Makes a call on the memory of input and output, which is over in the end.
     fn with_both<T: Plain>(
         &self,
         values: &[T],
         into: &mut [T],
-        make: impl FnOnce(Buffer, Buffer) -> Result<Call>,
+        call: impl FnOnce(Buffer, Buffer) -> Result<()>,
     ) -> Result<()> {
         // SAFETY: both are borrowed until this returns, and the operation is over by then.
         let (input, output) = unsafe { (Buffer::of(values), Buffer::of_mut(into)) };
-        self.collective(make(input, output)?)
+        call(input, output)
     }
 
     /// The same for values that are replaced.

@@ -95,7 +95,7 @@ pub struct Prepared(Call);
 /// What the two sides name stays mapped during the call. The output is writable, and nobody else
 /// uses it; the input does not overlap it, and nobody writes to it.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
-    // SAFETY: the caller's promise; the operation is over when the call returns.
+    // SAFETY: the caller leaves the memory to the operation until this returns, when it is over.
     let call = unsafe { call_of(world, asked) }?;
     world.collective(call)
 }
@@ -108,7 +108,7 @@ pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
 /// # Safety
 /// As [`call()`], until the operation is over.
 pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller leaves the memory to the operation until it is over.
     let call = unsafe { call_of(world, asked) }?;
     begin(world, call)
 }
@@ -121,7 +121,7 @@ pub unsafe fn start(world: &World, asked: &Asked<'_>) -> Result<Operation> {
 /// # Safety
 /// As [`call()`], for each time from [`start_prepared`] until that operation is over.
 pub unsafe fn prepare(world: &World, asked: &Asked<'_>) -> Result<Prepared> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller leaves the memory to each operation that is started with it.
     unsafe { call_of(world, asked) }.map(Prepared)
 }
 
@@ -150,7 +150,7 @@ fn begin(world: &World, call: Call) -> Result<Operation> {
 unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
     let size = world.size();
     let blocks = |data: &Data<'_>| {
-        // SAFETY: the caller's promise.
+        // SAFETY: both sides of the call are as the caller of this function vouches.
         unsafe { blocks_of(data, size) }
     };
     let made = (|| {

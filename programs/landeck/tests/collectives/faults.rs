@@ -97,8 +97,9 @@ fn a_buffer_that_does_not_fit_is_refused_before_anything_begins() {
             matches!(short, Error::WrongLength { buffer_bytes: 12, needed_bytes: 16, .. }),
             "{short}"
         );
-        let few = world.all_to_all_varying(&[1u8], &[0..1], &mut [0u8; 2], &[0..1, 1..2]);
-        assert!(matches!(few, Err(Error::WrongCount { given: 1, size: 2, .. })), "{few:?}");
+        let few =
+            world.all_to_all_varying(&[1u8], &[0..1, 1..1, 1..1], &mut [0u8; 2], &[0..1, 1..2]);
+        assert!(matches!(few, Err(Error::WrongCount { given: 3, size: 2, .. })), "{few:?}");
         let beyond = world.all_gather_varying(&[1u8], &mut [0u8; 2], &[0..1, 1..9]);
         assert!(matches!(beyond, Err(Error::WrongLength { needed_bytes: 9, .. })), "{beyond:?}");
         let nobody = world.broadcast(&mut [0u8], 2);
