@@ -26,7 +26,7 @@ const SEGMENT_BYTES_MIN: u64 = 16 * 1024;
 const SEGMENTS: [u32; 4] = [1, 4, 16, 64];
 /// A way gives place to a later one that costs less than this part of it: what the model cannot
 /// tell apart shall not change with every octave.
-const CLEARLY: f64 = 0.85;
+const CLEARLY: f64 = 0.75;
 /// What a block of unknown size is taken for.
 const UNKNOWN_BYTES: u64 = 1024;
 
