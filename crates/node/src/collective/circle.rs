@@ -98,7 +98,7 @@ impl Circle {
     /// Begins an operation whose data fit in a line. False when it is not to go over the board.
     #[inline]
     pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
-        let request = Request::new(brief.operation, brief.input.len() as u64);
+        let request = Request::new(brief.operation, brief.block_bytes as u64);
         let Way::Board(style) = self.table.way(&request).way else { return false };
         let Some(board) = &mut self.board else { return false };
         let number = board.begin();
