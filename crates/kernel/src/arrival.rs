@@ -158,14 +158,15 @@ impl Core {
         let segment = self.heap_segments.get(&status.peer.0).unwrap_or(&self.segment);
         let borrowed = Borrowed::open(segment, place);
         let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
+        let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
         let Ok(borrowed) = borrowed else {
             let what = BrokenPeer::Reference;
             *work = Work::failed(Failure::PeerBroken { peer: status.peer, what });
             return;
         };
         let is_whole = place.window >= status.bytes;
-        *work = Work::Draining(Draining { borrowed, target, status, position: 0, is_whole });
+        let (context, position) = (wanted.context, 0);
+        *work = Work::Draining(Draining { context, borrowed, target, status, position, is_whole });
         self.active.push(id);
     }
 
@@ -196,6 +197,10 @@ impl Core {
 
     /// Keeps a message that nobody has asked for, if there is room.
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
+        if self.membership.is_revoked(label.context) {
+            self.let_go(label, &kept);
+            return Verdict::Taken;
+        }
         let cost = kept.cost_bytes();
         let of_peer = self.kept_bytes_by_peer.entry(label.source).or_default();
         let is_full = *of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
@@ -206,6 +211,16 @@ impl Core {
         self.kept_bytes += cost;
         self.matching.keep(label, kept);
         Verdict::Taken
+    }
+
+    /// Gives back what a message holds that nobody will ask for.
+    #[cold]
+    pub(crate) fn let_go(&self, label: Label, kept: &Kept) {
+        if let Kept::Elsewhere { place, .. } = kept {
+            let segment = self.heap_segments.get(&label.source).unwrap_or(&self.segment);
+            // A place that cannot be has nothing to give back.
+            drop(Borrowed::open(segment, *place));
+        }
     }
 
     pub(crate) fn uncount_kept(&mut self, source: u32, cost: u64) {

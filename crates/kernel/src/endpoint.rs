@@ -97,6 +97,12 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.allocate(bytes)
     }
 
+    /// Bytes of this process's heap that are in use, as far as their return is known here.
+    pub fn heap_in_use(&mut self) -> u64 {
+        self.core.heap.collect();
+        self.core.heap.bytes_in_use()
+    }
+
     /// Sends the bytes of an area. Complete when the area may be used again.
     ///
     /// # Errors
@@ -588,8 +594,8 @@ impl<N: Channel> Endpoint<N> {
         let header = Header { kind: Kind::Reference, ..header };
         match self.announce(to, &header, lent.place(0), total) {
             Ok(()) => {
-                let tag = header.tag;
-                let mut filling = Filling { to, tag, lent, area, position: 0 };
+                let (context, tag) = (header.context, header.tag);
+                let mut filling = Filling { to, context, tag, lent, area, position: 0 };
                 filling.advance();
                 self.near.nudge(to);
                 if filling.is_complete() {

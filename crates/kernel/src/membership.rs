@@ -78,6 +78,12 @@ impl Membership {
         self.failure_of(to).map_or(Ok(()), Err)
     }
 
+    /// Whether nothing goes on in a context any more.
+    #[inline]
+    pub(crate) fn is_revoked(&self, context: u32) -> bool {
+        !self.revoked.is_empty() && self.revoked.contains(&context)
+    }
+
     /// Why nothing can come from or go to a peer.
     fn failure_of(&self, peer: Peer) -> Option<Failure> {
         if let Some(what) = self.broken.get(&peer.0) {
@@ -142,6 +148,8 @@ impl<N: Channel> Endpoint<N> {
             .filter(|&id| match self.core.requests.get(id) {
                 Some(Work::Posted { wanted, .. }) => wanted.context == context,
                 Some(Work::Queued { header, .. }) => header.context == context,
+                Some(Work::Filling(filling)) => filling.context == context,
+                Some(Work::Draining(draining)) => draining.context == context,
                 _ => false,
             })
             .collect();
@@ -358,13 +366,14 @@ impl<N: Channel> Endpoint<N> {
 
     fn discard(&mut self, doomed: impl Fn(u32, u32) -> bool) {
         let core = &mut self.core;
-        let mut costs = Vec::new();
+        let mut dropped = Vec::new();
         core.matching.discard(
             |label| doomed(label.context, label.source),
-            |label, kept| costs.push((label.source, kept.cost_bytes())),
+            |label, kept| dropped.push((label, kept)),
         );
-        for (source, cost) in costs {
-            core.uncount_kept(source, cost);
+        for (label, kept) in dropped {
+            core.let_go(label, &kept);
+            core.uncount_kept(label.source, kept.cost_bytes());
         }
     }
 }

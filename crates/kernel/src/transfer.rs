@@ -111,6 +111,7 @@ impl Work {
 /// A send through a block.
 pub(crate) struct Filling {
     pub(crate) to: Peer,
+    pub(crate) context: u32,
     pub(crate) tag: u32,
     pub(crate) lent: Lent,
     pub(crate) area: Area,
@@ -142,6 +143,7 @@ impl Filling {
 
 /// A receive through a block.
 pub(crate) struct Draining {
+    pub(crate) context: u32,
     pub(crate) borrowed: Borrowed,
     pub(crate) target: Target,
     pub(crate) status: Status,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use landeck_channel::Peer;
+use landeck_collectives::GroupError;
 use landeck_host::attach::AttachError;
 use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
@@ -180,6 +181,30 @@ pub enum Error {
     /// The process is no member of the world.
     #[error("this process is no member of the world: only members call its collective operations")]
     NotAMember,
+    /// No number is left for a new world.
+    #[error(
+        "this host has no number left for a new world: end the job and start it anew, and make fewer worlds"
+    )]
+    TooManyGroups,
+    /// A rank was named twice.
+    #[error("rank {rank} is named twice: name each member of the new world once")]
+    RankTwice {
+        /// The rank.
+        rank: usize,
+    },
+    /// The clusters are no division of the world.
+    #[error("rank 0 has given no division of this world into clusters: {0}")]
+    Clusters(GroupError),
+    /// There is no way to agree.
+    #[error(
+        "the members of this world have no board in common, and agree over one: make worlds of processes of one host, and fewer of them"
+    )]
+    NoAgreement,
+    /// Some members want to agree, others to shrink.
+    #[error(
+        "some members of this world called agree, others shrink: call the same in the same order; nothing was agreed"
+    )]
+    OutOfStep,
     /// Two jobs that connect did not understand each other.
     #[error(
         "the process behind the name \"{name}\" did not answer as one should ({what}): try again, or restart its job"

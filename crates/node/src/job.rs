@@ -89,6 +89,7 @@ impl Job {
     }
 
     /// A world of these peers, this process among them, in a context that all of them name alike.
+    /// Contexts of generation 1,024 and above belong to worlds that are made of others.
     ///
     /// # Errors
     /// [`Error::Thread`].
@@ -116,6 +117,15 @@ impl Job {
     /// [`Error::Thread`].
     pub fn counters(&self) -> Result<Counters> {
         Ok(*self.shared.kernel.enter()?.counters_mut())
+    }
+
+    /// Bytes of this process's shared heap that are in use: loans, data on their way, and what
+    /// worlds are made of.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn heap_in_use(&self) -> Result<u64> {
+        Ok(self.shared.kernel.enter()?.heap_in_use())
     }
 
     /// The job's memory on this host.

@@ -21,6 +21,7 @@
 //! | [`together`] | what all members do together |
 //! | [`begin`] | the same while the program does something else |
 //! | [`persistent`] | the same made ready once, begun any number of times |
+//! | [`groups`] | worlds of members of a world; agreement, when some are gone |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
@@ -35,6 +36,7 @@ mod collective;
 pub mod combine;
 pub mod element;
 pub mod error;
+pub mod groups;
 pub mod job;
 pub mod loan;
 pub mod persistent;
@@ -51,6 +53,7 @@ pub use combine::{
 };
 pub use element::Element;
 pub use error::{Error, Result};
+pub use groups::Agreement;
 pub use job::{Job, Options};
 pub use landeck_channel::Peer;
 pub use landeck_memory::{Plain, ThreadMode};

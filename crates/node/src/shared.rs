@@ -69,7 +69,10 @@ impl Shared {
         Some(Self {
             segment: segment.clone(),
             slot,
-            kernel: Gate::new(mode, Engine::new(segment, Endpoint::new(near, segment, slot)?)),
+            kernel: Gate::new(
+                mode,
+                Engine::new(segment, slot, Endpoint::new(near, segment, slot)?),
+            ),
             turn: Gate::new(mode, Waiter::new(segment, slot)),
             followers: Mutex::default(),
             follower_count: AtomicUsize::new(0),

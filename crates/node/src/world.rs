@@ -13,6 +13,7 @@ use landeck_wire::Tag;
 
 use crate::collective::call::Manner;
 use crate::error::{Error, Result};
+use crate::groups::Lease;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
 use crate::shared::{Shared, WaitError};
@@ -101,6 +102,8 @@ pub struct World {
     pub(crate) manner: Manner,
     /// Members are slots 0, 1, 2, ...: rank and slot are the same number.
     is_plain: bool,
+    /// Frees the group in the end, if it was made of another.
+    _lease: Option<Arc<Lease>>,
 }
 
 impl World {
@@ -108,7 +111,17 @@ impl World {
         let own = Peer(shared.slot);
         let rank = members.iter().position(|&member| member == own).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
-        Self { shared, context, members, rank, manner: Manner::default(), is_plain }
+        Self { shared, context, members, rank, manner: Manner::default(), is_plain, _lease: None }
+    }
+
+    /// A world that was made of another.
+    pub(crate) fn leased(
+        shared: Arc<Shared>,
+        context: u32,
+        members: Arc<[Peer]>,
+        lease: Arc<Lease>,
+    ) -> Self {
+        Self { _lease: Some(lease), ..Self::new(shared, context, members) }
     }
 
     /// This process's rank.
@@ -411,15 +424,6 @@ impl World {
             Ok(Err(failure)) => Err(self.error(WaitError::Failure(failure), None)),
             Err(error) => Err(self.error(error, None)),
         }
-    }
-
-    /// Ends every operation in this world, here; operations begun later fail as well.
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn revoke(&self) -> Result<()> {
-        self.shared.kernel.enter()?.revoke(self.context);
-        Ok(())
     }
 
     #[inline]

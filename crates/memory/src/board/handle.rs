@@ -39,6 +39,8 @@ pub struct Board {
     /// Blocks that others may be reading, by operation.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
+    /// Blocks that nobody reads any more, for the next deposits: the last one back on top.
+    spare: Vec<Block>,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
     pub(super) part: OwnPart,
@@ -121,6 +123,9 @@ pub enum Coming {
     Different,
 }
 
+/// Blocks kept for the next deposits, at most, and the longest of them.
+const SPARE_MAX: usize = 4;
+const SPARE_BYTES_MAX: usize = 256 << 10;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -162,6 +167,7 @@ impl Board {
             settled: 1,
             kept: VecDeque::new(),
             kept_bytes: 0,
+            spare: Vec::new(),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -224,7 +230,19 @@ impl Board {
         {
             let Some((_, block)) = self.kept.pop_front() else { return };
             self.kept_bytes -= block.len();
+            if self.spare.len() < SPARE_MAX && block.len() <= SPARE_BYTES_MAX {
+                self.spare.push(block);
+            }
         }
+    }
+
+    /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
+    /// more than twice.
+    #[inline]
+    pub fn spare(&mut self, bytes: usize) -> Option<Block> {
+        let fits = |block: &Block| (bytes..=2 * bytes).contains(&block.len());
+        let at = self.spare.iter().rposition(fits)?;
+        Some(self.spare.remove(at))
     }
 
     /// Bytes of blocks that are kept for others.
@@ -296,17 +314,16 @@ impl Board {
         line.publish(number, signature);
     }
 
-    /// Comes to an operation with a block of this member's heap, of which `filled` bytes are there
-    /// by now. The block is kept.
+    /// Comes to an operation with the first `length` bytes of a block of this member's heap, of
+    /// which `filled` bytes are there by now. The block is kept.
     pub fn come_with(
         &mut self,
         number: u32,
-        signature: u32,
-        check: u32,
+        (signature, check): (u32, u32),
         block: Block,
-        filled: u64,
+        (length, filled): (usize, usize),
     ) {
-        let (offset, length) = (block.offset(), block.len() as u64);
+        let (offset, length, filled) = (block.offset(), length as u64, filled as u64);
         let line = self.own_line(number);
         line.about.store(u64::from(IN_HEAP) | u64::from(check) << 32, Ordering::Relaxed);
         for (word, value) in line.data.iter().zip([offset, length, filled, 0]) {
@@ -476,10 +493,10 @@ impl Board {
     }
 
     /// Names a block of this member's heap as the result; as [`Board::set_result`]. It is kept.
-    pub fn set_result_block(&mut self, number: u32, block: Block) {
+    pub fn set_result_block(&mut self, number: u32, block: Block, length: usize) {
         let commit = &self.epoch(number).commit;
         commit.about.store(u64::from(IN_HEAP) | u64::from(self.own) << 32, Ordering::Relaxed);
-        let length = block.len() as u64;
+        let length = length as u64;
         for (word, value) in commit.data.iter().zip([block.offset(), length, length, 0]) {
             word.store(value, Ordering::Relaxed);
         }
@@ -678,7 +695,7 @@ mod tests {
         let mut heap = Heap::of(&segment, 1).unwrap();
         let mut block = heap.allocate(1000).unwrap();
         block.fill(3);
-        boards[1].come_with(1, SIGNATURE, 0, block, 0);
+        boards[1].come_with(1, (SIGNATURE, 0), block, (1000, 0));
         boards[1].set_filled(1, 400);
         let Ok(Deposit::Block { bytes, filled, resolved }) = boards[0].deposit(1, 1) else {
             panic!("a block")
@@ -739,7 +756,7 @@ mod tests {
         for number in 1..=window {
             assert!(boards[0].has_room(number));
             let block = heap.allocate(100).unwrap();
-            boards[0].come_with(number, SIGNATURE, 0, block, 100);
+            boards[0].come_with(number, (SIGNATURE, 0), block, (100, 100));
             boards[0].end(number);
         }
         assert!(!boards[0].has_room(window + 1));

@@ -41,6 +41,7 @@ impl Blocks {
     }
 
     /// How many there are.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         match self {
             Self::Nothing => 0,
@@ -53,8 +54,15 @@ impl Blocks {
     }
 
     /// Bytes of one.
+    #[inline]
     pub(crate) fn bytes(&self, block: u32) -> u64 {
-        self.area(block, 1).packed_bytes()
+        match self {
+            Self::Whole(area, cut) if cut.segments == 1 && block == 0 => area.packed_bytes(),
+            Self::Equal { buffer, block_bytes } if block < self.count() as u32 => {
+                (*block_bytes).min(buffer.len()) as u64
+            }
+            _ => self.area(block, 1).packed_bytes(),
+        }
     }
 
     /// Whether every block lies in one piece.
@@ -67,6 +75,7 @@ impl Blocks {
     }
 
     /// Consecutive blocks as one area. What is not there has no bytes.
+    #[inline]
     pub(crate) fn area(&self, first: u32, count: u32) -> Area {
         let (from, until) = (first as usize, first as usize + count as usize);
         match self {

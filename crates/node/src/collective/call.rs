@@ -116,12 +116,12 @@ impl Call {
         if !self.operation.has_segments() {
             return Sizes::Equal(known_bytes);
         }
-        Sizes::Cut(self.cut(known_bytes, segments))
+        Sizes::Cut(self.cut_of(known_bytes, segments))
     }
 
     /// How so many bytes of one piece of data are cut into segments.
     #[inline]
-    pub(crate) fn cut(&self, total_bytes: u64, segments: u32) -> Cut {
+    pub(crate) fn cut_of(&self, total_bytes: u64, segments: u32) -> Cut {
         Cut { total_bytes, unit_bytes: self.unit_bytes(), segments }
     }
 

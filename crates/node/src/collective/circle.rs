@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Request, Settings, Table, Task, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Request, Settings, Table, Task, Walk, Way,
 };
 use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
@@ -15,6 +15,7 @@ use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
 use super::fault::Fault;
+use super::groups::Holdings;
 use super::mismatch::Mismatch;
 use super::plans::{Plans, Prepared};
 use super::running::Place;
@@ -40,10 +41,16 @@ pub(crate) struct Circle {
     /// There are more processes than processors.
     is_crowded: bool,
     spare: Option<Box<AtBoard>>,
+    /// The plans over the board that were used last, by what they are for.
+    board_plans: Vec<(u64, Arc<Walk>, Manner)>,
     pub(crate) combiner: Combiner,
+    /// What of this process's memory the group is made of.
+    pub(super) holdings: Holdings,
 }
 
 const CALLS_KEPT: usize = 32;
+/// Plans over the board kept at hand: few, because they are looked through in order.
+const BOARD_PLANS_MAX: usize = 16;
 
 impl Circle {
     /// A group that has done nothing yet.
@@ -57,8 +64,21 @@ impl Circle {
         plan: &SegmentPlan,
         board: Option<Board>,
     ) -> Result<Self, GroupError> {
+        let shape = Group::whole(members.len() as u32)?;
+        Ok(Self::shaped(context, members, member, shape, plan, board))
+    }
+
+    /// The same, with its members divided into clusters.
+    pub(crate) fn shaped(
+        context: u32,
+        members: Arc<[Peer]>,
+        member: u32,
+        shape: Group,
+        plan: &SegmentPlan,
+        board: Option<Board>,
+    ) -> Self {
         let table = Table::new(Facts {
-            group: Group::whole(members.len() as u32)?,
+            group: shape,
             processes: plan.processes,
             processors: plan.cpus,
             has_board: board.is_some(),
@@ -66,7 +86,7 @@ impl Circle {
         });
         let place = Place { context, twin: twin_of(context), members, member };
         let (plans, called) = (Plans::default(), [None; CALLS_KEPT]);
-        Ok(Self {
+        Self {
             place,
             table,
             plans,
@@ -77,8 +97,15 @@ impl Circle {
             board,
             is_crowded: plan.is_oversubscribed(),
             spare: None,
+            board_plans: Vec::new(),
             combiner: Combiner::default(),
-        })
+            holdings: Holdings::default(),
+        }
+    }
+
+    /// The group as architectures see it.
+    pub(crate) fn shape(&self) -> &Group {
+        &self.table.facts().group
     }
 
     /// How many members there are.
@@ -98,7 +125,8 @@ impl Circle {
     /// Begins an operation whose data fit in a line. False when it is not to go over the board.
     #[inline]
     pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
-        let request = Request::new(brief.operation, brief.block_bytes as u64);
+        let bytes = brief.block_bytes as u64;
+        let request = Request::new(brief.operation, bytes);
         let Way::Board(style) = self.table.way(&request).way else { return false };
         let Some(board) = &mut self.board else { return false };
         let number = board.begin();
@@ -116,14 +144,29 @@ impl Circle {
     /// [`Fault::NoBoard`].
     #[inline]
     pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
-        let (prepared, _) = self.plan(call, &Way::Board(style));
-        let manner = Manner::of(prepared.walk.plan(), self.is_crowded);
-        let plan = (prepared.walk, manner);
+        let plan = self.board_plan(call, style);
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
         let number = board.begin();
         let signature = self.count(call.operation, call.root);
         let at = self.spare.take().unwrap_or_default();
-        Ok(Visit::new(at, number, signature, plan))
+        Ok(Visit::new(at, number, signature, plan, call.known_bytes()))
+    }
+
+    /// The plan for a call over the board, and how members come to it.
+    #[inline]
+    fn board_plan(&mut self, call: &Call, style: BoardStyle) -> (Arc<Walk>, Manner) {
+        let form = call.operation as u64 | (style as u64) << 8 | u64::from(call.in_place) << 16;
+        let key = form | u64::from(call.root) << 32;
+        if let Some((_, walk, manner)) = self.board_plans.iter().find(|(known, ..)| *known == key) {
+            return (walk.clone(), *manner);
+        }
+        let (prepared, _) = self.plan(call, &Way::Board(style));
+        let manner = Manner::of(prepared.walk.plan(), self.is_crowded);
+        if self.board_plans.len() >= BOARD_PLANS_MAX {
+            self.board_plans.remove(0);
+        }
+        self.board_plans.push((key, prepared.walk.clone(), manner));
+        (prepared.walk, manner)
     }
 
     /// Says on the board that this member comes to nothing any more: the group is broken.

@@ -19,6 +19,7 @@ use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
 use super::fault::Fault;
+use super::groups::Estate;
 use super::running::Running;
 use super::signature::Signature;
 use super::table::{CollectiveId, Table};
@@ -55,12 +56,15 @@ pub(crate) const START_BYTES: u64 = 64 << 10;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
-    segment: Segment,
-    endpoint: Endpoint<SharedMemory>,
+    pub(super) segment: Segment,
+    pub(super) endpoint: Endpoint<SharedMemory>,
     running: Table,
-    circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+    pub(super) circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
+    pub(super) estate: Estate,
+    /// Threads that wait for an agreement.
+    pub(super) agreeing: usize,
 }
 
 impl Deref for Engine {
@@ -80,9 +84,27 @@ impl DerefMut for Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(segment: &Segment, endpoint: Endpoint<SharedMemory>) -> Self {
-        let (running, circles) = (Table::default(), HashMap::default());
-        Self { segment: segment.clone(), endpoint, running, circles, asleep_on: Vec::new() }
+    pub(crate) fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
+        endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.world_board());
+        Self {
+            segment: segment.clone(),
+            endpoint,
+            running: Table::default(),
+            circles: HashMap::default(),
+            asleep_on: Vec::new(),
+            estate: Estate::new(segment, slot),
+            agreeing: 0,
+        }
+    }
+
+    /// The group with this context.
+    pub(super) fn circle(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+    ) -> Result<&mut Circle, Fault> {
+        circle_of(&self.segment, &mut self.circles, context, members, member)
     }
 
     /// The group with this context, ready for its next operation.
@@ -291,7 +313,8 @@ impl Engine {
 
     /// The last look before sleep, and everything given out that others may wait for.
     pub(crate) fn progress_thoroughly(&mut self) -> bool {
-        let any = self.endpoint.progress_thoroughly();
+        // Whoever waits for an agreement looks by itself.
+        let any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
         if self.running.is_idle() {
             return any;
         }

@@ -1,6 +1,6 @@
 //! What a member brings to its board in one operation, and where its results go.
 
-use landeck_collectives::{Cells, Operation, Store};
+use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 
 use super::binding::{Blocks, first_and_stride};
@@ -18,16 +18,17 @@ pub(crate) struct Hands<'a> {
 }
 
 impl<'a> Hands<'a> {
-    /// The memory of a call, with its data in so many segments.
+    /// The memory of a call, as its plan divides it; `known_bytes` is [`Call::known_bytes`].
     #[inline]
-    pub(crate) fn of(call: &'a Call, segments: u32, size: u32, member: u32) -> Self {
-        Self { call, size, member, segments, known_bytes: call.known_bytes() }
+    pub(crate) fn of(call: &'a Call, known_bytes: u64, plan: &Plan) -> Self {
+        let Plan { size, member, segments, .. } = *plan;
+        Self { call, size, member, segments, known_bytes }
     }
 
     /// Where a segment begins, in operations whose blocks are segments.
     #[inline]
     fn start(&self, segment: u32) -> u64 {
-        self.call.cut(self.known_bytes, self.segments).start(segment)
+        self.call.cut_of(self.known_bytes, self.segments).start(segment)
     }
 }
 

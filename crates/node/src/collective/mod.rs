@@ -28,6 +28,7 @@ pub(crate) mod circle;
 mod combine;
 pub(crate) mod engine;
 pub(crate) mod fault;
+pub(crate) mod groups;
 mod hands;
 mod mismatch;
 mod plans;

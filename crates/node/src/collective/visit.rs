@@ -37,6 +37,7 @@ pub(crate) struct Visit {
     walk: Arc<Walk>,
     step: usize,
     signature: Signature,
+    known_bytes: u64,
 }
 
 impl Visit {
@@ -47,9 +48,10 @@ impl Visit {
         number: u32,
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
+        known_bytes: u64,
     ) -> Self {
         at.begin(number, signature.tag(), 0, manner);
-        Self { at, walk, step: 0, signature }
+        Self { at, walk, step: 0, signature, known_bytes }
     }
 
     /// Does what can be done now, moving not much more than `allowance` bytes.
@@ -62,7 +64,7 @@ impl Visit {
         allowance: &mut u64,
     ) -> Result<Visited, BoardError> {
         let plan = self.walk.plan();
-        let hands = Hands::of(call, plan.segments, plan.size, plan.member);
+        let hands = Hands::of(call, self.known_bytes, plan);
         let mut visited = Visited::Waits;
         let mut around = Around {
             board,

@@ -7,6 +7,7 @@ use landeck_collectives::{Cells, Store};
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
+use landeck_memory::heap::Block;
 
 use super::super::combine::Source;
 use super::deposit::read;
@@ -178,9 +179,9 @@ impl AtBoard {
         self.combinable(around.board, members, 0, length)?;
         let mut short = [0; INLINE_BYTES];
         let is_short = length <= INLINE_BYTES;
-        let mut block = if is_short { None } else { Some((around.allocate)(length)?) };
+        let mut block = if is_short { None } else { Some(result_block(around, length)?) };
         let into = match &mut block {
-            Some(block) => &mut block[..],
+            Some(block) => &mut block[..length],
             None => &mut short[..length],
         };
         let board = &*around.board;
@@ -189,7 +190,7 @@ impl AtBoard {
             self.combiner.into_slice(operator, members, source, into)?;
         }
         match block {
-            Some(block) => around.board.set_result_block(number, block),
+            Some(block) => around.board.set_result_block(number, block, length),
             None => around.board.set_result(number, &short[..length]),
         }
         around.board.decide(number, Outcome::Done);
@@ -214,6 +215,14 @@ impl AtBoard {
             self.combiner.into_slice(operator, members, source, &mut block[range.clone()]);
         around.board.put_kept(number, block);
         combined
+    }
+}
+
+/// A block for a result.
+fn result_block<M: BlockMemory>(around: &mut Around<'_, M>, length: usize) -> Result<Block> {
+    match around.board.spare(length) {
+        Some(block) => Ok(block),
+        None => Ok((around.allocate)(length)?),
     }
 }
 

@@ -4,6 +4,7 @@ use landeck_collectives::Cells;
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
+use landeck_memory::heap::Block;
 
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
@@ -58,19 +59,13 @@ impl AtBoard {
             self.done = bytes;
             return Ok(true);
         }
-        around.board.collect();
-        let mut block = match (around.allocate)(bytes) {
-            Ok(block) => block,
-            // What others still read comes back.
-            Err(_) if around.board.kept_bytes() > 0 => return Ok(false),
-            Err(full) => return Err(full.into()),
-        };
+        let Some(mut block) = block_for(around, bytes)? else { return Ok(false) };
         if bytes <= AT_ONCE_BYTES {
-            lay_out(around.memory, cells, except, 0, &mut block);
+            lay_out(around.memory, cells, except, 0, &mut block[..bytes]);
             self.done = bytes;
             *around.budget = around.budget.saturating_sub(bytes as u64);
         }
-        around.board.come_with(number, signature, check, block, self.done as u64);
+        around.board.come_with(number, (signature, check), block, (bytes, self.done));
         Ok(true)
     }
 
@@ -81,8 +76,9 @@ impl AtBoard {
         cells: Cells,
         except: Option<u32>,
     ) {
+        let bytes = deposit_bytes(around.memory, cells);
         let Some(block) = around.board.kept(self.number) else { return };
-        let end = block.len().min(self.done + piece_bytes(0, block.len()));
+        let end = bytes.min(self.done + piece_bytes(0, bytes));
         lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
@@ -99,6 +95,23 @@ impl AtBoard {
 
     pub(super) fn whoever_differs(&self, board: &Board) -> BoardError {
         self.different(board).unwrap_or(BoardError::Broken(board.own()))
+    }
+}
+
+/// A block for a deposit or a result: one of those used before, or a new one. None while what
+/// others still read takes the room.
+pub(super) fn block_for<M: BlockMemory>(
+    around: &mut Around<'_, M>,
+    bytes: usize,
+) -> Result<Option<Block>> {
+    around.board.collect();
+    if let Some(block) = around.board.spare(bytes) {
+        return Ok(Some(block));
+    }
+    match (around.allocate)(bytes) {
+        Ok(block) => Ok(Some(block)),
+        Err(_) if around.board.kept_bytes() > 0 => Ok(None),
+        Err(full) => Err(full.into()),
     }
 }
 

@@ -1,0 +1,298 @@
+//! The groups of a process: how one comes to be, agrees, is revoked and is forgotten.
+//!
+//! Before members make a group together, each sets memory aside for it and *offers* it to the
+//! others: lines of its own, and a page of its pool for the words that all write. When all know
+//! all offers, each *founds* the group from the same ones; what is not needed goes back. An offer
+//! that others know of, and that comes to nothing here because the operation failed, is *buried*:
+//! some may have founded the group, so its memory is never used again.
+//!
+//! A group that this process has forgotten keeps its memory until all members have forgotten it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use landeck_channel::Peer;
+use landeck_collectives::Group;
+use landeck_memory::Segment;
+use landeck_memory::board::{Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part};
+use landeck_memory::heap::Block;
+use landeck_wire::ContextId;
+
+use super::circle::{Circle, twin_of};
+use super::engine::Engine;
+use super::fault::Fault;
+
+/// Contexts of groups that are made have this bit set in their generation, and the highest one
+/// clear: no first world, no port and no context that a program chooses with a lower generation is
+/// one of them.
+const MADE_GENERATION: u32 = 1 << 10;
+/// Groups on a host that can be told apart.
+const NUMBERS: u32 = MADE_GENERATION << (ContextId::INDEX_BITS - 1);
+
+/// The memory that this process has in groups, or had.
+pub(super) struct Estate {
+    pool: BoardPool,
+    /// Forgotten here, not by all; the oldest first.
+    forgotten: VecDeque<Circle>,
+    /// Never used again.
+    buried: Vec<Holdings>,
+}
+
+/// What of this process's memory a group is made of.
+#[derive(Default)]
+pub(crate) struct Holdings {
+    lines: Option<Block>,
+    board: Option<u64>,
+}
+
+/// Memory set aside for a group that is not yet made.
+pub(crate) struct Setting {
+    pub(crate) offer: Offer,
+    holdings: Holdings,
+}
+
+/// A group to be made here.
+pub(crate) struct Founding {
+    pub(crate) context: u32,
+    pub(crate) members: Arc<[Peer]>,
+    pub(crate) member: u32,
+    /// What its members have offered, in their order.
+    pub(crate) offers: Vec<Offer>,
+    pub(crate) shape: Group,
+}
+
+impl Estate {
+    pub(super) fn new(segment: &Segment, slot: u32) -> Self {
+        let pool = BoardPool::new(segment, slot);
+        Self { pool, forgotten: VecDeque::new(), buried: Vec::new() }
+    }
+}
+
+impl Engine {
+    /// Sets memory aside for a new group, as far as there is any: a group without it has no board.
+    /// With a context for it if this process is to name one.
+    pub(crate) fn set_aside(&mut self, slot: u32, names_context: bool) -> Setting {
+        self.reclaim(RECLAIMED_AT_ONCE);
+        let mut setting = self.set_aside_now(slot);
+        if setting.offer.lines == 0 || setting.offer.board == 0 {
+            self.withdraw(setting);
+            self.reclaim(usize::MAX);
+            setting = self.set_aside_now(slot);
+        }
+        if names_context {
+            setting.offer.context = context_of(self.segment.take_group_number());
+        }
+        setting
+    }
+
+    fn set_aside_now(&mut self, slot: u32) -> Setting {
+        let mut lines = self.allocate(LINES_BYTES as usize).ok();
+        let place = lines.as_mut().map(|block| self.segment.lines_of(slot, block).offset);
+        let board = self.estate.pool.take();
+        let offer = Offer { context: 0, lines: place.unwrap_or(0), board: board.unwrap_or(0) };
+        Setting { offer, holdings: Holdings { lines, board } }
+    }
+
+    /// Takes back what nobody will use.
+    pub(crate) fn withdraw(&mut self, setting: Setting) {
+        self.give_back(setting.holdings);
+    }
+
+    fn give_back(&mut self, Holdings { lines, board }: Holdings) {
+        drop(lines);
+        if let Some(place) = board {
+            self.estate.pool.give_back(place);
+        }
+    }
+
+    /// Leaves what others may use to them: this process comes to nothing there.
+    pub(crate) fn bury(&mut self, slot: u32, setting: Setting) {
+        if setting.offer.lines != 0 {
+            self.segment.refuse_lines(LinesPlace { slot, offset: setting.offer.lines });
+        }
+        self.estate.buried.push(setting.holdings);
+    }
+
+    /// Makes a group of the members' offers. It has a board if all have offered lines and all are
+    /// processes of this host, and its first member has offered a page.
+    ///
+    /// # Errors
+    /// [`Fault::BrokenBoard`].
+    pub(crate) fn found(&mut self, founding: Founding, mut setting: Setting) -> Result<(), Fault> {
+        let Founding { context, members, member, offers, shape } = founding;
+        let shared = offers.first().map_or(0, |offer| offer.board);
+        if member != 0
+            && let Some(place) = setting.holdings.board.take()
+        {
+            self.estate.pool.give_back(place);
+        }
+        let board = match self.open_board(shared, &members, member, &offers) {
+            Ok(board) => board,
+            Err(fault) => {
+                let own = members.get(member as usize).map_or(0, |peer| peer.0);
+                self.bury(own, setting);
+                return Err(fault);
+            }
+        };
+        let holdings = std::mem::take(&mut setting.holdings);
+        let (has_board, plan) = (board.is_some(), self.segment.plan());
+        let mut circle = Circle::shaped(context, members.clone(), member, shape, plan, board);
+        match &mut circle.board {
+            Some(board) => {
+                board.claim(context);
+                circle.holdings = holdings;
+            }
+            None => self.give_back(holdings),
+        }
+        if has_board {
+            self.set_board(context, twin_of(context), shared);
+        }
+        self.set_members(context, members.to_vec());
+        self.circles.insert(context, circle);
+        Ok(())
+    }
+
+    fn open_board(
+        &self,
+        shared: u64,
+        members: &[Peer],
+        member: u32,
+        offers: &[Offer],
+    ) -> Result<Option<Board>, Fault> {
+        let is_near = |peer: &Peer| peer.0 < self.segment.plan().slots();
+        let has_lines = offers.iter().all(|offer| offer.lines != 0);
+        if shared == 0 || !has_lines || !members.iter().all(is_near) {
+            return Ok(None);
+        }
+        let place =
+            |(peer, offer): (&Peer, &Offer)| LinesPlace { slot: peer.0, offset: offer.lines };
+        let lines: Vec<_> = members.iter().zip(offers).map(place).collect();
+        let board = Board::open(&self.segment, shared, &lines, member);
+        board.map(Some).map_err(|broken| Fault::BrokenBoard { member: broken.member })
+    }
+
+    /// Forgets a group: nothing is done in it any more.
+    pub(crate) fn forget(&mut self, context: u32) {
+        let Some(circle) = self.circles.remove(&context) else { return };
+        if let Some(board) = &circle.board {
+            board.forget();
+        }
+        self.estate.forgotten.push_back(circle);
+        self.reclaim(RECLAIMED_AT_ONCE);
+    }
+
+    /// Looks at some of the forgotten groups, the oldest first, whether all have forgotten them.
+    fn reclaim(&mut self, most: usize) {
+        for _ in 0..most.min(self.estate.forgotten.len()) {
+            let Some(mut circle) = self.estate.forgotten.pop_front() else { return };
+            if circle.board.as_ref().is_some_and(|board| !board.is_forgotten()) {
+                self.estate.forgotten.push_back(circle);
+                continue;
+            }
+            let context = circle.place.context;
+            self.forget_context(context);
+            self.forget_context(twin_of(context));
+            let holdings = std::mem::take(&mut circle.holdings);
+            drop(circle);
+            self.give_back(holdings);
+        }
+    }
+
+    /// Revokes a group, for all members where it has a board, else here.
+    pub(crate) fn revoke_group(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+    ) -> Result<(), Fault> {
+        if let Some(board) = &self.circle(context, members, member)?.board {
+            board.revoke();
+        }
+        self.revoke(context);
+        Ok(())
+    }
+
+    /// Brings this member's part to the next agreement of a group.
+    ///
+    /// # Errors
+    /// [`Fault::NoBoard`], [`Fault::Heap`].
+    pub(crate) fn bring(
+        &mut self,
+        context: u32,
+        (members, member): (&Arc<[Peer]>, usize),
+        (flags, offer): (u32, Offer),
+    ) -> Result<(), Fault> {
+        self.refresh();
+        let acknowledged = self.acknowledged_among(members);
+        self.circle(context, members, member)?;
+        let (circles, endpoint) = (&mut self.circles, &mut self.endpoint);
+        let board = circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
+        let board = board.ok_or(Fault::NoBoard)?;
+        board
+            .bring(&Part { flags, acknowledged, offer }, |bytes| endpoint.allocate(bytes))
+            .map_err(Fault::Heap)?;
+        self.agreeing += 1;
+        Ok(())
+    }
+
+    /// What a group has agreed on; none while others are missing.
+    pub(crate) fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
+        self.refresh();
+        let circle = self.circles.get_mut(&context)?;
+        let agreed = circle.board.as_mut()?.agreed();
+        agreed.map_err(|broken| Fault::BrokenBoard { member: broken.member }).transpose()
+    }
+
+    /// Nobody waits for an agreement any more, of those who did.
+    pub(crate) fn end_agreement(&mut self) {
+        self.agreeing = self.agreeing.saturating_sub(1);
+    }
+
+    /// What the members have offered in the last agreement of a group.
+    pub(crate) fn offer_of(&self, context: u32, member: u32) -> Offer {
+        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
+        board.map(|board| board.offer(member)).unwrap_or_default()
+    }
+
+    /// How a group is divided into clusters, if that is known here.
+    pub(crate) fn shape(&self, context: u32) -> Option<Group> {
+        self.circles.get(&context).map(|circle| circle.shape().clone())
+    }
+}
+
+/// Forgotten groups looked at when another one is made or forgotten.
+const RECLAIMED_AT_ONCE: usize = 4;
+
+/// The context of the group with this number; 0 when the numbers have run out.
+fn context_of(number: u32) -> u32 {
+    if number >= NUMBERS {
+        return 0;
+    }
+    let index_bits = ContextId::INDEX_BITS - 1;
+    let index = number & ((1 << index_bits) - 1);
+    ContextId::new(index, MADE_GENERATION | number >> index_bits).0
+}
+
+/// The number of a group with this context, if it was made.
+pub(crate) fn number_of(context: u32) -> Option<u32> {
+    let (index, generation) = (ContextId(context).index(), ContextId(context).generation());
+    let is_made = generation >> 10 == 1 && index >> (ContextId::INDEX_BITS - 1) == 0;
+    is_made.then_some((generation & (MADE_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_of_groups_are_told_apart_from_others() {
+        for number in [1, 2, (1 << 19) - 1, 1 << 19, NUMBERS - 1] {
+            let context = context_of(number);
+            assert_eq!(number_of(context), Some(number));
+            assert_ne!(twin_of(context), context);
+            assert!(context >> 30 == 1, "ports have the highest bit");
+        }
+        assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
+        assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);
+    }
+}

@@ -1,0 +1,331 @@
+//! Groups: worlds made of members of a world; and what members still can do when some are gone.
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! use landeck::{Error, Job, Sum};
+//!
+//! let job = Job::join()?;
+//! let mut world = job.world();
+//! let row = world.split(Some(world.rank() as u32 / 4), 0)?.expect("everybody has a color");
+//! let total = row.all_reduce(world.rank(), Sum)?;
+//! // Started with --on-failure notify, those that are left go on without the dead.
+//! while let Err(Error::PeerFailed { .. } | Error::Revoked) = world.barrier() {
+//!     world.revoke()?; // so that nobody stays in the barrier
+//!     world = world.shrink()?;
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! Making a group is a collective operation of its parent. A group is freed when the last handle
+//! to it is dropped; its memory comes back when all members have dropped theirs.
+
+use std::sync::Arc;
+
+use landeck_collectives::{Group, GroupError};
+use landeck_kernel::Peer;
+use landeck_memory::board::{Agreed, Offer};
+use landeck_memory::{Operation, WaitRecord};
+
+use crate::collective::Fault;
+use crate::collective::groups::{Founding, Setting, number_of};
+use crate::error::{Error, Result};
+use crate::shared::{Shared, WaitError};
+use crate::world::World;
+
+/// What the members of a world have agreed on: the same for all who return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agreement {
+    /// The bits that are set in the flags of everybody who brought some.
+    pub flags: u32,
+    /// The ranks of those who are gone.
+    pub gone: Vec<usize>,
+    /// Everybody who is not gone had acknowledged all deaths among the members
+    /// ([`Job::acknowledge_failures`](crate::Job::acknowledge_failures)) before it called.
+    pub are_acknowledged: bool,
+}
+
+/// Frees a group with the last handle to it.
+pub(crate) struct Lease {
+    shared: Arc<Shared>,
+    context: u32,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // A thread that may not call leaves the group to the end of the process.
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.forget(self.context);
+        }
+    }
+}
+
+/// What a member says when a group is made: what it wants, and what it offers.
+#[derive(Clone, Copy)]
+struct Record {
+    color: Option<u32>,
+    key: i64,
+    offer: Offer,
+}
+
+const RECORD_WORDS: usize = 5;
+
+impl Record {
+    fn encode(&self) -> [u64; RECORD_WORDS] {
+        let color = self.color.map_or(u64::from(u32::MAX) + 1, u64::from);
+        let Offer { context, lines, board } = self.offer;
+        [color, self.key as u64, u64::from(context), lines, board]
+    }
+
+    fn decode(words: &[u64]) -> Self {
+        let &[color, key, context, lines, board] = words else {
+            return Self { color: None, key: 0, offer: Offer::default() };
+        };
+        let offer = Offer { context: context as u32, lines, board };
+        Self { color: u32::try_from(color).ok(), key: key as i64, offer }
+    }
+}
+
+impl World {
+    /// Divides the world: all who give the same color are together in a new world, in the order of
+    /// their keys, and of their ranks here where keys are equal. Who gives none is in none.
+    ///
+    /// # Errors
+    /// As [`World::all_gather`], [`Error::TooManyGroups`].
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<World>> {
+        self.split_as(color, key, None)
+    }
+
+    /// The same members in a world of its own: messages and operations here and there do not meet.
+    ///
+    /// # Errors
+    /// As [`World::split`].
+    pub fn duplicate(&self) -> Result<World> {
+        let shape = self.shared.kernel.enter()?.shape(self.context);
+        let mut world = self.split_as(Some(0), 0, shape)?.ok_or(Error::NotAMember)?;
+        world.manner = self.manner.clone();
+        Ok(world)
+    }
+
+    /// A world of these ranks, in this order. All members of this world call it and give the same
+    /// ranks, or the ranks of the new world that they are in, if there are several.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRank`], [`Error::RankTwice`], and as [`World::split`].
+    pub fn subset(&self, ranks: &[usize]) -> Result<Option<World>> {
+        for (place, &rank) in ranks.iter().enumerate() {
+            self.peer(rank)?;
+            if ranks[..place].contains(&rank) {
+                return Err(Error::RankTwice { rank });
+            }
+        }
+        let place = ranks.iter().position(|&rank| rank == self.rank());
+        let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
+        self.split(color, place.unwrap_or(0) as i64)
+    }
+
+    /// The same members, divided into clusters for the architectures that make use of them: those
+    /// that rank 0 gives.
+    ///
+    /// # Errors
+    /// [`Error::Clusters`], and as [`World::split`].
+    pub fn with_clusters(&self, clusters: &Group) -> Result<World> {
+        let mut places = vec![u32::MAX; 2 * self.size()];
+        if self.rank() == 0 && clusters.size() as usize == self.size() {
+            let all = (0..).zip(clusters.clusters());
+            let members = all
+                .flat_map(|(number, cluster)| cluster.iter().map(move |&member| [member, number]));
+            places = members.flatten().collect();
+        }
+        self.broadcast(&mut places, 0)?;
+        let shape = group_of(&places).map_err(Error::Clusters)?;
+        let mut world = self.split_as(Some(0), 0, Some(shape))?.ok_or(Error::NotAMember)?;
+        world.manner = self.manner.clone();
+        Ok(world)
+    }
+
+    fn split_as(
+        &self,
+        color: Option<u32>,
+        key: i64,
+        shape: Option<Group>,
+    ) -> Result<Option<World>> {
+        let own = self.shared.slot;
+        let setting = self.set_aside()?;
+        let record = Record { color, key, offer: setting.offer }.encode();
+        let mut records = vec![0; self.size() * RECORD_WORDS];
+        if let Err(error) = self.all_gather(&record, &mut records) {
+            self.shared.kernel.enter()?.bury(own, setting);
+            return Err(error);
+        }
+        let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
+        let context = records.iter().map(|record| record.offer.context).max().unwrap_or(0);
+        if context == 0 || color.is_none() {
+            self.shared.kernel.enter()?.withdraw(setting);
+            return if context == 0 { Err(Error::TooManyGroups) } else { Ok(None) };
+        }
+        let mut ranks: Vec<usize> =
+            (0..self.size()).filter(|&rank| records[rank].color == color).collect();
+        ranks.sort_by_key(|&rank| (records[rank].key, rank));
+        let offers = ranks.iter().map(|&rank| records[rank].offer).collect();
+        self.found(context, &ranks, offers, shape, setting).map(Some)
+    }
+
+    /// Memory for a new group, unless this one can do nothing any more.
+    fn set_aside(&self) -> Result<Setting> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.refresh();
+        if let Some(failure) = kernel.failure_of_group(self.context, &self.members) {
+            drop(kernel);
+            return Err(self.error(WaitError::Failure(failure), None));
+        }
+        // Who is in one group only with processes of its own host can leave the number to rank 0.
+        let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
+        Ok(kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0))
+    }
+
+    fn found(
+        &self,
+        context: u32,
+        ranks: &[usize],
+        offers: Vec<Offer>,
+        shape: Option<Group>,
+        setting: Setting,
+    ) -> Result<World> {
+        let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
+        let member = ranks.iter().position(|&rank| rank == self.rank()).ok_or(Error::NotAMember)?;
+        let shape = match shape {
+            Some(shape) => shape,
+            None => Group::whole(members.len() as u32).map_err(Error::Clusters)?,
+        };
+        if let Some(number) = number_of(context) {
+            self.shared.segment.skip_group_numbers(number);
+        }
+        let founding =
+            Founding { context, members: members.clone(), member: member as u32, offers, shape };
+        let founded = self.shared.kernel.enter()?.found(founding, setting);
+        founded.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
+        let lease = Arc::new(Lease { shared: self.shared.clone(), context });
+        Ok(World::leased(self.shared.clone(), context, members, lease))
+    }
+
+    /// Ends every operation in this world, of every member: those that are going on, asleep or not,
+    /// and all that are begun later, with [`Error::Revoked`]. What is left to do in a revoked world
+    /// is [`World::agree`] and [`World::shrink`].
+    ///
+    /// Every member that lives finds out, even if this process ends the moment after. Where members
+    /// are on several hosts, only this process's operations end so far.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn revoke(&self) -> Result<()> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let revoked = kernel.revoke_group(self.context, &self.members, self.rank());
+        drop(kernel);
+        revoked.map_err(|fault| self.error(WaitError::Collective(fault), None))
+    }
+
+    /// Returns, on every member that lives, the bits that are set in the flags of all who brought
+    /// theirs: also in a world that is revoked, or of which some are gone, whoever dies meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::NoAgreement`], [`Error::OutOfStep`], [`Error::Heap`], [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn agree(&self, flags: u32) -> Result<u32> {
+        Ok(self.agree_on_failures(flags)?.flags)
+    }
+
+    /// The same, with who is gone: all learn of the same ones.
+    ///
+    /// # Errors
+    /// As [`World::agree`].
+    pub fn agree_on_failures(&self, flags: u32) -> Result<Agreement> {
+        let Agreed { flags, gone, are_acknowledged, .. } = self.agreed(flags, Offer::default())?;
+        let gone = gone.into_iter().map(|member| member as usize).collect();
+        Ok(Agreement { flags, gone, are_acknowledged })
+    }
+
+    /// A world of those that live, in the order of their ranks here. All of them get the same one,
+    /// whoever dies meanwhile; if one of its members is dead by then, its operations say so, and
+    /// it can be shrunk in turn.
+    ///
+    /// # Errors
+    /// As [`World::agree`].
+    pub fn shrink(&self) -> Result<World> {
+        let setting = self.shared.kernel.enter()?.set_aside(self.shared.slot, true);
+        let agreed = match self.agreed(u32::MAX, setting.offer) {
+            Ok(agreed) => agreed,
+            Err(error) => {
+                let mut kernel = self.shared.kernel.enter()?;
+                match error {
+                    // Nothing was brought, so nobody knows of it.
+                    Error::NoAgreement | Error::Heap(_) => kernel.withdraw(setting),
+                    _ => kernel.bury(self.shared.slot, setting),
+                }
+                return Err(error);
+            }
+        };
+        let is_gone = |rank: &usize| agreed.gone.binary_search(&(*rank as u32)).is_ok();
+        let ranks: Vec<usize> = (0..self.size()).filter(|rank| !is_gone(rank)).collect();
+        let kernel = self.shared.kernel.enter()?;
+        let offers: Vec<Offer> =
+            ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
+        drop(kernel);
+        let context = offers.first().map_or(0, |offer| offer.context);
+        self.found(context, &ranks, offers, None, setting)
+    }
+
+    fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let begun = kernel.bring(self.context, (&self.members, self.rank()), (flags, offer));
+        drop(kernel);
+        begun.map_err(|fault| match fault {
+            Fault::NoBoard => Error::NoAgreement,
+            fault => self.error(WaitError::Collective(fault), None),
+        })?;
+        let (operation, context) = (Operation::Collective, self.context);
+        let record = WaitRecord { operation, context, ..WaitRecord::default() };
+        let agreed = self.shared.wait_until(&record, None, |kernel| kernel.agreed(context));
+        self.shared.kernel.enter()?.end_agreement();
+        match agreed {
+            Ok(Ok(agreed)) if agreed.is_mixed => Err(Error::OutOfStep),
+            Ok(Ok(agreed)) => Ok(agreed),
+            Ok(Err(fault)) => Err(self.error(WaitError::Collective(fault), None)),
+            Err(error) => Err(self.error(error, None)),
+        }
+    }
+}
+
+/// The division that pairs of member and cluster describe.
+fn group_of(places: &[u32]) -> std::result::Result<Group, GroupError> {
+    let mut clusters: Vec<Vec<u32>> = Vec::new();
+    for place in places.chunks_exact(2) {
+        let cluster = (place[1] as usize).min(clusters.len());
+        if cluster == clusters.len() {
+            clusters.push(Vec::new());
+        }
+        clusters[cluster].push(place[0]);
+    }
+    Group::of(clusters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_written() {
+        let offer = Offer { context: u32::MAX, lines: 1 << 40, board: 7 };
+        for color in [None, Some(0), Some(u32::MAX)] {
+            for key in [i64::MIN, -1, 0, 5] {
+                let read = Record::decode(&Record { color, key, offer }.encode());
+                assert_eq!((read.color, read.key, read.offer), (color, key, offer));
+            }
+        }
+    }
+
+    #[test]
+    fn divisions_survive_their_numbers() {
+        assert_eq!(group_of(&[2, 0, 0, 0, 1, 1]), Group::of(vec![vec![2, 0], vec![1]]));
+        assert!(group_of(&[u32::MAX; 6]).is_err());
+    }
+}
