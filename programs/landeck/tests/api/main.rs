@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod faults;
+mod groups;
 mod messages;
 mod ports;
 #[path = "../support/mod.rs"]
