@@ -140,6 +140,20 @@ fn up_a_tree_and_down_again() {
     }
 }
 
+/// Data of all go up a tree as they come down: backwards in time. One step less than twice the
+/// way where whoever arrives last is the first to be told, and lacks only what had come before.
+#[test]
+fn all_data_up_a_tree_and_down_again() {
+    for size in 2..=SIZE_MAX {
+        let group = Group::whole(size).unwrap();
+        for operation in [Operation::AllGather, Operation::ReduceScatter] {
+            assert_eq!(steps(operation, &Way::by(Flat), &group, 0), 2 * size - 3, "{size}");
+            let binomial = steps(operation, &Way::by(Knomial::BINOMIAL), &group, 0);
+            assert!(binomial <= 2 * log_up(size), "{operation} {size}: {binomial}");
+        }
+    }
+}
+
 #[test]
 fn everybody_meets_everybody() {
     for size in 1..=SIZE_MAX {
