@@ -139,7 +139,9 @@ impl JobFailure {
     pub(crate) fn class(&self) -> ErrorClass {
         match &self.0 {
             landeck::Error::PeerFailed { .. } | landeck::Error::Ended => ErrorClass::ProcessAborted,
-            landeck::Error::Truncated { .. } => ErrorClass::Truncate,
+            landeck::Error::Truncated { .. } | landeck::Error::LengthMismatch { .. } => {
+                ErrorClass::Truncate
+            }
             landeck::Error::RequestGone => ErrorClass::Request,
             landeck::Error::NoSuchRank { .. } => ErrorClass::Rank,
             _ => ErrorClass::Other,

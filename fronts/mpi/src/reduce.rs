@@ -1,4 +1,5 @@
-//! MPI_Allreduce: to rank 0 along a binomial tree, in the order of the ranks, and back.
+//! MPI_Allreduce. Predefined operations are a collective of the library. The program's own go to
+//! rank 0 along a binomial tree, in the order of the ranks, and back.
 //!
 //! Rank r collects what the ranks r to r + 2^k - 1 have, as the left side of each combination, so
 //! an operation that does not commute gives the result that the ranks in order would.
@@ -10,11 +11,15 @@ use std::ffi::{c_int, c_void};
 use std::mem::needs_drop;
 
 use landeck::arithmetic::Reduction;
+use landeck::collectives::Operation as Collective;
+use landeck::layout::{Kind, Layout};
+use landeck::raw;
+use landeck::raw::collective::{Asked, Data};
 use landeck_c_boundary::{Next, Steps, guarded, pointer};
 
 use crate::abi::{ErrorClass, Handle, IN_PLACE, SUCCESS, UserFunction};
 use crate::arguments::{communicator, count_of, datatype_of};
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, failure};
 use crate::datatype::Datatype;
 use crate::entry;
 use crate::job;
@@ -109,21 +114,25 @@ unsafe fn begin(call: Call) -> Result<Steps<Combination, c_int>, Mistake> {
     let count = count_of(call.count)?;
     let datatype = datatype_of(call.datatype)?;
     let operation = operation::of(call.op)?;
-    let reduction = match operation {
-        Operation::Predefined(operation) => Some(Reduction::new(operation, datatype.element)?),
-        Operation::Users(_) => None,
-    };
     let bytes = count * datatype.size_bytes;
     let result = call.recvbuf.cast::<u8>();
     pointer::check("recvbuf", result, bytes).map_err(Mistake::Buffer)?;
+    let function = match operation {
+        Operation::Users(function) => function,
+        Operation::Predefined(operation) => {
+            let reduction = Reduction::new(operation, datatype.element)?;
+            // SAFETY: the buffer of the result was checked, and the rest is as the caller promises.
+            unsafe { predefined(&call, communicator, reduction, (count, datatype))? };
+            return Ok(Steps::new(|| Next::Done(SUCCESS)));
+        }
+    };
     if call.sendbuf.addr() != IN_PLACE {
         // SAFETY: checked above and as the caller promises; both hold `bytes` bytes.
         unsafe { copy_own_part(call.sendbuf.cast(), result, bytes)? };
     }
     let mut tree = Tree {
         communicator,
-        operation,
-        reduction,
+        function,
         datatype,
         count: call.count,
         result,
@@ -138,12 +147,44 @@ unsafe fn begin(call: Call) -> Result<Steps<Combination, c_int>, Mistake> {
     }))
 }
 
-/// Puts what this rank contributes where the result will be.
-unsafe fn copy_own_part(own: *const u8, result: *mut u8, bytes: usize) -> Result<(), Mistake> {
+/// Reduces with an operation of the library.
+unsafe fn predefined(
+    call: &Call,
+    communicator: Communicator,
+    reduction: Reduction,
+    (count, datatype): (usize, Datatype),
+) -> Result<(), Mistake> {
+    let own = call.sendbuf.cast::<u8>();
+    let in_place = own.addr() == IN_PLACE;
+    if !in_place {
+        check_own_part(own, call.recvbuf.cast(), count * datatype.size_bytes)?;
+    }
+    let layout = Layout::elements(Kind::BYTE, datatype.size_bytes as u64)
+        .map_err(|_| Mistake::Count { value: call.count })?;
+    let whole = |start| Data::Whole { start, layout: &layout, count: count as u64 };
+    let asked = Asked {
+        operation: Collective::AllReduce,
+        root: 0,
+        input: if in_place { Data::InPlace } else { whole(own) },
+        output: whole(call.recvbuf.cast()),
+        operator: Some(reduction.into()),
+    };
+    // SAFETY: both buffers were checked, and the program leaves them to this call.
+    unsafe { raw::collective::call(communicator.messages(), &asked) }.map_err(failure)
+}
+
+/// Checks what this rank contributes.
+fn check_own_part(own: *const u8, result: *const u8, bytes: usize) -> Result<(), Mistake> {
     pointer::check("sendbuf", own, bytes).map_err(Mistake::Buffer)?;
     if own.addr() == result.addr() && bytes > 0 {
         return Err(Mistake::SameBuffer { address: own.addr() });
     }
+    Ok(())
+}
+
+/// Puts what this rank contributes where the result will be.
+unsafe fn copy_own_part(own: *const u8, result: *mut u8, bytes: usize) -> Result<(), Mistake> {
+    check_own_part(own, result, bytes)?;
     if bytes > 0 {
         // SAFETY: the caller says that both ranges hold `bytes` bytes; `copy` allows overlap.
         unsafe { std::ptr::copy(own, result, bytes) };
@@ -154,8 +195,7 @@ unsafe fn copy_own_part(own: *const u8, result: *mut u8, bytes: usize) -> Result
 /// One rank's part in the reduction.
 struct Tree {
     communicator: Communicator,
-    operation: Operation,
-    reduction: Option<Reduction>,
+    function: UserFunction,
     datatype: Datatype,
     count: c_int,
     /// What has been collected so far; in the end the result.
@@ -185,39 +225,23 @@ impl Tree {
             }
             if rank + distance < size {
                 self.receive_other(rank + distance)?;
-                if let Some(next) = self.combine()? {
-                    return Ok(next);
-                }
+                return Ok(self.combine());
             }
         }
         self.spread()?;
         Ok(Next::Done(SUCCESS))
     }
 
-    /// `result = result op other`, here or by the program.
-    fn combine(&mut self) -> Result<Option<Next<Combination, c_int>>, Mistake> {
-        match (self.operation, &self.reduction) {
-            (Operation::Users(function), _) => {
-                self.combined = true;
-                Ok(Some(Next::Call(Combination {
-                    function,
-                    input: self.result.cast(),
-                    inout: self.other.as_mut_ptr().cast(),
-                    count: self.count,
-                    datatype: self.datatype.handle,
-                })))
-            }
-            (Operation::Predefined(_), Some(reduction)) => {
-                // SAFETY: `begin` checked the buffer; nobody else uses it during the call.
-                let result = unsafe { std::slice::from_raw_parts_mut(self.result, self.bytes) };
-                // SAFETY: `receive_other` made room for `bytes` bytes, and all are initialised.
-                let other =
-                    unsafe { std::slice::from_raw_parts(self.other.as_ptr().cast(), self.bytes) };
-                reduction.apply(result, other)?;
-                Ok(None)
-            }
-            (Operation::Predefined(_), None) => Ok(None),
-        }
+    /// `result = result op other`, by the program.
+    fn combine(&mut self) -> Next<Combination, c_int> {
+        self.combined = true;
+        Next::Call(Combination {
+            function: self.function,
+            input: self.result.cast(),
+            inout: self.other.as_mut_ptr().cast(),
+            count: self.count,
+            datatype: self.datatype.handle,
+        })
     }
 
     /// Takes what the program combined as what has been collected.
