@@ -305,7 +305,7 @@ impl<'a> Brief<'a> {
         };
         let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
         if ours > 0 {
-            combiner.into_buffer(operator, board.size(), source, &self.output)?;
+            combiner.combine_to_buffer(operator, board.size(), source, &self.output)?;
         }
         Ok(true)
     }
@@ -319,7 +319,7 @@ impl<'a> Brief<'a> {
             let mut result = [0; INLINE_BYTES];
             let source = |member| short_source(board, member, number, ours);
             if ours > 0 {
-                combiner.into_slice(operator, board.size(), source, &mut result[..ours])?;
+                combiner.combine_to_slice(operator, board.size(), source, &mut result[..ours])?;
             }
             board.set_result(number, &result[..ours]);
             board.decide(number, Outcome::Done);

@@ -41,7 +41,7 @@ impl Combiner {
     /// Combines `length` bytes of each of `count` members, in the canonical order, into the bytes
     /// from `position` of an area. Sources may lie exactly where the result goes.
     #[inline]
-    pub(crate) fn into_area<'a, E: From<CombineError>>(
+    pub(crate) fn combine_to_area<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
         count: u32,
@@ -56,7 +56,7 @@ impl Combiner {
         }
         let mut packed = std::mem::take(&mut self.packed);
         packed.resize(length, 0);
-        let result = self.into_slice(operator, count, source, &mut packed);
+        let result = self.combine_to_slice(operator, count, source, &mut packed);
         if result.is_ok() {
             area.write(position as u64, Bytes::from(&packed[..]));
         }
@@ -66,7 +66,7 @@ impl Combiner {
 
     /// The same into all of a buffer.
     #[inline]
-    pub(crate) fn into_buffer<'a, E: From<CombineError>>(
+    pub(crate) fn combine_to_buffer<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
         count: u32,
@@ -79,7 +79,7 @@ impl Combiner {
     }
 
     /// The same into private memory, or into a block of this process.
-    pub(crate) fn into_slice<'a, E: From<CombineError>>(
+    pub(crate) fn combine_to_slice<'a, E: From<CombineError>>(
         &mut self,
         operator: &Operator,
         count: u32,
@@ -179,7 +179,7 @@ mod tests {
                 _ => Source::Place(Bytes::from(&memory[..])),
             })
         };
-        combiner.into_slice(&sum(), 3, source, &mut result).unwrap();
+        combiner.combine_to_slice(&sum(), 3, source, &mut result).unwrap();
         assert_eq!(result[..8], 7u64.to_ne_bytes());
         assert_eq!(result[8..], 10u64.to_ne_bytes());
     }
@@ -190,7 +190,7 @@ mod tests {
         let source = |_| -> Result<Source<'_>, CombineError> {
             Ok(Source::Place(Bytes::from(&[0u8; 8][..])))
         };
-        let error = combiner.into_slice(&sum(), 2, source, &mut result).unwrap_err();
+        let error = combiner.combine_to_slice(&sum(), 2, source, &mut result).unwrap_err();
         let expected = ReductionError::LengthsDiffer { accumulator_bytes: 16, input_bytes: 8 };
         assert_eq!(error, CombineError::Reduction(expected));
     }

@@ -44,7 +44,13 @@ impl AtBoard {
             source_of(board, member, number, start + range.start)
         };
         let target = memory.area(into);
-        self.combiner.into_area(operator, members, source, (&target, range.start), range.len())?;
+        self.combiner.combine_to_area(
+            operator,
+            members,
+            source,
+            (&target, range.start),
+            range.len(),
+        )?;
         *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
         Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
@@ -135,7 +141,7 @@ impl AtBoard {
             source_of(board, from, number, start + range.start)
         };
         let into = &mut result[start + range.start..start + range.end];
-        let combined = self.combiner.into_slice(operator, members, source, into);
+        let combined = self.combiner.combine_to_slice(operator, members, source, into);
         if combined.is_ok() {
             around.memory.area(output).write(range.start as u64, Bytes::from(&*into));
         }
@@ -187,7 +193,7 @@ impl AtBoard {
         let board = &*around.board;
         let source = |member| source_of(board, member, number, 0);
         if length > 0 {
-            self.combiner.into_slice(operator, members, source, into)?;
+            self.combiner.combine_to_slice(operator, members, source, into)?;
         }
         match block {
             Some(block) => around.board.set_result_block(number, block, length),
@@ -212,7 +218,7 @@ impl AtBoard {
         let board = &*around.board;
         let source = |member| source_of(board, member, number, range.start);
         let combined =
-            self.combiner.into_slice(operator, members, source, &mut block[range.clone()]);
+            self.combiner.combine_to_slice(operator, members, source, &mut block[range.clone()]);
         around.board.put_kept(number, block);
         combined
     }
