@@ -15,7 +15,8 @@
 //!
 //! The next agreement is decided when all that live have brought their part to it, so when they
 //! have all read the outcome of this one: one outcome word and one proposal of each member are
-//! enough. Who waits sleeps; the decider wakes all, and a death wakes all.
+//! enough. Parts stand in two places by turns: a member may bring its next one while others still
+//! read what it has offered in this. Who waits sleeps; the decider wakes all, and a death wakes all.
 
 use super::words::Line;
 use crate::sync::{AtomicU64, Ordering};
@@ -71,8 +72,6 @@ pub(crate) struct Vote {
     word: AtomicU64,
     /// Acknowledged deaths (low half), offered context (high half).
     about: AtomicU64,
-    /// Where the member writes its proposals.
-    pub(super) proposal: AtomicU64,
     lines: AtomicU64,
     board: AtomicU64,
 }
@@ -107,7 +106,8 @@ impl Vote {
 pub(crate) trait Ballot {
     fn size(&self) -> u32;
     fn own(&self) -> u32;
-    fn vote(&self, member: u32) -> Option<&Vote>;
+    /// Where a member's part in the agreement with this number is.
+    fn vote(&self, member: u32, number: u32) -> Option<&Vote>;
     fn life(&self, member: u32) -> Life;
     fn outcome_word(&self) -> &Line;
     /// A word of a member's proposal; none when the member names a place that cannot be.
@@ -125,7 +125,7 @@ pub(crate) const fn proposal_words(size: u32) -> u32 {
 /// Whether every member has brought its part or is gone. Those before `seen` were found so before.
 pub(crate) fn all_are_in(ballot: &impl Ballot, number: u32, seen: &mut u32) -> bool {
     while *seen < ballot.size() {
-        let brought = ballot.vote(*seen).and_then(|vote| vote.brought(number));
+        let brought = ballot.vote(*seen, number).and_then(|vote| vote.brought(number));
         if brought.is_none() && ballot.life(*seen) == Life::Lives {
             return false;
         }
@@ -147,7 +147,7 @@ pub(crate) fn propose(ballot: &impl Ballot, number: u32) -> Option<()> {
         let mut bits = 0;
         for member in first..ballot.size().min(first + u64::BITS) {
             let life = ballot.life(member);
-            let part = ballot.vote(member).and_then(|vote| vote.brought(number));
+            let part = ballot.vote(member, number).and_then(|vote| vote.brought(number));
             flags &= part.map_or(u32::MAX, |part| part.flags);
             match (life, part) {
                 (Life::Lives, Some(part)) => {
@@ -236,12 +236,12 @@ mod on_board {
             }
             if self.part.room.is_none() {
                 let block = allocate(proposal_words(self.size()) as usize * 8)?;
-                self.vote_of_own().proposal.store(block.offset(), Ordering::Relaxed);
+                self.lines(self.own()).proposal.store(block.offset(), Ordering::Relaxed);
                 self.part.room = Some(block);
             }
-            self.part.number = self.part.number.wrapping_add(1).max(1);
-            (self.part.is_under_way, self.part.seen) = (true, 0);
-            self.vote_of_own().bring(self.part.number, part);
+            let number = next_after(self.part.number);
+            (self.part.number, self.part.is_under_way, self.part.seen) = (number, true, 0);
+            self.lines(self.own()).votes[turn(number)].bring(number, part);
             // Of two that bring at once, one sees the other's part.
             fence(Ordering::SeqCst);
             Ok(())
@@ -279,13 +279,22 @@ mod on_board {
 
         /// What a member that is not gone has offered in the last agreement.
         pub fn offer(&self, member: u32) -> Offer {
-            let part = self.vote(member).and_then(|vote| vote.brought(self.part.number));
+            let number = self.part.number;
+            let part = self.vote(member, number).and_then(|vote| vote.brought(number));
             part.unwrap_or_default().offer
         }
+    }
 
-        fn vote_of_own(&self) -> &Vote {
-            &self.lines(self.own()).vote
+    /// No agreement has the number 0, and two that follow each other take turns.
+    fn next_after(number: u32) -> u32 {
+        match number.wrapping_add(1) {
+            0 => 2,
+            next => next,
         }
+    }
+
+    fn turn(number: u32) -> usize {
+        number as usize % 2
     }
 
     impl Ballot for Board {
@@ -297,8 +306,8 @@ mod on_board {
             Board::own(self)
         }
 
-        fn vote(&self, member: u32) -> Option<&Vote> {
-            (member < Board::size(self)).then(|| &self.lines(member).vote)
+        fn vote(&self, member: u32, number: u32) -> Option<&Vote> {
+            (member < Board::size(self)).then(|| &self.lines(member).votes[turn(number)])
         }
 
         fn life(&self, member: u32) -> Life {
@@ -314,7 +323,10 @@ mod on_board {
         }
 
         fn proposal(&self, member: u32, at: u32) -> Option<&AtomicU64> {
-            let offset = self.vote(member)?.proposal.load(Ordering::Relaxed);
+            if member >= Board::size(self) {
+                return None;
+            }
+            let offset = self.lines(member).proposal.load(Ordering::Relaxed);
             let length = u64::from(proposal_words(Board::size(self))) * 8;
             let is_there = self.heap_bytes(member, offset, length).is_some();
             is_there.then(|| self.segment().long(offset + u64::from(at) * 8))
@@ -436,8 +448,12 @@ mod tests {
         for member in 0..3 {
             assert!(!members.agreed(member).unwrap().is_mixed);
             assert_eq!(members.boards[member].offer(2), offer(2));
+            if member == 0 {
+                members.bring(0, Part { offer: offer(5), ..Part::default() });
+            } else {
+                assert_eq!(members.boards[member].offer(0), offer(0), "though it goes on");
+            }
         }
-        members.bring(0, Part { offer: offer(0), ..Part::default() });
         members.bring(1, flags(0));
         members.bring(2, flags(0));
         assert!((0..3).all(|member| members.agreed(member).unwrap().is_mixed));
@@ -501,7 +517,7 @@ mod tests {
         members.bring(1, flags(1));
         assert!(members.agreed(1).is_some());
         for garbage in [0, 64, u64::MAX, u64::MAX - 63] {
-            members.boards[1].lines(1).vote.proposal.store(garbage, Ordering::Relaxed);
+            members.boards[1].lines(1).proposal.store(garbage, Ordering::Relaxed);
             let broken = members.boards[0].agreed().unwrap_err();
             assert_eq!(broken.member, 1);
         }
@@ -540,7 +556,7 @@ mod model {
             self.own
         }
 
-        fn vote(&self, member: u32) -> Option<&Vote> {
+        fn vote(&self, member: u32, _number: u32) -> Option<&Vote> {
             self.words.votes.get(member as usize)
         }
 

@@ -18,7 +18,7 @@ const MARK: u64 = 0x6c61_6e64 << 32;
 const PROMISED: u64 = MARK | u32::MAX as u64;
 /// Bytes from the start of a member's lines to what it refuses, and to its ticket.
 const REFUSED: u64 = 520;
-const TICKET: u64 = 568;
+const TICKET: u64 = 536;
 
 impl Segment {
     /// Makes lines of a block of the slot's own heap, which has at least

@@ -119,14 +119,17 @@ pub(crate) struct Lines {
     /// The first operation that the member does not come to because its group is broken, and 1 in
     /// the high half; 0 for none.
     pub(crate) refused: AtomicU64,
-    /// What the member brings to agreements.
-    pub(crate) vote: Vote,
+    /// Where the member writes its proposals in agreements.
+    pub(crate) proposal: AtomicU64,
     /// Whose lines these are now: see [`super::ticket`].
     pub(crate) ticket: AtomicU64,
+    /// What the member brings to agreements, by turns.
+    pub(crate) votes: [Vote; 2],
+    rest: [AtomicU64; 4],
 }
 
 /// Bytes of [`Lines`].
-pub const LINES_BYTES: u64 = (WINDOW as u64 + 1) * 64;
+pub const LINES_BYTES: u64 = (WINDOW as u64 + 2) * 64;
 /// Bytes of [`Shared`].
 pub const SHARED_BYTES: u64 = 4096;
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod agreement;
 mod kills;
 mod limits;
 mod pressure;

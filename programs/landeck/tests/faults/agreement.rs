@@ -1,0 +1,208 @@
+//! kill -9 of all but one, one after the other at any moment, while they agree, make groups and go
+//! on in smaller ones: those that live hold the same for true all the time.
+
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landeck::{Agreement, Any, Error, Job, Tag, World};
+use landeck_testing::{Random, Trail, Watchdog, seed};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::support::{GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
+
+/// Five kills each.
+const JOBS: u64 = 40;
+const JOBS_SOAK: u64 = 400;
+const PROCESSES: usize = 6;
+const AT_ONCE: usize = 2;
+/// On the average.
+const JOB_MAX: Duration = Duration::from_secs(4);
+/// All kills of a job happen within this time.
+const KILLS_WITHIN_US: u64 = 30_000;
+
+const JOB_SEED: &str = "LANDECK_TEST_SEED_OF_JOB";
+const DONE: &str = "survivor done";
+
+const TEST: &str = "agreement::those_who_live_agree_whoever_dies_whenever";
+
+#[test]
+fn those_who_live_agree_whoever_dies_whenever() {
+    if is_member() {
+        return take_part();
+    }
+    let jobs = if is_soak() { JOBS_SOAK } else { JOBS };
+    let _watchdog = Watchdog::start(JOB_MAX * jobs as u32 + RUN_MAX);
+    let seed = seed();
+    let (next, rounds, began) = (AtomicU64::new(0), Mutex::new([0; 2]), Instant::now());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+                for number in numbers.take_while(|&number| number < jobs) {
+                    let told = run(seed.wrapping_add(number << 32));
+                    let mut rounds = rounds.lock().unwrap();
+                    rounds.iter_mut().zip(told).for_each(|(sum, count)| *sum += count);
+                }
+            });
+        }
+    });
+    let [agreements, shrinks] = rounds.into_inner().unwrap();
+    let kills = jobs * (PROCESSES as u64 - 1);
+    println!("{kills} kills in {:?}: {agreements} agreements, {shrinks} shrinks", began.elapsed());
+    assert!(shrinks >= jobs && agreements > shrinks);
+}
+
+/// One job; how often its survivor has agreed and shrunk.
+fn run(seed: u64) -> [u64; 2] {
+    let trail = Trail::new();
+    let mut command = job_of(PROCESSES, TEST, &["--on-failure", "notify"]);
+    command.env(JOB_SEED, seed.to_string()).stdin(Stdio::null());
+    let ended = trail.run(&mut command, RUN_MAX);
+    let output = text(&ended);
+    assert_eq!(ended.status.code(), Some(137), "seed {seed}: {output}");
+    assert!(!output.contains("panicked"), "seed {seed}: {output}");
+    trail.assert_gone(GONE_WITHIN);
+    let told = output.lines().find_map(|line| Some(line.split_once(DONE)?.1));
+    let told = told.unwrap_or_else(|| panic!("seed {seed}: no survivor in {output}"));
+    let mut counts = told.split_whitespace().map(|word| word.parse().unwrap());
+    [counts.next().unwrap(), counts.next().unwrap()]
+}
+
+/// Kills this process at a moment that it does not choose, unless it is the one that is to live.
+fn arm(job: &Job, seed: u64) {
+    let mut random = Random::new(seed);
+    let survivor = random.below(PROCESSES as u64);
+    let moments: Vec<u64> = (0..PROCESSES).map(|_| random.below(KILLS_WITHIN_US)).collect();
+    let own = job.slot() as usize;
+    if own as u64 == survivor {
+        return;
+    }
+    thread::spawn(move || {
+        thread::sleep(Duration::from_micros(moments[own]));
+        kill_myself()
+    });
+}
+
+fn kill_myself() -> ! {
+    kill_process(getpid(), Signal::KILL).unwrap();
+    unreachable!("killed")
+}
+
+/// What a member believes: all that was agreed, in order, as one number.
+struct Belief {
+    digest: u64,
+    agreements: u64,
+    shrinks: u64,
+}
+
+impl Belief {
+    fn add(&mut self, word: u64) {
+        self.digest = (self.digest ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(5);
+    }
+
+    fn add_agreement(&mut self, agreement: &Agreement) {
+        self.agreements += 1;
+        self.add(u64::from(agreement.flags) << 1 | u64::from(agreement.are_acknowledged));
+        agreement.gone.iter().for_each(|&rank| self.add(rank as u64));
+    }
+}
+
+fn take_part() {
+    let job = Job::join().unwrap();
+    let seed: u64 = std::env::var(JOB_SEED).unwrap().parse().unwrap();
+    let mut world = job.world();
+    world.barrier().unwrap();
+    arm(&job, seed);
+    let mut belief = Belief { digest: 1, agreements: 0, shrinks: 0 };
+    for round in 0.. {
+        if world.size() == 1 {
+            break;
+        }
+        world = next_world(&job, world, round, &mut belief);
+    }
+    println!("{DONE} {} {}", belief.agreements, belief.shrinks);
+    job.leave().unwrap();
+}
+
+/// One thing done together, then what comes of it: agreed on by all.
+fn next_world(job: &Job, world: World, round: u64, belief: &mut Belief) -> World {
+    let done = match round % 4 {
+        0 => world.barrier().map(|()| None),
+        1 => world.split(Some(0), 0),
+        2 => world.duplicate().map(Some),
+        _ => compare(&world, belief).map(|()| None),
+    };
+    if let Err(error) = &done {
+        let is_expected = matches!(error, Error::PeerFailed { .. } | Error::Revoked);
+        assert!(is_expected, "{error}");
+        world.revoke().unwrap();
+    }
+    let flags = u32::from(done.is_ok()) | 2;
+    let agreement = world.agree_on_failures(flags).unwrap();
+    belief.add_agreement(&agreement);
+    if agreement.flags == 3 && agreement.gone.is_empty() {
+        return done.unwrap().unwrap_or(world);
+    }
+    let smaller = world.shrink().unwrap();
+    belief.shrinks += 1;
+    belief.add(smaller.size() as u64);
+    let own_place = smaller.rank() < smaller.size();
+    assert!(own_place && smaller.size() + agreement.gone.len() <= world.size());
+    job.acknowledge_failures().unwrap();
+    smaller
+}
+
+fn compare(world: &World, belief: &Belief) -> landeck::Result<()> {
+    let mut all = vec![0; world.size()];
+    world.all_gather(&[belief.digest], &mut all)?;
+    assert!(all.iter().all(|&digest| digest == belief.digest), "{all:x?}");
+    Ok(())
+}
+
+/// Whoever sleeps in a revoked world hears of it, also when the revoker is dead by then.
+#[test]
+fn a_revoker_that_dies_at_once_has_revoked() {
+    if !is_member() {
+        let _watchdog = Watchdog::start(2 * RUN_MAX);
+        let trail = Trail::new();
+        let name = "agreement::a_revoker_that_dies_at_once_has_revoked";
+        let ended = trail.run(&mut job_of(4, name, &["--on-failure", "notify"]), RUN_MAX);
+        assert_eq!(ended.status.code(), Some(137), "{}", text(&ended));
+        assert_eq!(text(&ended).matches(DONE).count(), 3, "{}", text(&ended));
+        return trail.assert_gone(GONE_WITHIN);
+    }
+    let job = Job::join().unwrap();
+    let (first, began) = (job.world(), Instant::now());
+    // The one who dies is no member of what the others wait for, but for the group itself.
+    let group = first.duplicate().unwrap();
+    let wait = Duration::from_millis(200);
+    let error = match group.rank() {
+        0 => {
+            thread::sleep(wait);
+            group.revoke().unwrap();
+            kill_myself()
+        }
+        1 => group.receive::<u8>(2, Tag(1)).unwrap_err(),
+        2 => group.receive::<u8>(1, Tag(1)).unwrap_err(),
+        _ => group.receive_vec::<u8>(1, Any).unwrap_err(),
+    };
+    assert!(matches!(error, Error::Revoked), "{error}");
+    assert!(began.elapsed() < NOTICED_WITHIN + wait);
+    while !matches!(first.send(&[0u8], 0, Tag(2)), Err(Error::PeerFailed { .. })) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let smaller = group.shrink().unwrap();
+    assert_eq!((smaller.size(), smaller.rank() + 1), (3, group.rank()));
+    // Nobody has acknowledged the death; then all have.
+    let agreement = group.agree_on_failures(5).unwrap();
+    assert_eq!((agreement.flags, &agreement.gone[..]), (5, &[0][..]));
+    assert!(!agreement.are_acknowledged);
+    job.acknowledge_failures().unwrap();
+    assert!(group.agree_on_failures(5).unwrap().are_acknowledged);
+    smaller.barrier().unwrap();
+    println!("{DONE}");
+    job.leave().unwrap();
+}
