@@ -36,8 +36,8 @@ const POLLS_CROWDED: u32 = 4;
 const EXPLORE_EVERY: u32 = 16;
 /// Time on the first two steps when there are processors for all, in nanoseconds.
 const AWAKE_NS: u64 = 1_000_000;
-/// Yields on the second step when others want the processor.
-const YIELDS_CROWDED: u32 = 32;
+/// Yields on the second step when others want the processor, unless a wait has reasons for more.
+pub const YIELDS_CROWDED: u32 = 32;
 /// Between two yield probes that found nobody, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -76,6 +76,12 @@ pub trait Waiting {
     /// Asked at first, after each change of the membership, and after a group of this process was
     /// revoked: can it still be there?
     fn verdict(&mut self) -> Option<End>;
+
+    /// How often to yield to others who want the processor before sleeping. More for what needs
+    /// everybody: they will all be here again soon, and a sleeper costs whoever wakes it more.
+    fn yields_before_sleep(&self) -> u32 {
+        YIELDS_CROWDED
+    }
 
     /// What to write down for others to read. `since_ns` is filled in by the waiter.
     fn record(&self) -> WaitRecord;
@@ -183,7 +189,8 @@ impl Waiter {
         began_ns: u64,
         deadline_ns: Option<u64>,
     ) -> End {
-        let mut ladder = Ladder::new(self.crowded, began_ns);
+        let yields_max = waiting.yields_before_sleep();
+        let mut ladder = Ladder::new(self.crowded, began_ns, yields_max);
         let mut seen = None;
         loop {
             if waiting.poll() {
@@ -218,7 +225,7 @@ impl Waiter {
                     self.squeeze.ends();
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     if woken {
-                        ladder = Ladder::new(self.crowded, self::now_ns());
+                        ladder = Ladder::new(self.crowded, self::now_ns(), yields_max);
                     }
                 }
             }
@@ -394,17 +401,18 @@ struct Ladder {
     crowded: bool,
     began_ns: u64,
     yields: u32,
+    yields_max: u32,
     next_probe_ns: u64,
 }
 
 impl Ladder {
-    fn new(crowded: bool, began_ns: u64) -> Self {
+    fn new(crowded: bool, began_ns: u64, yields_max: u32) -> Self {
         let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
-        Self { crowded, began_ns, yields: 0, next_probe_ns }
+        Self { crowded, began_ns, yields: 0, yields_max, next_probe_ns }
     }
 
     fn step(&mut self, now_ns: u64) -> Step {
-        if self.yields >= YIELDS_CROWDED || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
+        if self.yields >= self.yields_max || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
             return Step::Sleep;
         }
         if self.crowded {
@@ -625,13 +633,13 @@ mod tests {
 
     #[test]
     fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
-        let mut crowded = Ladder::new(true, 0);
+        let mut crowded = Ladder::new(true, 0, YIELDS_CROWDED);
         for _ in 0..YIELDS_CROWDED {
             assert_eq!(crowded.step(1), Step::Yield);
             crowded.yielded(true);
         }
         assert_eq!(crowded.step(1), Step::Sleep);
-        let mut roomy = Ladder::new(false, 0);
+        let mut roomy = Ladder::new(false, 0, YIELDS_CROWDED);
         assert_eq!(roomy.step(0), Step::Poll);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
         roomy.yielded(false);
@@ -684,14 +692,14 @@ mod tests {
 
     #[test]
     fn what_the_probe_finds_counts_more_than_the_plan() {
-        let mut hogged = Ladder::new(false, 0);
+        let mut hogged = Ladder::new(false, 0, YIELDS_CROWDED);
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
         for _ in 0..YIELDS_CROWDED {
             hogged.yielded(true);
             assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
         }
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Sleep);
-        let mut quiet = Ladder::new(true, 0);
+        let mut quiet = Ladder::new(true, 0, YIELDS_CROWDED);
         assert_eq!(quiet.step(1), Step::Yield);
         quiet.yielded(false);
         quiet.next_probe_ns = 100;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::Peer;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
-use landeck_memory::waiter::{Doorbell, Follower, Waiting};
+use landeck_memory::waiter::{Doorbell, Follower, Waiting, YIELDS_CROWDED};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
@@ -602,7 +602,18 @@ impl Meeting<'_> {
     }
 }
 
+/// How often a member yields before it sleeps while it waits for the others of its group: some
+/// turns of all of them on the processors.
+fn yields_for(members: usize) -> u32 {
+    const TURNS: usize = 8;
+    YIELDS_CROWDED.max((TURNS * members) as u32)
+}
+
 impl Waiting for Meeting<'_> {
+    fn yields_before_sleep(&self) -> u32 {
+        yields_for(self.circle.size() as usize)
+    }
+
     #[inline]
     fn poll(&mut self) -> bool {
         if self.outcome.is_none() {
@@ -666,6 +677,10 @@ struct Visiting<'a> {
 const POLLS_PER_PROGRESS: u32 = 32;
 
 impl Waiting for Visiting<'_> {
+    fn yields_before_sleep(&self) -> u32 {
+        yields_for(self.visit.size() as usize)
+    }
+
     #[inline]
     fn poll(&mut self) -> bool {
         if self.outcome.is_none() {

@@ -98,6 +98,11 @@ impl Visit {
         self.at.verdict(&step.action, board)
     }
 
+    /// How many members there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.walk.plan().size
+    }
+
     /// What is called.
     pub(crate) fn signature(&self) -> Signature {
         self.signature
