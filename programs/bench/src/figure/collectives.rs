@@ -107,6 +107,14 @@ pub(super) const FIGURES: &[Figure] = &[
         ..operation("growth")
     },
     Figure {
+        title: "Allreduce with the same bits whatever the architecture, and without",
+        parts: parts!["reproducible": 2 SMALL, 4 SMALL, 7 SMALL],
+        ours_only: true,
+        has_floor: false,
+        rule: no_rule,
+        ..operation("reproducible")
+    },
+    Figure {
         title: "Allreduce beside a computation that takes as long: the share not hidden by it",
         parts: parts!["overlap": 2 HUGE],
         has_floor: false,
@@ -162,6 +170,11 @@ fn operation_rule(point: &Point, processors: u32) -> Limits {
 fn growth_rule(point: &Point, _: u32) -> Limits {
     const TABLES_END: u32 = 64;
     Limits { must: None, goal: (point.n > TABLES_END).then_some(AsProcessesSince(TABLES_END)) }
+}
+
+/// What something costs is told, not limited.
+fn no_rule(_: &Point, _: u32) -> Limits {
+    Limits { must: None, goal: None }
 }
 
 /// Nobody can hide what nobody has a processor for.

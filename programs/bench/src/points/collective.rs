@@ -95,6 +95,18 @@ fn measure_one(
     operation: Operation,
     bytes: usize,
 ) -> std::result::Result<(), Trouble> {
+    measure_over(bench, &bench.world, blocks, (figure, form), operation, bytes)
+}
+
+/// The operation in the manner of a world; the timing goes on in the usual one.
+pub(crate) fn measure_over(
+    bench: &Bench,
+    way: &World,
+    blocks: &mut Blocks,
+    (figure, form): (&str, &str),
+    operation: Operation,
+    bytes: usize,
+) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     let roots = if operation.has_root() { world.size() } else { 1 };
     (0..roots).try_for_each(|root| blocks.check(bench, operation, root, bytes))?;
@@ -109,7 +121,7 @@ fn measure_one(
         divisor: 1.0,
         step: world.size() as u64,
     };
-    Ok(batches.run(|iterations| back_to_back(world, blocks, operation, iterations, bytes))?)
+    Ok(batches.run(|iterations| back_to_back(way, blocks, operation, iterations, bytes))?)
 }
 
 fn back_to_back(
@@ -239,19 +251,19 @@ fn check_barrier(bench: &Bench, late: usize) -> std::result::Result<(), Trouble>
     Ok(())
 }
 
-fn now_s() -> f64 {
+pub(crate) fn now_s() -> f64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-fn fill(block: &mut [u8], from: usize, to: usize) {
+pub(crate) fn fill(block: &mut [u8], from: usize, to: usize) {
     let bytes = block.len();
     for (place, byte) in block.iter_mut().enumerate() {
         *byte = pattern(place, bytes, from, to);
     }
 }
 
-fn holds(block: &[u8], from: usize, to: usize) -> bool {
+pub(crate) fn holds(block: &[u8], from: usize, to: usize) -> bool {
     let bytes = block.len();
     block.iter().enumerate().all(|(place, byte)| *byte == pattern(place, bytes, from, to))
 }

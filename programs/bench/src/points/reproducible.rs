@@ -1,0 +1,32 @@
+//! What it costs that a sum has the same bits whatever the architecture: allreduce over the board,
+//! where that is always so, and over messages with and without it.
+
+use landeck::World;
+use landeck::collectives::Way;
+use landeck::collectives::architecture::{Butterfly, Ring};
+
+use crate::collective::{Blocks, Operation, measure_over};
+use crate::{Bench, Trouble};
+
+/// Every form, every size.
+pub(crate) fn measure(bench: &Bench) -> Result<(), Trouble> {
+    let mut blocks = Blocks::new(bench);
+    for (form, world) in forms(&bench.world) {
+        for &bytes in &bench.settings.bytes {
+            let operation = Operation::AllReduce;
+            measure_over(bench, &world, &mut blocks, ("reproducible", form), operation, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn forms(world: &World) -> [(&'static str, World); 5] {
+    let (butterfly, ring) = (world.via(Butterfly), world.via(Way::split_by(Ring)));
+    [
+        ("board", world.clone()),
+        ("butterfly", butterfly.clone()),
+        ("butterfly, same bits", butterfly.reproducible()),
+        ("ring, split", ring.clone()),
+        ("ring, split, same bits", ring.reproducible()),
+    ]
+}
