@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::tcp::{Tcp, Token};
-use landeck::{Any, Error, Job, Peer, Tag, World};
+use landeck::{Any, Error, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog};
 
 /// No run may take longer.
@@ -27,6 +27,8 @@ const CONNECT_TIME: Duration = Duration::from_secs(20);
 
 /// The context in which the processes of both jobs talk.
 const CONTEXT: u32 = 1 << 31 | 5;
+/// The context of a world of the two with the connection.
+const PAIR_CONTEXT: u32 = 1 << 31 | 6;
 /// In that world: the process with the connection, its neighbour, the process on the other host.
 const HUB: usize = 0;
 const NEIGHBOUR: usize = 1;
@@ -150,9 +152,24 @@ fn hub(job: &Job) {
     world.receive_into(&mut large, FAR, LARGE).unwrap();
     assert!(large.iter().zip(0..).all(|(value, place)| *value == place));
     world.send(&large, FAR, LARGE).unwrap();
+    make_groups(&job.world_of(PAIR_CONTEXT, &[Peer(0), far]).unwrap());
 
     receive_from_anybody(job, &world);
     lose_the_far_one(job, &world);
+}
+
+/// Groups across hosts have no board: what they do together goes by messages, and they do not
+/// agree so far.
+fn make_groups(world: &World) {
+    for round in 0..20u64 {
+        let group = world.split(Some(0), -(world.rank() as i64)).unwrap().unwrap();
+        assert_eq!(group.rank(), 1 - world.rank());
+        assert_eq!(group.all_reduce(round + group.rank() as u64, Sum).unwrap(), 2 * round + 1);
+        assert!(matches!(group.agree(1), Err(Error::NoAgreement)));
+        assert!(matches!(group.shrink().map(|_| ()), Err(Error::NoAgreement)));
+        let alone = group.split(Some(group.rank() as u32), 0).unwrap().unwrap();
+        assert_eq!(alone.agree(round as u32).unwrap(), round as u32, "one host has its board");
+    }
 }
 
 /// Each message is sent only when the one before was received, and after a while: the receiver
@@ -214,6 +231,7 @@ fn far(job: &Job) {
     let mut back = vec![0u32; LARGE_VALUES];
     world.receive_into(&mut back, HUB, LARGE).unwrap();
     assert!(back == large);
+    make_groups(&job.world_of(PAIR_CONTEXT, &[hub_peer, job.own_peer()]).unwrap());
     for _ in 0..ANYBODY_ROUNDS {
         answer_late(&world, HUB);
     }

@@ -214,3 +214,33 @@ fn whoever_agrees_while_others_shrink_is_told() {
         check(job, &world.shrink().unwrap(), &[0, 1, 2]);
     });
 }
+
+#[test]
+fn threads_in_a_revoked_world_are_told_and_others_are_not() {
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let name = "groups::threads_in_a_revoked_world_are_told_and_others_are_not";
+    in_job(2, name, ThreadMode::Multiple, |job| {
+        let (group, other) = (job.world().duplicate().unwrap(), job.world().duplicate().unwrap());
+        if group.rank() == 1 {
+            std::thread::sleep(Duration::from_millis(100));
+            group.revoke().unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+            return other.send(&[7u8], 0, Tag(1)).unwrap();
+        }
+        let began = Instant::now();
+        let is_told = |error: Error| {
+            assert!(matches!(error, Error::Revoked), "{error}");
+            assert!(began.elapsed() < NOTICED_WITHIN + Duration::from_millis(100));
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| is_told(group.barrier().unwrap_err()));
+            scope.spawn(|| is_told(group.receive::<u8>(1, Tag(1)).unwrap_err()));
+            scope.spawn(|| {
+                let mut into = [0u8];
+                let ended = group.scope(|scope| scope.receive_into(&mut into, 1, Tag(2))?.wait());
+                is_told(ended.unwrap_err());
+            });
+            scope.spawn(|| assert_eq!(other.receive::<u8>(1, Tag(1)).unwrap().0, 7));
+        });
+    });
+}
