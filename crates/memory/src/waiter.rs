@@ -37,7 +37,7 @@ const EXPLORE_EVERY: u32 = 16;
 /// Time on the first two steps when there are processors for all, in nanoseconds.
 const AWAKE_NS: u64 = 1_000_000;
 /// Yields on the second step when others want the processor, unless a wait has reasons for more.
-pub const YIELDS_CROWDED: u32 = 32;
+const YIELDS_CROWDED: u32 = 32;
 /// Between two yield probes that found nobody, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -77,10 +77,9 @@ pub trait Waiting {
     /// revoked: can it still be there?
     fn verdict(&mut self) -> Option<End>;
 
-    /// How often to yield to others who want the processor before sleeping. More for what needs
-    /// everybody: they will all be here again soon, and a sleeper costs whoever wakes it more.
-    fn yields_before_sleep(&self) -> u32 {
-        YIELDS_CROWDED
+    /// How long to stay awake where others want the processor.
+    fn patience(&self) -> Patience {
+        Patience::ONE
     }
 
     /// What to write down for others to read. `since_ns` is filled in by the waiter.
@@ -93,6 +92,30 @@ pub trait Waiting {
 
 /// The generation of the membership, and how many groups of this process were revoked.
 type News = (u32, u32);
+
+/// How long a wait stays awake where others want the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    yields: u32,
+    awake_ns: u64,
+}
+
+impl Patience {
+    /// For one other process.
+    pub const ONE: Self = Self { yields: YIELDS_CROWDED, awake_ns: AWAKE_NS };
+
+    /// For all of a group: they will all be here again soon, and each sleeper costs whoever wakes
+    /// it more than its turn on the processor. With many of them a turn of all takes long.
+    pub const fn all_of(members: u32) -> Self {
+        const TURNS: u32 = 8;
+        const MEMBER_NS: u64 = 20_000;
+        let yields = TURNS.saturating_mul(members);
+        Self {
+            yields: if yields > YIELDS_CROWDED { yields } else { YIELDS_CROWDED },
+            awake_ns: AWAKE_NS + MEMBER_NS * members as u64,
+        }
+    }
+}
 
 /// What a process has spent waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,8 +212,8 @@ impl Waiter {
         began_ns: u64,
         deadline_ns: Option<u64>,
     ) -> End {
-        let yields_max = waiting.yields_before_sleep();
-        let mut ladder = Ladder::new(self.crowded, began_ns, yields_max);
+        let patience = waiting.patience();
+        let mut ladder = Ladder::new(self.crowded, began_ns, patience);
         let mut seen = None;
         loop {
             if waiting.poll() {
@@ -225,7 +248,7 @@ impl Waiter {
                     self.squeeze.ends();
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     if woken {
-                        ladder = Ladder::new(self.crowded, self::now_ns(), yields_max);
+                        ladder = Ladder::new(self.crowded, self::now_ns(), patience);
                     }
                 }
             }
@@ -401,18 +424,20 @@ struct Ladder {
     crowded: bool,
     began_ns: u64,
     yields: u32,
-    yields_max: u32,
+    patience: Patience,
     next_probe_ns: u64,
 }
 
 impl Ladder {
-    fn new(crowded: bool, began_ns: u64, yields_max: u32) -> Self {
+    fn new(crowded: bool, began_ns: u64, patience: Patience) -> Self {
         let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
-        Self { crowded, began_ns, yields: 0, yields_max, next_probe_ns }
+        Self { crowded, began_ns, yields: 0, patience, next_probe_ns }
     }
 
     fn step(&mut self, now_ns: u64) -> Step {
-        if self.yields >= self.yields_max || now_ns.saturating_sub(self.began_ns) > AWAKE_NS {
+        let awake_ns = if self.crowded { self.patience.awake_ns } else { AWAKE_NS };
+        let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;
+        if self.yields >= self.patience.yields || is_long {
             return Step::Sleep;
         }
         if self.crowded {
@@ -633,18 +658,32 @@ mod tests {
 
     #[test]
     fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
-        let mut crowded = Ladder::new(true, 0, YIELDS_CROWDED);
+        let mut crowded = Ladder::new(true, 0, Patience::ONE);
         for _ in 0..YIELDS_CROWDED {
             assert_eq!(crowded.step(1), Step::Yield);
             crowded.yielded(true);
         }
         assert_eq!(crowded.step(1), Step::Sleep);
-        let mut roomy = Ladder::new(false, 0, YIELDS_CROWDED);
+        let mut roomy = Ladder::new(false, 0, Patience::ONE);
         assert_eq!(roomy.step(0), Step::Poll);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
         roomy.yielded(false);
         assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Poll);
         assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
+    }
+
+    #[test]
+    fn who_waits_for_many_stays_awake_longer() {
+        let many = Patience::all_of(1000);
+        let mut ladder = Ladder::new(true, 0, many);
+        for _ in 0..YIELDS_CROWDED * 2 {
+            assert_eq!(ladder.step(AWAKE_NS + 1), Step::Yield);
+            ladder.yielded(true);
+        }
+        assert_eq!(ladder.step(many.awake_ns + 1), Step::Sleep);
+        ladder.yielded(false);
+        assert_eq!(ladder.step(AWAKE_NS + 1), Step::Sleep, "nobody else wants the processor");
+        assert_eq!(Patience::all_of(1).yields, Patience::ONE.yields);
     }
 
     #[test]
@@ -692,14 +731,14 @@ mod tests {
 
     #[test]
     fn what_the_probe_finds_counts_more_than_the_plan() {
-        let mut hogged = Ladder::new(false, 0, YIELDS_CROWDED);
+        let mut hogged = Ladder::new(false, 0, Patience::ONE);
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
         for _ in 0..YIELDS_CROWDED {
             hogged.yielded(true);
             assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
         }
         assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Sleep);
-        let mut quiet = Ladder::new(true, 0, YIELDS_CROWDED);
+        let mut quiet = Ladder::new(true, 0, Patience::ONE);
         assert_eq!(quiet.step(1), Step::Yield);
         quiet.yielded(false);
         quiet.next_probe_ns = 100;
