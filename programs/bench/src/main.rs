@@ -5,14 +5,17 @@
 
 mod attendance;
 mod candidate;
+mod chart;
 mod disturbance;
 mod figure;
 mod instructions;
 mod launch;
 mod machine;
+mod papers;
 mod plot;
 mod probe;
 mod problem;
+mod report;
 mod results;
 mod rounds;
 mod sample;
@@ -20,7 +23,7 @@ mod statistics;
 mod table;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
@@ -29,7 +32,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::candidate::{Candidate, Places};
 use crate::figure::Figure;
+use crate::papers::PapersOptions;
 use crate::problem::Problem;
+use crate::report::Report;
 use crate::results::Results;
 use crate::rounds::Effort;
 
@@ -51,6 +56,8 @@ enum Subject {
     List,
     /// Measure the machine alone
     Probe,
+    /// Measure what three papers on group communication measured
+    Papers(PapersOptions),
     /// Count the instructions of sending and receiving (needs valgrind)
     Instructions,
     /// One half of a probe
@@ -93,6 +100,10 @@ fn main() -> ExitCode {
         Some(Subject::Probe) => {
             print!("{}", table::probes(&probe::all()));
             Ok(())
+        }
+        Some(Subject::Papers(options)) => {
+            let built = if arguments.no_build { Ok(()) } else { build_own(&places) };
+            built.and_then(|()| papers::run(options, &places))
         }
         Some(Subject::Instructions) => {
             prepare(&arguments, &places).and_then(|()| instructions::count(&places))
@@ -137,28 +148,6 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     report.add(&table::verdicts(&verdicts))?;
     println!("\nTables, values and pictures: {}", options.output.display());
     Ok(())
-}
-
-/// What is printed, and kept beside the values.
-struct Report {
-    path: PathBuf,
-    file: fs::File,
-}
-
-impl Report {
-    fn begin(folder: &Path) -> Result<Report, Problem> {
-        let path = folder.join("report.txt");
-        match fs::File::create(&path) {
-            Ok(file) => Ok(Report { path, file }),
-            Err(error) => Err(Problem::NotWritten { path, error }),
-        }
-    }
-
-    fn add(&mut self, text: &str) -> Result<(), Problem> {
-        print!("{text}");
-        let written = self.file.write_all(text.as_bytes());
-        written.map_err(|error| Problem::NotWritten { path: self.path.clone(), error })
-    }
 }
 
 /// Everything that is measured is there and fresh, unless that is not wanted.

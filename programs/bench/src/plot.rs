@@ -1,21 +1,21 @@
-//! Results as pictures, all in one look: white background, large letters, every line named where it
-//! ends, logarithmic axes where the values differ by factors.
+//! The results of figures as pictures.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::Path;
-use std::sync::Once;
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use crate::candidate::{ALL, Candidate};
+use crate::chart::{
+    Chart, ChartAxis, FAINT, INK, Line, Scale, TOP, Unit, WIDTH, heading, machine_words, text,
+    white_page,
+};
 use crate::figure::{Axis, Figure};
 use crate::results::Results;
 use crate::sample::{Point, size_label};
-use crate::statistics::{Spread, short};
-
-type Area<'a> = DrawingArea<BitMapBackend<'a>, plotters::coord::Shift>;
+use crate::statistics::short;
 
 /// What is drawn of a figure: some of its points.
 pub(crate) struct Picture {
@@ -59,95 +59,44 @@ fn constant_label(axis: Axis, point: &Point) -> String {
 
 impl Picture {
     pub(crate) fn draw(&self, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
-        load_font()?;
         match self.axis {
-            Axis::Bytes | Axis::Processes => draw_lines(self, results, path),
+            Axis::Bytes | Axis::Processes => self.chart(results).draw(path),
             Axis::Strips => draw_strips(self, results, path),
         }
     }
 
+    fn chart(&self, results: &Results) -> Chart {
+        let (name, label): (_, fn(f64) -> String) = if self.axis == Axis::Bytes {
+            ("size of the message", |bytes| size_label(bytes as u64))
+        } else {
+            ("processes", short)
+        };
+        Chart {
+            title: self.title.clone(),
+            note: note(results),
+            unit: results.unit().to_owned(),
+            axis: ChartAxis { name, is_logarithmic: true, label },
+            lines: self.lines(results),
+        }
+    }
+
     fn lines(&self, results: &Results) -> Vec<Line> {
-        let line = |candidate| {
+        let along = self.axis;
+        let place = |point: &Point| {
+            if along == Axis::Bytes { point.bytes as f64 } else { f64::from(point.n) }
+        };
+        let line = |candidate: Candidate| {
             let spread =
-                |point: &Point| Some((point.clone(), results.row(candidate, point)?.spread));
-            Line { candidate, values: self.points.iter().filter_map(spread).collect() }
+                |point: &Point| Some((place(point), results.row(candidate, point)?.spread));
+            Line {
+                name: candidate.title().to_owned(),
+                colour: colour(candidate),
+                is_thick: candidate == Candidate::Landeck,
+                values: self.points.iter().filter_map(spread).collect(),
+            }
         };
         ALL.into_iter().map(line).filter(|line| !line.values.is_empty()).collect()
     }
-}
-
-/// A candidate's values along the axis.
-struct Line {
-    candidate: Candidate,
-    values: Vec<(Point, Spread)>,
-}
-
-const WIDTH: i32 = 1200;
-const HEIGHT: i32 = 760;
-const LEFT: i32 = 110;
-const RIGHT: i32 = 260;
-const TOP: i32 = 120;
-const BOTTOM: i32 = 90;
-const LETTER: i32 = 22;
-const INK: RGBColor = RGBColor(30, 30, 30);
-const FAINT: RGBColor = RGBColor(222, 222, 222);
-
-fn draw_lines(picture: &Picture, results: &Results, path: &Path) -> Result<(), Box<dyn Error>> {
-    let (axis, lines) = (picture.axis, &picture.lines(results));
-    let area = white_page(path, HEIGHT)?;
-    let place =
-        |point: &Point| if axis == Axis::Bytes { point.bytes as f64 } else { f64::from(point.n) };
-    let all = || lines.iter().flat_map(|line| &line.values);
-    let horizontal =
-        Scale::logarithmic(all().map(|(point, _)| place(point)), LEFT, WIDTH - RIGHT, 1.15);
-    let vertical = Scale::logarithmic(
-        all().flat_map(|(_, spread)| [spread.min, spread.max]),
-        HEIGHT - BOTTOM,
-        TOP,
-        1.3,
-    );
-
-    let unit = Unit::of(results.unit(), vertical.high);
-    heading(&area, &picture.title, results)?;
-    for value in vertical.ticks() {
-        let y = vertical.at(value);
-        area.draw(&PathElement::new(vec![(LEFT, y), (WIDTH - RIGHT, y)], FAINT))?;
-        text(&area, &short(value * unit.factor), (LEFT - 12, y), HPos::Right, INK)?;
-    }
-    let mut places: Vec<f64> = all().map(|(point, _)| place(point)).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    for value in places {
-        let label = if axis == Axis::Bytes { size_label(value as u64) } else { short(value) };
-        text(&area, &label, (horizontal.at(value), HEIGHT - BOTTOM + 24), HPos::Center, INK)?;
-    }
-    text(&area, &unit.axis_name(), (24, TOP - 24), HPos::Left, INK)?;
-    let name = if axis == Axis::Bytes { "size of the message" } else { "processes" };
-    text(&area, name, (i32::midpoint(LEFT, WIDTH - RIGHT), HEIGHT - 28), HPos::Center, INK)?;
-
-    let mut ends = Vec::new();
-    for line in lines {
-        let style = colour(line.candidate);
-        let corners: Vec<(i32, i32)> = line
-            .values
-            .iter()
-            .map(|(point, spread)| (horizontal.at(place(point)), vertical.at(spread.median)))
-            .collect();
-        for ((point, spread), corner) in line.values.iter().zip(&corners) {
-            let x = horizontal.at(place(point));
-            let ends = vec![(x, vertical.at(spread.min)), (x, vertical.at(spread.max))];
-            area.draw(&PathElement::new(ends, style.stroke_width(1)))?;
-            area.draw(&Circle::new(*corner, 5, style.filled()))?;
-        }
-        let width = if line.candidate == Candidate::Landeck { 4 } else { 2 };
-        ends.extend(corners.last().map(|end| (*end, line.candidate)));
-        area.draw(&PathElement::new(corners, style.stroke_width(width)))?;
-    }
-    for (end, candidate) in apart(ends) {
-        text(&area, candidate.title(), (end.0 + 14, end.1), HPos::Left, colour(candidate))?;
-    }
-    area.present()?;
-    Ok(())
 }
 
 /// One strip for each point and candidate: the median as a dot, the spread as a line, both named.
@@ -158,7 +107,7 @@ fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), 
     let rows: usize = points.iter().map(|point| results.rows(point).len() + 2).sum();
     let height = TOP + rows as i32 * STEP + 60;
     let area = white_page(path, height)?;
-    heading(&area, &picture.title, results)?;
+    heading(&area, &picture.title, &note(results))?;
     let spreads = points
         .iter()
         .flat_map(|point| results.rows(point))
@@ -203,94 +152,13 @@ fn draw_strips(picture: &Picture, results: &Results, path: &Path) -> Result<(), 
     Ok(())
 }
 
-fn white_page(path: &Path, height: i32) -> Result<Area<'_>, Box<dyn Error>> {
-    let area = BitMapBackend::new(path, (WIDTH as u32, height as u32)).into_drawing_area();
-    area.fill(&WHITE)?;
-    Ok(area)
-}
-
-fn heading(area: &Area<'_>, title: &str, results: &Results) -> Result<(), Box<dyn Error>> {
-    let style = TextStyle::from(("sans-serif", LETTER * 5 / 4).into_font()).color(&INK);
-    area.draw(&Text::new(title.to_owned(), (24, 20), style))?;
-    let machine = &results.machine;
-    let below = format!(
-        "{}, {}, {} processors, Linux {}. Medians of the launches, spread of all batches.",
-        machine.date, machine.processor, machine.processors, machine.kernel
-    );
-    text(area, &below, (24, 68), HPos::Left, RGBColor(100, 100, 100))
-}
-
-/// In what the values of a picture are named.
-struct Unit<'a> {
-    name: &'a str,
-    /// From the unit of the values to this one.
-    factor: f64,
-}
-
-impl Unit<'_> {
-    /// Nanoseconds have too many digits where values are long.
-    fn of(unit: &str, largest: f64) -> Unit<'_> {
-        const LONG_NS: f64 = 100_000.0;
-        let (name, factor) = match unit {
-            "ns" if largest > LONG_NS => ("microseconds", 1e-3),
-            "ns" => ("nanoseconds", 1.0),
-            "ms" => ("milliseconds", 1.0),
-            "%" => ("percent", 1.0),
-            other => (other, 1.0),
-        };
-        Unit { name, factor }
-    }
-
-    fn axis_name(&self) -> String {
-        format!("{}, lower is better", self.name)
-    }
-}
-
-fn text(
-    area: &Area<'_>,
-    words: &str,
-    at: (i32, i32),
-    side: HPos,
-    colour: RGBColor,
-) -> Result<(), Box<dyn Error>> {
-    let style = TextStyle::from(("sans-serif", LETTER).into_font())
-        .color(&colour)
-        .pos(Pos::new(side, VPos::Center));
-    area.draw(&Text::new(words.to_owned(), at, style))?;
-    Ok(())
-}
-
-/// Moves labels that would cover each other apart, keeping their order: those of lines that end at
-/// the same place of the axis.
-fn apart(ends: Vec<((i32, i32), Candidate)>) -> Vec<((i32, i32), Candidate)> {
-    let mut columns: BTreeMap<i32, Vec<(i32, Candidate)>> = BTreeMap::new();
-    for ((x, y), candidate) in ends {
-        columns.entry(x).or_default().push((y, candidate));
-    }
-    columns
-        .into_iter()
-        .flat_map(|(x, labels)| {
-            apart_in_column(labels).into_iter().map(move |(y, candidate)| ((x, y), candidate))
-        })
-        .collect()
-}
-
-fn apart_in_column(mut labels: Vec<(i32, Candidate)>) -> Vec<(i32, Candidate)> {
-    const GAP: i32 = 28;
-    labels.sort_by_key(|(y, _)| *y);
-    for place in 1..labels.len() {
-        labels[place].0 = labels[place].0.max(labels[place - 1].0 + GAP);
-    }
-    let mut below = HEIGHT - BOTTOM;
-    for label in labels.iter_mut().rev() {
-        label.0 = label.0.min(below);
-        below = label.0 - GAP;
-    }
-    labels
+fn note(results: &Results) -> String {
+    let machine = machine_words(&results.machine);
+    format!("{machine} Medians of the launches, spread of all batches.")
 }
 
 /// The same colour for the same candidate in every picture.
-fn colour(candidate: Candidate) -> RGBColor {
+pub(crate) fn colour(candidate: Candidate) -> RGBColor {
     match candidate {
         Candidate::Landeck => RGBColor(0, 84, 166),
         Candidate::LandeckMpi => RGBColor(70, 150, 220),
@@ -302,87 +170,10 @@ fn colour(candidate: Candidate) -> RGBColor {
     }
 }
 
-/// A logarithmic scale from values to pixels.
-struct Scale {
-    low: f64,
-    high: f64,
-    from: i32,
-    to: i32,
-}
-
-impl Scale {
-    /// Holds all positive values, and some room beyond them.
-    fn logarithmic(values: impl Iterator<Item = f64>, from: i32, to: i32, room: f64) -> Scale {
-        let spread = Spread::of(values.filter(|value| *value > 0.0));
-        let (low, high) =
-            spread.map_or((1.0, 10.0), |spread| (spread.min / room, spread.max * room));
-        Scale { low, high, from, to }
-    }
-
-    /// Values below the scale stand at its beginning.
-    fn at(&self, value: f64) -> i32 {
-        let share = (value.max(self.low) / self.low).ln() / (self.high / self.low).ln();
-        self.from + (share * f64::from(self.to - self.from)).round() as i32
-    }
-
-    /// Round values inside the scale: 1, 2, 5 of each power of ten, or powers of ten if there are many.
-    fn ticks(&self) -> Vec<f64> {
-        let decades = (self.high / self.low).log10();
-        let steps: &[f64] = if decades > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
-        powers
-            .flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)))
-            .filter(|value| (self.low..=self.high).contains(value))
-            .collect()
-    }
-}
-
-/// The font travels with the program: a machine without any draws the same pictures.
-fn load_font() -> Result<(), Box<dyn Error>> {
-    static ONCE: Once = Once::new();
-    let mut loaded = true;
-    ONCE.call_once(|| {
-        let font = epaint_default_fonts::UBUNTU_LIGHT;
-        loaded = plotters::style::register_font("sans-serif", FontStyle::Normal, font).is_ok();
-    });
-    if loaded { Ok(()) } else { Err("the font cannot be read".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::results::{Launch, LaunchValue};
-
-    #[test]
-    fn a_scale_reaches_from_end_to_end() {
-        let scale = Scale::logarithmic([10.0, 1000.0].into_iter(), 0, 100, 1.0);
-        assert_eq!((scale.at(10.0), scale.at(100.0), scale.at(1000.0)), (0, 50, 100));
-        assert_eq!(scale.ticks(), [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]);
-    }
-
-    #[test]
-    fn long_times_are_named_in_microseconds() {
-        assert_eq!(Unit::of("ns", 9_000.0).axis_name(), "nanoseconds, lower is better");
-        assert_eq!(Unit::of("ns", 1e6).axis_name(), "microseconds, lower is better");
-        assert_eq!(Unit::of("ms", 1e6).factor, 1.0);
-    }
-
-    #[test]
-    fn labels_do_not_cover_each_other() {
-        let labels = apart(vec![
-            ((900, 660), Candidate::Mpich),
-            ((900, 100), Candidate::Landeck),
-            ((900, 665), Candidate::OpenMpi),
-        ]);
-        assert!(labels.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= 28));
-        assert!(labels.iter().all(|((_, y), _)| *y <= HEIGHT - BOTTOM));
-    }
-
-    #[test]
-    fn a_line_that_ends_early_is_named_there() {
-        let labels = apart(vec![((900, 100), Candidate::Landeck), ((200, 110), Candidate::Mpich)]);
-        assert_eq!(labels, [((200, 110), Candidate::Mpich), ((900, 100), Candidate::Landeck)]);
-    }
 
     #[test]
     fn a_picture_holds_what_differs_along_its_axis_only() {

@@ -24,6 +24,8 @@ pub(crate) enum Problem {
     NotStarted { program: PathBuf, error: io::Error },
     #[error("nobody can be measured: neither Landeck nor a peer is built. Run without --no-build.")]
     Nobody,
+    #[error("{path} is not there: run without --no-build.")]
+    NotBuilt { path: PathBuf },
     #[error("{path} cannot be written: {error}. Choose another folder with --output.")]
     NotWritten { path: PathBuf, error: io::Error },
     #[error("{path} cannot be drawn: {error}. The values are in the .json file beside it.")]

@@ -126,7 +126,8 @@ fn left_out(figure: &Figure, candidates: &[Candidate], processors: u32) -> Vec<L
     left_out
 }
 
-fn progress_bar(name: &'static str, launches: usize) -> ProgressBar {
+/// Counts launches.
+pub(crate) fn progress_bar(name: &'static str, launches: usize) -> ProgressBar {
     let bar = ProgressBar::new(launches as u64);
     if let Ok(style) =
         ProgressStyle::with_template("{prefix} [{bar:30}] {pos} of {len} launches  {msg}")
@@ -184,7 +185,11 @@ fn measure_once(
     Launch { candidate: candidate.name(), round, n: part.n, line_ns, others_share, values, trouble }
 }
 
-fn summarise(samples: Vec<Sample>, summary: fn(&[f64]) -> Option<f64>) -> Vec<LaunchValue> {
+/// One value for each point.
+pub(crate) fn summarise(
+    samples: Vec<Sample>,
+    summary: fn(&[f64]) -> Option<f64>,
+) -> Vec<LaunchValue> {
     let mut by_point: BTreeMap<Point, (String, Vec<f64>)> = BTreeMap::new();
     for sample in samples {
         by_point

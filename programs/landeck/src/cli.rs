@@ -1,5 +1,6 @@
 //! The command line: one definition gives the parser, the help, the man pages and the completions.
 
+use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
 use crate::tune::measure::Subject;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// Measure Landeck.
+    Bench(BenchArguments),
     /// Write man pages or completions.
     Generate {
         /// Which.
@@ -70,6 +73,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
 }
@@ -92,6 +96,7 @@ enum CliCommand {
     Run(Box<RunArguments>),
     Plan(Box<PlanArguments>),
     Tune(TuneArguments),
+    Bench(BenchArguments),
     /// Measure as a process of a job that `tune` has started.
     #[command(hide = true)]
     Measure {

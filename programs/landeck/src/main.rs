@@ -1,6 +1,7 @@
 //! The `landeck` command.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod cli;
 mod generate;
 mod plan;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
+        Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
             let place = directory.display().to_string();
             said(generate::write(what, &directory).map_err(|error| format!("{place}: {error}")))

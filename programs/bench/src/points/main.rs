@@ -5,22 +5,28 @@
 //! ```
 //!
 //! The figures, the settings and the lines that are printed are those of bench/points.c and
-//! bench/collectives.c, which measure the peers: see their heads. Two figures are of Landeck alone:
+//! bench/collectives.c, which measure the peers: see their heads. These are of Landeck alone:
 //!
 //! | figure | what |
 //! |---|---|
 //! | `loan` | ranks 0 and 1 pass loans to and fro; half of the round trip |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
+//! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
+//! | `service` | `iterations` times a broadcast and a barrier |
+//! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
 
 mod batches;
 mod collective;
 mod cost;
+mod delivery;
 mod exchange;
 mod matching;
 mod overlap;
+mod repeated;
 mod report;
+mod reproducible;
 mod settings;
 mod stream;
 mod words;
@@ -87,8 +93,12 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "burst" => cost::burst(bench),
         "join" => Ok(()),
         "growth" => collective::growth(bench),
+        "reproducible" => reproducible::measure(bench),
         "overlap" => overlap::measure(bench, Share::NotHidden),
         "overlap_call" => overlap::measure(bench, Share::Call),
+        "delivery" => delivery::measure(bench),
+        "service" => repeated::service(bench),
+        "collective" => repeated::collective(bench),
         name => match Operation::by_name(name) {
             Some(operation) => collective::measure(bench, operation),
             None => Err(Trouble::Usage(format!(

@@ -1,0 +1,112 @@
+//! `landeck bench papers`: what three papers on group communication measured, on this machine.
+//!
+//! | file | what |
+//! |---|---|
+//! | `grid.rs` | what they measured |
+//! | `measure.rs` | measuring it, in rounds |
+//! | `counts.rs` | messages and steps of the plans |
+//! | `values.rs` | what was measured |
+//! | `paper2005.rs` | what the paper of 2005 says in numbers |
+//! | `tables.rs`, `pictures.rs` | what is shown |
+
+mod counts;
+mod grid;
+mod measure;
+mod paper2005;
+mod pictures;
+mod tables;
+mod values;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::candidate::{Candidate, Places};
+use crate::problem::Problem;
+use crate::report::Report;
+use crate::{launch, rounds};
+use grid::Study;
+use measure::Effort;
+use values::Values;
+
+/// What is measured of the papers, and how long.
+#[derive(Debug, Args)]
+pub(crate) struct PapersOptions {
+    /// Measure this study only; may be repeated
+    #[arg(long = "study", value_name = "NAME", value_enum)]
+    studies: Vec<Study>,
+    /// A run of two minutes: fewer rounds, and every second number of members in the study of 2003
+    #[arg(long)]
+    quick: bool,
+    /// Rounds in which everything is measured once [default: 15, quick: 5]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: Option<u16>,
+    /// Repeat a launch that others disturbed for so many seconds, and keep the least disturbed
+    /// [default: 3, quick: 0]
+    #[arg(long, value_name = "S")]
+    patience: Option<u64>,
+    /// Where results and plots are written
+    #[arg(long, value_name = "DIR", default_value = "out/papers")]
+    output: PathBuf,
+}
+
+/// Measures the studies and shows them.
+pub(crate) fn run(options: &PapersOptions, places: &Places) -> Result<(), Problem> {
+    if let Some(path) = places.missing(Candidate::Landeck) {
+        return Err(Problem::NotBuilt { path });
+    }
+    fs::create_dir_all(&options.output)
+        .map_err(|error| Problem::NotWritten { path: options.output.clone(), error })?;
+    launch::adopt_orphans();
+    let effort = options.effort();
+    let mut report = Report::begin(&options.output)?;
+    let mut measured: Vec<Values> = Vec::new();
+    for study in options.studies() {
+        let launches = study.launches(options.quick);
+        let progress = rounds::progress_bar(study.name(), effort.rounds * launches.len());
+        let values = measure::measure(study, &launches, places, &effort, &progress);
+        progress.finish_and_clear();
+        report.add(&tables::study(&values))?;
+        keep(&values, &options.output)?;
+        measured.push(values);
+    }
+    let of = |study| measured.iter().find(|values| values.study == study);
+    if let (Some(sizes), Some(processes)) = (of(Study::Sizes), of(Study::Processes)) {
+        report.add(&tables::table_1(sizes, processes))?;
+    }
+    println!("\nTables, values and pictures: {}", options.output.display());
+    Ok(())
+}
+
+impl PapersOptions {
+    fn studies(&self) -> Vec<Study> {
+        let wanted = |study: &Study| self.studies.is_empty() || self.studies.contains(study);
+        Study::ALL.into_iter().filter(wanted).collect()
+    }
+
+    fn effort(&self) -> Effort {
+        let rounds = self.rounds.unwrap_or(if self.quick { 5 } else { 15 });
+        let patience_s = self.patience.unwrap_or(if self.quick { 0 } else { 3 });
+        Effort {
+            rounds: usize::from(rounds),
+            batches: if self.quick { 3 } else { 5 },
+            patience: Duration::from_secs(patience_s),
+        }
+    }
+}
+
+fn keep(values: &Values, folder: &Path) -> Result<(), Problem> {
+    let path = folder.join(values.study.name()).with_extension("json");
+    let text = serde_json::to_string_pretty(values).map_err(io::Error::from);
+    let written = text.and_then(|text| fs::write(&path, text));
+    written.map_err(|error| Problem::NotWritten { path, error })?;
+    for (name, chart) in pictures::pictures(values) {
+        let path = folder.join(name).with_extension("png");
+        let drawn = chart.draw(&path);
+        drawn.map_err(|error| Problem::NotDrawn { path, error: error.to_string() })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! What was measured of the papers' studies, round by round.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::disturbance::DISTURBED_SHARE;
+use crate::machine::Machine;
+use crate::papers::counts::Counts;
+use crate::papers::grid::Study;
+use crate::statistics::{Spread, mean};
+
+/// A study, measured here.
+#[derive(Debug, Serialize)]
+pub(crate) struct Values {
+    #[serde(skip)]
+    pub(crate) study: Study,
+    pub(crate) title: &'static str,
+    pub(crate) machine: Machine,
+    pub(crate) rounds: usize,
+    pub(crate) values: Vec<Value>,
+    /// Launches that did not end well.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// What is measured: a way of doing something, with so many processes and bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(crate) struct Place {
+    pub(crate) operation: String,
+    /// A preset, behind `@` its number of groups; or ours.
+    pub(crate) way: String,
+    pub(crate) n: u32,
+    pub(crate) bytes: u64,
+}
+
+/// The median of one launch's batches.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Value {
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    pub(crate) round: usize,
+    pub(crate) us: f64,
+    pub(crate) batches: usize,
+    pub(crate) batches_min_us: f64,
+    pub(crate) batches_max_us: f64,
+    /// The share of all processors that others used meanwhile.
+    pub(crate) others_share: f64,
+    /// Of the plans; none where there are no messages.
+    pub(crate) counts: Option<Counts>,
+}
+
+impl Values {
+    /// The median of the launches, and the ends of their medians. Disturbed launches count only
+    /// where there are no others.
+    pub(crate) fn at(&self, place: &Place) -> Option<Spread> {
+        let mut mine: Vec<&Value> =
+            self.values.iter().filter(|value| value.place == *place).collect();
+        if mine.iter().any(|value| value.is_calm()) {
+            mine.retain(|value| value.is_calm());
+        }
+        Spread::of(mine.iter().map(|value| value.us))
+    }
+
+    pub(crate) fn median_us(&self, place: &Place) -> Option<f64> {
+        self.at(place).map(|spread| spread.median)
+    }
+
+    pub(crate) fn counts(&self, place: &Place) -> Option<Counts> {
+        self.values.iter().find(|value| value.place == *place)?.counts
+    }
+
+    /// Every place, sorted.
+    pub(crate) fn places(&self) -> Vec<&Place> {
+        let places: BTreeSet<&Place> = self.values.iter().map(|value| &value.place).collect();
+        places.into_iter().collect()
+    }
+
+    /// The numbers of processes.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let all: BTreeSet<u32> = self.places().iter().map(|place| place.n).collect();
+        all.into_iter().collect()
+    }
+
+    /// The sizes of messages.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        let all: BTreeSet<u64> = self.places().iter().map(|place| place.bytes).collect();
+        all.into_iter().collect()
+    }
+
+    /// The ways, in the order of the papers; ours is the last.
+    pub(crate) fn ways(&self) -> Vec<&str> {
+        let all: BTreeSet<_> = self.values.iter().map(|value| order(&value.place.way)).collect();
+        all.into_iter().map(|(.., way)| way).collect()
+    }
+
+    /// The mean of a way's medians at all of its places, as the paper of 2005 gives it.
+    pub(crate) fn mean_us(&self, way: &str) -> Option<f64> {
+        let places = self.places();
+        let mine = places.iter().filter(|place| place.way == way);
+        mean(&mine.filter_map(|place| self.median_us(place)).collect::<Vec<_>>())
+    }
+
+    /// Launches that others disturbed, of all.
+    pub(crate) fn disturbed_share(&self) -> f64 {
+        let disturbed = self.values.iter().filter(|value| !value.is_calm()).count();
+        disturbed as f64 / self.values.len().max(1) as f64
+    }
+}
+
+/// What the ways are sorted by.
+fn order(way: &str) -> (usize, u32, &str) {
+    const PAPERS: [&str; 7] =
+        ["pipeline", "daisy", "hierarchy", "hypercube", "deck2000", "deck2003", "mpi2003"];
+    let (preset, groups) = way.split_once('@').unwrap_or((way, ""));
+    let place = PAPERS.iter().position(|&name| name == preset).unwrap_or(PAPERS.len());
+    (place, groups.parse().unwrap_or(0), way)
+}
+
+impl Value {
+    fn is_calm(&self) -> bool {
+        self.others_share <= DISTURBED_SHARE
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn values(study: Study, entries: &[(&str, u32, u64, f64, f64)]) -> Values {
+        let value = |&(way, n, bytes, us, others_share): &(&str, u32, u64, f64, f64)| Value {
+            place: Place { operation: "broadcast".into(), way: way.into(), n, bytes },
+            round: 0,
+            us,
+            batches: 1,
+            batches_min_us: us,
+            batches_max_us: us,
+            others_share,
+            counts: None,
+        };
+        Values {
+            study,
+            title: study.title(),
+            machine: Machine::here(),
+            rounds: 1,
+            values: entries.iter().map(value).collect(),
+            troubles: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn disturbed_launches_count_only_where_there_are_no_others() {
+        let all = values(
+            Study::Sizes,
+            &[
+                ("daisy@2", 24, 4, 10.0, 0.0),
+                ("daisy@2", 24, 4, 90.0, 0.5),
+                ("daisy@3", 24, 4, 7.0, 0.5),
+            ],
+        );
+        let at = |way: &str| {
+            all.median_us(&Place {
+                operation: "broadcast".into(),
+                way: way.into(),
+                n: 24,
+                bytes: 4,
+            })
+        };
+        assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(7.0)));
+    }
+
+    #[test]
+    fn ways_stand_in_the_order_of_the_papers() {
+        let entries = ["landeck", "hypercube@16", "hypercube@8", "daisy@2", "pipeline@3"];
+        let all = values(Study::Sizes, &entries.map(|way| (way, 24, 4, 1.0, 0.0)));
+        assert_eq!(all.ways(), ["pipeline@3", "daisy@2", "hypercube@8", "hypercube@16", "landeck"]);
+    }
+
+    #[test]
+    fn a_mean_is_over_all_places_of_a_way() {
+        let all =
+            values(Study::Sizes, &[("daisy@2", 24, 4, 10.0, 0.0), ("daisy@2", 24, 40, 30.0, 0.0)]);
+        assert_eq!(all.mean_us("daisy@2"), Some(20.0));
+        assert_eq!(all.mean_us("daisy@4"), None);
+    }
+}
