@@ -17,6 +17,8 @@ pub struct Settings {
     pub figures: Figures,
     /// What the user has asked for.
     pub overrides: Overrides,
+    /// Members compare what must agree in their calls.
+    pub is_checked: bool,
 }
 
 impl Settings {
@@ -33,6 +35,7 @@ impl Settings {
             eight[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_le_bytes(eight);
         }
+        words[Self::WORDS - 1] = self.is_checked.into();
         words
     }
 
@@ -41,12 +44,14 @@ impl Settings {
     pub fn from_words(words: &[u64; Self::WORDS]) -> Self {
         let mut numbers = [0; Figures::WORDS];
         numbers.copy_from_slice(&words[..Figures::WORDS]);
-        let bytes = words[Figures::WORDS..].iter().flat_map(|word| word.to_le_bytes());
+        let bytes =
+            words[Figures::WORDS..Self::WORDS - 1].iter().flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
         Self {
             figures: Figures::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
+            is_checked: words[Self::WORDS - 1] == 1,
         }
     }
 }
@@ -88,7 +93,7 @@ pub enum OverridesError {
 
 impl Overrides {
     /// Bytes of the longest text.
-    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - Figures::WORDS);
+    pub const BYTES_MAX: usize = 8 * (Settings::WORDS - Figures::WORDS - 1);
 
     /// What was asked for.
     pub fn preset(&self, operation: Operation) -> Option<&Preset> {
@@ -170,6 +175,7 @@ mod tests {
         let settings = Settings {
             figures: Figures { line_ps: 31_000, ..Figures::default() },
             overrides: "flat, allreduce=butterfly+split,broadcast=knomial:4".parse().unwrap(),
+            is_checked: true,
         };
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());

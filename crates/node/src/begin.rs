@@ -37,7 +37,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// As there; others come with the completion.
     pub fn barrier(&'scope self) -> Result<Request<'scope>> {
-        self.begin(self.world().caller().barrier())
+        self.begin(self.world().caller::<()>().barrier())
     }
 
     /// As [`World::broadcast`](crate::World::broadcast).
@@ -50,7 +50,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         root: usize,
     ) -> Result<Request<'scope>> {
         let data = self.buffer(values);
-        self.begin(self.world().caller().broadcast(data, root))
+        self.begin(self.world().caller::<T>().broadcast(data, root))
     }
 
     /// As [`World::gather`](crate::World::gather).
@@ -64,7 +64,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         root: usize,
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().gather(input, output, root))
+        self.begin(self.world().caller::<T>().gather(input, output, root))
     }
 
     /// As [`World::scatter`](crate::World::scatter).
@@ -78,7 +78,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         root: usize,
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().scatter(input, output, root))
+        self.begin(self.world().caller::<T>().scatter(input, output, root))
     }
 
     /// As [`World::all_gather`](crate::World::all_gather).
@@ -91,7 +91,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().all_gather(input, output))
+        self.begin(self.world().caller::<T>().all_gather(input, output))
     }
 
     /// As [`World::all_to_all`](crate::World::all_to_all).
@@ -104,7 +104,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         into: &'env mut [T],
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().all_to_all(input, output))
+        self.begin(self.world().caller::<T>().all_to_all(input, output))
     }
 
     /// As [`World::reduce`](crate::World::reduce).
@@ -145,7 +145,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
         let data = self.buffer(values);
-        self.begin(self.world().caller().reduction_in_place(Operation::AllReduce, data, &how))
+        self.begin(self.world().caller::<T>().reduction_in_place(Operation::AllReduce, data, &how))
     }
 
     /// As [`World::reduce_scatter_block`](crate::World::reduce_scatter_block).
@@ -160,7 +160,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().reduce_scatter_block(input, output, &how))
+        self.begin(self.world().caller::<T>().reduce_scatter_block(input, output, &how))
     }
 
     /// As [`World::reduce_scatter`](crate::World::reduce_scatter).
@@ -177,7 +177,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let how = combine.combination()?;
         let (input, output) = self.buffers(values, into);
         let world = self.world();
-        let call = world.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+        let call = world.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
         self.begin(world.made(call)?)
     }
 
@@ -220,7 +220,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
-        let call = world.caller().gather_varying(input, parts_of::<T>(output, parts), root);
+        let call = world.caller::<T>().gather_varying(input, parts_of::<T>(output, parts), root);
         self.begin(world.made(call)?)
     }
 
@@ -237,7 +237,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
-        let call = world.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
+        let call = world.caller::<T>().scatter_varying(parts_of::<T>(input, parts), output, root);
         self.begin(world.made(call)?)
     }
 
@@ -253,7 +253,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
-        let call = world.caller().all_gather_varying(input, parts_of::<T>(output, parts));
+        let call = world.caller::<T>().all_gather_varying(input, parts_of::<T>(output, parts));
         self.begin(world.made(call)?)
     }
 
@@ -271,7 +271,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
-        self.begin(world.made(world.caller().all_to_all_varying(input, output))?)
+        self.begin(world.made(world.caller::<T>().all_to_all_varying(input, output))?)
     }
 
     /// As [`World::all_to_all_layouts`](crate::World::all_to_all_layouts).
@@ -288,7 +288,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let (input, output) = self.buffers(values, into);
         let world = self.world();
         let (input, output) = (world.areas(input, parts)?, world.areas(output, into_parts)?);
-        self.begin(world.caller().all_to_all_areas(input, output))
+        self.begin(world.caller::<T>().all_to_all_areas(input, output))
     }
 
     fn reduction<T: Plain>(
@@ -301,7 +301,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<Request<'scope>> {
         let how = combine.combination()?;
         let (input, output) = self.buffers(values, into);
-        self.begin(self.world().caller().reduction(operation, input, output, &how, root))
+        self.begin(self.world().caller::<T>().reduction(operation, input, output, &how, root))
     }
 
     /// The memory of an operation's input and output.

@@ -44,6 +44,7 @@ impl Combination {
         Manner {
             way: self.way.clone().or_else(|| of_world.way.clone()),
             is_reproducible: self.is_reproducible || of_world.is_reproducible,
+            is_checked: of_world.is_checked,
         }
     }
 }

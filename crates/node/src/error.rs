@@ -135,6 +135,29 @@ pub enum Error {
         /// How many there is room for.
         expected_bytes: u64,
     },
+    /// Members differ in what must agree in a collective operation. Only where they compare it: see
+    /// [`World::checking`](crate::World::checking).
+    #[error(
+        "{operation}: rank {rank} {what}: give the same counts, types, operations and ways on all members"
+    )]
+    Disagreement {
+        /// The operation.
+        operation: &'static str,
+        /// Who differs from this process.
+        rank: usize,
+        /// What that one does, in words.
+        what: String,
+    },
+    /// A member could not do in a collective operation what it was to do for all.
+    #[error(
+        "{operation}: rank {rank} could not combine the data of all, and its own error says why: the result is lost, the world goes on"
+    )]
+    Spoiled {
+        /// The operation.
+        operation: &'static str,
+        /// The member.
+        rank: usize,
+    },
     /// A buffer does not fit a collective operation.
     #[error(
         "{operation}: the {which} has {buffer_bytes} bytes where {needed_bytes} are needed: make it as long as that"
@@ -266,6 +289,12 @@ impl Error {
             Fault::Length { member, operation, message_bytes, expected_bytes } => {
                 let (operation, rank) = (operation.as_str(), member as usize);
                 Self::LengthMismatch { operation, rank, message_bytes, expected_bytes }
+            }
+            Fault::Disagreement { member, operation, what } => {
+                Self::Disagreement { operation: operation.as_str(), rank: member as usize, what }
+            }
+            Fault::Spoiled { member, operation } => {
+                Self::Spoiled { operation: operation.as_str(), rank: member as usize }
             }
             Fault::Buffer { operation, which, buffer_bytes, needed_bytes } => {
                 let operation = operation.as_str();

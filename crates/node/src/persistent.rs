@@ -186,7 +186,7 @@ impl<T: Plain> Persistent<T> {
         // over, and it goes only after that, or never.
         let (input, output) =
             unsafe { (Buffer::of(&self.input), Buffer::of_mut(&mut self.output)) };
-        let call = self.form.call(self.world.caller(), input, output);
+        let call = self.form.call(self.world.caller::<T>(), input, output);
         self.going = self.world.start(call, START_BYTES)?;
         Ok(())
     }

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::Peer;
+use landeck_collectives::Settings;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
-use landeck_memory::waiter::{Doorbell, Follower, Waiting, YIELDS_CROWDED};
+use landeck_memory::waiter::{Doorbell, Follower, Patience, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
@@ -32,6 +33,8 @@ pub(crate) type Kernel = Engine;
 pub(crate) struct Shared {
     pub(crate) segment: Segment,
     pub(crate) slot: u32,
+    /// Members compare what must agree in collective operations, unless a world says otherwise.
+    pub(crate) is_checked: bool,
     pub(crate) kernel: Gate<Kernel>,
     turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
@@ -69,6 +72,7 @@ impl Shared {
         Some(Self {
             segment: segment.clone(),
             slot,
+            is_checked: Settings::from_words(&segment.plan().settings).is_checked,
             kernel: Gate::new(
                 mode,
                 Engine::new(segment, slot, Endpoint::new(near, segment, slot)?),
@@ -356,7 +360,7 @@ impl Shared {
     }
 
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
-    fn let_sockets_wake(&self, kernel: &Kernel) {
+    fn let_sockets_wake(&self, kernel: &Endpoint<SharedMemory>) {
         if kernel.channels().is_empty() {
             return;
         }
@@ -419,8 +423,15 @@ impl Shared {
             return Ok(false);
         };
         let mut waiter = self.turn.enter()?;
-        let mut meeting =
-            Meeting { circle, endpoint, brief, polls: 0, outcome: None, is_asleep: false };
+        let mut meeting = Meeting {
+            shared: self,
+            circle,
+            endpoint,
+            brief,
+            polls: 0,
+            outcome: None,
+            is_asleep: false,
+        };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
         match meeting.outcome {
@@ -566,6 +577,7 @@ impl Waiting for OneRequest<'_> {
 
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
 struct Meeting<'a> {
+    shared: &'a Shared,
     circle: &'a mut Circle,
     endpoint: &'a mut Endpoint<SharedMemory>,
     brief: Brief<'a>,
@@ -602,16 +614,9 @@ impl Meeting<'_> {
     }
 }
 
-/// How often a member yields before it sleeps while it waits for the others of its group: some
-/// turns of all of them on the processors.
-fn yields_for(members: usize) -> u32 {
-    const TURNS: usize = 8;
-    YIELDS_CROWDED.max((TURNS * members) as u32)
-}
-
 impl Waiting for Meeting<'_> {
-    fn yields_before_sleep(&self) -> u32 {
-        yields_for(self.circle.size() as usize)
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.circle.size())
     }
 
     #[inline]
@@ -628,7 +633,11 @@ impl Waiting for Meeting<'_> {
 
     fn poll_before_sleep(&mut self) -> bool {
         self.endpoint.progress_thoroughly();
-        self.poll() || self.verdict().is_some()
+        if self.poll() || self.verdict().is_some() {
+            return true;
+        }
+        self.shared.let_sockets_wake(self.endpoint);
+        false
     }
 
     fn verdict(&mut self) -> Option<End> {
@@ -677,8 +686,8 @@ struct Visiting<'a> {
 const POLLS_PER_PROGRESS: u32 = 32;
 
 impl Waiting for Visiting<'_> {
-    fn yields_before_sleep(&self) -> u32 {
-        yields_for(self.visit.size() as usize)
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.visit.size())
     }
 
     #[inline]

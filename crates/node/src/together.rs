@@ -27,6 +27,7 @@ use crate::collective::OperationId;
 use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::calls::{Caller, Parts};
+use crate::collective::check::ValueType;
 use crate::collective::engine::Begun;
 use crate::combine::{Combination, Combine};
 use crate::error::{Error, Result};
@@ -72,17 +73,33 @@ impl World {
         world
     }
 
+    /// The same world, whose members compare what must agree in their collective operations before
+    /// each of them, or do not: counts where they must be equal, the types of the values, what
+    /// reductions combine by, and the way. Who differs is told of by [`Error::Disagreement`], at
+    /// every member, and the world goes on. Each operation takes as long as a barrier more. All
+    /// members must want the same; `LANDECK_CHECKING=1`, where the job is started, does it for all
+    /// worlds.
+    ///
+    /// Members compare on the board of their host. In a world without one nothing is compared, and
+    /// lengths of data that do not fit are told of as always.
+    #[must_use]
+    pub fn checking(&self, is_checked: bool) -> Self {
+        let mut world = self.clone();
+        world.manner.is_checked = is_checked;
+        world
+    }
+
     /// Returns when all members have called it.
     ///
     /// # Errors
-    /// [`Error::PeerFailed`], [`Error::Mismatch`], [`Error::Revoked`], [`Error::Ended`],
-    /// [`Error::Thread`].
+    /// [`Error::PeerFailed`], [`Error::Mismatch`], [`Error::Disagreement`] (where members compare),
+    /// [`Error::Revoked`], [`Error::Ended`], [`Error::Thread`].
     pub fn barrier(&self) -> Result<()> {
         let nothing = (Buffer::EMPTY, Buffer::EMPTY);
         if self.brief(Operation::Barrier, nothing, 0, None)? {
             return Ok(());
         }
-        self.collective(self.caller().barrier())
+        self.collective(self.caller::<()>().barrier())
     }
 
     /// The root's values go to everybody.
@@ -104,7 +121,7 @@ impl World {
         if self.brief(Operation::Broadcast, (data, data), root, None)? {
             return Ok(());
         }
-        self.collective(self.caller().broadcast(data, root))
+        self.collective(self.caller::<T>().broadcast(data, root))
     }
 
     /// Everybody's values go to the root, in the order of ranks. `into` is used there only, and
@@ -125,7 +142,7 @@ impl World {
             if self.brief(Operation::Gather, (input, output), root, None)? {
                 return Ok(());
             }
-            self.collective(self.caller().gather(input, output, root))
+            self.collective(self.caller::<T>().gather(input, output, root))
         })
     }
 
@@ -139,7 +156,7 @@ impl World {
             if self.brief(Operation::Scatter, (input, output), root, None)? {
                 return Ok(());
             }
-            self.collective(self.caller().scatter(input, output, root))
+            self.collective(self.caller::<T>().scatter(input, output, root))
         })
     }
 
@@ -152,7 +169,7 @@ impl World {
             if self.brief(Operation::AllGather, (input, output), 0, None)? {
                 return Ok(());
             }
-            self.collective(self.caller().all_gather(input, output))
+            self.collective(self.caller::<T>().all_gather(input, output))
         })
     }
 
@@ -161,7 +178,7 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_gather_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
-        self.with_one(values, |data| self.caller().all_gather_in_place(data))
+        self.with_one(values, |data| self.caller::<T>().all_gather_in_place(data))
     }
 
     /// Everybody has something for everybody: part `r` of `values` goes to rank `r`, where it
@@ -174,7 +191,7 @@ impl World {
             if self.brief(Operation::AllToAll, (input, output), 0, None)? {
                 return Ok(());
             }
-            self.collective(self.caller().all_to_all(input, output))
+            self.collective(self.caller::<T>().all_to_all(input, output))
         })
     }
 
@@ -183,7 +200,7 @@ impl World {
     /// # Errors
     /// As [`World::gather`].
     pub fn all_to_all_in_place<T: Plain>(&self, values: &mut [T]) -> Result<()> {
-        self.with_one(values, |data| self.caller().all_to_all_in_place(data))
+        self.with_one(values, |data| self.caller::<T>().all_to_all_in_place(data))
     }
 
     /// Everybody's values are combined, place by place; the root has the result. `into` is used
@@ -260,7 +277,7 @@ impl World {
     ) -> Result<()> {
         let how = combine.combination()?;
         self.with_both(values, into, |input, output| {
-            self.collective(self.caller().reduce_scatter_block(input, output, &how))
+            self.collective(self.caller::<T>().reduce_scatter_block(input, output, &how))
         })
     }
 
@@ -278,7 +295,8 @@ impl World {
     ) -> Result<()> {
         let how = combine.combination()?;
         self.with_both(values, into, |input, output| {
-            let call = self.caller().reduce_scatter(input, output, counts, size_of::<T>(), &how);
+            let call =
+                self.caller::<T>().reduce_scatter(input, output, counts, size_of::<T>(), &how);
             self.collective(self.made(call)?)
         })
     }
@@ -355,7 +373,7 @@ impl World {
         root: usize,
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            let call = self.caller().gather_varying(input, parts_of::<T>(output, parts), root);
+            let call = self.caller::<T>().gather_varying(input, parts_of::<T>(output, parts), root);
             self.collective(self.made(call)?)
         })
     }
@@ -373,7 +391,8 @@ impl World {
         root: usize,
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            let call = self.caller().scatter_varying(parts_of::<T>(input, parts), output, root);
+            let call =
+                self.caller::<T>().scatter_varying(parts_of::<T>(input, parts), output, root);
             self.collective(self.made(call)?)
         })
     }
@@ -390,7 +409,7 @@ impl World {
         parts: &[Range<usize>],
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
-            let call = self.caller().all_gather_varying(input, parts_of::<T>(output, parts));
+            let call = self.caller::<T>().all_gather_varying(input, parts_of::<T>(output, parts));
             self.collective(self.made(call)?)
         })
     }
@@ -408,7 +427,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let (input, output) = (parts_of::<T>(input, parts), parts_of::<T>(output, into_parts));
-            let call = self.caller().all_to_all_varying(input, output);
+            let call = self.caller::<T>().all_to_all_varying(input, output);
             self.collective(self.made(call)?)
         })
     }
@@ -426,7 +445,7 @@ impl World {
     ) -> Result<()> {
         self.with_both(values, into, |input, output| {
             let (input, output) = (self.areas(input, parts)?, self.areas(output, into_parts)?);
-            self.collective(self.caller().all_to_all_areas(input, output))
+            self.collective(self.caller::<T>().all_to_all_areas(input, output))
         })
     }
 
@@ -443,7 +462,7 @@ impl World {
             if self.brief(operation, (input, output), root, Some(&how))? {
                 return Ok(());
             }
-            self.collective(self.caller().reduction(operation, input, output, &how, root))
+            self.collective(self.caller::<T>().reduction(operation, input, output, &how, root))
         })
     }
 
@@ -459,7 +478,7 @@ impl World {
         if self.brief(operation, (data, data), 0, Some(&how))? {
             return Ok(());
         }
-        self.collective(self.caller().reduction_in_place(operation, data, &how))
+        self.collective(self.caller::<T>().reduction_in_place(operation, data, &how))
     }
 
     /// Does it at once if it is an operation on short data that goes over the board. False when it
@@ -472,7 +491,7 @@ impl World {
         root: usize,
         how: Option<&Combination>,
     ) -> Result<bool> {
-        let is_usual = self.manner.way.is_none() && how.is_none_or(Combination::is_usual);
+        let is_usual = self.manner.is_usual() && how.is_none_or(Combination::is_usual);
         if !is_usual || root >= self.size() {
             return Ok(false);
         }
@@ -514,8 +533,12 @@ impl World {
         parts.iter().map(area).collect()
     }
 
-    pub(crate) fn caller(&self) -> Caller<'_> {
-        Caller { rank: self.rank(), size: self.size(), manner: &self.manner }
+    /// Who calls, for values of this type.
+    pub(crate) fn caller<T>(&self) -> Caller<'_> {
+        let manner = &self.manner;
+        let value_type =
+            if manner.is_checked { ValueType::of::<T>() } else { ValueType::default() };
+        Caller { rank: self.rank(), size: self.size(), manner, value_type }
     }
 
     pub(crate) fn made(&self, call: std::result::Result<Call, Fault>) -> Result<Call> {

@@ -16,10 +16,24 @@ use landeck_collectives::{Overrides, OverridesError, Settings};
 /// The variable that names ways of collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
 
+/// The variable that makes members compare their calls: see [`World::checking`](crate::World::checking).
+pub const CHECKING_VARIABLE: &str = "LANDECK_CHECKING";
+
 /// What the user asks for makes no sense.
 #[derive(Debug, thiserror::Error)]
-#[error("{VARIABLE}: {0}")]
-pub struct VariableError(OverridesError);
+pub enum VariableError {
+    /// Not the name of a way.
+    #[error("{VARIABLE}: {0}")]
+    Way(OverridesError),
+    /// Neither yes nor no.
+    #[error(
+        "{CHECKING_VARIABLE}: it is {found:?}; 1 makes members compare their calls, 0 does not"
+    )]
+    Checking {
+        /// What it says.
+        found: String,
+    },
+}
 
 /// Why the figures of a host cannot be used or kept.
 #[derive(Debug, thiserror::Error)]
@@ -63,20 +77,30 @@ pub enum TuningError {
 }
 
 /// What all processes of a job that is made here compute with: the figures kept for this host and
-/// the ways that `LANDECK_COLLECTIVES` names. The usual figures where none are kept; where what is
+/// the ways that `LANDECK_COLLECTIVES` names, and whether `LANDECK_CHECKING` makes members compare
+/// their calls. The usual figures where none are kept; where what is
 /// kept cannot be used, the second part says so.
 ///
 /// # Errors
 /// [`VariableError`].
 pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
     let asked = env::var_os(VARIABLE).unwrap_or_default();
-    let overrides: Overrides = asked.to_string_lossy().parse().map_err(VariableError)?;
+    let overrides: Overrides = asked.to_string_lossy().parse().map_err(VariableError::Way)?;
+    let is_checked = is_checked(&env::var_os(CHECKING_VARIABLE).unwrap_or_default())?;
     let (figures, trouble) = match read() {
         Ok(figures) => (figures, None),
         Err(TuningError::NoPlace) => (None, None),
         Err(trouble) => (None, Some(trouble)),
     };
-    Ok((Settings { figures: figures.unwrap_or_default(), overrides }, trouble))
+    Ok((Settings { figures: figures.unwrap_or_default(), overrides, is_checked }, trouble))
+}
+
+fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
+    match &*asked.to_string_lossy() {
+        "" | "0" => Ok(false),
+        "1" => Ok(true),
+        other => Err(VariableError::Checking { found: other.to_owned() }),
+    }
 }
 
 /// The figures kept for this host; none when it was never measured.
@@ -182,6 +206,13 @@ mod tests {
         let error = read_from(&path, "own".into()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: line 1 is", path.display())), "{error}");
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn checking_is_yes_or_no() {
+        assert!(is_checked(&"1".into()).unwrap() && !is_checked(&"".into()).unwrap());
+        let error = is_checked(&"maybe".into()).unwrap_err().to_string();
+        assert!(error.starts_with("LANDECK_CHECKING: it is \"maybe\""), "{error}");
     }
 
     #[test]

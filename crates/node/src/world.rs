@@ -111,7 +111,8 @@ impl World {
         let own = Peer(shared.slot);
         let rank = members.iter().position(|&member| member == own).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
-        Self { shared, context, members, rank, manner: Manner::default(), is_plain, _lease: None }
+        let manner = Manner { is_checked: shared.is_checked, ..Manner::default() };
+        Self { shared, context, members, rank, manner, is_plain, _lease: None }
     }
 
     /// A world that was made of another.

@@ -110,6 +110,8 @@ pub enum Outcome {
     Failed(u32),
     /// Not all came for the same thing.
     Different,
+    /// This member lives, and could not do its part for all.
+    Spoiled(u32),
 }
 
 /// What the one who comes finds.
@@ -129,6 +131,7 @@ const SPARE_BYTES_MAX: usize = 256 << 10;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
+const SPOILED: u32 = 4;
 const STATE_BITS: u32 = 8;
 /// Bytes from the start of the shared words to the one that says that the group was revoked.
 const REVOKED: u64 = 64;
@@ -644,6 +647,7 @@ fn encode(outcome: Outcome) -> u32 {
         Outcome::Open | Outcome::Done => DONE,
         Outcome::Different => DIFFERENT,
         Outcome::Failed(member) => FAILED | member << STATE_BITS,
+        Outcome::Spoiled(member) => SPOILED | member << STATE_BITS,
     }
 }
 
@@ -651,6 +655,7 @@ fn decode(state: u32) -> Outcome {
     match state & ((1 << STATE_BITS) - 1) {
         DONE => Outcome::Done,
         DIFFERENT => Outcome::Different,
+        SPOILED => Outcome::Spoiled(state >> STATE_BITS),
         _ => Outcome::Failed(state >> STATE_BITS),
     }
 }
@@ -736,6 +741,8 @@ mod tests {
         assert_eq!(boards[1].decide(1, Outcome::Done), Outcome::Failed(1));
         assert_eq!(boards[1].outcome(1), Outcome::Failed(1));
         assert_eq!(boards[1].outcome(2), Outcome::Open);
+        assert_eq!(boards[1].decide(2, Outcome::Spoiled(0)), Outcome::Spoiled(0));
+        assert_eq!(boards[0].decide(2, Outcome::Done), Outcome::Spoiled(0));
     }
 
     #[test]

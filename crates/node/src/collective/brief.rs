@@ -96,7 +96,19 @@ impl<'a> Brief<'a> {
         if !self.has_come && !self.come(board)? {
             return Ok(false);
         }
-        let is_over = match self.operation {
+        let is_over = match self.step(board, combiner) {
+            Ok(is_over) => is_over,
+            Err(error) => return Err(self.lost(board, error)),
+        };
+        if is_over {
+            board.end(self.number);
+        }
+        Ok(is_over)
+    }
+
+    #[inline]
+    fn step(&mut self, board: &mut Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
+        Ok(match self.operation {
             Operation::Broadcast => self.is_root(board) || self.take(board)?,
             Operation::Reduce if !self.is_root(board) => true,
             Operation::Reduce => self.combine(board, combiner)?,
@@ -114,11 +126,19 @@ impl<'a> Brief<'a> {
             Operation::Scatter => self.take(board)?,
             Operation::AllToAll => self.collect(board, self.own_place(board))?,
             _ => self.await_all(board)?,
-        };
-        if is_over {
+        })
+    }
+
+    /// What cannot be done here is over here, and nobody waits for it.
+    #[cold]
+    fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
+        if error.leaves_group_whole() {
+            if self.is_counted {
+                board.decide(self.number, Outcome::Spoiled(board.own()));
+            }
             board.end(self.number);
         }
-        Ok(is_over)
+        error
     }
 
     /// What is called.
@@ -226,6 +246,7 @@ impl<'a> Brief<'a> {
             Outcome::Done => Ok(true),
             Outcome::Open => Ok(false),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
+            Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }
@@ -310,19 +331,24 @@ impl<'a> Brief<'a> {
         Ok(true)
     }
 
+    fn alone(&self, board: &Board, combiner: &mut Combiner) -> Result<(), BoardError> {
+        let (number, ours) = (self.number, self.input.len());
+        let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
+        let mut result = [0; INLINE_BYTES];
+        let source = |member| short_source(board, member, number, ours);
+        if ours > 0 {
+            combiner.combine_to_slice(operator, board.size(), source, &mut result[..ours])?;
+        }
+        board.set_result(number, &result[..ours]);
+        board.decide(number, Outcome::Done);
+        Ok(())
+    }
+
     /// The last to come combines for all.
     fn together(&mut self, board: &Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
         if self.is_last {
             self.is_last = false;
-            let (number, ours) = (self.number, self.input.len());
-            let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
-            let mut result = [0; INLINE_BYTES];
-            let source = |member| short_source(board, member, number, ours);
-            if ours > 0 {
-                combiner.combine_to_slice(operator, board.size(), source, &mut result[..ours])?;
-            }
-            board.set_result(number, &result[..ours]);
-            board.decide(number, Outcome::Done);
+            self.alone(board, combiner)?;
         }
         if !self.is_decided(board)? {
             return Ok(false);

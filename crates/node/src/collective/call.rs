@@ -4,6 +4,7 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Operation, Order, Request, Task, Way};
 
 use super::binding::{Blocks, Cut, Sizes};
+use super::check::{Check, ValueType};
 use super::fault::Fault;
 
 /// One call of a collective operation by one member.
@@ -23,6 +24,8 @@ pub(crate) struct Call {
     pub(crate) in_place: bool,
     /// Blocks may differ in length, and not all members know all of them.
     pub(crate) is_varying: bool,
+    /// Only looked at in checking mode.
+    pub(crate) value_type: ValueType,
     pub(crate) manner: Manner,
 }
 
@@ -33,6 +36,16 @@ pub(crate) struct Manner {
     pub(crate) way: Option<Way>,
     /// The same bits whatever the way.
     pub(crate) is_reproducible: bool,
+    /// Members compare what must agree of it.
+    pub(crate) is_checked: bool,
+}
+
+impl Manner {
+    /// Nothing special is wanted.
+    #[inline]
+    pub(crate) fn is_usual(&self) -> bool {
+        self.way.is_none() && !self.is_checked
+    }
 }
 
 impl Call {
@@ -46,6 +59,7 @@ impl Call {
             operator: None,
             in_place: false,
             is_varying: false,
+            value_type: ValueType::default(),
             manner: manner.clone(),
         }
     }
@@ -71,6 +85,12 @@ impl Call {
             commutative: self.operator.as_ref().is_none_or(Operator::is_commutative),
             reproducible: self.manner.is_reproducible,
         }
+    }
+
+    /// What members compare of it when it goes this way.
+    #[inline]
+    pub(crate) fn check_of(&self, way: &Way) -> Check {
+        if self.manner.is_checked { Check::of(self, way) } else { Check::NONE }
     }
 
     /// Whether what goes out stands where what comes in will, and must be set aside.

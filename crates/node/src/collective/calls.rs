@@ -8,6 +8,7 @@ use landeck_memory::Buffer;
 
 use super::binding::Blocks;
 use super::call::{Call, Manner};
+use super::check::ValueType;
 use super::fault::Fault;
 use crate::combine::Combination;
 
@@ -17,6 +18,7 @@ pub(crate) struct Caller<'a> {
     pub(crate) rank: usize,
     pub(crate) size: usize,
     pub(crate) manner: &'a Manner,
+    pub(crate) value_type: ValueType,
 }
 
 /// Parts of a buffer, one for each member, in items of so many bytes.
@@ -176,7 +178,7 @@ impl Caller<'_> {
     }
 
     fn call(self, operation: Operation) -> Call {
-        Call::new(operation, self.manner)
+        Call { value_type: self.value_type, ..Call::new(operation, self.manner) }
     }
 
     fn rooted(self, operation: Operation, root: usize) -> Call {

@@ -133,7 +133,7 @@ impl Circle {
         let together = style == BoardStyle::Together;
         let awaits = brief.operation == Operation::Barrier;
         let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
-        let signature = self.count(brief.operation, brief.root);
+        let signature = self.count(brief.operation, brief.root, false);
         brief.begin(number, signature.tag(), style, manner);
         true
     }
@@ -147,9 +147,10 @@ impl Circle {
         let plan = self.board_plan(call, style);
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
         let number = board.begin();
-        let signature = self.count(call.operation, call.root);
+        let signature = self.count(call.operation, call.root, call.manner.is_checked);
         let at = self.spare.take().unwrap_or_default();
-        Ok(Visit::new(at, number, signature, plan, call.known_bytes()))
+        let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
+        Ok(Visit::new(at, number, signature, plan, data))
     }
 
     /// The plan for a call over the board, and how members come to it.
@@ -204,8 +205,9 @@ impl Circle {
     }
 
     /// Counts a call.
-    pub(crate) fn count(&mut self, operation: Operation, root: u32) -> Signature {
-        let signature = Signature::new(self.next_number, operation, root);
+    pub(crate) fn count(&mut self, operation: Operation, root: u32, is_checked: bool) -> Signature {
+        let usual = Signature::new(self.next_number, operation, root);
+        let signature = if is_checked { usual.checked() } else { usual };
         self.next_number = self.next_number.wrapping_add(1);
         self.called[signature.number() as usize % CALLS_KEPT] = Some(signature);
         signature
@@ -246,13 +248,13 @@ mod tests {
     fn another_call_of_the_same_number_is_a_contradiction() {
         let mut circle =
             Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), None).unwrap();
-        let first = circle.count(Operation::Broadcast, 1);
+        let first = circle.count(Operation::Broadcast, 1, false);
         let theirs = Signature::new(0, Operation::Broadcast, 0);
         assert_eq!((circle.contradicts(theirs), circle.contradicts(first)), (Some(first), None));
         let ahead = Signature::new(1, Operation::Barrier, 0);
         assert_eq!(circle.contradicts(ahead), None);
         (0..CALLS_KEPT).for_each(|_| {
-            circle.count(Operation::Barrier, 0);
+            circle.count(Operation::Barrier, 0, false);
         });
         assert_eq!(circle.contradicts(theirs), None, "long ago");
     }

@@ -16,6 +16,10 @@ pub(crate) enum Fault {
     Mismatch(Mismatch),
     /// A member's data have another length than this process expects.
     Length { member: u32, operation: Operation, message_bytes: u64, expected_bytes: u64 },
+    /// A member's call does not agree with this process's: what the member does.
+    Disagreement { member: u32, operation: Operation, what: String },
+    /// A member could not do its part for all.
+    Spoiled { member: u32, operation: Operation },
     /// A buffer of the call does not fit the operation.
     Buffer { operation: Operation, which: &'static str, buffer_bytes: u64, needed_bytes: u64 },
     /// There are counts or displacements for another number of members.

@@ -76,12 +76,19 @@ impl Circle {
         }
         let remarks = std::mem::take(&mut self.remarks);
         let found = remarks.iter().find_map(|&(peer, theirs)| self.against(peer, theirs));
-        // What is about later calls is looked at again.
         self.remarks = remarks;
-        self.remarks.retain(|&(_, theirs)| {
-            self.called.iter().flatten().all(|ours| !ours.is_of_the_number_of(theirs))
-        });
+        self.forget_remarks();
         found
+    }
+
+    /// What is about later calls is looked at again; the others would be taken for calls of today
+    /// when the numbers have come round.
+    fn forget_remarks(&mut self) {
+        let called = &self.called;
+        self.remarks.retain(|&(_, theirs)| {
+            let ours = called[theirs.number() as usize % called.len()];
+            ours.is_none_or(|ours| ours.is_before(theirs))
+        });
     }
 
     fn take_remark(
@@ -157,6 +164,7 @@ fn heard(
 mod tests {
     use super::*;
     use landeck_collectives::Operation;
+    use landeck_memory::SegmentPlan;
 
     #[test]
     fn a_mismatch_survives_its_bytes() {
@@ -168,5 +176,18 @@ mod tests {
         };
         assert_eq!(Mismatch::decode(&mismatch.encode()), Some(mismatch));
         assert_eq!(Mismatch::decode(&[0; 15]), None);
+    }
+
+    #[test]
+    fn remarks_on_past_calls_are_forgotten() {
+        let members = [Peer(0), Peer(1)].into();
+        let mut circle = Circle::new(5, members, 0, &SegmentPlan::new(1, 2), None).unwrap();
+        (0..100).for_each(|_| {
+            circle.count(Operation::Barrier, 0);
+        });
+        let of = |number| (Peer(1), Signature::new(number, Operation::Broadcast, 0));
+        circle.remarks = vec![of(1), of(99), of(100), of(131), of(8_191)];
+        circle.forget_remarks();
+        assert_eq!(circle.remarks, [of(100), of(131)]);
     }
 }

@@ -14,6 +14,8 @@
 //! | [`visit`] | one operation over the board of a host |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
+//! | [`check`] | what members compare in checking mode |
+//! | [`roll_call`] | all have come for the same, before a checked operation |
 //! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
 //! | [`fault`] | why one did not end well |
@@ -24,6 +26,7 @@ pub(crate) mod board;
 pub(crate) mod brief;
 pub(crate) mod call;
 pub(crate) mod calls;
+pub(crate) mod check;
 pub(crate) mod circle;
 mod combine;
 pub(crate) mod engine;
@@ -32,6 +35,7 @@ pub(crate) mod groups;
 mod hands;
 mod mismatch;
 mod plans;
+mod roll_call;
 mod running;
 mod signature;
 mod table;

@@ -17,10 +17,12 @@ use landeck_transports::SharedMemory;
 use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
 use super::board::BoardError;
 use super::call::Call;
+use super::check::Check;
 use super::circle::Circle;
 use super::fault::Fault;
 use super::mismatch::remark;
 use super::plans::Prepared;
+use super::roll_call::RollCall;
 use super::signature::Signature;
 use super::visit::{Visit, Visited, fault_of};
 
@@ -73,6 +75,8 @@ pub(crate) struct Running {
     visit: Option<Visit>,
     /// The number that the operation has on the board; it is given back in the end.
     on_board: Option<u32>,
+    /// In checking mode: until all have come, which is told on the board alone.
+    roll_call: Option<RollCall>,
     /// Looks before sleep since anything moved.
     looks: u32,
     /// What was wrong, while the operation goes on for the sake of the others.
@@ -85,11 +89,14 @@ impl Running {
     /// something else is found.
     pub(crate) fn by_messages(circle: &mut Circle, call: Call, way: &Way) -> Self {
         let (prepared, segments) = circle.plan(&call, way);
-        let signature = circle.count(call.operation, call.root);
+        let signature = circle.count(call.operation, call.root, call.manner.is_checked);
+        let check = call.check_of(way);
         let mut running = Self::new(&circle.place, signature, call, &prepared, segments);
         if let Some(board) = &mut circle.board {
             let number = board.begin();
-            if board.has_room(number) {
+            if check != Check::NONE {
+                running.roll_call = Some(RollCall::new(number, signature.tag(), check));
+            } else if board.has_room(number) {
                 board.come(number, signature.tag(), 0, &[]);
             }
             running.on_board = Some(number);
@@ -156,6 +163,7 @@ impl Running {
             scratch: Scratch::new(),
             visit: None,
             on_board: None,
+            roll_call: None,
             looks: 0,
             blemish: None,
             outcome: None,
@@ -195,13 +203,30 @@ impl Running {
             let advanced = visit.advance(&self.call, board, kernel, allowance);
             return self.visited(kernel, advanced);
         }
-        let moved = self.advance_messages(kernel, allowance);
+        let moved =
+            self.has_met(kernel, board.as_deref_mut()) && self.advance_messages(kernel, allowance);
         if self.outcome.is_some()
             && let (Some(number), Some(board)) = (self.on_board.take(), board)
         {
             board.end(number);
         }
         moved
+    }
+
+    /// Whether the messages may begin.
+    #[inline]
+    fn has_met(&mut self, kernel: &mut Endpoint<SharedMemory>, board: Option<&mut Board>) -> bool {
+        let (Some(roll_call), Some(board)) = (&mut self.roll_call, board) else { return true };
+        let met = roll_call.poll(board);
+        match met {
+            Ok(false) => return false,
+            Ok(true) => {}
+            Err(error) => {
+                self.visited(kernel, Err(error));
+            }
+        }
+        self.roll_call = None;
+        true
     }
 
     /// What the board's steps came to.

@@ -17,6 +17,9 @@ const NUMBER_BITS: u32 = 13;
 const OPERATION_BITS: u32 = 5;
 const ROOT_BITS: u32 = 14;
 
+/// What is added to the number of an operation in checking mode: members of whom some check are out
+/// of step.
+const CHECKED: u32 = 1 << (OPERATION_BITS - 1);
 /// The operation of a message that tells of a mismatch.
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 /// The operation of a message that says what its sender is in.
@@ -26,6 +29,11 @@ impl Signature {
     /// A call. The number and the root are cut to their fields.
     pub(crate) fn new(number: u32, operation: Operation, root: u32) -> Self {
         Self { number: number % (1 << NUMBER_BITS), operation: operation as u32, root }.cut()
+    }
+
+    /// The same in checking mode.
+    pub(crate) fn checked(self) -> Self {
+        Self { operation: self.operation | CHECKED, ..self }
     }
 
     fn cut(self) -> Self {
@@ -66,9 +74,10 @@ impl Signature {
         self.operation == REMARK
     }
 
-    /// Whether both are about calls of the same number.
-    pub(crate) fn is_of_the_number_of(self, other: Self) -> bool {
-        self.number == other.number
+    /// Whether this call comes before the other, of two that are less than 4,096 calls apart.
+    pub(crate) fn is_before(self, other: Self) -> bool {
+        let ahead = other.number.wrapping_sub(self.number) % (1 << NUMBER_BITS);
+        (1..1 << (NUMBER_BITS - 1)).contains(&ahead)
     }
 
     /// The number of the operation in its group; 8,192 is 0 again.
@@ -79,13 +88,14 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Operation::from_number(self.operation as u8) {
+        match Operation::from_number((self.operation & !CHECKED) as u8) {
             Some(operation) if operation.has_root() => {
                 write!(formatter, "{operation} with root {}", self.root)
             }
             Some(operation) => write!(formatter, "{operation}"),
             None => write!(formatter, "operation {}, which is unknown here", self.operation),
-        }
+        }?;
+        formatter.write_str(if self.operation & CHECKED != 0 { " in checking mode" } else { "" })
     }
 }
 
@@ -99,5 +109,8 @@ mod tests {
         assert_eq!(Signature::of_tag(signature.tag()), signature);
         assert_eq!(Signature::new(8_192 + 3, Operation::Barrier, 0).number(), 3);
         assert!(Signature::of_tag(signature.alarm().tag()).is_alarm());
+        let checked = Signature::of_tag(signature.checked().tag());
+        assert!(checked != signature && !checked.is_remark() && !checked.is_alarm());
+        assert_eq!(checked.to_string(), format!("{signature} in checking mode"));
     }
 }

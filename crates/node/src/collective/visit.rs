@@ -13,10 +13,12 @@ use landeck_transports::SharedMemory;
 
 use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
+use super::check::Check;
 use super::combine::CombineError;
 use super::fault::Fault;
 use super::hands::Hands;
 use super::mismatch::Mismatch;
+use super::roll_call::RollCall;
 use super::running::Place;
 use super::signature::Signature;
 
@@ -38,6 +40,8 @@ pub(crate) struct Visit {
     step: usize,
     signature: Signature,
     known_bytes: u64,
+    /// In checking mode: after this member has come, and until all have.
+    roll_call: Option<RollCall>,
 }
 
 impl Visit {
@@ -48,15 +52,44 @@ impl Visit {
         number: u32,
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
-        known_bytes: u64,
+        (known_bytes, check): (u64, Check),
     ) -> Self {
-        at.begin(number, signature.tag(), 0, manner);
-        Self { at, walk, step: 0, signature, known_bytes }
+        at.begin(number, signature.tag(), check.word(), manner);
+        let roll_call =
+            (check != Check::NONE).then(|| RollCall::new(number, signature.tag(), check));
+        Self { at, walk, step: 0, signature, known_bytes, roll_call }
     }
 
     /// Does what can be done now, moving not much more than `allowance` bytes.
     #[inline]
     pub(crate) fn advance(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<Visited, BoardError> {
+        let visited = self.take_steps(call, board, endpoint, allowance);
+        if let Err(error) = &visited {
+            self.lost(board, error);
+        }
+        visited
+    }
+
+    /// What cannot be done here is over here, and nobody waits for it.
+    #[cold]
+    fn lost(&mut self, board: &mut Board, error: &BoardError) {
+        let comes_with_nothing = matches!(error, BoardError::Heap(_));
+        if comes_with_nothing {
+            self.at.come_with_nothing(board);
+        }
+        if comes_with_nothing || error.leaves_group_whole() {
+            board.end(self.at.number());
+        }
+    }
+
+    #[inline]
+    fn take_steps(
         &mut self,
         call: &Call,
         board: &mut Board,
@@ -73,14 +106,32 @@ impl Visit {
             allocate: &mut |bytes| endpoint.allocate(bytes),
             budget: allowance,
         };
-        while let Some(step) = plan.steps.get(self.step) {
+        loop {
+            if let Some(roll_call) = &mut self.roll_call
+                && roll_call.has_begun()
+            {
+                if !roll_call.poll(around.board)? {
+                    return Ok(visited);
+                }
+                self.roll_call = None;
+                self.at.count(around.board)?;
+                around.board.wake();
+            }
+            let Some(step) = plan.steps.get(self.step) else { break };
             if let Action::Copy { from, into } = step.action {
                 hands.area(from).copy_to(&hands.area(into));
                 self.step += 1;
                 continue;
             }
             match self.at.step(&step.action, &mut around)? {
-                Stepped::Over => self.step += 1,
+                Stepped::Over => {
+                    self.step += 1;
+                    if let (Some(roll_call), Action::Deposit { .. }) =
+                        (&mut self.roll_call, &step.action)
+                    {
+                        roll_call.begin();
+                    }
+                }
                 Stepped::Moved if *around.budget > 0 => {}
                 Stepped::Moved => return Ok(Visited::Moved),
                 Stepped::Waits => return Ok(visited),
@@ -94,6 +145,9 @@ impl Visit {
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
     pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+        if let Some(roll_call) = &self.roll_call {
+            return roll_call.verdict(board);
+        }
         let step = self.walk.plan().steps.get(self.step)?;
         self.at.verdict(&step.action, board)
     }
@@ -141,6 +195,10 @@ pub(crate) fn fault_of(
             message_bytes: theirs as u64,
             expected_bytes: ours as u64,
         },
+        BoardError::Disagrees { member, theirs, ours } => {
+            Fault::Disagreement { member, operation, what: ours.difference(theirs) }
+        }
+        BoardError::Spoiled(member) => Fault::Spoiled { member, operation },
         BoardError::Revoked => Fault::Failure(Failure::Revoked),
         BoardError::Broken(member) => Fault::BrokenBoard { member },
         BoardError::Heap(full) => Fault::Heap(full),

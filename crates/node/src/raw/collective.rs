@@ -11,6 +11,7 @@ use landeck_memory::Buffer;
 use super::Operation;
 use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
+use crate::collective::check::ValueType;
 use crate::collective::engine::START_BYTES;
 use crate::collective::fault::Fault;
 use crate::error::Result;
@@ -158,12 +159,32 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
         call.operator.clone_from(&asked.operator);
         (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
+        if world.manner.is_checked {
+            call.value_type = type_of(asked);
+        }
         call.in_place = is_in_place(&asked.input) || is_in_place(&asked.output);
         call.is_varying =
             may_vary(asked.operation) && (varies(&asked.input) || varies(&asked.output));
         Ok(call)
     })();
     made.map_err(|fault: Fault| world.error(WaitError::Collective(fault), None))
+}
+
+/// The type of what all members name alike, where they do.
+fn type_of(asked: &Asked<'_>) -> ValueType {
+    let sides = [&asked.input, &asked.output].into_iter();
+    let found = sides.filter_map(|data| match *data {
+        Data::Whole { layout, count, .. } | Data::Blocks { layout, count, .. } => {
+            Some(ValueType::of_layout(layout, count))
+        }
+        _ => None,
+    });
+    match asked.operation {
+        // Each member may name its own blocks in another type.
+        _ if varies(&asked.input) || varies(&asked.output) => ValueType::default(),
+        What::Barrier | What::ReduceScatter => ValueType::default(),
+        _ => { found }.next().unwrap_or_default(),
+    }
 }
 
 fn is_in_place(data: &Data<'_>) -> bool {

@@ -3,14 +3,29 @@
 use landeck_collectives::Cells;
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
-use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES};
+use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::heap::Block;
 
+use super::super::check::Check;
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
 };
 
 impl AtBoard {
+    /// Comes without data, if this member has not come: it has failed before it could.
+    #[cold]
+    pub(crate) fn come_with_nothing(&mut self, board: &mut Board) {
+        if self.has_come || !board.has_room(self.number) {
+            return;
+        }
+        self.has_come = true;
+        board.come(self.number, self.signature, self.check, &[]);
+        if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
+            board.decide(self.number, Outcome::Spoiled(board.own()));
+        }
+        board.wake();
+    }
+
     pub(super) fn deposit<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
@@ -32,7 +47,8 @@ impl AtBoard {
         if self.done < deposit_bytes(around.memory, cells) {
             return Ok(Stepped::Moved);
         }
-        if self.manner.counted {
+        // Who counts while others call for something else spoils what comes after.
+        if self.check == Check::NONE.word() {
             self.count(around.board)?;
         }
         around.board.wake();
@@ -84,7 +100,12 @@ impl AtBoard {
         self.done = end;
     }
 
-    fn count(&mut self, board: &Board) -> Result<()> {
+    /// Counts this member in, where all wait for the last to come.
+    #[inline]
+    pub(crate) fn count(&mut self, board: &Board) -> Result<()> {
+        if !self.manner.counted {
+            return Ok(());
+        }
         match board.count(self.number, self.signature) {
             Coming::NotLast => {}
             Coming::Last => self.is_last = true,

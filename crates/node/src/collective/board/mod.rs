@@ -13,6 +13,7 @@ use landeck_kernel::Area;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
+use super::check::Check;
 use super::combine::{CombineError, Combiner};
 
 mod combining;
@@ -57,7 +58,11 @@ pub(crate) enum BoardError {
     Gone(u32),
     /// This member came for something else: this signature.
     Different { member: u32, signature: u32 },
-    /// This member came for the same operation with other data than ours, as far as is checked.
+    /// This member's call does not agree with ours, as far as that is checked.
+    Disagrees { member: u32, theirs: Check, ours: Check },
+    /// This member could not do its part for all.
+    Spoiled(u32),
+    /// This member's data have another length than ours.
     Lengths { member: u32, theirs: usize, ours: usize },
     /// The group was revoked.
     Revoked,
@@ -91,6 +96,14 @@ impl BoardError {
     /// There is nothing to combine with: no operator was given.
     pub(crate) const NO_OPERATOR: Self =
         Self::Combine(CombineError::Reduction(ReductionError::NoInputs));
+
+    /// Whether the operation alone is lost, which this member has come to: the group goes on.
+    pub(crate) fn leaves_group_whole(&self) -> bool {
+        matches!(
+            self,
+            Self::Disagrees { .. } | Self::Spoiled(_) | Self::Lengths { .. } | Self::Combine(_)
+        )
+    }
 }
 
 type Result<T> = std::result::Result<T, BoardError>;
@@ -205,11 +218,21 @@ impl AtBoard {
             | Action::Receive { .. }
             | Action::Copy { .. }
             | Action::Combine { .. } => Ok(Stepped::Over),
-        }?;
+        };
+        let stepped = stepped.inspect_err(|error| self.spoil(around.board, error))?;
         if stepped == Stepped::Over {
             (self.done, self.seen) = (0, 0);
         }
         Ok(stepped)
+    }
+
+    /// Where all wait for what is decided: others are not to wait for what this member cannot do.
+    #[cold]
+    fn spoil(&self, board: &Board, error: &BoardError) {
+        if !self.manner.counted || !error.leaves_group_whole() {
+            return;
+        }
+        board.decide(self.number, Outcome::Spoiled(board.own()));
     }
 
     /// After others are gone, or before sleep: why the current step can never be over. What others
@@ -232,6 +255,7 @@ impl AtBoard {
         };
         match board.decide(self.number, verdict) {
             Outcome::Failed(member) => Some(BoardError::Gone(member)),
+            Outcome::Spoiled(member) => Some(BoardError::Spoiled(member)),
             Outcome::Different => Some(error),
             Outcome::Open | Outcome::Done => None,
         }
@@ -274,6 +298,7 @@ impl AtBoard {
             Outcome::Done => Ok(Stepped::Over),
             Outcome::Open => Ok(Stepped::Waits),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
+            Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }
@@ -303,8 +328,8 @@ impl AtBoard {
         if theirs == self.check {
             return Ok(true);
         }
-        let (theirs, ours) = (theirs as usize, self.check as usize);
-        Err(BoardError::Lengths { member, theirs, ours })
+        let (theirs, ours) = (Check::of_word(theirs), Check::of_word(self.check));
+        Err(BoardError::Disagrees { member, theirs, ours })
     }
 }
 
