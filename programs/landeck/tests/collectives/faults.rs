@@ -1,7 +1,7 @@
 //! What goes wrong is named, and nobody hangs.
 
-use landeck::collectives::Way;
 use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::collectives::{BoardStyle, Way};
 use landeck::{Error, Peer, Sum, ThreadMode, User, World};
 
 use crate::support::{in_job, is_member};
@@ -68,8 +68,11 @@ fn world_of_all(job: &landeck::Job, index: u32) -> World {
 fn data_of_another_length_are_named_and_the_group_goes_on() {
     let name = "faults::data_of_another_length_are_named_and_the_group_goes_on";
     in_job(3, name, ThreadMode::Single, |job| {
-        for way in ways() {
-            let world = job.world().via(way);
+        let asked = ways().into_iter().chain([Way::Board(BoardStyle::Each)]).map(Some);
+        // More often than operations may be under way.
+        for way in asked.chain((0..10).map(|_| None)) {
+            let world = job.world();
+            let world = way.map_or_else(|| world.clone(), |way| world.via(way));
             let rank = world.rank();
             let mut data = vec![rank as u8; if rank == 2 { 5 } else { 9 }];
             let result = world.broadcast(&mut data, 0);
@@ -119,6 +122,25 @@ fn a_function_that_panics_loses_the_result_and_nothing_else() {
         let lost = world.all_reduce(1, panics.via(Butterfly));
         assert!(matches!(lost, Err(Error::OperatorPanicked)), "{lost:?}");
         assert_eq!(world.all_reduce(1u32, Sum).unwrap(), 2);
+    });
+}
+
+#[test]
+fn what_one_cannot_do_for_all_is_told_to_all() {
+    let name = "faults::what_one_cannot_do_for_all_is_told_to_all";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world().via(Way::Board(BoardStyle::Together));
+        for length in [1, 100, 5_000, 100_000].into_iter().cycle().take(20) {
+            let mut values = vec![1u32; length];
+            let panics = User::commutative(|_: u32, _: u32| panic!("as the test wants"));
+            let lost = world.all_reduce_in_place(&mut values, panics);
+            let is_own = match lost {
+                Err(Error::OperatorPanicked) => 1u32,
+                Err(Error::Spoiled { rank, .. }) if rank != world.rank() => 0,
+                _ => panic!("{lost:?}"),
+            };
+            assert!(world.all_reduce(is_own, Sum).unwrap() > 0);
+        }
     });
 }
 
