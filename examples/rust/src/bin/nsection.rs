@@ -9,7 +9,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use landeck::{Job, World};
+use landeck::{Job, Sum, World};
 use landeck_examples::nsection::exchange;
 use landeck_examples::nsection::function::Function;
 use landeck_examples::nsection::interval::{Interval, parts_of};
@@ -56,7 +56,7 @@ fn nsection(job: &Job, options: &Options) -> Result<(), Problem> {
             say(format_args!("round {rounds}: part {part} of {parts}, now {interval}"))?;
         }
     }
-    let evaluations: u64 = exchange(&world, search.evaluations)?.into_iter().sum();
+    let evaluations = world.all_reduce(search.evaluations, Sum)?;
     if world.rank() == 0 {
         let Search { interval, rounds, .. } = search;
         let (root, half) = (interval.middle(), interval.width() / 2.0);

@@ -22,32 +22,14 @@
 pub mod function;
 pub mod interval;
 
-use landeck::{Plain, Result, Tag, World};
-
-const TAG: Tag = Tag(20);
+use landeck::{Plain, Result, World};
 
 /// Tells every process a value, and returns those of all, in the order of the ranks.
 ///
-/// A fast process may begin the next exchange while a slow one is still in this one. That needs no
-/// care: messages from one process arrive in the order in which it sent them.
-///
 /// # Errors
-/// As [`World::send`] and [`World::receive`].
+/// As [`World::all_gather`].
 pub fn exchange<T: Plain>(world: &World, own: T) -> Result<Vec<T>> {
-    let own = [own];
-    let mut all = own.repeat(world.size());
-    world.scope(|scope| {
-        let mut requests = Vec::new();
-        for (rank, place) in all.chunks_mut(1).enumerate() {
-            if rank != world.rank() {
-                requests.push(scope.receive_into(place, rank, TAG)?);
-                requests.push(scope.send(&own, rank, TAG)?);
-            }
-        }
-        for request in requests {
-            request.wait()?;
-        }
-        Ok(())
-    })?;
+    let mut all = vec![own; world.size()];
+    world.all_gather(&[own], &mut all)?;
     Ok(all)
 }
