@@ -422,6 +422,11 @@ impl<N: Channel> Endpoint<N> {
         self.core.requests.remove(id);
     }
 
+    /// Whether nothing was begun that is not over.
+    pub fn is_idle(&self) -> bool {
+        !self.core.is_busy() && self.core.matching.posted().next().is_none()
+    }
+
     /// Sends and transfers that have not ended: what a process waits for before it leaves.
     pub fn has_unfinished_sends(&self) -> bool {
         !self.core.backlog.is_empty()

@@ -25,7 +25,6 @@ use landeck_memory::Buffer;
 use landeck_memory::plain::Plain;
 
 use crate::collective::call::Call;
-use crate::collective::engine::START_BYTES;
 use crate::combine::Combine;
 use crate::error::Result;
 use crate::scope::{Request, Scope};
@@ -319,7 +318,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     fn begin(&'scope self, call: Call) -> Result<Request<'scope>> {
-        let started = self.world().start(call, START_BYTES)?;
+        let world = self.world();
+        let started = world.start(call, world.shared.start_bytes())?;
         Ok(self.collective(started))
     }
 }

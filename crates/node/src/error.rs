@@ -24,6 +24,11 @@ pub enum Error {
     /// The call came from a thread that may not call.
     #[error(transparent)]
     Thread(#[from] GateError),
+    /// The thread that was to advance operations cannot be started.
+    #[error(
+        "the thread that was to advance operations cannot be started: {0}; allow more threads, or join without it"
+    )]
+    ProgressThread(std::io::Error),
     /// The shared heap has no room.
     #[error(transparent)]
     Heap(#[from] HeapFull),

@@ -10,6 +10,7 @@ use landeck_memory::{Counters, Presence, Segment, ThreadMode};
 
 use crate::error::{Error, Result};
 use crate::loan::Loan;
+use crate::progress::{Progress, ProgressThread};
 use crate::shared::Shared;
 use crate::tuning;
 use crate::world::World;
@@ -23,6 +24,7 @@ pub(crate) const WORLD_CONTEXT: u32 = landeck_wire::ContextId::new(0, 1).0;
 /// panics: then the job learns of a death.
 pub struct Job {
     pub(crate) shared: Arc<Shared>,
+    progress: Option<ProgressThread>,
     attachment: Option<Attachment>,
 }
 
@@ -31,11 +33,13 @@ pub struct Job {
 pub struct Options {
     /// Which threads may call; fixed for as long as the process is in the job.
     pub threads: ThreadMode,
+    /// Who advances operations that go on; a thread that does implies [`ThreadMode::Multiple`].
+    pub progress: Progress,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { threads: ThreadMode::Single }
+        Self { threads: ThreadMode::Single, progress: Progress::Callers }
     }
 }
 
@@ -53,13 +57,19 @@ impl Job {
     /// The same with options.
     ///
     /// # Errors
-    /// [`Error::Attach`].
+    /// [`Error::Attach`], [`Error::ProgressThread`].
     pub fn join_with(options: Options) -> Result<Self> {
         let attachment = attach::attach(settings)?;
         let (segment, slot) = (&attachment.segment, attachment.slot);
-        let shared = Shared::new(segment, slot, options.threads).ok_or(Error::Ended)?;
+        let threads = match options.progress {
+            Progress::Callers => options.threads,
+            Progress::Thread => ThreadMode::Multiple,
+        };
+        let shared = Shared::new(segment, slot, threads, options.progress).ok_or(Error::Ended)?;
+        let shared = Arc::new(shared);
+        let thread = shared.start_helper().map_err(Error::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
-        Ok(Self { shared: Arc::new(shared), attachment: Some(attachment) })
+        Ok(Self { shared, progress: thread, attachment: Some(attachment) })
     }
 
     /// All processes that the job began with, in the order of their ranks.
@@ -183,6 +193,7 @@ impl Job {
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
         let drained = self.shared.drain(None);
+        self.progress = None;
         self.shared.kernel.enter()?.publish_counters();
         attachment.leave()?;
         drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))

@@ -24,6 +24,7 @@
 //! | [`groups`] | worlds of members of a world; agreement, when some are gone |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
+//! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`port`] | two jobs of one user that meet by name |
 //! | [`tuning`] | the figures of this host |
@@ -39,8 +40,10 @@ pub mod error;
 pub mod groups;
 pub mod job;
 pub mod loan;
+mod meeting;
 pub mod persistent;
 pub mod port;
+pub mod progress;
 pub mod raw;
 pub mod scope;
 mod shared;
@@ -61,6 +64,7 @@ pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use persistent::Persistent;
 pub use port::{Port, Remote};
+pub use progress::Progress;
 pub use scope::{Request, Scope};
 pub use together::Part;
 pub use world::{Any, Status, World};

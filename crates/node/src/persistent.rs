@@ -24,7 +24,6 @@ use landeck_memory::plain::{Plain, zeroes};
 use crate::collective::OperationId;
 use crate::collective::call::Call;
 use crate::collective::calls::Caller;
-use crate::collective::engine::START_BYTES;
 use crate::combine::{Combination, Combine};
 use crate::error::Result;
 use crate::world::World;
@@ -187,7 +186,8 @@ impl<T: Plain> Persistent<T> {
         let (input, output) =
             unsafe { (Buffer::of(&self.input), Buffer::of_mut(&mut self.output)) };
         let call = self.form.call(self.world.caller::<T>(), input, output);
-        self.going = self.world.start(call, START_BYTES)?;
+        self.going = self.world.start(call, self.world.shared.start_bytes())?;
+        self.world.shared.goes_on();
         Ok(())
     }
 

@@ -154,7 +154,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn request(&'scope self, state: State) -> Request<'scope> {
         let place = match state {
-            State::Pending(id) => self.open.borrow_mut().add(id),
+            State::Pending(id) => {
+                self.world.shared.goes_on();
+                self.open.borrow_mut().add(id)
+            }
             State::Complete(_) => 0,
         };
         Request { world: self.world, open: &self.open, state, place }

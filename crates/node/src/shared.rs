@@ -10,21 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landeck_channel::Peer;
 use landeck_collectives::Settings;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
-use landeck_memory::waiter::{Doorbell, Follower, Patience, Waiting};
+use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
-use crate::collective::board::BoardError;
-use crate::collective::brief::Brief;
-use crate::collective::call::Call;
-use crate::collective::circle::Circle;
-use crate::collective::engine::board_fault;
-use crate::collective::visit::Visit;
+use crate::collective::engine::START_BYTES;
 use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
+use crate::progress::{Assisted, Helper, Progress, ProgressThread};
 
 /// The endpoint of this process, with all that goes on in it.
 pub(crate) type Kernel = Engine;
@@ -36,13 +32,15 @@ pub(crate) struct Shared {
     /// Members compare what must agree in collective operations, unless a world says otherwise.
     pub(crate) is_checked: bool,
     pub(crate) kernel: Gate<Kernel>,
-    turn: Gate<Waiter>,
+    pub(crate) turn: Gate<Waiter>,
     followers: Mutex<Vec<(Option<OperationId>, Arc<Follower>)>>,
     follower_count: AtomicUsize,
     /// Wakes whoever has the turn and sleeps.
     bell: Doorbell,
     /// None until the first sleep of a process with sockets.
     wake_thread: Mutex<Option<WakeThread>>,
+    /// The thread that advances operations while nobody calls, where one was asked for.
+    helper: Option<Arc<Helper>>,
 }
 
 /// How a wait for a request went wrong.
@@ -67,7 +65,12 @@ impl From<landeck_memory::GateError> for WaitError {
 }
 
 impl Shared {
-    pub(crate) fn new(segment: &Segment, slot: u32, mode: ThreadMode) -> Option<Self> {
+    pub(crate) fn new(
+        segment: &Segment,
+        slot: u32,
+        mode: ThreadMode,
+        progress: Progress,
+    ) -> Option<Self> {
         let near = SharedMemory::new(segment, slot)?;
         Some(Self {
             segment: segment.clone(),
@@ -82,6 +85,7 @@ impl Shared {
             follower_count: AtomicUsize::new(0),
             bell: Doorbell::of(segment, slot)?,
             wake_thread: Mutex::default(),
+            helper: (progress == Progress::Thread).then(Arc::default),
         })
     }
 
@@ -360,7 +364,7 @@ impl Shared {
     }
 
     /// Has arrivals on sockets wake this process, which has found nothing and is about to sleep.
-    fn let_sockets_wake(&self, kernel: &Endpoint<SharedMemory>) {
+    pub(crate) fn let_sockets_wake(&self, kernel: &Endpoint<SharedMemory>) {
         if kernel.channels().is_empty() {
             return;
         }
@@ -387,95 +391,87 @@ impl Shared {
         self.followers().iter().for_each(|(_, follower)| follower.call());
     }
 
+    /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
+    /// what is left.
     fn call_next(&self) {
-        if self.follower_count.load(Ordering::SeqCst) != 0
-            && let Some((_, follower)) = self.followers().first()
+        if !self.call_follower()
+            && let Some(helper) = &self.helper
         {
-            follower.call();
+            helper.leave_turn();
         }
     }
 
-    /// Looks at one request: its completion if it has ended.
+    fn call_follower(&self) -> bool {
+        let is_awaited = self.is_awaited();
+        if is_awaited && let Some((_, follower)) = self.followers().first() {
+            follower.call();
+        }
+        is_awaited
+    }
+
+    /// Whether somebody waits for the turn.
+    fn is_awaited(&self) -> bool {
+        self.follower_count.load(Ordering::SeqCst) != 0
+    }
+
+    /// Starts the thread that advances operations while nobody calls, if one was asked for.
+    pub(crate) fn start_helper(self: &Arc<Self>) -> std::io::Result<Option<ProgressThread>> {
+        let bell = Doorbell::of(&self.segment, self.slot);
+        let (Some(helper), Some(bell)) = (&self.helper, bell) else { return Ok(None) };
+        ProgressThread::start(self.clone(), helper.clone(), bell).map(Some)
+    }
+
+    /// An operation was begun that goes on after the call.
+    #[inline]
+    pub(crate) fn goes_on(&self) {
+        if let Some(helper) = &self.helper {
+            helper.call();
+        }
+    }
+
+    /// Bytes that the call which starts a non-blocking operation moves at most: where a thread
+    /// does the rest, none that can wait.
+    pub(crate) fn start_bytes(&self) -> u64 {
+        if self.helper.is_some() { 0 } else { START_BYTES }
+    }
+
+    /// Whether something was begun that is not over.
+    pub(crate) fn has_going(&self) -> bool {
+        self.kernel.enter().is_ok_and(|kernel| kernel.goes_on())
+    }
+
+    /// The thread's part: advances what goes on until a caller wants the turn, or nothing is left.
+    pub(crate) fn assist(&self, helper: &Helper) -> Assisted {
+        if !self.has_going() {
+            return Assisted::Idle;
+        }
+        let Ok(Some(mut waiter)) = self.turn.try_enter() else { return Assisted::InTheWay };
+        helper.takes_turn();
+        let end = waiter.wait(&mut Assisting { shared: self, helper }, None);
+        if let Ok(mut kernel) = self.kernel.enter() {
+            kernel.wake_up();
+            copy_times(&mut kernel, &waiter);
+        }
+        helper.awaits_turn();
+        drop(waiter);
+        match self.call_follower() || end != End::Ready {
+            true => Assisted::InTheWay,
+            false => Assisted::Idle,
+        }
+    }
+
+    /// Looks at one request: its completion if it has ended. Who only ever looks does now and then
+    /// what others do before they sleep.
     pub(crate) fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         if !kernel.is_done(id) {
-            kernel.progress();
+            match kernel.is_nth_test(TESTS_PER_THOROUGH_LOOK) {
+                true => kernel.progress_thoroughly(),
+                false => kernel.progress(),
+            };
             kernel.verdict(id);
         }
         kernel.take(id).transpose()
-    }
-
-    /// Does an operation whose data fit in a line of the board; false when it must go another way.
-    #[inline]
-    pub(crate) fn brief(
-        &self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        mut brief: Brief<'_>,
-    ) -> Result<bool, WaitError> {
-        if self.kernel.mode() == ThreadMode::Multiple {
-            return Ok(false);
-        }
-        let mut kernel = self.kernel.enter()?;
-        let begun = kernel.brief(context, members, member, &mut brief);
-        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
-            return Ok(false);
-        };
-        let mut waiter = self.turn.enter()?;
-        let mut meeting = Meeting {
-            shared: self,
-            circle,
-            endpoint,
-            brief,
-            polls: 0,
-            outcome: None,
-            is_asleep: false,
-        };
-        let end = waiter.wait(&mut meeting, None);
-        meeting.wake_up();
-        match meeting.outcome {
-            Some(Ok(())) => Ok(true),
-            Some(Err(fault)) => Err(WaitError::Collective(fault)),
-            None => Err(why(&kernel, None, end)),
-        }
-    }
-
-    /// Does an operation over the board, if that is its way; none when it is not. Only in thread
-    /// mode single: with several threads an operation goes on in the table.
-    #[inline]
-    pub(crate) fn visit(
-        &self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        call: &Call,
-    ) -> Result<Option<()>, WaitError> {
-        if self.kernel.mode() == ThreadMode::Multiple {
-            return Ok(None);
-        }
-        let mut kernel = self.kernel.enter()?;
-        let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
-        let Some(visit) = visit else { return Ok(None) };
-        let mut waiter = self.turn.enter()?;
-        let mut visiting = Visiting {
-            shared: self,
-            kernel: &mut kernel,
-            context,
-            call,
-            visit,
-            polls: 0,
-            outcome: None,
-        };
-        let end = waiter.wait(&mut visiting, None);
-        let Visiting { visit, outcome, .. } = visiting;
-        kernel.wake_up();
-        kernel.end_visit(context, visit);
-        copy_times(&mut kernel, &waiter);
-        match outcome {
-            Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
-            None => Err(why(&kernel, None, end)),
-        }
     }
 
     /// Waits until everything that was sent has left this process's hands.
@@ -516,7 +512,7 @@ impl Shared {
 }
 
 /// Why a wait found nothing.
-fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitError {
+pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitError {
     match end {
         End::TimedOut => WaitError::TimedOut,
         End::Ended => WaitError::Ended,
@@ -527,7 +523,7 @@ fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitError {
     }
 }
 
-fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
+pub(crate) fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
     let times = waiter.times();
     let counters = kernel.counters_mut();
     counters.waits = times.waits;
@@ -575,158 +571,56 @@ impl Waiting for OneRequest<'_> {
     }
 }
 
-/// The wait of the only thread for the others, for short data, while nothing else goes on.
-struct Meeting<'a> {
+/// Of so many tests in vain one looks thoroughly.
+const TESTS_PER_THOROUGH_LOOK: u32 = 1 << 14;
+
+/// The wait of the thread that does what is left, while nobody else has the turn.
+struct Assisting<'a> {
     shared: &'a Shared,
-    circle: &'a mut Circle,
-    endpoint: &'a mut Endpoint<SharedMemory>,
-    brief: Brief<'a>,
-    polls: u32,
-    outcome: Option<Result<(), Fault>>,
-    is_asleep: bool,
+    helper: &'a Helper,
 }
 
-impl Meeting<'_> {
-    #[inline]
-    fn look(&mut self) {
-        let Some(board) = &mut self.circle.board else { return };
-        match self.brief.poll(board, &mut self.circle.combiner) {
-            Ok(false) => {}
-            Ok(true) => self.outcome = Some(Ok(())),
-            Err(error) => self.fail(error),
+impl Assisting<'_> {
+    fn look_after(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) -> bool {
+        if self.shared.is_awaited() || self.helper.is_ended() {
+            return true;
         }
-    }
-
-    #[cold]
-    fn fail(&mut self, error: BoardError) {
-        let (operation, signature) = (self.brief.operation, self.brief.signature());
-        let fault = board_fault(self.endpoint, self.circle, operation, signature, error);
-        self.outcome = Some(Err(fault));
-    }
-
-    #[inline]
-    fn wake_up(&mut self) {
-        if self.is_asleep
-            && let Some(board) = &self.circle.board
-        {
-            board.wakes();
-        }
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
+        let moved = progress(&mut kernel);
+        self.shared.call_ready(&kernel, moved);
+        !kernel.goes_on()
     }
 }
 
-impl Waiting for Meeting<'_> {
-    fn patience(&self) -> Patience {
-        Patience::all_of(self.circle.size())
-    }
-
-    #[inline]
+impl Waiting for Assisting<'_> {
     fn poll(&mut self) -> bool {
-        if self.outcome.is_none() {
-            self.look();
-            self.polls += 1;
-            if self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-                self.endpoint.progress();
-            }
-        }
-        self.outcome.is_some()
+        self.look_after(Kernel::progress_in_pieces)
     }
 
     fn poll_before_sleep(&mut self) -> bool {
-        self.endpoint.progress_thoroughly();
-        if self.poll() || self.verdict().is_some() {
+        if self.look_after(Kernel::progress_thoroughly) {
             return true;
         }
-        self.shared.let_sockets_wake(self.endpoint);
+        let Ok(kernel) = self.shared.kernel.enter() else { return true };
+        self.shared.let_sockets_wake(&kernel);
         false
     }
 
     fn verdict(&mut self) -> Option<End> {
-        self.endpoint.refresh();
-        if self.outcome.is_none()
-            && let Some(error) =
-                self.circle.board.as_ref().and_then(|board| self.brief.verdict(board))
-        {
-            // What the gone have brought still counts.
-            self.look();
-            if self.outcome.is_none() {
-                self.fail(error);
-            }
-        }
-        self.outcome.as_ref().map(|_| End::PeerFailed)
+        self.shared.kernel.enter().ok()?.refresh();
+        self.shared.call_all();
+        None
     }
 
+    /// The process does not wait: it computes.
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.brief.signature().tag());
-        let context = self.circle.place.context;
-        WaitRecord { operation: Operation::Collective, tag, context, ..WaitRecord::default() }
+        WaitRecord::default()
     }
 
     fn prepare_sleep(&mut self) {
-        if !self.is_asleep
-            && let Some(board) = &self.circle.board
-        {
-            board.sleeps();
-            self.is_asleep = true;
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(None);
         }
-    }
-}
-
-/// The wait of the only thread for the others at the board.
-struct Visiting<'a> {
-    shared: &'a Shared,
-    kernel: &'a mut Kernel,
-    context: u32,
-    call: &'a Call,
-    visit: Visit,
-    polls: u32,
-    outcome: Option<Result<(), Fault>>,
-}
-
-/// In so many polls the messages are looked at once.
-const POLLS_PER_PROGRESS: u32 = 32;
-
-impl Waiting for Visiting<'_> {
-    fn patience(&self) -> Patience {
-        Patience::all_of(self.visit.size())
-    }
-
-    #[inline]
-    fn poll(&mut self) -> bool {
-        if self.outcome.is_none() {
-            self.outcome = self.kernel.poll_visit(self.context, self.call, &mut self.visit);
-        }
-        self.polls += 1;
-        if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
-            self.kernel.progress();
-        }
-        self.outcome.is_some()
-    }
-
-    fn poll_before_sleep(&mut self) -> bool {
-        self.kernel.progress_thoroughly();
-        if self.poll() || self.verdict().is_some() {
-            return true;
-        }
-        self.shared.let_sockets_wake(self.kernel);
-        false
-    }
-
-    fn verdict(&mut self) -> Option<End> {
-        if self.outcome.is_none() {
-            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
-            self.outcome = fault.map(Err);
-        }
-        self.outcome.as_ref().map(|_| End::PeerFailed)
-    }
-
-    fn record(&self) -> WaitRecord {
-        let tag = Some(self.visit.signature().tag());
-        let (operation, context) = (Operation::Collective, self.context);
-        WaitRecord { operation, tag, context, ..WaitRecord::default() }
-    }
-
-    fn prepare_sleep(&mut self) {
-        self.kernel.fall_asleep(Some(self.context));
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) enum Begun {
 }
 
 /// Bytes that the call which starts a non-blocking operation moves at most.
-pub(crate) const START_BYTES: u64 = 64 << 10;
+pub(crate) const START_BYTES: u64 = 32 << 10;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
@@ -65,6 +65,8 @@ pub(crate) struct Engine {
     pub(super) estate: Estate,
     /// Threads that wait for an agreement.
     pub(super) agreeing: usize,
+    /// Looks at operations that were not over.
+    tests: u32,
 }
 
 impl Deref for Engine {
@@ -94,6 +96,7 @@ impl Engine {
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
             agreeing: 0,
+            tests: 0,
         }
     }
 
@@ -286,11 +289,28 @@ impl Engine {
         self.endpoint.is_quiet() && self.running.is_idle()
     }
 
+    /// Counts a look at an operation that is not over; true for one of `interval`.
+    #[inline]
+    pub(crate) fn is_nth_test(&mut self, interval: u32) -> bool {
+        self.tests = self.tests.wrapping_add(1);
+        self.tests.is_multiple_of(interval)
+    }
+
     /// Makes progress; true when anything moved.
     #[inline]
     pub(crate) fn progress(&mut self) -> bool {
         let any = self.endpoint.progress();
-        if self.running.is_idle() { any } else { self.advance_all() | any }
+        if self.running.is_idle() { any } else { self.advance_all(u64::MAX) | any }
+    }
+
+    /// The same, in pieces where that can be: others may come in between.
+    pub(crate) fn progress_in_pieces(&mut self) -> bool {
+        self.endpoint.progress() | self.advance_all(START_BYTES)
+    }
+
+    /// Whether something was begun that is not over.
+    pub(crate) fn goes_on(&self) -> bool {
+        !self.running.is_idle() || !self.endpoint.is_idle()
     }
 
     /// Makes progress where it can help an operation.
@@ -307,7 +327,7 @@ impl Engine {
             }
         }
         if !self.running.is_idle() {
-            self.advance_all();
+            self.advance_all(u64::MAX);
         }
     }
 
@@ -318,7 +338,7 @@ impl Engine {
         if self.running.is_idle() {
             return any;
         }
-        let advanced = self.advance_all();
+        let advanced = self.advance_all(u64::MAX);
         for id in self.running.active().to_vec() {
             self.judge(id);
         }
@@ -328,7 +348,7 @@ impl Engine {
 
     #[cold]
     #[inline(never)]
-    fn advance_all(&mut self) -> bool {
+    fn advance_all(&mut self, allowance: u64) -> bool {
         let mut moved = false;
         let mut at = 0;
         while let Some(&id) = self.running.active().get(at) {
@@ -336,7 +356,8 @@ impl Engine {
             if let Some(running) = self.running.get_mut(id) {
                 let circle = self.circles.get_mut(&running.place.context);
                 let board = circle.and_then(|circle| circle.board.as_mut());
-                moved |= running.advance(&mut self.endpoint, board, &mut { u64::MAX });
+                let mut allowance = running.piece_of(allowance);
+                moved |= running.advance(&mut self.endpoint, board, &mut allowance);
             }
         }
         if moved {

@@ -190,6 +190,12 @@ impl Running {
         }
     }
 
+    /// How many bytes to move at once, when so many are wished: steps of messages are not divided.
+    #[inline]
+    pub(crate) fn piece_of(&self, allowance: u64) -> u64 {
+        if self.visit.is_some() { allowance } else { u64::MAX }
+    }
+
     /// Does what can be done now; true when that was anything. At most `allowance` bytes are moved
     /// by steps that begin.
     #[inline]

@@ -12,7 +12,6 @@ use super::Operation;
 use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
-use crate::collective::engine::START_BYTES;
 use crate::collective::fault::Fault;
 use crate::error::Result;
 use crate::shared::WaitError;
@@ -138,8 +137,11 @@ pub unsafe fn start_prepared(world: &World, prepared: &Prepared) -> Result<Opera
 }
 
 fn begin(world: &World, call: Call) -> Result<Operation> {
-    Ok(match world.start(call, START_BYTES)? {
-        Some(id) => Operation::Pending(id),
+    Ok(match world.start(call, world.shared.start_bytes())? {
+        Some(id) => {
+            world.shared.goes_on();
+            Operation::Pending(id)
+        }
         None => Operation::Complete(Status::of_collective(world.rank())),
     })
 }

@@ -1,0 +1,251 @@
+//! Waiting at the board: blocking calls of collective operations in thread mode single.
+//!
+//! With several threads, and where operations do not block, they go on in the engine's table; the
+//! only thread of a process polls the board itself.
+
+use std::sync::Arc;
+
+use landeck_channel::Peer;
+use landeck_kernel::Endpoint;
+use landeck_memory::waiter::{Patience, Waiting};
+use landeck_memory::{End, Operation, ThreadMode, WaitRecord};
+use landeck_transports::SharedMemory;
+
+use crate::collective::Fault;
+use crate::collective::board::BoardError;
+use crate::collective::brief::Brief;
+use crate::collective::call::Call;
+use crate::collective::circle::Circle;
+use crate::collective::engine::board_fault;
+use crate::collective::visit::Visit;
+use crate::shared::{Kernel, Shared, WaitError, copy_times, why};
+
+impl Shared {
+    /// Does an operation whose data fit in a line of the board; false when it must go another way.
+    #[inline]
+    pub(crate) fn brief(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        mut brief: Brief<'_>,
+    ) -> Result<bool, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(false);
+        }
+        let mut kernel = self.kernel.enter()?;
+        let begun = kernel.brief(context, members, member, &mut brief);
+        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
+            return Ok(false);
+        };
+        let mut waiter = self.turn.enter()?;
+        let mut meeting = Meeting {
+            shared: self,
+            circle,
+            endpoint,
+            brief,
+            polls: 0,
+            outcome: None,
+            is_asleep: false,
+        };
+        let end = waiter.wait(&mut meeting, None);
+        meeting.wake_up();
+        match meeting.outcome {
+            Some(Ok(())) => Ok(true),
+            Some(Err(fault)) => Err(WaitError::Collective(fault)),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+
+    /// Does an operation over the board, if that is its way; none when it is not. Only in thread
+    /// mode single: with several threads an operation goes on in the table.
+    #[inline]
+    pub(crate) fn visit(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        call: &Call,
+    ) -> Result<Option<()>, WaitError> {
+        if self.kernel.mode() == ThreadMode::Multiple {
+            return Ok(None);
+        }
+        let mut kernel = self.kernel.enter()?;
+        let visit = kernel.visit(context, members, member, call).map_err(WaitError::Collective)?;
+        let Some(visit) = visit else { return Ok(None) };
+        let mut waiter = self.turn.enter()?;
+        let mut visiting = Visiting {
+            shared: self,
+            kernel: &mut kernel,
+            context,
+            call,
+            visit,
+            polls: 0,
+            outcome: None,
+        };
+        let end = waiter.wait(&mut visiting, None);
+        let Visiting { visit, outcome, .. } = visiting;
+        kernel.wake_up();
+        kernel.end_visit(context, visit);
+        copy_times(&mut kernel, &waiter);
+        match outcome {
+            Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+}
+
+/// The wait of the only thread for the others, for short data, while nothing else goes on.
+struct Meeting<'a> {
+    shared: &'a Shared,
+    circle: &'a mut Circle,
+    endpoint: &'a mut Endpoint<SharedMemory>,
+    brief: Brief<'a>,
+    polls: u32,
+    outcome: Option<Result<(), Fault>>,
+    is_asleep: bool,
+}
+
+impl Meeting<'_> {
+    #[inline]
+    fn look(&mut self) {
+        let Some(board) = &mut self.circle.board else { return };
+        match self.brief.poll(board, &mut self.circle.combiner) {
+            Ok(false) => {}
+            Ok(true) => self.outcome = Some(Ok(())),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: BoardError) {
+        let (operation, signature) = (self.brief.operation, self.brief.signature());
+        let fault = board_fault(self.endpoint, self.circle, operation, signature, error);
+        self.outcome = Some(Err(fault));
+    }
+
+    #[inline]
+    fn wake_up(&mut self) {
+        if self.is_asleep
+            && let Some(board) = &self.circle.board
+        {
+            board.wakes();
+        }
+    }
+}
+
+impl Waiting for Meeting<'_> {
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.circle.size())
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.look();
+            self.polls += 1;
+            if self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+                self.endpoint.progress();
+            }
+        }
+        self.outcome.is_some()
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.endpoint.progress_thoroughly();
+        if self.poll() || self.verdict().is_some() {
+            return true;
+        }
+        self.shared.let_sockets_wake(self.endpoint);
+        false
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.endpoint.refresh();
+        if self.outcome.is_none()
+            && let Some(error) =
+                self.circle.board.as_ref().and_then(|board| self.brief.verdict(board))
+        {
+            // What the gone have brought still counts.
+            self.look();
+            if self.outcome.is_none() {
+                self.fail(error);
+            }
+        }
+        self.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.brief.signature().tag());
+        let context = self.circle.place.context;
+        WaitRecord { operation: Operation::Collective, tag, context, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        if !self.is_asleep
+            && let Some(board) = &self.circle.board
+        {
+            board.sleeps();
+            self.is_asleep = true;
+        }
+    }
+}
+
+/// The wait of the only thread for the others at the board.
+struct Visiting<'a> {
+    shared: &'a Shared,
+    kernel: &'a mut Kernel,
+    context: u32,
+    call: &'a Call,
+    visit: Visit,
+    polls: u32,
+    outcome: Option<Result<(), Fault>>,
+}
+
+impl Waiting for Visiting<'_> {
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.visit.size())
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.outcome.is_none() {
+            self.outcome = self.kernel.poll_visit(self.context, self.call, &mut self.visit);
+        }
+        self.polls += 1;
+        if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.kernel.progress();
+        }
+        self.outcome.is_some()
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.kernel.progress_thoroughly();
+        if self.poll() || self.verdict().is_some() {
+            return true;
+        }
+        self.shared.let_sockets_wake(self.kernel);
+        false
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        if self.outcome.is_none() {
+            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
+            self.outcome = fault.map(Err);
+        }
+        self.outcome.as_ref().map(|_| End::PeerFailed)
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.visit.signature().tag());
+        let (operation, context) = (Operation::Collective, self.context);
+        WaitRecord { operation, tag, context, ..WaitRecord::default() }
+    }
+
+    fn prepare_sleep(&mut self) {
+        self.kernel.fall_asleep(Some(self.context));
+    }
+}
+
+/// In so many polls the messages are looked at once.
+const POLLS_PER_PROGRESS: u32 = 32;
