@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::process::getppid;
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+
 /// Processors that this process may use, at least one: the smaller of its affinity mask and its
 /// cgroup's quota (version 2 `cpu.max`, version 1 `cpu.cfs_quota_us`), the quota rounded up.
 pub fn usable() -> u32 {
@@ -11,7 +14,21 @@ pub fn usable() -> u32 {
 
 /// Processors in the affinity mask of this thread.
 pub fn affinity() -> u32 {
-    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
+    sched_getaffinity(None).map_or(1, |set| set.count()).max(1)
+}
+
+/// Processors that the parent of this process may use: a launcher binds each process to fewer.
+pub fn of_parent() -> u32 {
+    sched_getaffinity(getppid()).map_or(1, |set| set.count()).max(1)
+}
+
+/// Lets the calling thread run wherever the parent of its process may: it is to find a processor
+/// beside those that processes are bound to.
+pub fn follow_parent() {
+    if let Ok(set) = sched_getaffinity(getppid()) {
+        // Where that is not allowed it stays where its process is.
+        let _ = sched_setaffinity(None, &set);
+    }
 }
 
 /// Whole processors that the cgroup's quota amounts to; none when there is no quota.

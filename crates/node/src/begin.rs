@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Members begin the operations of a world in the same order; they may wait for them in any.
-//! Progress is made inside calls of the library.
+//! Progress is made inside calls of the library, or by a thread: see [`crate::Progress`].
 
 use std::ops::Range;
 

@@ -95,6 +95,7 @@ impl Helper {
     }
 
     fn run(&self, shared: &Shared) {
+        landeck_memory::processors::follow_parent();
         while !self.is_ended() {
             self.awaits_turn();
             if shared.assist(self) == Assisted::Idle {

@@ -106,7 +106,7 @@ fn ring_when_readable(epoll: &OwnedFd, bell: &Doorbell) {
 
 /// Calls `start` with all signals blocked, which the threads it starts inherit: signals are for
 /// the program's own threads.
-fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+pub fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: both sets are memory of ours; the calls write whole sets and keep no pointer.

@@ -153,7 +153,7 @@ fn join(thread_level: c_int) -> Result<(landeck::Job, Job), landeck::Error> {
     // At level serialised any thread may call, though only one at a time.
     let is_single = thread_level < THREAD_SERIALIZED;
     let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
-    let membership = landeck::Job::join_with(Options { threads })?;
+    let membership = landeck::Job::join_with(Options { threads, ..Options::default() })?;
     let everybody: Vec<Peer> = (0..membership.world().size() as u32).map(Peer).collect();
     let own = [membership.own_peer()];
     let job = Job {

@@ -33,7 +33,8 @@ mod words;
 
 use std::process::ExitCode;
 
-use landeck::Job;
+use landeck::memory::processors;
+use landeck::{Job, Options, Progress};
 
 use crate::collective::Operation;
 use crate::overlap::Share;
@@ -71,8 +72,19 @@ enum Trouble {
     NotUsed { path: std::path::PathBuf, error: std::io::Error },
 }
 
+/// What goes on beside a computation is done by a thread, where a processor is free for it.
+fn options_of(figure: &str) -> Options {
+    let progress = match figure {
+        "overlap" | "overlap_call" if processors::of_parent() > overlap::PROCESSES => {
+            Progress::Thread
+        }
+        _ => Progress::Callers,
+    };
+    Options { progress, ..Options::default() }
+}
+
 fn measure(settings: Settings) -> Result<(), Trouble> {
-    let job = Job::join()?;
+    let job = Job::join_with(options_of(&settings.figure))?;
     let world = job.world();
     let bench = Bench { job, world, settings };
     measure_figure(&bench)?;

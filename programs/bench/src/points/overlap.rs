@@ -8,6 +8,9 @@ use landeck::{Maximum, Result, Sum, World};
 use crate::collective::{Blocks, Operation};
 use crate::{Bench, Trouble, report};
 
+/// The figure is one of so many processes.
+pub(crate) const PROCESSES: u32 = 2;
+
 /// What of a batch is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {

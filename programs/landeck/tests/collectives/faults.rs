@@ -31,6 +31,25 @@ fn who_calls_another_operation_is_named() {
 }
 
 #[test]
+fn who_only_looks_whether_it_is_over_finds_out_as_well() {
+    let name = "faults::who_only_looks_whether_it_is_over_finds_out_as_well";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = world_of_all(job, 60).via(Flat);
+        let (mut own, mut all) = ([1u8], [0u8; 2]);
+        // Each waits for the other, and nobody sends anything.
+        let error = world.scope(|scope| {
+            let mut request = match world.rank() {
+                0 => scope.gather(&own, &mut all, 0)?,
+                _ => scope.broadcast(&mut own, 0)?,
+            };
+            while request.test()?.is_none() {}
+            Ok(())
+        });
+        assert_named(&error.unwrap_err(), &[0, 1]);
+    });
+}
+
+#[test]
 fn who_names_another_root_is_named() {
     in_job(3, "faults::who_names_another_root_is_named", ThreadMode::Single, |job| {
         for (number, way) in (0..).zip(ways()) {

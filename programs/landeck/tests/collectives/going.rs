@@ -2,10 +2,10 @@
 //! threads.
 
 use landeck::collectives::architecture::{Flat, Knomial};
-use landeck::{Job, Maximum, Peer, Persistent, Sum, Tag, ThreadMode, World};
+use landeck::{Job, Maximum, Options, Peer, Persistent, Progress, Sum, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 
-use crate::support::{in_job, is_member};
+use crate::support::{in_job, is_member, job_of, run_well};
 
 /// A world of some ranks of the first, in a context that all of them name alike.
 fn world_of(job: &Job, index: u32, ranks: &[u32]) -> World {
@@ -192,5 +192,66 @@ fn threads_have_a_world_each() {
         if is_member() {
             return;
         }
+    }
+}
+
+/// Long enough to go on after it was begun.
+const LONG: usize = 1 << 17;
+
+#[test]
+fn a_thread_advances_what_nobody_waits_for() {
+    let name = "going::a_thread_advances_what_nobody_waits_for";
+    if !is_member() {
+        (2..=3).for_each(|n| run_well(&mut job_of(n, name, &[])));
+        return;
+    }
+    let job = Job::join_with(Options { progress: Progress::Thread, ..Options::default() }).unwrap();
+    let world = job.world();
+    let told = std::env::temp_dir().join(format!("landeck-going-{}", job.process().host));
+    for by_messages in [false, true] {
+        let world = if by_messages { world.via(Flat) } else { world.clone() };
+        beside_a_program_that_never_calls(&world, &told);
+    }
+    beside_calls(&world);
+    job.leave().unwrap();
+}
+
+/// Rank 0 does not call before rank 1 has the result, which it has no part in giving by itself.
+fn beside_a_program_that_never_calls(world: &World, told: &std::path::Path) {
+    let (own, mut sums) = (vec![1u64; LONG], vec![0; LONG]);
+    world
+        .scope(|scope| {
+            let request = scope.all_reduce_into(&own, &mut sums, Sum)?;
+            while world.rank() == 0 && !told.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            request.wait()
+        })
+        .unwrap();
+    if world.rank() == 1 {
+        std::fs::write(told, "over").unwrap();
+    }
+    assert!(sums.iter().all(|&sum| sum == world.size() as u64));
+    world.barrier().unwrap();
+    let _ = std::fs::remove_file(told);
+    world.barrier().unwrap();
+}
+
+/// The thread and the callers take turns.
+fn beside_calls(world: &World) {
+    let size = world.size() as u64;
+    for round in 0..200 {
+        let (own, mut sums) = (vec![round; LONG / 16], vec![0; LONG / 16]);
+        world
+            .scope(|scope| {
+                let request = scope.all_reduce_into(&own, &mut sums, Sum)?;
+                for _ in 0..3 {
+                    world.barrier()?;
+                    assert_eq!(world.all_reduce(round, Sum)?, round * size);
+                }
+                request.wait()
+            })
+            .unwrap();
+        assert!(sums.iter().all(|&sum| sum == round * size));
     }
 }

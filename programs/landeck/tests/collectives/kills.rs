@@ -11,8 +11,8 @@ use rustix::process::{Signal, getpid, kill_process};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
 
-const ROUNDS: u64 = 50;
-const ROUNDS_SOAK: u64 = 500;
+const ROUNDS: u64 = 200;
+const ROUNDS_SOAK: u64 = 1_000;
 const TEST: &str = "kills::who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else";
 const SEED: &str = "LANDECK_KILLS_SEED";
 /// A member is killed so long after the first operation, at most.

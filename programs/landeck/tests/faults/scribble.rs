@@ -86,7 +86,7 @@ fn take_part() {
         std::process::exit(0);
     }
     let threads = if random.once_in(2) { ThreadMode::Single } else { ThreadMode::Multiple };
-    let job = match Job::join_with(Options { threads }) {
+    let job = match Job::join_with(Options { threads, ..Options::default() }) {
         Ok(job) => job,
         Err(error) => {
             eprintln!("{REFUSED}{error}");

@@ -31,7 +31,7 @@ pub(crate) fn take_part() {
     let with_threads = std::env::var_os(THREADS).is_some();
     let threads = if with_threads { ThreadMode::Multiple } else { ThreadMode::Single };
     println!("{JOB} {}", std::env::var("LANDECK_JOB").unwrap());
-    let job = or_end(Job::join_with(Options { threads }));
+    let job = or_end(Job::join_with(Options { threads, ..Options::default() }));
     let walker = |thread| {
         let (job, world) = (&job, job.world());
         Walker { job, world, seed, thread, dead: RefCell::default() }

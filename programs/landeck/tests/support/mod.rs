@@ -44,7 +44,7 @@ pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command 
 /// Runs `body` in every process of a job, and checks that all end well and leave nothing.
 pub(crate) fn in_job(processes: usize, test: &str, threads: ThreadMode, body: impl FnOnce(&Job)) {
     if is_member() {
-        let job = Job::join_with(Options { threads }).unwrap();
+        let job = Job::join_with(Options { threads, ..Options::default() }).unwrap();
         body(&job);
         job.leave().unwrap();
         return;
