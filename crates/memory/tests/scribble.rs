@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use landeck_memory::board::{Board, Coming, Deposit, Outcome, PIECES_MAX};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender};
 use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
@@ -31,19 +32,19 @@ fn scribbles_lead_to_wrong_data_and_nothing_else() {
     let length = Duration::from_secs(if soak { 60 } else { 2 });
     let _watchdog = Watchdog::start(length + Duration::from_secs(30));
     let mut random = Random::new(seed());
-    let (began, mut sums) = (Instant::now(), [0; 5]);
+    let (began, mut sums) = (Instant::now(), [0; 6]);
     while began.elapsed() < length {
         let counts = run_episode(&mut random);
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
-    let [scribbles, rung, posted, blocks, waits] = sums;
+    let [scribbles, rung, posted, blocks, waits, operations] = sums;
     println!(
-        "{scribbles} words overwritten under {rung} ring messages, {posted} posts, {blocks} blocks, {waits} waits"
+        "{scribbles} words overwritten under {rung} ring messages, {posted} posts, {blocks} blocks, {waits} waits, {operations} operations on a board"
     );
     assert!(sums.iter().all(|&sum| sum > 0), "every part has done something: {sums:?}");
 }
 
-fn run_episode(random: &mut Random) -> [u64; 5] {
+fn run_episode(random: &mut Random) -> [u64; 6] {
     let segment = Segment::local(&SegmentPlan {
         heap_bytes_per_process: HEAP_BYTES,
         guests: 0,
@@ -51,7 +52,7 @@ fn run_episode(random: &mut Random) -> [u64; 5] {
         ..SegmentPlan::new(random.bits(), PROCESSES)
     });
     let over = AtomicBool::new(false);
-    let parts = [scribble, use_rings, use_mailbox, use_heap, wait_and_wake];
+    let parts = [scribble, use_rings, use_mailbox, use_heap, wait_and_wake, use_board];
     thread::scope(|scope| {
         let threads = parts.map(|part| {
             let (segment, over, random) = (&segment, &over, Random::new(random.bits()));
@@ -155,6 +156,78 @@ fn use_mailbox(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 
         received += 1;
     }
     received
+}
+
+/// One thread is all members of a board by turns; the first member has no heap here.
+fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
+    let lines: Vec<_> = (0..PROCESSES).map(|slot| segment.world_lines(slot)).collect();
+    let open = |own| {
+        Board::open(segment, segment.world_board(), &lines, own).expect("the first world's board")
+    };
+    let mut boards: Vec<Board> = (0..PROCESSES).map(open).collect();
+    let mut heaps = [1, 2].map(|slot| Heap::of(segment, slot).expect("nobody has its heap"));
+    let mut operations = 0;
+    while !over.load(Ordering::Relaxed) {
+        for (member, board) in boards.iter_mut().enumerate() {
+            let number = board.begin();
+            let heap = member.checked_sub(1).map(|at| &mut heaps[at]);
+            if board.has_room(number) {
+                lay_down(board, heap, number, &mut random);
+            }
+            take_part(board, number, &mut random);
+            board.collect();
+            let _ = board.has_room(number);
+            board.end(number);
+            operations += 1;
+        }
+    }
+    operations
+}
+
+fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mut Random) {
+    let length = random.below(5_000) as usize;
+    let block = heap.filter(|_| random.once_in(2)).and_then(|heap| heap.allocate(length).ok());
+    match block {
+        Some(block) => {
+            let filled = random.below(length as u64 + 1) as usize;
+            board.come_with(number, (7, 0), block, (length, filled));
+            board.set_filled(number, length as u64);
+            if let Some(block) = board.take_kept(number) {
+                board.put_kept(number, block);
+            }
+        }
+        None => board.come(number, 7, 0, &[1; 48][..length.min(48)]),
+    }
+    if board.count(number, 7) == Coming::Last {
+        board.set_result(number, &[2; 20]);
+        board.open_pieces(number);
+        board.decide(number, Outcome::Done);
+    }
+    board.wake();
+}
+
+/// Looks at everything that others have laid down, wherever it may be by now.
+fn take_part(board: &mut Board, number: u32, random: &mut Random) {
+    for member in 0..PROCESSES {
+        let _ = (board.came(member, number, 7), board.check(member, number));
+        let _ = (board.refuses(member, number), board.is_gone(member));
+        if let Ok(Deposit::Block { bytes, filled, resolved }) = board.deposit(member, number) {
+            assert!(filled <= bytes.len() && resolved <= bytes.len());
+            let place = random.below(bytes.len() as u64 + 1) as usize;
+            assert!(bytes.part(place, 100).to_vec().len() <= 100);
+        }
+    }
+    let count = 1 + random.below(PIECES_MAX as u64) as u32;
+    if let Some(piece) = board.claim_piece(number, count) {
+        assert!(piece < count);
+        board.finish_piece(number, piece, count);
+    }
+    if let Ok(owner) = board.piece_owner(number, random.below(70) as u32) {
+        assert!(owner < PROCESSES);
+    }
+    let _ = (board.outcome(number), board.result(number).is_ok(), board.is_revoked());
+    board.sleeps();
+    board.wakes();
 }
 
 /// What the user of a heap holds.

@@ -217,6 +217,9 @@ impl Board {
     fn settle(&mut self, number: u32) -> bool {
         let most = number.wrapping_sub(self.settled) as i32;
         let behind = |member| {
+            if member == self.own {
+                return (number.wrapping_sub(self.over) as i32).clamp(0, most);
+            }
             // Others may be ahead; who claims to have gone back has scribbled words.
             let progress = self.lines(member).progress.load(Ordering::Acquire);
             (number.wrapping_sub(progress) as i32).clamp(0, most)
@@ -794,6 +797,21 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_further_than_this_member_whatever_words_say() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let number = boards[0].begin();
+        let block = heap.allocate(100).unwrap();
+        boards[0].come_with(number, (SIGNATURE, 0), block, (100, 100));
+        for board in &boards {
+            board.own_lines().progress.store(number + 3, Ordering::Relaxed);
+        }
+        boards[0].collect();
+        assert!(boards[0].has_room(number));
+        assert_eq!(boards[0].kept_bytes(), 100, "it is not over here");
+    }
+
+    #[test]
     fn pieces_are_taken_once_each() {
         let (_segment, boards) = boards(3);
         assert_eq!(boards[0].claim_piece(5, 4), None, "not open");
@@ -845,6 +863,7 @@ mod tests {
         boards[0].count(1, SIGNATURE);
         boards[0].decide(1, Outcome::Done);
         boards[0].claim_piece(1, 4);
+        boards[0].finish_piece(1, 0, 4);
         boards[0].wakes();
         boards[0].end(1);
         assert!(boards[0].result(1).is_err() || boards[0].outcome(1) != Outcome::Open);

@@ -221,8 +221,8 @@ impl Pieces {
         if let Some(word) = self.owners.get(piece as usize) {
             word.store(owner, Ordering::Release);
         }
-        let done = self.finished.fetch_add(1, Ordering::AcqRel) as u32 + 1;
-        done == count
+        let before = self.finished.fetch_add(1, Ordering::AcqRel) as u32;
+        before.wrapping_add(1) == count
     }
 
     /// Who has done a piece.
