@@ -8,7 +8,7 @@ use crate::disturbance::DISTURBED_SHARE;
 use crate::machine::Machine;
 use crate::papers::counts::Counts;
 use crate::papers::grid::Study;
-use crate::statistics::{Spread, mean};
+use crate::statistics::{Spread, mean, median};
 
 /// A study, measured here.
 #[derive(Debug, Serialize)]
@@ -51,13 +51,14 @@ pub(crate) struct Value {
 
 impl Values {
     /// The median of the launches, and the ends of their medians. Disturbed launches count only
-    /// where there are no others.
+    /// where there are no others: then the less disturbed half of them.
     pub(crate) fn at(&self, place: &Place) -> Option<Spread> {
         let mut mine: Vec<&Value> =
             self.values.iter().filter(|value| value.place == *place).collect();
-        if mine.iter().any(|value| value.is_calm()) {
-            mine.retain(|value| value.is_calm());
-        }
+        let shares: Vec<f64> = mine.iter().map(|value| value.others_share).collect();
+        let is_calm = mine.iter().any(|value| value.is_calm());
+        let share_max = if is_calm { DISTURBED_SHARE } else { median(&shares)? };
+        mine.retain(|value| value.others_share <= share_max);
         Spread::of(mine.iter().map(|value| value.us))
     }
 
@@ -155,6 +156,8 @@ pub(super) mod tests {
                 ("daisy@2", 24, 4, 10.0, 0.0),
                 ("daisy@2", 24, 4, 90.0, 0.5),
                 ("daisy@3", 24, 4, 7.0, 0.5),
+                ("daisy@3", 24, 4, 6.0, 0.4),
+                ("daisy@3", 24, 4, 50.0, 0.9),
             ],
         );
         let at = |way: &str| {
@@ -165,7 +168,7 @@ pub(super) mod tests {
                 bytes: 4,
             })
         };
-        assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(7.0)));
+        assert_eq!((at("daisy@2"), at("daisy@3")), (Some(10.0), Some(6.5)));
     }
 
     #[test]
