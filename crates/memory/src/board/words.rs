@@ -128,9 +128,9 @@ pub(crate) struct Lines {
     rest: [AtomicU64; 4],
 }
 
-/// Bytes of [`Lines`].
+/// Bytes of the lines of one member.
 pub const LINES_BYTES: u64 = (WINDOW as u64 + 2) * 64;
-/// Bytes of [`Shared`].
+/// Bytes of the words that several members write.
 pub const SHARED_BYTES: u64 = 4096;
 
 /// What several write, for one operation.
