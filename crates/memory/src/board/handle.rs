@@ -36,6 +36,8 @@ pub struct Board {
     over_early: u64,
     /// All operations before this one are over for everybody.
     settled: u32,
+    /// What this member's lines say, to be said again if somebody overwrites it.
+    stated: [Stated; WINDOW],
     /// Blocks that others may be reading, by operation.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
@@ -45,6 +47,16 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
+}
+
+/// What stands in a line, but for data.
+#[derive(Clone, Copy, Default)]
+struct Stated {
+    has_come: bool,
+    number: u32,
+    signature: u32,
+    /// Bytes in the block, if there is one, and of the result there.
+    block: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -168,6 +180,7 @@ impl Board {
             over: 1,
             over_early: 0,
             settled: 1,
+            stated: [Stated::default(); WINDOW],
             kept: VecDeque::new(),
             kept_bytes: 0,
             spare: Vec::new(),
@@ -318,6 +331,8 @@ impl Board {
         let line = self.own_line(number);
         line.set_inline(data, check);
         line.publish(number, signature);
+        self.stated[number as usize % WINDOW] =
+            Stated { has_come: true, number, signature, block: None };
     }
 
     /// Comes to an operation with the first `length` bytes of a block of this member's heap, of
@@ -336,6 +351,8 @@ impl Board {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
+        let stated = Stated { has_come: true, number, signature, block: Some((filled, 0)) };
+        self.stated[number as usize % WINDOW] = stated;
         self.keep(number, block);
     }
 
@@ -343,12 +360,34 @@ impl Board {
     #[inline]
     pub fn set_filled(&mut self, number: u32, bytes: u64) {
         self.own_line(number).data[2].store(bytes, Ordering::Release);
+        if let Some((filled, _)) = &mut self.stated[number as usize % WINDOW].block {
+            *filled = bytes;
+        }
         self.wake();
     }
 
     /// Says how many bytes of a result stand in the place kept for it.
     pub fn set_resolved(&mut self, number: u32, bytes: u64) {
         self.own_line(number).data[3].store(bytes, Ordering::Release);
+        if let Some((_, resolved)) = &mut self.stated[number as usize % WINDOW].block {
+            *resolved = bytes;
+        }
+        self.wake();
+    }
+
+    /// Says again how far this member is and to what it has come, also where others may be still:
+    /// somebody may have overwritten it, and others may wait for it.
+    #[cold]
+    pub fn restate(&self) {
+        self.own_lines().progress.store(self.over, Ordering::Release);
+        for stated in self.stated.iter().filter(|stated| stated.has_come) {
+            let line = self.own_line(stated.number);
+            if let Some((filled, resolved)) = stated.block {
+                line.data[2].store(filled, Ordering::Release);
+                line.data[3].store(resolved, Ordering::Release);
+            }
+            line.publish(stated.number, stated.signature);
+        }
         self.wake();
     }
 
@@ -794,6 +833,25 @@ mod tests {
             }
         }
         assert_eq!(boards[0].next, 17);
+    }
+
+    #[test]
+    fn what_was_overwritten_is_said_again() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let number = boards[0].begin();
+        let block = heap.allocate(100).unwrap();
+        boards[0].come_with(number, (SIGNATURE, 0), block, (100, 0));
+        boards[0].set_filled(number, 80);
+        let line = boards[0].own_line(number);
+        line.publish(0, 0);
+        line.data[2].store(0, Ordering::Relaxed);
+        boards[0].own_lines().progress.store(9, Ordering::Relaxed);
+        boards[0].restate();
+        assert_eq!(boards[1].came(0, number, SIGNATURE), Came::Here);
+        let deposit = boards[1].deposit(0, number);
+        assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
+        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
     }
 
     #[test]

@@ -152,6 +152,7 @@ impl<'a> Brief<'a> {
         let manner = Manner::brief(self.is_counted);
         let mut at = AtBoard::default();
         at.begin(self.number, self.signature, 0, manner);
+        at.set_come(self.has_come);
         at.verdict(&self.action(board), board)
     }
 

@@ -71,6 +71,7 @@ impl RollCall {
     /// Why they can never all come.
     #[cold]
     pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+        board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }

@@ -190,6 +190,11 @@ impl AtBoard {
         (self.done, self.seen) = (0, 0);
     }
 
+    /// For an operation that was begun elsewhere: whether this member has come.
+    pub(crate) fn set_come(&mut self, has_come: bool) {
+        self.has_come = has_come;
+    }
+
     /// The operation's number.
     pub(crate) fn number(&self) -> u32 {
         self.number
@@ -238,13 +243,14 @@ impl AtBoard {
     /// After others are gone, or before sleep: why the current step can never be over. What others
     /// have brought before they went still counts.
     pub(crate) fn verdict(&self, action: &Action, board: &Board) -> Option<BoardError> {
+        board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }
         let different = self.different(board);
         let missing = needed(action, board.size())
             .filter(|&member| member != board.own())
-            .find(|&member| self.never_comes(action, board, member));
+            .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let error = different.or(missing.map(BoardError::Gone))?;
         if !self.manner.counted {
             return Some(error);
@@ -279,6 +285,12 @@ impl AtBoard {
             Came::Here => is_gone && is_unfinished(action, board, member, self.number),
             Came::Otherwise(_) => false,
         }
+    }
+
+    /// Who is gone while nothing is decided, or while this member waits for room, may have left words
+    /// that nobody will set right.
+    fn spoils(&self, board: &Board, member: u32) -> bool {
+        (self.manner.counted || !self.has_come) && board.is_gone(member)
     }
 
     fn await_all(&mut self, board: &mut Board) -> Result<Stepped> {
