@@ -37,7 +37,7 @@ pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command 
     let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
     command.args(["run", "-n", &processes.to_string()]).args(options);
     command.arg(std::env::current_exe().unwrap());
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]);
     command
 }
 
