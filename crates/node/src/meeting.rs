@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
+use landeck_memory::board::Board;
 use landeck_memory::waiter::{Patience, Waiting};
 use landeck_memory::{End, Operation, ThreadMode, WaitRecord};
 use landeck_transports::SharedMemory;
@@ -124,6 +125,22 @@ impl Meeting<'_> {
         self.outcome = Some(Err(fault));
     }
 
+    /// Looks why it can never be over, at the words of all members.
+    #[cold]
+    fn judge(&mut self) {
+        self.endpoint.refresh();
+        let Some(board) = &self.circle.board else { return };
+        if self.outcome.is_none()
+            && let Some(error) = self.brief.verdict(board)
+        {
+            // What the gone have brought still counts.
+            self.look();
+            if self.outcome.is_none() {
+                self.fail(error);
+            }
+        }
+    }
+
     #[inline]
     fn wake_up(&mut self) {
         if self.is_asleep
@@ -153,24 +170,23 @@ impl Waiting for Meeting<'_> {
 
     fn poll_before_sleep(&mut self) -> bool {
         self.endpoint.progress_thoroughly();
-        if self.poll() || self.verdict().is_some() {
-            return true;
+        if !self.poll() {
+            self.judge();
         }
-        self.shared.let_sockets_wake(self.endpoint);
-        false
+        if self.outcome.is_none() {
+            self.shared.let_sockets_wake(self.endpoint);
+        }
+        self.outcome.is_some()
     }
 
+    /// Asked at the beginning of every wait: the words of all are looked at only when something
+    /// has happened to the group.
     fn verdict(&mut self) -> Option<End> {
         self.endpoint.refresh();
-        if self.outcome.is_none()
-            && let Some(error) =
-                self.circle.board.as_ref().and_then(|board| self.brief.verdict(board))
-        {
-            // What the gone have brought still counts.
-            self.look();
-            if self.outcome.is_none() {
-                self.fail(error);
-            }
+        let place = &self.circle.place;
+        let is_revoked = self.circle.board.as_ref().is_some_and(Board::is_revoked);
+        if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
+            self.judge();
         }
         self.outcome.as_ref().map(|_| End::PeerFailed)
     }
@@ -202,6 +218,16 @@ struct Visiting<'a> {
     outcome: Option<Result<(), Fault>>,
 }
 
+impl Visiting<'_> {
+    #[cold]
+    fn judge(&mut self) {
+        if self.outcome.is_none() {
+            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
+            self.outcome = fault.map(Err);
+        }
+    }
+}
+
 impl Waiting for Visiting<'_> {
     fn patience(&self) -> Patience {
         Patience::all_of(self.visit.size())
@@ -221,17 +247,19 @@ impl Waiting for Visiting<'_> {
 
     fn poll_before_sleep(&mut self) -> bool {
         self.kernel.progress_thoroughly();
-        if self.poll() || self.verdict().is_some() {
-            return true;
+        if !self.poll() {
+            self.judge();
         }
-        self.shared.let_sockets_wake(self.kernel);
-        false
+        if self.outcome.is_none() {
+            self.shared.let_sockets_wake(self.kernel);
+        }
+        self.outcome.is_some()
     }
 
+    /// As that of a [`Meeting`].
     fn verdict(&mut self) -> Option<End> {
-        if self.outcome.is_none() {
-            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
-            self.outcome = fault.map(Err);
+        if self.kernel.is_group_broken(self.context) {
+            self.judge();
         }
         self.outcome.as_ref().map(|_| End::PeerFailed)
     }

@@ -193,6 +193,14 @@ impl Engine {
         }
     }
 
+    /// Whether a member of a group is gone, or the group was revoked.
+    pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
+        self.endpoint.refresh();
+        let Some(circle) = self.circles.get(&context) else { return true };
+        let is_revoked = circle.board.as_ref().is_some_and(Board::is_revoked);
+        is_revoked || self.endpoint.failure_of_group(context, &circle.place.members).is_some()
+    }
+
     /// Before sleep, or when members are gone: why a visit can never be over.
     #[cold]
     pub(crate) fn judge_visit(

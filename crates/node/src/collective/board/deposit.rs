@@ -41,7 +41,7 @@ impl AtBoard {
             }
             self.has_come = true;
         } else {
-            self.fill(around, cells, except);
+            self.fill(around, cells, except)?;
             around.board.set_filled(self.number, self.done as u64);
         }
         if self.done < deposit_bytes(around.memory, cells) {
@@ -91,13 +91,16 @@ impl AtBoard {
         around: &mut Around<'_, M>,
         cells: Cells,
         except: Option<u32>,
-    ) {
-        let bytes = deposit_bytes(around.memory, cells);
-        let Some(block) = around.board.kept(self.number) else { return };
+    ) -> Result<()> {
+        let (bytes, own) = (deposit_bytes(around.memory, cells), around.board.own());
+        let Some(block) = around.board.kept(self.number) else {
+            return Err(BoardError::Broken(own));
+        };
         let end = bytes.min(self.done + piece_bytes(0, bytes));
         lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
+        Ok(())
     }
 
     /// Counts this member in, where all wait for the last to come.
