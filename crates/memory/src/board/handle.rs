@@ -5,22 +5,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
+use super::place::{LinesPlace, is_board, lines_at};
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
-use crate::plan::{BOARDS, PAGE_BYTES};
+use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::waiter;
-
-/// Where the lines of a member are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinesPlace {
-    /// The member's slot.
-    pub slot: u32,
-    /// Bytes from the start of the segment.
-    pub offset: u64,
-}
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {
@@ -145,8 +137,6 @@ const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
 const SPOILED: u32 = 4;
 const STATE_BITS: u32 = 8;
-/// Bytes from the start of the shared words to the one that says that the group was revoked.
-const REVOKED: u64 = 64;
 
 impl Board {
     /// The board whose shared words stand at `shared`, with its members' lines. Every member opens
@@ -644,44 +634,6 @@ impl Board {
     fn own_line(&self, number: u32) -> &Line {
         self.line(self.own, number)
     }
-}
-
-impl Segment {
-    /// Where the lines of a slot are on the first world's board.
-    pub fn world_lines(&self, slot: u32) -> LinesPlace {
-        LinesPlace { slot, offset: self.plan().world_lines(slot) }
-    }
-
-    /// Whether the group with shared words at this place was revoked. False where none can be.
-    pub fn is_revoked(&self, board: u64) -> bool {
-        is_board(self, board) && self.word(board + REVOKED).load(Ordering::Acquire) != 0
-    }
-
-    /// Where the shared words of the first world's board are.
-    pub fn world_board(&self) -> u64 {
-        self.plan().board(0, 0)
-    }
-}
-
-fn is_board(segment: &Segment, place: u64) -> bool {
-    let plan = segment.plan();
-    let is_of = |slot: u32| {
-        let (first, last) = (plan.board(slot, 0), plan.board(slot, BOARDS - 1));
-        (first..=last).contains(&place) && (place - first).is_multiple_of(SHARED_BYTES)
-    };
-    (0..plan.slots()).any(is_of)
-}
-
-fn lines_at(segment: &Segment, place: LinesPlace) -> Option<NonNull<Lines>> {
-    let (plan, LinesPlace { slot, offset }) = (segment.plan(), place);
-    if slot >= plan.slots() || !offset.is_multiple_of(64) {
-        return None;
-    }
-    let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
-    let in_heap =
-        offset >= start && offset.checked_add(LINES_BYTES).is_some_and(|last| last <= end);
-    let is_place = in_heap || offset == plan.world_lines(slot);
-    is_place.then(|| segment.place(offset, LINES_BYTES).cast())
 }
 
 fn encode(outcome: Outcome) -> u32 {

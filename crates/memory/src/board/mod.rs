@@ -16,6 +16,8 @@ mod agreement;
 mod words;
 
 #[cfg(not(loom))]
+mod place;
+#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod ticket;
@@ -24,7 +26,7 @@ pub use agreement::{Agreed, Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
-pub use {handle::*, pool::BoardPool};
+pub use {handle::*, place::LinesPlace, pool::BoardPool};
 
 #[cfg(not(loom))]
 mod handle;
