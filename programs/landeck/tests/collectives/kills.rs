@@ -41,6 +41,39 @@ fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
     }
 }
 
+/// A root that is as far ahead as it may be waits for the others; one of them never comes.
+#[test]
+fn who_waits_for_room_on_the_board_does_not_wait_for_the_dead() {
+    let name = "kills::who_waits_for_room_on_the_board_does_not_wait_for_the_dead";
+    if is_member() {
+        return broadcast_to_the_dead();
+    }
+    let _watchdog = Watchdog::start(4 * RUN_MAX);
+    let trail = Trail::new();
+    let ended = trail.run(&mut job_of(3, name, &["--on-failure", "notify"]), RUN_MAX);
+    let out = text(&ended);
+    assert_eq!(out.matches("SURVIVED").count(), 2, "{out}");
+    trail.assert_gone(GONE_WITHIN);
+}
+
+fn broadcast_to_the_dead() {
+    let job = Job::join().unwrap();
+    let world = job.world();
+    world.barrier().unwrap();
+    if world.rank() == 2 {
+        // Long enough for the root to get ahead.
+        std::thread::sleep(Duration::from_millis(200));
+        std::process::abort();
+    }
+    let error = loop {
+        if let Err(error) = world.broadcast(&mut [1u64], 0) {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::PeerFailed { rank: Some(2), .. }), "{error}");
+    println!("SURVIVED");
+}
+
 fn take_part() {
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
     let job = Job::join().unwrap();

@@ -248,7 +248,9 @@ impl AtBoard {
             return Some(BoardError::Revoked);
         }
         let different = self.different(board);
-        let missing = needed(action, board.size())
+        // Room is given by everybody.
+        let needed = if self.has_come { needed(action, board.size()) } else { 0..board.size() };
+        let missing = needed
             .filter(|&member| member != board.own())
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let error = different.or(missing.map(BoardError::Gone))?;
