@@ -31,7 +31,8 @@ impl AtBoard {
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let length = memory.bytes(into);
         let start = memory.bytes(Cells { count: into.first - deposited.first, ..deposited });
-        let end = self.combinable(board, members, start, length)?;
+        let total = memory.bytes(deposited);
+        let end = self.combinable(board, members, total, (start, length))?;
         let range = self.piece_of(end, length, operator.element_bytes(), *around.budget);
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
@@ -61,8 +62,8 @@ impl AtBoard {
         &self,
         board: &Board,
         members: u32,
-        start: usize,
-        length: usize,
+        total: usize,
+        (start, length): (usize, usize),
     ) -> Result<usize> {
         let mut end = length;
         for member in (0..members).filter(|&member| member != board.own()) {
@@ -70,8 +71,9 @@ impl AtBoard {
                 Deposit::Inline { bytes, .. } => (bytes, bytes),
                 Deposit::Block { bytes, filled, .. } => (bytes.len(), filled),
             };
-            if bytes < start + length {
-                return Err(BoardError::Lengths { member, theirs: bytes, ours: start + length });
+            // Longer than expected is as wrong: that member will find ours too short.
+            if bytes != total {
+                return Err(BoardError::Lengths { member, theirs: bytes, ours: total });
             }
             end = end.min(filled.saturating_sub(start));
         }
@@ -106,7 +108,8 @@ impl AtBoard {
         let cells = Cells::new(deposited.store, block, 1);
         let length = memory.bytes(cells);
         let start = memory.bytes(Cells { count: block - deposited.first, ..deposited });
-        let end = self.combinable(around.board, members, start, length)?;
+        let total = memory.bytes(deposited);
+        let end = self.combinable(around.board, members, total, (start, length))?;
         let range = self.piece_of(end, length, operator.element_bytes(), 0);
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
@@ -169,7 +172,7 @@ impl AtBoard {
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let pieces = pieces(length, operator.element_bytes());
         if let Some(piece) = around.board.claim_piece(self.number, pieces.count) {
-            self.one_piece(around, operator, pieces.range(piece, length))?;
+            self.one_piece(around, operator, pieces.range(piece, length), length)?;
             if around.board.finish_piece(self.number, piece, pieces.count) {
                 around.board.decide(self.number, Outcome::Done);
             }
@@ -182,7 +185,7 @@ impl AtBoard {
     fn alone<M: BlockMemory>(&mut self, around: &mut Around<'_, M>, length: usize) -> Result<()> {
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let (number, members) = (self.number, around.board.size());
-        self.combinable(around.board, members, 0, length)?;
+        self.combinable(around.board, members, length, (0, length))?;
         let mut short = [0; INLINE_BYTES];
         let is_short = length <= INLINE_BYTES;
         let mut block = if is_short { None } else { Some(result_block(around, length)?) };
@@ -209,9 +212,10 @@ impl AtBoard {
         around: &mut Around<'_, M>,
         operator: &Operator,
         range: Range<usize>,
+        total: usize,
     ) -> Result<()> {
         let (number, members, own) = (self.number, around.board.size(), around.board.own());
-        self.combinable(around.board, members, range.start, range.len())?;
+        self.combinable(around.board, members, total, (range.start, range.len()))?;
         let Some(mut block) = around.board.take_kept(number) else {
             return Err(BoardError::Broken(own));
         };
