@@ -135,7 +135,10 @@ impl Meeting<'_> {
         {
             // What the gone have brought still counts.
             self.look();
-            if self.outcome.is_none() {
+            if self.outcome.is_none()
+                && let Some(board) = &mut self.circle.board
+            {
+                let error = self.brief.lost(board, error);
                 self.fail(error);
             }
         }

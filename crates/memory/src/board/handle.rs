@@ -456,6 +456,13 @@ impl Board {
         }
     }
 
+    /// Whether an operation is over for a member. One that has not come to it, by its word, has had
+    /// its word overwritten.
+    pub fn is_past(&self, member: u32, number: u32) -> bool {
+        let progress = self.lines(member).progress.load(Ordering::Acquire);
+        progress.wrapping_sub(number) as i32 > 0
+    }
+
     /// What a member checks against the others; only after it came.
     pub fn check(&self, member: u32, number: u32) -> u32 {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32

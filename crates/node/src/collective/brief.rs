@@ -131,7 +131,7 @@ impl<'a> Brief<'a> {
 
     /// What cannot be done here is over here, and nobody waits for it.
     #[cold]
-    fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
+    pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
             if self.is_counted {
                 board.decide(self.number, Outcome::Spoiled(board.own()));

@@ -215,7 +215,11 @@ impl Engine {
         match self.poll_visit(context, call, visit) {
             Some(Ok(())) => None,
             Some(Err(fault)) => Some(fault),
-            None => Some(self.visit_fault(context, call, visit, error)),
+            None => {
+                let circle = self.circles.get_mut(&context)?;
+                visit.lost(circle.board.as_mut()?, &error);
+                Some(self.visit_fault(context, call, visit, error))
+            }
         }
     }
 

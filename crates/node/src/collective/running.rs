@@ -318,8 +318,9 @@ impl Running {
         if self.outcome.is_some() {
             return;
         }
-        if let (Some(visit), Some(board)) = (&self.visit, board.as_deref_mut()) {
+        if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
             if let Some(error) = visit.verdict(board) {
+                visit.lost(board, &error);
                 self.visited(kernel, Err(error));
             }
             return;

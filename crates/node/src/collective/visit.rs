@@ -78,7 +78,7 @@ impl Visit {
 
     /// What cannot be done here is over here, and nobody waits for it.
     #[cold]
-    fn lost(&mut self, board: &mut Board, error: &BoardError) {
+    pub(crate) fn lost(&mut self, board: &mut Board, error: &BoardError) {
         let comes_with_nothing = matches!(error, BoardError::Heap(_));
         if comes_with_nothing {
             self.at.come_with_nothing(board);

@@ -101,7 +101,11 @@ impl BoardError {
     pub(crate) fn leaves_group_whole(&self) -> bool {
         matches!(
             self,
-            Self::Disagrees { .. } | Self::Spoiled(_) | Self::Lengths { .. } | Self::Combine(_)
+            Self::Disagrees { .. }
+                | Self::Spoiled(_)
+                | Self::Lengths { .. }
+                | Self::Combine(_)
+                | Self::Broken(_)
         )
     }
 }
@@ -253,12 +257,14 @@ impl AtBoard {
         let missing = needed
             .filter(|&member| member != board.own())
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
-        let error = different.or(missing.map(BoardError::Gone))?;
+        let overwritten = || self.overwritten(board).map(BoardError::Broken);
+        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten)?;
         if !self.manner.counted {
             return Some(error);
         }
         let verdict = match &error {
             BoardError::Gone(member) => Outcome::Failed(*member),
+            BoardError::Broken(_) => Outcome::Spoiled(board.own()),
             _ => Outcome::Different,
         };
         match board.decide(self.number, verdict) {
@@ -267,6 +273,16 @@ impl AtBoard {
             Outcome::Different => Some(error),
             Outcome::Open | Outcome::Done => None,
         }
+    }
+
+    /// Somebody who is through with this operation, and whose word says that it never came.
+    fn overwritten(&self, board: &Board) -> Option<u32> {
+        let others = (0..board.size()).filter(|&member| member != board.own());
+        let is_past = |&member: &u32| board.is_past(member, self.number);
+        let is_missing =
+            |&member: &u32| board.came(member, self.number, self.signature) == Came::NotYet;
+        // First whether it is through: what it did before that counts.
+        others.filter(is_past).find(is_missing)
     }
 
     /// Somebody who came for something else.
