@@ -10,10 +10,13 @@
 
 mod cursor;
 mod error;
+mod fingerprint;
 mod kind;
 mod layout;
+mod list;
 mod path;
 mod signature;
+mod strips;
 mod tree;
 
 pub use cursor::{Cursor, Piece};
@@ -21,3 +24,4 @@ pub use error::LayoutError;
 pub use kind::{Family, Kind};
 pub use layout::{Block, Bounds, Layout, Member};
 pub use signature::{Run, Runs, Signature};
+pub use strips::Strip;
