@@ -1,5 +1,7 @@
 //! A user's memory as a message sees it: packed bytes, wherever they lie.
 
+use std::mem::MaybeUninit;
+
 use landeck_layout::Layout;
 use landeck_memory::{Buffer, Bytes};
 
@@ -94,6 +96,7 @@ impl Area {
                 let mut parts = Vec::new();
                 each_within(areas, first, packed_bytes, |area, first, length| {
                     parts.push(area.part(first, length));
+                    true
                 });
                 Self::joined(parts)
             }
@@ -141,6 +144,7 @@ impl Area {
             self.each_piece(position, bytes.len() as u64, |buffer, offset, length| {
                 buffer.write(offset, bytes.part(done, length));
                 done += length;
+                true
             });
         }
     }
@@ -152,15 +156,37 @@ impl Area {
             take(self.buffer.bytes().part(position as usize, usize::MAX));
             return;
         }
-        let mut full = false;
         self.each_piece(position, u64::MAX, |buffer, offset, length| {
-            if !full {
-                full = take(buffer.bytes().part(offset, length)) < length;
-            }
+            take(buffer.bytes().part(offset, length)) == length
         });
     }
 
-    fn each_piece(&self, position: u64, length: u64, mut each: impl FnMut(&Buffer, usize, usize)) {
+    /// Packs bytes of the message from packed position `position` on into `room`; says how many.
+    pub fn pack(&self, position: u64, room: &mut [MaybeUninit<u8>]) -> usize {
+        let mut packed = 0;
+        self.each_piece(position, room.len() as u64, |buffer, offset, length| {
+            packed += buffer.bytes().part(offset, length).copy_to(&mut room[packed..]);
+            true
+        });
+        packed
+    }
+
+    /// Packs at most `most` bytes of the message from packed position `position` on behind those
+    /// that `target` has.
+    pub fn append_to(&self, position: u64, most: usize, target: &mut Vec<u8>) {
+        self.each_piece(position, most as u64, |buffer, offset, length| {
+            buffer.bytes().part(offset, length).append_to(target);
+            true
+        });
+    }
+
+    /// Calls `each` with one piece after the other, as long as it says so.
+    fn each_piece(
+        &self,
+        position: u64,
+        length: u64,
+        mut each: impl FnMut(&Buffer, usize, usize) -> bool,
+    ) {
         self.each_piece_of(position, length, &mut each);
     }
 
@@ -168,50 +194,64 @@ impl Area {
         &self,
         position: u64,
         length: u64,
-        each: &mut dyn FnMut(&Buffer, usize, usize),
-    ) {
+        each: &mut dyn FnMut(&Buffer, usize, usize) -> bool,
+    ) -> bool {
         let length = length.min(self.packed_bytes.saturating_sub(position));
         if length == 0 {
-            return;
+            return true;
         }
         match self.parts.as_deref() {
             None => each(&self.buffer, position as usize, length as usize),
             Some(Parts::Items(items)) => {
                 let first = items.first + position;
                 items.each_piece(first..first + length, |offset, length| {
-                    each(&self.buffer, offset, length);
-                });
+                    each(&self.buffer, offset, length)
+                })
             }
             Some(Parts::Joined(areas)) => {
                 each_within(areas, position, length, |area, first, length| {
-                    area.each_piece_of(first, length, each);
-                });
+                    area.each_piece_of(first, length, each)
+                })
             }
         }
     }
 }
 
 impl Items {
-    fn each_piece(&self, range: std::ops::Range<u64>, mut each: impl FnMut(usize, usize)) {
-        let Ok(mut cursor) = self.layout.cursor(self.count) else { return };
+    fn each_piece(
+        &self,
+        range: std::ops::Range<u64>,
+        mut each: impl FnMut(usize, usize) -> bool,
+    ) -> bool {
+        let Ok(mut cursor) = self.layout.cursor(self.count) else { return false };
         if cursor.restrict(range).is_err() {
-            return;
+            return false;
         }
         while let Some(piece) = cursor.next_piece(usize::MAX) {
-            let Ok(offset) = usize::try_from(self.origin + piece.offset) else { return };
-            each(offset, piece.length);
+            let Ok(offset) = usize::try_from(self.origin + piece.offset) else { return false };
+            if !each(offset, piece.length) {
+                return false;
+            }
         }
+        true
     }
 }
 
-/// Calls `each` with the areas that have packed bytes of a range: which of theirs.
-fn each_within(areas: &[Area], first: u64, length: u64, mut each: impl FnMut(&Area, u64, u64)) {
+/// Calls `each` with the areas that have packed bytes of a range, and which of theirs, as long as
+/// it says so.
+fn each_within(
+    areas: &[Area],
+    first: u64,
+    length: u64,
+    mut each: impl FnMut(&Area, u64, u64) -> bool,
+) -> bool {
     let (mut start, end) = (0, first + length);
     for area in areas {
         let (from, until) = (first.max(start), end.min(start + area.packed_bytes));
-        if from < until {
-            each(area, from - start, until - from);
+        if from < until && !each(area, from - start, until - from) {
+            return false;
         }
         start += area.packed_bytes;
     }
+    true
 }
