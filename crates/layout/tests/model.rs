@@ -238,6 +238,17 @@ proptest! {
         let places: Option<Vec<_>> = places.into_iter().collect();
         prop_assert_eq!(places.as_deref(), Some(&bytes[from..to]));
 
+        let widths = item.elements.iter().cycle().map(|(kind, _)| kind.size_bytes());
+        let mut bytes_before = 0;
+        for (elements, width) in widths.take(2 * item.elements.len()).enumerate() {
+            prop_assert_eq!(built.elements_in(bytes_before), Some(elements as u64));
+            prop_assert_eq!(built.bytes_of_elements(elements as u64), Some(bytes_before));
+            if width > 1 {
+                prop_assert_eq!(built.elements_in(bytes_before + 1), None);
+            }
+            bytes_before += width;
+        }
+
         let signature = built.signature(count);
         prop_assert_eq!(signature.runs().collect::<Vec<_>>(), items.runs());
         let flat: Vec<_> = items.runs().iter().map(|run| Member {
