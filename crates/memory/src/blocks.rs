@@ -1,5 +1,7 @@
 //! Copying many blocks of one length, in a loop that knows the length.
 
+use std::mem::MaybeUninit;
+
 use crate::bytes::{Buffer, Bytes, copy};
 
 /// Where blocks of equal length lie: the first, and how far each is behind the one before.
@@ -23,23 +25,84 @@ impl Buffer {
         length: usize,
         count: u64,
     ) -> bool {
-        if count == 0 || length == 0 {
-            return true;
-        }
-        if !from.lies_within(bytes.len(), length, count)
-            || !to.lies_within(self.len(), length, count)
-        {
-            return false;
-        }
-        // SAFETY: all blocks lie within the bytes and the buffer, which their makers' promises keep
-        // readable and writable.
+        // SAFETY: the promise of whoever made the buffer keeps it writable.
         unsafe {
-            let source = bytes.start().as_ptr().add(from.start as usize);
-            let target = self.bytes().start().as_ptr().add(to.start as usize);
+            copy_checked(
+                bytes,
+                from,
+                (self.bytes().start().as_ptr(), self.len()),
+                to,
+                length,
+                count,
+            )
+        }
+    }
+}
+
+impl Bytes<'_> {
+    /// Copies `count` blocks of `length` bytes, from where `from` says to where `to` says in `room`.
+    /// Says false, and copies nothing, unless all blocks lie within both.
+    #[inline]
+    pub fn copy_blocks(
+        &self,
+        from: Spread,
+        room: &mut [MaybeUninit<u8>],
+        to: Spread,
+        length: usize,
+        count: u64,
+    ) -> bool {
+        // SAFETY: the room is exclusively ours.
+        unsafe {
+            copy_checked(*self, from, (room.as_mut_ptr().cast(), room.len()), to, length, count)
+        }
+    }
+
+    /// The same into memory that has been written to before.
+    #[inline]
+    pub fn copy_blocks_to_slice(
+        &self,
+        from: Spread,
+        target: &mut [u8],
+        to: Spread,
+        length: usize,
+        count: u64,
+    ) -> bool {
+        // SAFETY: the target is exclusively ours.
+        unsafe { copy_checked(*self, from, (target.as_mut_ptr(), target.len()), to, length, count) }
+    }
+}
+
+/// Copies the blocks if all lie within both.
+///
+/// # Safety
+/// The room is valid for writes. It does not overlap the bytes.
+#[inline]
+unsafe fn copy_checked(
+    bytes: Bytes<'_>,
+    from: Spread,
+    room: (*mut u8, usize),
+    to: Spread,
+    length: usize,
+    count: u64,
+) -> bool {
+    if count == 0 || length == 0 {
+        return true;
+    }
+    if !from.lies_within(bytes.len(), length, count) || !to.lies_within(room.1, length, count) {
+        return false;
+    }
+    // SAFETY: all blocks lie within the bytes, which their maker's promise keeps readable, and within
+    // the room, by the caller's promise.
+    unsafe {
+        let source = bytes.start().as_ptr().add(from.start as usize);
+        let target = room.0.add(to.start as usize);
+        if count == 1 {
+            copy(source, target, length);
+        } else {
             copy_blocks(Walker::new(source, from), Walker::new(target, to), length, count);
         }
-        true
     }
+    true
 }
 
 impl Spread {
