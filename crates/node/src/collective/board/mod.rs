@@ -271,6 +271,8 @@ impl AtBoard {
             Outcome::Failed(member) => Some(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Some(BoardError::Spoiled(member)),
             Outcome::Different => Some(error),
+            // Nothing that all wait for is done before this member has come.
+            Outcome::Open | Outcome::Done if !self.has_come => Some(error),
             Outcome::Open | Outcome::Done => None,
         }
     }
@@ -397,7 +399,7 @@ mod tests {
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Buffer, Segment, SegmentPlan};
+    use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 
     /// Blocks of equal length in two pieces of memory.
     struct Memory {
@@ -609,5 +611,38 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_deposit_too_short_for_its_table_is_broken_and_not_waited_for() {
+        let (_segment, mut boards, mut heaps) = boards(2);
+        let number = boards[0].begin();
+        let block = heaps[0].allocate(64).unwrap();
+        boards[0].come_with(number, (5, 0), block, (15, 15));
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
+        let mut around = Around {
+            board: &mut boards[1],
+            memory: &memory(Operation::AllToAll, 2, 1, 101, 2),
+            operator: None,
+            allocate: &mut |bytes| heaps[1].allocate(bytes),
+            budget: &mut { u64::MAX },
+        };
+        let take = Action::Take { from: 0, deposited, into, resolved: false };
+        assert_eq!(at.step(&take, &mut around), Err(BoardError::Broken(0)));
+    }
+
+    #[test]
+    fn who_has_no_room_for_what_is_said_to_be_done_does_not_wait_for_the_dead() {
+        let (segment, mut boards, _heaps) = boards(2);
+        let mut at = AtBoard::default();
+        let number = boards[0].begin();
+        at.begin(number, 5, 0, Manner::brief(true));
+        boards[1].decide(number, Outcome::Done);
+        assert_eq!(at.verdict(&Action::Await, &boards[0]), None, "nobody is dead");
+        let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
+        segment.set_slot_record(1, record);
+        assert_eq!(at.verdict(&Action::Await, &boards[0]), Some(BoardError::Gone(1)));
     }
 }
