@@ -199,6 +199,11 @@ impl AtBoard {
         self.has_come = has_come;
     }
 
+    /// Whether this member has come.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
     /// The operation's number.
     pub(crate) fn number(&self) -> u32 {
         self.number
@@ -258,13 +263,16 @@ impl AtBoard {
             .filter(|&member| member != board.own())
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let overwritten = || self.overwritten(board).map(BoardError::Broken);
-        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten)?;
+        let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
+        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
+        let error = error.or_else(given_up)?;
         if !self.manner.counted {
             return Some(error);
         }
         let verdict = match &error {
             BoardError::Gone(member) => Outcome::Failed(*member),
             BoardError::Broken(_) => Outcome::Spoiled(board.own()),
+            BoardError::Spoiled(member) => Outcome::Spoiled(*member),
             _ => Outcome::Different,
         };
         match board.decide(self.number, verdict) {
@@ -287,6 +295,29 @@ impl AtBoard {
         others.filter(is_past).find(is_missing)
     }
 
+    /// Whose result a step needs, if that member is through with this operation without it: it has
+    /// failed there.
+    fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
+        let Action::Take { from, resolved: true, .. } = *action else { return None };
+        // First whether it is through: what it did before that counts.
+        let is_past = from != board.own() && board.is_past(from, self.number);
+        (is_past && self.is_unfinished(action, board, from)).then_some(from)
+    }
+
+    /// Whether what a member has brought, and a step needs, is not all there. A result that goes on
+    /// where this member stands is taken first.
+    fn is_unfinished(&self, action: &Action, board: &Board, member: u32) -> bool {
+        let is_result_awaited =
+            matches!(action, Action::Take { from, resolved: true, .. } if *from == member);
+        match board.deposit(member, self.number) {
+            Ok(Deposit::Inline { .. }) => is_result_awaited,
+            Ok(Deposit::Block { bytes, filled, resolved }) => {
+                filled < bytes.len() || is_result_awaited && resolved <= self.done
+            }
+            Err(_) => true,
+        }
+    }
+
     /// Somebody who came for something else.
     fn different(&self, board: &Board) -> Option<BoardError> {
         (0..board.size()).find_map(|member| match board.came(member, self.number, self.signature) {
@@ -302,7 +333,7 @@ impl AtBoard {
         let refuses = board.refuses(member, self.number);
         match board.came(member, self.number, self.signature) {
             Came::NotYet => is_gone || refuses,
-            Came::Here => is_gone && is_unfinished(action, board, member, self.number),
+            Came::Here => is_gone && self.is_unfinished(action, board, member),
             Came::Otherwise(_) => false,
         }
     }
@@ -378,18 +409,6 @@ fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
         Action::Take { from, resolved: false, .. } => *from..from + 1,
         Action::CombineDeposits { members, .. } => 0..*members,
         _ => 0..size,
-    }
-}
-
-/// Whether what a member that is gone has brought is not all there.
-fn is_unfinished(action: &Action, board: &Board, member: u32, number: u32) -> bool {
-    match board.deposit(member, number) {
-        Ok(Deposit::Inline { .. }) => false,
-        // A result may be all there; who waits for it looks at that first.
-        Ok(Deposit::Block { bytes, filled, .. }) => {
-            filled < bytes.len() || matches!(action, Action::Take { resolved: true, .. })
-        }
-        Err(_) => true,
     }
 }
 
@@ -644,5 +663,48 @@ mod tests {
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
         assert_eq!(at.verdict(&Action::Await, &boards[0]), Some(BoardError::Gone(1)));
+    }
+
+    #[test]
+    fn who_is_through_without_its_part_of_a_result_is_not_waited_for() {
+        let (_segment, mut boards, mut heaps) = boards(2);
+        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        let block = heaps[1].allocate(128).unwrap();
+        boards[1].come_with(number, (5, 0), block, (128, 128));
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        at.set_come(true);
+        boards[0].come(number, 5, 0, &[]);
+        let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
+        let take = Action::Take { from: 1, deposited, into, resolved: true };
+        assert_eq!(at.verdict(&take, &boards[0]), None, "it may be at it");
+        boards[1].end(number);
+        assert_eq!(at.verdict(&take, &boards[0]), Some(BoardError::Spoiled(1)));
+        boards[1].set_resolved(number, 64);
+        assert_eq!(at.verdict(&take, &boards[0]), None, "it is there");
+    }
+
+    #[test]
+    fn a_result_of_who_is_gone_since_counts() {
+        let (segment, mut boards, mut heaps) = boards(3);
+        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        for member in 1..3 {
+            let block = heaps[member].allocate(192).unwrap();
+            boards[member].come_with(number, (5, 0), block, (192, 192));
+        }
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        at.set_come(true);
+        let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
+        segment.set_slot_record(1, record);
+        let deposited = Cells::new(Store::Input, 0, 3);
+        let take = |from| {
+            let into = Cells::new(Store::Output, from, 1);
+            Action::Take { from, deposited, into, resolved: true }
+        };
+        assert_eq!(at.verdict(&take(1), &boards[0]), Some(BoardError::Gone(1)));
+        assert_eq!(at.verdict(&take(2), &boards[0]), None, "who is gone has brought all");
+        boards[1].set_resolved(number, 64);
+        assert_eq!(at.verdict(&take(1), &boards[0]), None);
     }
 }
