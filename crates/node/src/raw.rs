@@ -4,6 +4,7 @@
 //! operation stays until the operation is over.
 
 pub mod collective;
+pub mod folding;
 
 use std::ptr::NonNull;
 

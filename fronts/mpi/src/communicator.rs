@@ -6,32 +6,28 @@ use landeck::{Tag, World};
 
 use crate::abi::{Handle, Status};
 use crate::arguments::{Memory, Source};
-use crate::job::{JobFailure, Worlds};
+use crate::job::JobFailure;
 use crate::mistake::Mistake;
 use crate::request;
 
-/// A communicator. A plain value: the worlds behind it live as long as the process.
+/// A communicator. A plain value: the world behind it lives as long as the process.
 #[derive(Clone, Copy)]
 pub(crate) struct Communicator {
-    worlds: &'static Worlds,
+    world: &'static World,
     pub(crate) rank: u32,
     pub(crate) size: u32,
 }
 
-/// The tag of what the functions of a communicator say among themselves: one collective follows the
-/// other, and between two ranks messages keep their order.
-const INSIDE: Tag = Tag(0);
-
 impl Communicator {
     #[inline]
-    pub(crate) fn new(worlds: &'static Worlds) -> Self {
-        let (rank, size) = (worlds.messages.rank() as u32, worlds.messages.size() as u32);
-        Self { worlds, rank, size }
+    pub(crate) fn new(world: &'static World) -> Self {
+        let (rank, size) = (world.rank() as u32, world.size() as u32);
+        Self { world, rank, size }
     }
 
     /// The world in which its messages travel.
     pub(crate) fn messages(&self) -> &'static World {
-        &self.worlds.messages
+        self.world
     }
 
     /// Sends.
@@ -40,9 +36,8 @@ impl Communicator {
     /// The memory is readable during the call.
     #[inline]
     pub(crate) unsafe fn send(&self, to: u32, tag: u32, memory: Memory) -> Result<(), Mistake> {
-        let world = &self.worlds.messages;
         // SAFETY: the caller keeps these bytes readable until this call returns.
-        unsafe { raw::send(world, memory.start, memory.bytes, to as usize, Tag(tag)) }
+        unsafe { raw::send(self.world, memory.start, memory.bytes, to as usize, Tag(tag)) }
             .map_err(failure)
     }
 
@@ -58,9 +53,8 @@ impl Communicator {
         memory: Memory,
     ) -> Result<Status, Mistake> {
         let (from, tag) = wanted(from, tag);
-        let world = &self.worlds.messages;
         // SAFETY: the caller keeps these bytes writable and to us alone until this call returns.
-        unsafe { raw::receive(world, memory.start, memory.bytes, from, tag) }
+        unsafe { raw::receive(self.world, memory.start, memory.bytes, from, tag) }
             .map(|status| status_of(&status))
             .map_err(failure)
     }
@@ -75,9 +69,8 @@ impl Communicator {
         tag: u32,
         memory: Memory,
     ) -> Result<Handle, Mistake> {
-        let world = &self.worlds.messages;
         // SAFETY: the caller keeps these bytes readable until the request is over.
-        unsafe { raw::start_send(world, memory.start, memory.bytes, to as usize, Tag(tag)) }
+        unsafe { raw::start_send(self.world, memory.start, memory.bytes, to as usize, Tag(tag)) }
             .map(|operation| request::keep(operation, *self))
             .map_err(failure)
     }
@@ -93,46 +86,10 @@ impl Communicator {
         memory: Memory,
     ) -> Result<Handle, Mistake> {
         let (from, tag) = wanted(from, tag);
-        let world = &self.worlds.messages;
         // SAFETY: the caller keeps these bytes writable and to us alone until the request is over.
-        unsafe { raw::start_receive(world, memory.start, memory.bytes, from, tag) }
+        unsafe { raw::start_receive(self.world, memory.start, memory.bytes, from, tag) }
             .map(|operation| request::keep(operation, *self))
             .map_err(failure)
-    }
-
-    /// Sends within a collective function.
-    ///
-    /// # Safety
-    /// As [`Communicator::send`].
-    pub(crate) unsafe fn send_inside(
-        &self,
-        to: u32,
-        start: *const u8,
-        bytes: usize,
-    ) -> Result<(), Mistake> {
-        // SAFETY: as the send above: readable until this call returns, says the caller.
-        unsafe { raw::send(&self.worlds.inside, start, bytes, to as usize, INSIDE) }
-            .map_err(failure)
-    }
-
-    /// Receives exactly so many bytes within a collective function.
-    ///
-    /// # Safety
-    /// As [`Communicator::receive`].
-    pub(crate) unsafe fn receive_inside(
-        &self,
-        from: u32,
-        start: *mut u8,
-        bytes: usize,
-    ) -> Result<(), Mistake> {
-        // SAFETY: as the receive above: writable until this call returns, says the caller.
-        let status =
-            unsafe { raw::receive(&self.worlds.inside, start, bytes, from as usize, INSIDE) }
-                .map_err(failure)?;
-        if status.bytes() == bytes as u64 {
-            return Ok(());
-        }
-        Err(Mistake::LengthsDiffer { rank: from, theirs: status.bytes(), ours: bytes })
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use landeck::{Options, Peer, ThreadMode, World};
+use landeck::{Options, ThreadMode, World};
 
 use crate::abi::{ErrorClass, THREAD_SERIALIZED};
 use crate::communicator::Communicator;
@@ -12,15 +12,8 @@ use crate::mistake::Mistake;
 
 /// What the job is used through, and what ends with it.
 pub(crate) struct Job {
-    world: Worlds,
-    myself: Worlds,
-}
-
-/// The two worlds of a communicator: what its functions say among themselves never meets what the
-/// program says.
-pub(crate) struct Worlds {
-    pub(crate) messages: World,
-    pub(crate) inside: World,
+    world: World,
+    myself: World,
 }
 
 /// Why the job cannot be joined or left.
@@ -47,10 +40,8 @@ static MEMBERSHIP: Mutex<Option<landeck::Job>> = Mutex::new(None);
 /// The process that joined. A child that it makes by fork has all of this, and is no member.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 
-/// Contexts beside the one of the first world; all processes number them alike.
-const WORLD_INSIDE: u32 = 1 << 20 | 1;
-const MYSELF_MESSAGES: u32 = 1 << 20 | 2;
-const MYSELF_INSIDE: u32 = 1 << 20 | 3;
+/// The context of the world of this process alone, beside the one of the first world.
+const MYSELF: u32 = 1 << 20 | 2;
 
 /// Joins the job.
 pub(crate) fn start(thread_level: c_int) -> Result<(), Mistake> {
@@ -143,6 +134,7 @@ impl JobFailure {
                 ErrorClass::Truncate
             }
             landeck::Error::RequestGone => ErrorClass::Request,
+            landeck::Error::NoMemory { .. } => ErrorClass::NoMemory,
             landeck::Error::NoSuchRank { .. } => ErrorClass::Rank,
             _ => ErrorClass::Other,
         }
@@ -154,18 +146,8 @@ fn join(thread_level: c_int) -> Result<(landeck::Job, Job), landeck::Error> {
     let is_single = thread_level < THREAD_SERIALIZED;
     let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
     let membership = landeck::Job::join_with(Options { threads, ..Options::default() })?;
-    let everybody: Vec<Peer> = (0..membership.world().size() as u32).map(Peer).collect();
-    let own = [membership.own_peer()];
-    let job = Job {
-        world: Worlds {
-            messages: membership.world(),
-            inside: membership.world_of(WORLD_INSIDE, &everybody)?,
-        },
-        myself: Worlds {
-            messages: membership.world_of(MYSELF_MESSAGES, &own)?,
-            inside: membership.world_of(MYSELF_INSIDE, &own)?,
-        },
-    };
+    let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
+    let job = Job { world: membership.world(), myself };
     Ok((membership, job))
 }
 

@@ -46,13 +46,6 @@ pub(crate) enum Mistake {
     PredefinedOperation { value: Handle },
     #[error("op does not fit datatype: {0}")]
     Senseless(#[from] ReductionError),
-    #[error(
-        "rank {rank} contributes {theirs} bytes and this rank {ours}; \
-         give the same count and datatype everywhere"
-    )]
-    LengthsDiffer { rank: u32, theirs: u64, ours: usize },
-    #[error("there is no memory for {bytes} bytes of intermediate results; reduce fewer at once")]
-    NoMemory { bytes: usize },
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
@@ -75,8 +68,6 @@ impl Mistake {
             Self::Operation(_) | Self::PredefinedOperation { .. } | Self::Senseless(_) => {
                 ErrorClass::Operation
             }
-            Self::NoMemory { .. } => ErrorClass::NoMemory,
-            Self::LengthsDiffer { .. } => ErrorClass::Truncate,
             Self::Job(failure) => failure.class(),
         }
     }

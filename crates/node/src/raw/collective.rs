@@ -254,7 +254,11 @@ fn too_large() -> Fault {
 ///
 /// # Safety
 /// As [`call()`], until the operation is over.
-unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
+pub(super) unsafe fn area(
+    start: *const u8,
+    layout: &Layout,
+    count: u64,
+) -> std::result::Result<Area, Fault> {
     if layout.packed_bytes(count).map_err(|_| too_large())? == 0 {
         return Ok(Area::EMPTY);
     }
