@@ -22,6 +22,8 @@ const KEPT_OVERHEAD_BYTES: u64 = 128;
 /// Most bytes that messages nobody asked for may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
+/// A message beyond that is left where it is for so many looks, if it is in the way.
+const LEFT_LOOKS: u32 = 64;
 
 /// The part of an endpoint that arriving messages change.
 pub(crate) struct Core {
@@ -34,10 +36,8 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
-    /// They do not count for those without whom this process does not get on.
-    pub(crate) keeps_awaited: bool,
-    /// A message was left where it is since the last look.
-    pub(crate) has_left_any: bool,
+    /// How often a message was left where it is since one was received.
+    left: u32,
     kept_bytes: u64,
     kept_bytes_by_peer: HashMap<u32, u64>,
     pub(crate) heap_segments: HashMap<u32, Segment>,
@@ -90,8 +90,7 @@ impl Core {
             membership: Membership::new(segment),
             counters: Counters::default(),
             keeps_all: false,
-            keeps_awaited: false,
-            has_left_any: false,
+            left: 0,
             kept_bytes: 0,
             kept_bytes_by_peer: HashMap::new(),
             heap_segments: HashMap::new(),
@@ -149,6 +148,7 @@ impl Core {
 
     #[inline]
     fn count_received(&mut self, bytes: u64) {
+        self.left = 0;
         self.counters.messages_received += 1;
         // The length is what a message claims, and may be anything.
         self.counters.bytes_received = self.counters.bytes_received.wrapping_add(bytes);
@@ -209,8 +209,7 @@ impl Core {
         let cost = kept.cost_bytes();
         let of_peer = self.kept_bytes_by_peer.get(&label.source).copied().unwrap_or(0);
         let is_full = of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
-        if is_full && !self.keeps_all && !(self.keeps_awaited && self.is_awaited(label.source)) {
-            self.has_left_any = true;
+        if is_full && !self.keeps_all && !self.is_starved_of(label.source) {
             return Verdict::Held;
         }
         *self.kept_bytes_by_peer.entry(label.source).or_default() += cost;
@@ -219,10 +218,20 @@ impl Core {
         Verdict::Taken
     }
 
-    /// Whether this process waits for what may lie behind the messages of a sender: a receive from
-    /// it, or room for a send of its own, which somebody may make only when his own have come in.
+    /// From now on what this process waits for is brought in, however much lies in front of it.
+    pub(crate) fn starve(&mut self) {
+        self.left = self.left.max(LEFT_LOOKS);
+    }
+
+    /// Whether this process has waited for a while for what may lie behind the messages of a
+    /// sender: a receive from it, or room for a send of its own, which somebody may make only when
+    /// his own have come in. Limits that it could not get beyond would be no use.
     #[cold]
-    fn is_awaited(&self, source: u32) -> bool {
+    fn is_starved_of(&mut self, source: u32) -> bool {
+        self.left = self.left.saturating_add(1);
+        if self.left <= LEFT_LOOKS {
+            return false;
+        }
         let may_come_from = |wanted: Wanted| wanted.source.is_none_or(|from| from == source);
         !self.backlog.is_empty() || self.matching.posted().any(|one| may_come_from(one.wanted))
     }

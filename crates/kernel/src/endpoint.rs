@@ -365,13 +365,11 @@ impl<N: Channel> Endpoint<N> {
 
     /// The last look before sleep, and everything given out that others may wait for.
     pub fn progress_thoroughly(&mut self) -> bool {
-        // What was left where it is may be in front of what this process waits for.
-        self.core.keeps_awaited = std::mem::take(&mut self.core.has_left_any);
+        self.core.starve();
         let mut any = self.near.poll_thoroughly(&mut self.core);
         for channel in &mut self.far {
             any |= channel.poll_thoroughly(&mut self.core);
         }
-        self.core.keeps_awaited = false;
         any |= self.refresh_far();
         if self.core.is_busy() {
             any |= self.advance();

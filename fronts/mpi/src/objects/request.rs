@@ -1,7 +1,6 @@
 //! Requests: operations that go on, of every kind.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use landeck::raw;
@@ -55,11 +54,12 @@ pub(crate) enum Started {
 /// An operation of the program.
 #[derive(Debug)]
 pub(crate) struct Generalized {
+    /// Ended by MPI_Grequest_complete.
+    pub(crate) signal: raw::Operation,
     pub(crate) query: Option<QueryFunction>,
     pub(crate) free: Option<FreeFunction>,
     pub(crate) cancel: Option<CancelFunction>,
     pub(crate) extra_state: usize,
-    pub(crate) is_complete: AtomicBool,
 }
 
 static TABLE: Table<Request> = Table::new(Kind::Request as u8);
@@ -80,7 +80,7 @@ pub(crate) fn keep(request: Request) -> Handle {
 pub(crate) fn keep_message(
     operation: raw::Operation,
     communicator: &Arc<Communicator>,
-    datatype: Option<&Arc<Datatype>>,
+    datatype: &Arc<Datatype>,
 ) -> Handle {
     match operation {
         // Receives always begin as pending, so this was a send.
@@ -88,7 +88,7 @@ pub(crate) fn keep_message(
         raw::Operation::Pending(_) => keep(Request::PointToPoint(Pending {
             operation,
             communicator: Arc::clone(communicator),
-            datatypes: [datatype.cloned(), None],
+            datatypes: [(!datatype.is_dense).then(|| Arc::clone(datatype)), None],
         })),
     }
 }
