@@ -115,6 +115,14 @@ pub enum Error {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
+    /// There is no memory for what is brought together before it is combined.
+    #[error(
+        "there is no memory for {bytes} bytes of intermediate results: combine shorter items, or in a smaller group"
+    )]
+    NoMemory {
+        /// Bytes that were wanted.
+        bytes: usize,
+    },
     /// Members of a group called different operations.
     #[error(
         "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"

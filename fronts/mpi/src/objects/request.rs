@@ -12,6 +12,7 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::datatype::Datatype;
 use crate::objects::kind::Kind;
+use crate::walk::Call;
 
 /// What a handle of a request leads to.
 #[derive(Debug)]
@@ -27,13 +28,18 @@ pub(crate) enum Request {
 }
 
 /// An operation of the library that goes on, with what it needs until its end.
-#[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) operation: raw::Operation,
     pub(crate) communicator: Arc<Communicator>,
     /// Kept until the end, should the program free them before.
     pub(crate) datatypes: [Option<Arc<Datatype>>; 2],
+    /// What is left to do when the operation is over.
+    pub(crate) rest: Option<Rest>,
 }
+
+/// What is left to do when the operation of a request is over, before the request is: steps as those
+/// of a [`Walk`](crate::walk::Walk), with calls of the program's functions between them.
+pub(crate) type Rest = Box<dyn FnMut() -> Result<Option<Call>, Mistake> + Send + Sync>;
 
 /// An operation that is started any number of times.
 pub(crate) struct Persistent {
@@ -89,6 +95,7 @@ pub(crate) fn keep_message(
             operation,
             communicator: Arc::clone(communicator),
             datatypes: [(!datatype.is_dense).then(|| Arc::clone(datatype)), None],
+            rest: None,
         })),
     }
 }
@@ -155,6 +162,15 @@ impl Persistent {
     /// What goes on since the last start; it is the caller's to complete.
     pub(crate) fn take_active(&self) -> Option<Started> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pending")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
     }
 }
 
