@@ -99,7 +99,7 @@ impl Job {
     }
 
     /// A world of these peers, this process among them, in a context that all of them name alike.
-    /// Contexts of generation 1,024 and above belong to worlds that are made of others.
+    /// Contexts of generation 512 and above belong to worlds that are made of others.
     ///
     /// # Errors
     /// [`Error::Thread`].

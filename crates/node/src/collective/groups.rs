@@ -26,8 +26,10 @@ use super::fault::Fault;
 /// clear: no first world, no port and no context that a program chooses with a lower generation is
 /// one of them.
 const MADE_GENERATION: u32 = 1 << 10;
+/// Contexts in which members of a group talk about new groups have this bit set besides.
+const FOUNDING_GENERATION: u32 = 1 << 9;
 /// Groups on a host that can be told apart.
-const NUMBERS: u32 = MADE_GENERATION << (ContextId::INDEX_BITS - 1);
+const NUMBERS: u32 = FOUNDING_GENERATION << (ContextId::INDEX_BITS - 1);
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {
@@ -173,7 +175,11 @@ impl Engine {
 
     /// Forgets a group: nothing is done in it any more.
     pub(crate) fn forget(&mut self, context: u32) {
-        let Some(circle) = self.circles.remove(&context) else { return };
+        let Some(circle) = self.circles.remove(&context) else {
+            self.forget_context(context);
+            self.forget_context(twin_of(context));
+            return;
+        };
         if let Some(board) = &circle.board {
             board.forget();
         }
@@ -263,8 +269,13 @@ impl Engine {
 /// Forgotten groups looked at when another one is made or forgotten.
 const RECLAIMED_AT_ONCE: usize = 4;
 
+/// The context beside a group's own in which its members talk about new groups.
+pub(crate) fn founding_of(context: u32) -> u32 {
+    context | FOUNDING_GENERATION << ContextId::INDEX_BITS
+}
+
 /// The context of the group with this number; 0 when the numbers have run out.
-fn context_of(number: u32) -> u32 {
+pub(crate) fn context_of(number: u32) -> u32 {
     if number >= NUMBERS {
         return 0;
     }
@@ -276,8 +287,9 @@ fn context_of(number: u32) -> u32 {
 /// The number of a group with this context, if it was made.
 pub(crate) fn number_of(context: u32) -> Option<u32> {
     let (index, generation) = (ContextId(context).index(), ContextId(context).generation());
-    let is_made = generation >> 10 == 1 && index >> (ContextId::INDEX_BITS - 1) == 0;
-    is_made.then_some((generation & (MADE_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
+    let is_made = generation >> 9 == 2 && index >> (ContextId::INDEX_BITS - 1) == 0;
+    is_made
+        .then_some((generation & (FOUNDING_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
 }
 
 #[cfg(test)]
@@ -291,6 +303,8 @@ mod tests {
             assert_eq!(number_of(context), Some(number));
             assert_ne!(twin_of(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
+            assert_eq!(number_of(founding_of(context)), None);
+            assert_ne!(founding_of(context), context);
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
         assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);
