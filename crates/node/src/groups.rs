@@ -28,10 +28,9 @@ use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Tag;
 
 use crate::collective::Fault;
-use crate::collective::circle::twin_of;
 use crate::collective::groups::{Founding, Setting, founding_of, number_of};
 use crate::error::{Error, Result};
-use crate::job::WORLD_CONTEXT;
+use crate::job::NAMES_CONTEXT;
 use crate::shared::{Shared, WaitError};
 use crate::world::World;
 
@@ -164,7 +163,7 @@ impl World {
         self.check_members(ranks)?;
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
         let tag = tag_of(name, &members);
-        self.talk(twin_of(founding_of(WORLD_CONTEXT)), members).found_by_messages(tag)
+        self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
     }
 
     /// These peers in a context in which they talk about new groups; its ranks are their places.

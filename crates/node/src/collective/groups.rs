@@ -176,8 +176,7 @@ impl Engine {
     /// Forgets a group: nothing is done in it any more.
     pub(crate) fn forget(&mut self, context: u32) {
         let Some(circle) = self.circles.remove(&context) else {
-            self.forget_context(context);
-            self.forget_context(twin_of(context));
+            self.forget_contexts(context);
             return;
         };
         if let Some(board) = &circle.board {
@@ -196,11 +195,17 @@ impl Engine {
                 continue;
             }
             let context = circle.place.context;
-            self.forget_context(context);
-            self.forget_context(twin_of(context));
+            self.forget_contexts(context);
             let holdings = std::mem::take(&mut circle.holdings);
             drop(circle);
             self.give_back(holdings);
+        }
+    }
+
+    fn forget_contexts(&mut self, context: u32) {
+        let founding = founding_of(context);
+        for context in [context, twin_of(context), founding, twin_of(founding)] {
+            self.forget_context(context);
         }
     }
 
@@ -274,6 +279,11 @@ pub(crate) fn founding_of(context: u32) -> u32 {
     context | FOUNDING_GENERATION << ContextId::INDEX_BITS
 }
 
+/// The context beside a group's own for the messages of who builds upon it.
+pub(crate) fn inside_of(context: u32) -> u32 {
+    twin_of(founding_of(context))
+}
+
 /// The context of the group with this number; 0 when the numbers have run out.
 pub(crate) fn context_of(number: u32) -> u32 {
     if number >= NUMBERS {
@@ -304,7 +314,8 @@ mod tests {
             assert_ne!(twin_of(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
             assert_eq!(number_of(founding_of(context)), None);
-            assert_ne!(founding_of(context), context);
+            let others = [twin_of(context), founding_of(context), inside_of(context), context];
+            assert!((1..4).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
         assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);

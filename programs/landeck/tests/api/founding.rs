@@ -51,6 +51,23 @@ fn only_the_members_make_their_world() {
 }
 
 #[test]
+fn messages_inside_do_not_meet_those_of_the_world() {
+    let name = "founding::messages_inside_do_not_meet_those_of_the_world";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        for world in [&world, &world.duplicate().unwrap()] {
+            let (inside, other) = (world.inside().unwrap(), 1 - world.rank());
+            inside.send(&[1], other, Tag(0)).unwrap();
+            world.send(&[2], other, Tag(0)).unwrap();
+            world.barrier().unwrap();
+            assert_eq!(world.receive::<i32>(Any, Any).unwrap().0, 2);
+            assert_eq!(inside.receive::<i32>(Any, Any).unwrap().0, 1);
+            assert_eq!(world.peers(), inside.peers());
+        }
+    });
+}
+
+#[test]
 fn threads_make_worlds_at_the_same_time() {
     in_job(3, "founding::threads_make_worlds_at_the_same_time", ThreadMode::Multiple, |job| {
         let world = job.world();
