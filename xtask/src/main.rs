@@ -1,8 +1,10 @@
-//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`.
+//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
+//! `cargo xtask mpi`.
 
 #![forbid(unsafe_code)]
 
 mod install;
+mod mpi;
 mod suites;
 mod tidy;
 
@@ -21,6 +23,8 @@ enum Command {
     Test(suites::Options),
     /// Build and install the command, the libraries, the header and their documents.
     Install(install::Options),
+    /// Make what is made of the description of MPI's functions.
+    Mpi,
 }
 
 fn main() -> ExitCode {
@@ -28,6 +32,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(root()),
         Command::Test(options) => suites::run(root(), &options),
         Command::Install(options) => install::run(root(), &options),
+        Command::Mpi => mpi::run(root()),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -53,6 +58,10 @@ enum Problem {
     Read { path: PathBuf, error: std::io::Error },
     #[error("cannot write {path}: {error}. Check the folder's permissions and the free space.")]
     Write { path: PathBuf, error: std::io::Error },
+    #[error(
+        "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
+    )]
+    Description { path: PathBuf, line: usize },
     #[error(
         "cannot start \"{program}\": {error}. Install it (scripts/bootstrap.sh) and start again."
     )]

@@ -1,7 +1,9 @@
 //! A user's memory as a message sees it: packed bytes, wherever they lie.
 
-use landeck_layout::Layout;
-use landeck_memory::{Buffer, Bytes};
+use std::mem::MaybeUninit;
+
+use landeck_layout::{Layout, Strip};
+use landeck_memory::{Buffer, Bytes, Spread};
 
 use crate::Failure;
 
@@ -94,6 +96,7 @@ impl Area {
                 let mut parts = Vec::new();
                 each_within(areas, first, packed_bytes, |area, first, length| {
                     parts.push(area.part(first, length));
+                    true
                 });
                 Self::joined(parts)
             }
@@ -123,12 +126,29 @@ impl Area {
 
     /// Copies packed bytes into another area, as many as both have. They do not overlap.
     pub fn copy_to(&self, target: &Self) {
-        let mut position = 0;
-        self.read(0, |bytes| {
-            target.write(position, bytes);
-            position += bytes.len() as u64;
-            if position < target.packed_bytes { bytes.len() } else { 0 }
-        });
+        let length = self.packed_bytes.min(target.packed_bytes);
+        if let Some(bytes) = self.one_piece() {
+            target.write(0, bytes.part(0, length as usize));
+        } else if let Some(buffer) = target.as_buffer() {
+            self.each_strip(0, length, &mut |bytes, strip| {
+                buffer.write_blocks(
+                    packed(&strip),
+                    bytes,
+                    placed(&strip),
+                    strip.length,
+                    strip.count,
+                );
+            });
+        } else {
+            let mut position = 0;
+            while position < length {
+                let mut between = [0; BETWEEN_BYTES];
+                let most = between.len().min((length - position) as usize);
+                self.pack_slice(position, &mut between[..most]);
+                target.write(position, Bytes::from(&between[..most]));
+                position += most as u64;
+            }
+        }
     }
 
     /// Writes bytes of the message from packed position `position` on; what does not fit is cut.
@@ -137,81 +157,122 @@ impl Area {
         if self.parts.is_none() {
             self.buffer.write(position as usize, bytes);
         } else {
-            let mut done = 0;
-            self.each_piece(position, bytes.len() as u64, |buffer, offset, length| {
-                buffer.write(offset, bytes.part(done, length));
-                done += length;
+            self.each_strip_of(position, bytes.len() as u64, 0, &mut |buffer, strip| {
+                buffer.write_blocks(
+                    placed(&strip),
+                    bytes,
+                    packed(&strip),
+                    strip.length,
+                    strip.count,
+                );
             });
         }
     }
 
-    /// Calls `take` with the bytes from packed position `position` on, piece by piece, until it
-    /// takes less than it was given.
-    pub fn read(&self, position: u64, mut take: impl FnMut(Bytes<'_>) -> usize) {
-        if self.parts.is_none() {
-            take(self.buffer.bytes().part(position as usize, usize::MAX));
-            return;
-        }
-        let mut full = false;
-        self.each_piece(position, u64::MAX, |buffer, offset, length| {
-            if !full {
-                full = take(buffer.bytes().part(offset, length)) < length;
-            }
+    /// Packs bytes of the message from packed position `position` on into `room`; says how many.
+    pub fn pack(&self, position: u64, room: &mut [MaybeUninit<u8>]) -> usize {
+        self.each_strip(position, room.len() as u64, &mut |bytes, strip| {
+            bytes.copy_blocks(placed(&strip), room, packed(&strip), strip.length, strip.count);
+        })
+    }
+
+    /// Packs at most `most` bytes of the message from packed position `position` on behind those
+    /// that `target` has.
+    pub fn append_to(&self, position: u64, most: usize, target: &mut Vec<u8>) {
+        let left = self.packed_bytes.saturating_sub(position);
+        let (before, length) = (target.len(), left.min(most as u64) as usize);
+        target.resize(before + length, 0);
+        self.pack_slice(position, &mut target[before..]);
+    }
+
+    /// Packs bytes of the message from packed position `position` on into all of `target`, as far as
+    /// there are any.
+    pub fn pack_slice(&self, position: u64, target: &mut [u8]) {
+        self.each_strip(position, target.len() as u64, &mut |bytes, strip| {
+            let (from, to) = (placed(&strip), packed(&strip));
+            bytes.copy_blocks_to_slice(from, target, to, strip.length, strip.count);
         });
     }
 
-    fn each_piece(&self, position: u64, length: u64, mut each: impl FnMut(&Buffer, usize, usize)) {
-        self.each_piece_of(position, length, &mut each);
-    }
-
-    fn each_piece_of(
+    /// Calls `each` with strips that have the packed bytes from `position` on, at most `length`;
+    /// says how many these are.
+    fn each_strip(
         &self,
         position: u64,
         length: u64,
-        each: &mut dyn FnMut(&Buffer, usize, usize),
+        each: &mut impl FnMut(Bytes<'_>, Strip),
+    ) -> usize {
+        let length = length.min(self.packed_bytes.saturating_sub(position));
+        self.each_strip_of(position, length, 0, &mut |buffer: &Buffer, strip| {
+            each(buffer.bytes(), strip);
+        });
+        length as usize
+    }
+
+    /// The same, where `before` bytes were asked for in front of these.
+    fn each_strip_of<F: FnMut(&Buffer, Strip)>(
+        &self,
+        position: u64,
+        length: u64,
+        before: u64,
+        each: &mut F,
     ) {
         let length = length.min(self.packed_bytes.saturating_sub(position));
-        if length == 0 {
-            return;
-        }
         match self.parts.as_deref() {
-            None => each(&self.buffer, position as usize, length as usize),
+            None => each(&self.buffer, block(position as i64, before, length as usize)),
             Some(Parts::Items(items)) => {
                 let first = items.first + position;
-                items.each_piece(first..first + length, |offset, length| {
-                    each(&self.buffer, offset, length);
+                let walked = items.layout.strips(items.count, first..first + length, |strip| {
+                    let offset = items.origin + strip.offset;
+                    each(&self.buffer, Strip { offset, packed: before + strip.packed, ..strip });
                 });
+                debug_assert_eq!(walked, Ok(()), "the area has these bytes");
             }
             Some(Parts::Joined(areas)) => {
+                let mut before = before;
                 each_within(areas, position, length, |area, first, length| {
-                    area.each_piece_of(first, length, each);
+                    area.each_strip_of(first, length, before, each);
+                    before += length;
+                    true
                 });
             }
         }
     }
 }
 
-impl Items {
-    fn each_piece(&self, range: std::ops::Range<u64>, mut each: impl FnMut(usize, usize)) {
-        let Ok(mut cursor) = self.layout.cursor(self.count) else { return };
-        if cursor.restrict(range).is_err() {
-            return;
-        }
-        while let Some(piece) = cursor.next_piece(usize::MAX) {
-            let Ok(offset) = usize::try_from(self.origin + piece.offset) else { return };
-            each(offset, piece.length);
-        }
-    }
+/// Bytes that are on their way from one layout to another.
+const BETWEEN_BYTES: usize = 4096;
+
+/// One block as a strip.
+fn block(offset: i64, packed: u64, length: usize) -> Strip {
+    Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1 }
 }
 
-/// Calls `each` with the areas that have packed bytes of a range: which of theirs.
-fn each_within(areas: &[Area], first: u64, length: u64, mut each: impl FnMut(&Area, u64, u64)) {
+/// Where the blocks of a strip lie in the user's buffer.
+fn placed(strip: &Strip) -> Spread {
+    Spread { start: strip.offset, stride: strip.stride }
+}
+
+/// Where they lie among the packed bytes.
+fn packed(strip: &Strip) -> Spread {
+    Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 }
+}
+
+/// Calls `each` with the areas that have packed bytes of a range, and which of theirs, as long as
+/// it says so.
+fn each_within(
+    areas: &[Area],
+    first: u64,
+    length: u64,
+    mut each: impl FnMut(&Area, u64, u64) -> bool,
+) -> bool {
     let (mut start, end) = (0, first + length);
     for area in areas {
         let (from, until) = (first.max(start), end.min(start + area.packed_bytes));
-        if from < until {
-            each(area, from - start, until - from);
+        if from < until && !each(area, from - start, until - from) {
+            return false;
         }
         start += area.packed_bytes;
     }
+    true
 }

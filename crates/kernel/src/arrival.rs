@@ -1,6 +1,6 @@
 //! The part of an endpoint that arriving messages change: what meets its receive, what is kept.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
@@ -8,6 +8,7 @@ use landeck_memory::{Bytes, Counters, Segment};
 use landeck_wire::{Header, Kind, Reference};
 
 use crate::area::Area;
+use crate::backlog::Backlog;
 use crate::failure::Failure;
 use crate::matching::{Label, Matching, Wanted};
 use crate::membership::Membership;
@@ -21,6 +22,8 @@ const KEPT_OVERHEAD_BYTES: u64 = 128;
 /// Most bytes that messages nobody asked for may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
+/// A message beyond that is left where it is for so many looks, if it is in the way.
+const LEFT_LOOKS: u32 = 64;
 
 /// The part of an endpoint that arriving messages change.
 pub(crate) struct Core {
@@ -33,11 +36,12 @@ pub(crate) struct Core {
     pub(crate) counters: Counters,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
+    /// How often a message was left where it is since one was received.
+    left: u32,
     kept_bytes: u64,
     kept_bytes_by_peer: HashMap<u32, u64>,
     pub(crate) heap_segments: HashMap<u32, Segment>,
-    /// Sends without room, oldest first.
-    pub(crate) backlog: VecDeque<RequestId>,
+    pub(crate) backlog: Backlog,
     /// Requests that fill, drain or part.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
@@ -86,10 +90,11 @@ impl Core {
             membership: Membership::new(segment),
             counters: Counters::default(),
             keeps_all: false,
+            left: 0,
             kept_bytes: 0,
             kept_bytes_by_peer: HashMap::new(),
             heap_segments: HashMap::new(),
-            backlog: VecDeque::new(),
+            backlog: Backlog::default(),
             active: Active::new(),
             replies: Vec::new(),
         }
@@ -107,13 +112,12 @@ impl Core {
             Some(Work::Posted { .. }) => {
                 self.matching.withdraw(id);
             }
-            Some(Work::Queued { .. }) => self.backlog.retain(|&queued| queued != id),
+            Some(Work::Queued { to, .. }) => self.backlog.remove(*to, id),
+            Some(Work::Held { .. }) => self.let_held_go(id),
             Some(Work::Free | Work::Done(_)) | None => return,
             Some(_) => self.active.retain(|&active| active != id),
         }
-        if let Some(work) = self.requests.get_mut(id) {
-            *work = end;
-        }
+        self.requests.put(id, end);
     }
 
     pub(crate) fn complete_transfer(&mut self, id: RequestId) {
@@ -126,27 +130,25 @@ impl Core {
                 return;
             }
         };
-        *work = Work::Done(completion);
+        self.requests.put(id, Work::Done(completion));
     }
 
     /// A message of which all data are here meets its receive.
     #[inline]
     fn receive_eager(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         self.count_received(status.bytes);
-        let Some(work) = self.requests.get_mut(id) else { return };
-        if let Work::Posted { target: Target::Area(area), .. } = work {
-            let result = put(area, status, data);
-            *work = Work::Done(Completion { result, data: None });
-        } else {
-            *work = Work::Done(Completion {
-                result: Ok(status),
-                data: Some(Received::Private(data.to_vec())),
-            });
-        }
+        let completion = match self.requests.get(id) {
+            Some(Work::Posted { target: Target::Area(area), .. }) => {
+                Completion { result: put(area, status, data), data: None }
+            }
+            _ => Completion { result: Ok(status), data: Some(Received::Private(data.to_vec())) },
+        };
+        self.requests.put(id, Work::Done(completion));
     }
 
     #[inline]
     fn count_received(&mut self, bytes: u64) {
+        self.left = 0;
         self.counters.messages_received += 1;
         // The length is what a message claims, and may be anything.
         self.counters.bytes_received = self.counters.bytes_received.wrapping_add(bytes);
@@ -160,9 +162,8 @@ impl Core {
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
         let Ok(borrowed) = borrowed else {
-            let what = BrokenPeer::Reference;
-            *work = Work::failed(Failure::PeerBroken { peer: status.peer, what });
-            return;
+            let failure = Failure::PeerBroken { peer: status.peer, what: BrokenPeer::Reference };
+            return self.requests.put(id, Work::failed(failure));
         };
         let is_whole = place.window >= status.bytes;
         let (context, position) = (wanted.context, 0);
@@ -175,7 +176,11 @@ impl Core {
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
-        *work = Work::Collecting { target, status, position: 0 };
+        let next = match status.bytes {
+            0 => Work::Done(target.complete(status)),
+            _ => Work::Collecting { target, status, position: 0 },
+        };
+        self.requests.put(id, next);
         let data = encode_pair(send, id.to_bits());
         let header = Header::user(Kind::Accept, data.len() as u32, 0, 0);
         self.replies.push(Reply { to: status.peer, header, data });
@@ -202,15 +207,33 @@ impl Core {
             return Verdict::Taken;
         }
         let cost = kept.cost_bytes();
-        let of_peer = self.kept_bytes_by_peer.entry(label.source).or_default();
-        let is_full = *of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
-        if is_full && !self.keeps_all {
+        let of_peer = self.kept_bytes_by_peer.get(&label.source).copied().unwrap_or(0);
+        let is_full = of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
+        if is_full && !self.keeps_all && !self.is_starved_of(label.source) {
             return Verdict::Held;
         }
-        *of_peer += cost;
+        *self.kept_bytes_by_peer.entry(label.source).or_default() += cost;
         self.kept_bytes += cost;
         self.matching.keep(label, kept);
         Verdict::Taken
+    }
+
+    /// From now on what this process waits for is brought in, however much lies in front of it.
+    pub(crate) fn starve(&mut self) {
+        self.left = self.left.max(LEFT_LOOKS);
+    }
+
+    /// Whether this process has waited for a while for what may lie behind the messages of a
+    /// sender: a receive from it, or room for a send of its own, which somebody may make only when
+    /// his own have come in. Limits that it could not get beyond would be no use.
+    #[cold]
+    fn is_starved_of(&mut self, source: u32) -> bool {
+        self.left = self.left.saturating_add(1);
+        if self.left <= LEFT_LOOKS {
+            return false;
+        }
+        let may_come_from = |wanted: Wanted| wanted.source.is_none_or(|from| from == source);
+        !self.backlog.is_empty() || self.matching.posted().any(|one| may_come_from(one.wanted))
     }
 
     /// Gives back what a message holds that nobody will ask for.
@@ -298,7 +321,7 @@ impl Core {
         if *position >= status.bytes
             && let Work::Collecting { target, status, .. } = std::mem::replace(work, Work::Free)
         {
-            *work = Work::Done(target.complete(status));
+            self.requests.put(id, Work::Done(target.complete(status)));
         }
     }
 
@@ -310,6 +333,8 @@ impl Core {
             Kind::Offer => return self.arrive_offer(label, data),
             Kind::Accept => self.arrive_accept(from, data),
             Kind::Part => self.arrive_part(from, header, data),
+            Kind::Withdraw => self.arrive_withdraw(from, header, data),
+            Kind::Withdrawn => self.arrive_withdrawn(from, data),
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
         }
         Verdict::Taken
@@ -347,9 +372,8 @@ impl Sink for Core {
 #[inline]
 fn put(area: &Area, status: Status, data: Bytes<'_>) -> Result<Status, Failure> {
     area.write(0, data);
-    let room = area.packed_bytes();
-    if room < status.bytes {
-        return Err(Failure::Truncated { message_bytes: status.bytes, buffer_bytes: room });
+    if area.packed_bytes() < status.bytes {
+        return Err(Failure::truncated(status, area));
     }
     Ok(status)
 }

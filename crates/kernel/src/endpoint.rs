@@ -6,25 +6,16 @@
 use std::collections::HashMap;
 
 use landeck_channel::{Channel, Peer, SendError};
-use landeck_memory::heap::{Block, Heap, Place};
+use landeck_memory::heap::{Block, Heap};
 use landeck_memory::{Bytes, Counters, Operation, Segment, WaitRecord};
-use landeck_wire::{Class, Flags, Header, Kind, Reference};
+use landeck_wire::{Header, Kind};
 
 use crate::area::Area;
 use crate::arrival::{Core, Direct};
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Filling, Target, Work, encode_pair};
-
-/// A message up to this size gets a block with room for all of it.
-const WHOLE_BYTES: u64 = 256 << 10;
-/// The same where there are more processes than processors: every stop costs a process switch.
-const WHOLE_BYTES_CROWDED: u64 = 8 << 20;
-/// The window of longer messages.
-const WINDOW_BYTES: u64 = 256 << 10;
-/// Scratch for packing data whose parts lie apart.
-const PACK_BYTES: usize = 16 << 10;
+use crate::transfer::{Target, Work};
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -38,10 +29,11 @@ pub enum Started {
 /// Everything one process says and hears. One thread at a time.
 pub struct Endpoint<N: Channel> {
     pub(crate) near: N,
-    far: Vec<Box<dyn Channel>>,
-    far_peers: HashMap<u32, usize>,
+    pub(crate) far: Vec<Box<dyn Channel>>,
+    pub(crate) far_peers: HashMap<u32, usize>,
     pub(crate) core: Core,
-    scratch: Vec<u8>,
+    /// Where data whose parts lie apart are packed.
+    pub(crate) scratch: Vec<u8>,
 }
 
 impl<N: Channel> Endpoint<N> {
@@ -118,23 +110,49 @@ impl<N: Channel> Endpoint<N> {
         self.check(to, context)?;
         self.core.counters.messages_sent += 1;
         self.core.counters.bytes_sent += area.packed_bytes();
-        if self.core.backlog.is_empty()
-            && let Some(bytes) = area.one_piece()
-        {
-            let header = Header::user(Kind::Eager, bytes.len() as u32, context, tag);
-            if self.near_sends(to, &header, bytes) {
+        if self.core.backlog.is_empty() {
+            let is_sent = match area.one_piece() {
+                Some(bytes) => {
+                    let header = Header::user(Kind::Eager, bytes.len() as u32, context, tag);
+                    self.near_sends(to, &header, bytes)
+                }
+                None => self.near_sends_packed(to, context, tag, &area),
+            };
+            if is_sent {
                 let bytes = area.packed_bytes();
                 return Ok(Started::Complete(Status { peer: to, tag, bytes, cancelled: false }));
             }
         }
-        self.send_otherwise(to, context, tag, area)
+        Ok(self.send_otherwise(to, Header::user(Kind::Eager, 0, context, tag), area))
+    }
+
+    /// Sends the bytes of an area; complete only when the message has met its receive.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send_synchronous(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        area: Area,
+    ) -> Result<Started, Failure> {
+        self.check(to, context)?;
+        self.core.counters.messages_sent += 1;
+        self.core.counters.bytes_sent += area.packed_bytes();
+        Ok(self.send_otherwise(to, Header::user(Kind::Offer, 0, context, tag), area))
     }
 
     #[inline]
     fn near_sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
         bytes.len() <= self.near.data_bytes_max()
-            && (self.far.is_empty() || !self.far_peers.contains_key(&to.0))
+            && !self.is_far(to)
             && self.near.try_send(to, header, bytes).is_ok()
+    }
+
+    #[inline]
+    pub(crate) fn is_far(&self, peer: Peer) -> bool {
+        !self.far.is_empty() && self.far_peers.contains_key(&peer.0)
     }
 
     #[inline]
@@ -145,17 +163,10 @@ impl<N: Channel> Endpoint<N> {
 
     #[cold]
     #[inline(never)]
-    fn send_otherwise(
-        &mut self,
-        to: Peer,
-        context: u32,
-        tag: u32,
-        area: Area,
-    ) -> Result<Started, Failure> {
-        let header = Header::user(Kind::Eager, 0, context, tag);
+    fn send_otherwise(&mut self, to: Peer, header: Header, area: Area) -> Started {
         let id = self.core.requests.insert(Work::Queued { to, header, area, loan: None });
-        self.queue(id);
-        Ok(self.settled(id))
+        self.queue(to, id);
+        self.settled(id)
     }
 
     /// Sends bytes if that is possible without waiting. False when it is not: then nothing is
@@ -171,9 +182,7 @@ impl<N: Channel> Endpoint<N> {
         data: Bytes<'_>,
     ) -> Result<bool, Failure> {
         self.check(to, context)?;
-        let waits_for_it =
-            |id: &RequestId| self.core.requests.get(*id).and_then(Work::depends_on) == Some(to);
-        if self.core.backlog.iter().any(waits_for_it) {
+        if self.core.backlog.has_any_to(to) {
             return Ok(false);
         }
         let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
@@ -230,13 +239,13 @@ impl<N: Channel> Endpoint<N> {
         let header = Header::user(Kind::Reference, 0, context, tag);
         let loan = Some(block);
         let id = self.core.requests.insert(Work::Queued { to, header, area: Area::EMPTY, loan });
-        self.queue(id);
+        self.queue(to, id);
         Ok(self.settled(id))
     }
 
     /// Queues a send behind earlier ones and tries at once.
-    fn queue(&mut self, id: RequestId) {
-        self.core.backlog.push_back(id);
+    fn queue(&mut self, to: Peer, id: RequestId) {
+        self.core.backlog.push(to, id);
         self.advance();
     }
 
@@ -356,6 +365,7 @@ impl<N: Channel> Endpoint<N> {
 
     /// The last look before sleep, and everything given out that others may wait for.
     pub fn progress_thoroughly(&mut self) -> bool {
+        self.core.starve();
         let mut any = self.near.poll_thoroughly(&mut self.core);
         for channel in &mut self.far {
             any |= channel.poll_thoroughly(&mut self.core);
@@ -387,22 +397,6 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Cancels an operation that has not begun: a receive without a message, a send without room.
-    /// It then completes with [`Status::cancelled`]. Others go on.
-    pub fn cancel(&mut self, id: RequestId) {
-        let status = match self.core.requests.get(id) {
-            Some(Work::Posted { wanted, .. }) => {
-                let peer = Peer(wanted.source.unwrap_or(u32::MAX));
-                Status { peer, tag: wanted.tag.unwrap_or(0), bytes: 0, cancelled: true }
-            }
-            Some(Work::Queued { to, header, .. }) => {
-                Status { peer: *to, tag: header.tag, bytes: 0, cancelled: true }
-            }
-            _ => return,
-        };
-        self.core.end(id, Work::Done(Completion { result: Ok(status), data: None }));
-    }
-
     /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,
     /// or ended, and is still to be waited for: its message would be lost with it.
     pub fn give_up(&mut self, id: RequestId) -> bool {
@@ -422,6 +416,16 @@ impl<N: Channel> Endpoint<N> {
         self.core.requests.remove(id);
     }
 
+    fn is_offered(&self, id: RequestId) -> bool {
+        matches!(self.core.requests.get(id), Some(Work::Offered { .. }))
+    }
+
+    /// Grows with everything that may have ended a request, or made one hopeless.
+    #[inline]
+    pub fn changes(&self) -> u64 {
+        self.core.requests.endings().wrapping_add(self.core.membership.changes())
+    }
+
     /// Whether nothing was begun that is not over.
     pub fn is_idle(&self) -> bool {
         !self.core.is_busy() && self.core.matching.posted().next().is_none()
@@ -430,6 +434,8 @@ impl<N: Channel> Endpoint<N> {
     /// Sends and transfers that have not ended: what a process waits for before it leaves.
     pub fn has_unfinished_sends(&self) -> bool {
         !self.core.backlog.is_empty()
+            || !self.core.replies.is_empty()
+            || self.core.requests.pending().any(|id| self.is_offered(id))
             || self.core.active.iter().any(|&id| {
                 matches!(self.core.requests.get(id), Some(Work::Filling(_) | Work::Parting { .. }))
             })
@@ -478,290 +484,4 @@ impl<N: Channel> Endpoint<N> {
             None => WaitRecord::default(),
         }
     }
-
-    /// Moves everything that can move: replies, sends without room, transfers.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn advance(&mut self) -> bool {
-        let replied = self.send_replies();
-        let sent = self.send_backlog();
-        self.move_active() | replied | sent
-    }
-
-    fn channel(&mut self, to: Peer) -> &mut dyn Channel {
-        match self.far_peers.get(&to.0) {
-            Some(&at) => &mut *self.far[at],
-            None => &mut self.near,
-        }
-    }
-
-    fn send_replies(&mut self) -> bool {
-        let replies = std::mem::take(&mut self.core.replies);
-        let mut any = false;
-        for reply in replies {
-            let sent =
-                self.channel(reply.to).try_send(reply.to, &reply.header, (&reply.data[..]).into());
-            match sent {
-                Err(SendError::Full) => self.core.replies.push(reply),
-                _ => any = true,
-            }
-        }
-        any
-    }
-
-    /// Tries the waiting sends in order; a peer without room keeps its later ones waiting too.
-    fn send_backlog(&mut self) -> bool {
-        let mut full: Vec<Peer> = Vec::new();
-        let mut any = false;
-        for _ in 0..self.core.backlog.len() {
-            let Some(id) = self.core.backlog.pop_front() else { break };
-            let Some(Work::Queued { to, .. }) = self.core.requests.get(id) else { continue };
-            let to = *to;
-            if full.contains(&to) || !self.start_queued(id, to) {
-                full.push(to);
-                self.core.backlog.push_back(id);
-            } else {
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// Starts one waiting send; false when there is no room for it yet.
-    fn start_queued(&mut self, id: RequestId, to: Peer) -> bool {
-        let Some(work) = self.core.requests.get_mut(id) else { return true };
-        let Work::Queued { header, area, loan, .. } = std::mem::replace(work, Work::Free) else {
-            return true;
-        };
-        let next = self.start_send(id, to, header, area, loan);
-        let waits = matches!(next, Work::Queued { .. });
-        if matches!(next, Work::Filling(_)) {
-            self.core.active.push(id);
-        }
-        if let Some(work) = self.core.requests.get_mut(id) {
-            *work = next;
-        }
-        !waits
-    }
-
-    fn start_send(
-        &mut self,
-        id: RequestId,
-        to: Peer,
-        header: Header,
-        area: Area,
-        loan: Option<Block>,
-    ) -> Work {
-        if let Some(block) = loan {
-            return self.start_loan(to, header, block);
-        }
-        let bytes = area.packed_bytes();
-        if bytes <= self.channel(to).data_bytes_max() as u64 {
-            return match self.send_eager(to, &header, &area) {
-                Ok(()) => Work::Done(sent(to, header.tag, bytes)),
-                Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
-                Err(SendError::TooLong) => self.start_filling(to, header, area),
-                Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
-            };
-        }
-        if self.channel(to).heap_segment(to).is_some() {
-            return self.start_filling(to, header, area);
-        }
-        self.start_offer(id, to, header, area)
-    }
-
-    fn send_eager(&mut self, to: Peer, header: &Header, area: &Area) -> Result<(), SendError> {
-        let header = Header { length: area.packed_bytes() as u32, ..*header };
-        if let Some(bytes) = area.one_piece() {
-            return self.channel(to).try_send(to, &header, bytes);
-        }
-        let mut packed = std::mem::take(&mut self.scratch);
-        packed.clear();
-        area.read(0, |bytes| {
-            packed.extend_from_slice(&bytes.to_vec());
-            bytes.len()
-        });
-        let result = self.channel(to).try_send(to, &header, (&packed[..]).into());
-        packed.shrink_to(PACK_BYTES);
-        self.scratch = packed;
-        result
-    }
-
-    /// Allocates a window, announces it, fills what fits.
-    fn start_filling(&mut self, to: Peer, header: Header, area: Area) -> Work {
-        let total = area.packed_bytes();
-        let Some(block) = self.allocate_window(total) else {
-            return Work::Queued { to, header, area, loan: None };
-        };
-        let Ok(lent) = self.core.heap.lend(block, &[to.0], 0) else {
-            return Work::Queued { to, header, area, loan: None };
-        };
-        let header = Header { kind: Kind::Reference, ..header };
-        match self.announce(to, &header, lent.place(0), total) {
-            Ok(()) => {
-                let (context, tag) = (header.context, header.tag);
-                let mut filling = Filling { to, context, tag, lent, area, position: 0 };
-                filling.advance();
-                self.near.nudge(to);
-                if filling.is_complete() {
-                    Work::Done(sent(to, tag, total))
-                } else {
-                    Work::Filling(filling)
-                }
-            }
-            Err(error) => {
-                drop(lent.withdraw()); // nobody has heard of it, so nobody would give it back
-                let header = Header { kind: Kind::Eager, ..header };
-                match error {
-                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
-                    _ => Work::Queued { to, header, area, loan: None },
-                }
-            }
-        }
-    }
-
-    /// A block for a message of this size: all of it, or a window; a smaller one if memory is short.
-    fn allocate_window(&mut self, total: u64) -> Option<Block> {
-        let crowded = self.core.segment.plan().is_oversubscribed();
-        let whole_max = if crowded { WHOLE_BYTES_CROWDED } else { WHOLE_BYTES };
-        let wanted = if total <= whole_max { total } else { WINDOW_BYTES };
-        [wanted, wanted.min(WINDOW_BYTES), wanted.min(WINDOW_BYTES / 4)]
-            .into_iter()
-            .find_map(|bytes| self.core.heap.allocate(bytes as usize).ok())
-    }
-
-    fn start_loan(&mut self, to: Peer, header: Header, block: Block) -> Work {
-        let bytes = block.len() as u64;
-        if self.channel(to).heap_segment(to).is_none() {
-            return Work::failed(Failure::OutsideBuffer { buffer_bytes: block.len() });
-        }
-        let Ok(lent) = self.core.heap.lend(block, &[to.0], bytes) else {
-            return Work::failed(Failure::Gone);
-        };
-        let header = Header { flags: Flags::LOAN, ..header };
-        match self.announce(to, &header, lent.place(0), bytes) {
-            Ok(()) => Work::Done(sent(to, header.tag, bytes)),
-            Err(error) => {
-                let loan = Some(lent.withdraw());
-                match error {
-                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
-                    _ => Work::Queued { to, header, area: Area::EMPTY, loan },
-                }
-            }
-        }
-    }
-
-    fn announce(
-        &mut self,
-        to: Peer,
-        header: &Header,
-        place: Place,
-        total: u64,
-    ) -> Result<(), SendError> {
-        let reference = Reference {
-            owner: place.owner,
-            generation: place.generation,
-            offset: place.offset,
-            length: total,
-            window: place.window,
-        }
-        .encode();
-        let header = Header { length: reference.len() as u32, ..*header };
-        self.channel(to).try_send(to, &header, (&reference[..]).into())
-    }
-
-    fn start_offer(&mut self, id: RequestId, to: Peer, header: Header, area: Area) -> Work {
-        let offer = encode_pair(area.packed_bytes(), id.to_bits());
-        let header_out = Header { kind: Kind::Offer, length: offer.len() as u32, ..header };
-        match self.channel(to).try_send(to, &header_out, (&offer[..]).into()) {
-            Ok(()) => Work::Offered { to, area, tag: header.tag },
-            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
-            Err(_) => Work::Queued { to, header, area, loan: None },
-        }
-    }
-
-    fn move_active(&mut self) -> bool {
-        let mut any = false;
-        let mut at = 0;
-        while at < self.core.active.len() {
-            let id = self.core.active[at];
-            let (moved, goes_on) = self.move_one(id);
-            any |= moved;
-            if goes_on {
-                at += 1;
-            } else {
-                self.core.active.swap_remove(at);
-            }
-        }
-        any
-    }
-
-    /// One step of one transfer: whether it moved, whether it goes on.
-    fn move_one(&mut self, id: RequestId) -> (bool, bool) {
-        let (peer, moved, is_complete) = match self.core.requests.get_mut(id) {
-            Some(Work::Filling(filling)) => (filling.to, filling.advance(), filling.is_complete()),
-            Some(Work::Draining(draining)) => {
-                (draining.status.peer, draining.advance(), draining.is_complete())
-            }
-            Some(Work::Parting { .. }) => return self.move_parts(id),
-            _ => return (false, false),
-        };
-        if is_complete {
-            self.core.complete_transfer(id);
-        }
-        if moved {
-            self.channel(peer).nudge(peer);
-        }
-        (moved, !is_complete)
-    }
-
-    fn move_parts(&mut self, id: RequestId) -> (bool, bool) {
-        let Some(Work::Parting { to, area, tag, position, receive }) =
-            self.core.requests.get_mut(id)
-        else {
-            return (false, false);
-        };
-        let (to, area, tag, receive) = (*to, area.clone(), *tag, *receive);
-        let mut at = *position;
-        let most = self.channel(to).data_bytes_max();
-        let before = at;
-        let channel = self.channel(to);
-        let mut gone = false;
-        area.read(at, |bytes| {
-            let mut taken = 0;
-            while taken < bytes.len() {
-                let part = bytes.part(taken, most);
-                let header = part_header(part.len(), receive);
-                match channel.try_send(to, &header, part) {
-                    Ok(()) => taken += part.len(),
-                    Err(error) => {
-                        gone = error == SendError::Gone;
-                        break;
-                    }
-                }
-            }
-            at += taken as u64;
-            taken
-        });
-        let total = area.packed_bytes();
-        let next = match () {
-            () if gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
-            () if at >= total => Work::Done(sent(to, tag, total)),
-            () => Work::Parting { to, area, tag, position: at, receive },
-        };
-        let goes_on = matches!(next, Work::Parting { .. });
-        if let Some(work) = self.core.requests.get_mut(id) {
-            *work = next;
-        }
-        (at != before, goes_on)
-    }
-}
-
-fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
-    Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
-}
-
-fn part_header(length: usize, receive: u64) -> Header {
-    let (low, high) = (receive as u32, (receive >> 32) as u32);
-    Header { class: Class::User, ..Header::user(Kind::Part, length as u32, low, high) }
 }

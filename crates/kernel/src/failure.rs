@@ -2,6 +2,9 @@
 
 use landeck_channel::{BrokenPeer, Peer};
 
+use crate::area::Area;
+use crate::request::Status;
+
 /// Why an operation did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -24,9 +27,13 @@ pub enum Failure {
     },
     /// The message was longer than the room for it. What fitted was received.
     #[error(
-        "the message has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one"
+        "the message from process {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", peer.0
     )]
     Truncated {
+        /// Its sender.
+        peer: Peer,
+        /// Its tag.
+        tag: u32,
         /// Bytes of the message.
         message_bytes: u64,
         /// Bytes of the buffer.
@@ -44,4 +51,12 @@ pub enum Failure {
     /// The request was completed before, or never was.
     #[error("the request is not there (any more): it was completed, freed or never started")]
     Gone,
+}
+
+impl Failure {
+    /// A message that is longer than the area it was received into.
+    pub(crate) fn truncated(status: Status, area: &Area) -> Self {
+        let Status { peer, tag, bytes: message_bytes, .. } = status;
+        Self::Truncated { peer, tag, message_bytes, buffer_bytes: area.packed_bytes() }
+    }
 }

@@ -15,12 +15,16 @@
 
 pub mod area;
 mod arrival;
+mod backlog;
 pub mod endpoint;
 pub mod failure;
+mod held;
 pub mod matching;
 mod membership;
 pub mod request;
+mod sending;
 mod transfer;
+mod withdrawal;
 
 pub use area::Area;
 pub use endpoint::{Endpoint, Started};

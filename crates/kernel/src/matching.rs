@@ -384,6 +384,13 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.unexpected.nodes[at as usize].value.as_ref()
     }
 
+    /// The first waiting message that `is_it` says; it waits no more.
+    pub fn take_where(&mut self, is_it: impl Fn(Label, &M) -> bool) -> Option<(Label, M)> {
+        let found = self.unexpected.values().find(|(_, (label, message))| is_it(*label, message));
+        let at = found?.0;
+        self.unexpected.remove(at)
+    }
+
     /// Whether nothing is posted and nothing waits.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -18,6 +18,8 @@ use crate::transfer::Work;
 pub(crate) struct Membership {
     segment: Segment,
     generation: u32,
+    /// Looks that have found anything new.
+    changes: u64,
     /// How many revocations this process has looked at.
     revocations: u32,
     /// Where the shared words of the groups are that others can revoke.
@@ -49,6 +51,7 @@ impl Membership {
             segment: segment.clone(),
             // Any value but the current one: the first look sees everything.
             generation: segment.membership_generation().wrapping_sub(1),
+            changes: 0,
             revocations: 0,
             boards: HashMap::new(),
             gone: HashMap::new(),
@@ -58,6 +61,12 @@ impl Membership {
             contexts: HashMap::new(),
             revoked: HashSet::new(),
         }
+    }
+
+    /// Grows whenever somebody is newly gone, or a context revoked.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     pub(crate) fn mark_broken(&mut self, peer: Peer, what: BrokenPeer) {
@@ -215,6 +224,7 @@ impl<N: Channel> Endpoint<N> {
 
     #[cold]
     fn refresh_changed(&mut self) {
+        self.core.membership.changes += 1;
         self.note_revocations();
         let generation = self.core.segment.membership_generation();
         let mut changed = false;
@@ -275,6 +285,7 @@ impl<N: Channel> Endpoint<N> {
         for peer in lost {
             if membership.gone.insert(peer.0, true).is_none() {
                 membership.unacknowledged.insert(peer.0);
+                membership.changes += 1;
                 changed = true;
             }
         }

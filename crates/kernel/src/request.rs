@@ -51,6 +51,8 @@ pub struct Completion {
 pub(crate) struct Requests {
     entries: Vec<Entry>,
     free: Vec<u32>,
+    /// How many have ended so far.
+    endings: u64,
 }
 
 struct Entry {
@@ -86,6 +88,22 @@ impl Requests {
         (entry.generation == id.generation).then_some(&mut entry.work)
     }
 
+    /// Has a request do something else; nothing when it is not there (any more).
+    #[inline]
+    pub(crate) fn put(&mut self, id: RequestId, work: Work) {
+        let is_end = matches!(work, Work::Done(_));
+        if let Some(place) = self.get_mut(id) {
+            *place = work;
+            self.endings += u64::from(is_end);
+        }
+    }
+
+    /// Grows with every request that ends.
+    #[inline]
+    pub(crate) fn endings(&self) -> u64 {
+        self.endings
+    }
+
     #[inline]
     pub(crate) fn remove(&mut self, id: RequestId) -> Option<Work> {
         let entry = self.entries.get_mut(id.index as usize)?;
@@ -99,7 +117,7 @@ impl Requests {
 
     pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> {
         (0u32..).zip(&self.entries).filter_map(|(index, entry)| {
-            let pending = !matches!(entry.work, Work::Free | Work::Done(_));
+            let pending = !matches!(entry.work, Work::Free | Work::Held { .. } | Work::Done(_));
             pending.then_some(RequestId { index, generation: entry.generation })
         })
     }

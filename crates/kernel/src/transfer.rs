@@ -12,8 +12,9 @@ use landeck_memory::heap::{Block, Borrowed, Lent};
 use landeck_wire::Header;
 
 use crate::area::Area;
+use crate::arrival::Kept;
 use crate::failure::Failure;
-use crate::matching::Wanted;
+use crate::matching::{Label, Wanted};
 use crate::request::{Completion, RequestId, Status};
 
 /// Data that were received without a buffer of the user's.
@@ -44,7 +45,7 @@ impl Target {
     pub(crate) fn write(&mut self, position: u64, bytes: Bytes<'_>) {
         match self {
             Self::Area(area) => area.write(position, bytes),
-            Self::Own(own) => own.extend_from_slice(&bytes.to_vec()),
+            Self::Own(own) => bytes.append_to(own),
         }
     }
 
@@ -52,13 +53,9 @@ impl Target {
     #[inline]
     pub(crate) fn complete(self, status: Status) -> Completion {
         match self {
-            Self::Area(area) if area.packed_bytes() < status.bytes => Completion {
-                result: Err(Failure::Truncated {
-                    message_bytes: status.bytes,
-                    buffer_bytes: area.packed_bytes(),
-                }),
-                data: None,
-            },
+            Self::Area(area) if area.packed_bytes() < status.bytes => {
+                Completion { result: Err(Failure::truncated(status, &area)), data: None }
+            }
             Self::Area(_) => Completion { result: Ok(status), data: None },
             Self::Own(own) => Completion { result: Ok(status), data: Some(Received::Private(own)) },
         }
@@ -83,6 +80,8 @@ pub(crate) enum Work {
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
     /// A receive collects the parts it asked for.
     Collecting { target: Target, status: Status, position: u64 },
+    /// A message was taken out for whoever receives it by this name.
+    Held { label: Label, kept: Kept },
     /// It has ended.
     Done(Completion),
 }
@@ -98,7 +97,7 @@ impl Work {
             Self::Filling(filling) => Some(filling.to),
             Self::Draining(draining) => Some(draining.status.peer),
             Self::Collecting { status, .. } => Some(status.peer),
-            Self::Free | Self::Done(_) => None,
+            Self::Free | Self::Held { .. } | Self::Done(_) => None,
         }
     }
 
@@ -123,11 +122,13 @@ impl Filling {
     pub(crate) fn advance(&mut self) -> bool {
         let before = self.position;
         let (area, lent, position) = (&self.area, &mut self.lent, &mut self.position);
-        area.read(before, |bytes| {
-            let taken = lent.fill(bytes);
-            *position += taken as u64;
-            taken
-        });
+        let Some(bytes) = area.one_piece() else {
+            while let packed @ 1.. = lent.fill_with(|room| area.pack(*position, room)) {
+                *position += packed as u64;
+            }
+            return self.position != before;
+        };
+        *position += lent.fill(bytes.part(before as usize, usize::MAX)) as u64;
         self.position != before
     }
 

@@ -4,8 +4,8 @@
 use std::ptr::NonNull;
 
 use landeck_kernel::Area;
-use landeck_layout::{Kind, Layout};
-use landeck_memory::Buffer;
+use landeck_layout::{Bounds, Kind, Layout, Member};
+use landeck_memory::{Buffer, Bytes};
 
 fn buffer(bytes: &[u8]) -> Buffer {
     // SAFETY: the tests keep the bytes as long as the areas, and write only where they may.
@@ -25,10 +25,7 @@ fn every_other(bytes: &[u8]) -> Area {
 
 fn packed(area: &Area) -> Vec<u8> {
     let mut packed = Vec::new();
-    area.read(0, |bytes| {
-        packed.extend(bytes.to_vec());
-        bytes.len()
-    });
+    area.append_to(0, usize::MAX, &mut packed);
     packed
 }
 
@@ -65,4 +62,48 @@ fn nothing_joined_is_nothing_and_one_is_itself() {
     let one = [1, 2];
     let joined = Area::joined([Area::EMPTY, contiguous(&one)]);
     assert_eq!(joined.one_piece().unwrap().to_vec(), one);
+}
+
+/// An area of records of 4, 8 and 1 bytes with gaps, 16 bytes and more each.
+fn records(bytes: &[u8]) -> Area {
+    let run = |length| Layout::elements(Kind::BYTE, length).unwrap();
+    let member = |offset, length| Member { offset, count: 1, layout: run(length) };
+    let record = Layout::structure(&[member(0, 4), member(6, 8), member(15, 1)]).unwrap();
+    let spaced = record.resized(Bounds { lower: 0, upper: 17 });
+    Area::with_layout(buffer(bytes), 0, &spaced, bytes.len() as u64 / 17).unwrap()
+}
+
+#[test]
+fn parts_are_packed_and_unpacked_as_the_whole_is() {
+    let source: Vec<u8> = (0..17 * 40).map(|index| index as u8).collect();
+    let expected: Vec<u8> = source
+        .chunks(17)
+        .flat_map(|record| [&record[..4], &record[6..14], &record[15..16]].concat())
+        .collect();
+    let area = records(&source);
+    assert_eq!(packed(&area), expected);
+    for step in [1, 3, 13, 50, 1000] {
+        let mut target = vec![0u8; source.len()];
+        // SAFETY: nobody else uses the target meanwhile.
+        let into = unsafe { Buffer::new(NonNull::from(&mut target[..]).cast(), target.len()) };
+        let unpacked = records(&target);
+        for position in (0..expected.len()).step_by(step) {
+            let mut part = vec![0; step.min(expected.len() - position)];
+            area.pack_slice(position as u64, &mut part);
+            assert_eq!(part, expected[position..position + part.len()], "{step} {position}");
+            unpacked.write(position as u64, Bytes::from(&part[..]));
+        }
+        assert_eq!(packed(&unpacked), expected, "{step}");
+        assert_eq!(into.bytes().part(4, 2).to_vec(), [0, 0], "the gaps stay");
+    }
+}
+
+#[test]
+fn layouts_are_copied_into_layouts() {
+    let source: Vec<u8> = (0..17 * 900).map(|index| index as u8).collect();
+    let target = vec![0u8; 2 * 13 * 900 - 7];
+    let into = every_other(&target);
+    records(&source).copy_to(&into);
+    let length = into.packed_bytes() as usize;
+    assert!(packed(&into) == packed(&records(&source))[..length]);
 }

@@ -211,7 +211,9 @@ fn a_message_longer_than_its_buffer_is_named_and_cut() {
         both[0].send(Peer(1), 1, 1, area(&data)).unwrap();
         let id = both[1].receive(from(0, 1), area(&into[..8]));
         let failure = finish(&mut both, 1, id).result.unwrap_err();
-        assert_eq!(failure, Failure::Truncated { message_bytes: length as u64, buffer_bytes: 8 });
+        let (peer, message_bytes) = (Peer(0), length as u64);
+        let cut = Failure::Truncated { peer, tag: 1, message_bytes, buffer_bytes: 8 };
+        assert_eq!(failure, cut);
         assert_eq!(into[..8], data[..8]);
         assert_eq!(into.split_off(8), [0, 0], "beyond the buffer");
     }

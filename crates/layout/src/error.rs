@@ -23,6 +23,15 @@ pub enum LayoutError {
         /// How many it may have.
         limit: usize,
     },
+    /// Parts lie within each other too deeply.
+    #[error(
+        "a data layout of more than {limit} layouts within each other is refused; \
+         describe it with fewer levels"
+    )]
+    TooDeep {
+        /// How deep it may be.
+        limit: u16,
+    },
     /// A range of packed bytes that the items do not have.
     #[error(
         "packed bytes {}..{} were asked for, but the items have {size_bytes} packed bytes",

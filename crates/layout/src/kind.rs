@@ -15,7 +15,7 @@ pub enum Family {
     Signed,
     /// An unsigned integer.
     Unsigned,
-    /// A floating-point number.
+    /// A floating-point number of one of the IEEE formats.
     Float,
     /// Two floating-point numbers: real, imaginary.
     Complex,
@@ -23,6 +23,10 @@ pub enum Family {
     Logical,
     /// Already packed data.
     Packed,
+    /// A floating-point number with the 80 bits of the x87 and padding behind them.
+    Extended,
+    /// Two of these: real, imaginary.
+    ExtendedComplex,
 }
 
 impl Family {
@@ -37,24 +41,37 @@ impl Family {
             Self::Complex => "complex",
             Self::Logical => "logical",
             Self::Packed => "packed",
+            Self::Extended => "extended",
+            Self::ExtendedComplex => "complex-extended",
+        }
+    }
+
+    /// Of how many numbers one element consists.
+    pub(crate) const fn components(self) -> usize {
+        match self {
+            Self::Complex | Self::ExtendedComplex => 2,
+            _ => 1,
         }
     }
 }
 
-/// The kind of one element: its family and its width.
+/// The kind of one element: its family, its width here, and its width in the portable format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
     family: Family,
     bytes: u8,
+    external_bytes: u8,
 }
 
 impl Kind {
     /// A byte without a meaning.
-    pub const BYTE: Self = Self { family: Family::Byte, bytes: 1 };
+    pub const BYTE: Self = Self { family: Family::Byte, bytes: 1, external_bytes: 1 };
     /// Already packed data.
-    pub const PACKED: Self = Self { family: Family::Packed, bytes: 1 };
+    pub const PACKED: Self = Self { family: Family::Packed, bytes: 1, external_bytes: 1 };
     /// The widest element.
     pub const WIDEST_BYTES: usize = 64;
+    /// No element asks for more.
+    const ALIGNMENT_MAX: u64 = 16;
 
     /// The kind of this family and width.
     ///
@@ -64,7 +81,25 @@ impl Kind {
         if bytes == 0 || bytes > Self::WIDEST_BYTES {
             return Err(LayoutError::NoSuchWidth { bytes, limit: Self::WIDEST_BYTES });
         }
-        Ok(Self { family, bytes: bytes as u8 })
+        let external = match family {
+            // Wide characters have two bytes in the portable format.
+            Family::Character if bytes > 1 => 2,
+            Family::Extended => 16,
+            Family::ExtendedComplex => 32,
+            _ => bytes,
+        };
+        Ok(Self { family, bytes: bytes as u8, external_bytes: external as u8 })
+    }
+
+    /// The same kind with another width in the portable format: C's `long` has four bytes there.
+    ///
+    /// # Errors
+    /// [`LayoutError::NoSuchWidth`] unless the width lies between 1 and [`Kind::WIDEST_BYTES`].
+    pub const fn with_external_bytes(self, bytes: usize) -> Result<Self, LayoutError> {
+        if bytes == 0 || bytes > Self::WIDEST_BYTES {
+            return Err(LayoutError::NoSuchWidth { bytes, limit: Self::WIDEST_BYTES });
+        }
+        Ok(Self { external_bytes: bytes as u8, ..self })
     }
 
     /// The family.
@@ -75,6 +110,24 @@ impl Kind {
     /// The width of one element.
     pub const fn size_bytes(self) -> u64 {
         self.bytes as u64
+    }
+
+    /// The width of one element in the portable format.
+    pub const fn external_bytes(self) -> u64 {
+        self.external_bytes as u64
+    }
+
+    /// What the address of an element is a multiple of in a structure.
+    pub const fn alignment_bytes(self) -> u64 {
+        let number = self.size_bytes() / self.family.components() as u64;
+        let alignment = 1 << number.trailing_zeros();
+        if alignment > Self::ALIGNMENT_MAX { Self::ALIGNMENT_MAX } else { alignment }
+    }
+
+    /// Whether elements of the other kind have the same meaning and width in this machine, whatever
+    /// they have in the portable format.
+    pub(crate) fn is_like(self, other: Self) -> bool {
+        self.family == other.family && self.bytes == other.bytes
     }
 }
 
@@ -97,5 +150,16 @@ mod tests {
         assert_eq!(Kind::BYTE.to_string(), "byte");
         assert!(Kind::new(Family::Float, 0).is_err());
         assert!(Kind::new(Family::Byte, 65).is_err());
+    }
+
+    #[test]
+    fn alignments_are_those_of_structures_in_c() {
+        let alignment = |family, bytes| Kind::new(family, bytes).unwrap().alignment_bytes();
+        assert_eq!(alignment(Family::Signed, 4), 4);
+        assert_eq!(alignment(Family::Complex, 16), 8);
+        assert_eq!(alignment(Family::ExtendedComplex, 32), 16);
+        assert_eq!(alignment(Family::Byte, 24), 8);
+        assert_eq!(alignment(Family::Byte, 3), 1);
+        assert_eq!(alignment(Family::Float, 64), 16);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::fingerprint::Fingerprint;
+use crate::list::ListBuilder;
 use crate::signature::Signature;
-use crate::tree::{Entry, Facts, Form, Tree, number, too_large};
+use crate::tree::{Facts, Form, Repeat, Tree, too_large};
 use crate::{Cursor, Kind, LayoutError, Piece};
 
 /// Which bytes, counted from a base address, belong to one item, and in which order they pack.
@@ -53,11 +55,12 @@ impl Layout {
         let facts = Facts {
             size: kind.size_bytes(),
             elements: 1,
-            is_nothing: false,
             bounds,
             true_bounds: bounds,
-            dense: true,
+            alignment: kind.alignment_bytes() as u8,
             uniform: Some(kind),
+            fingerprint: Fingerprint::of(kind),
+            ..Facts::EMPTY
         };
         Self { facts, tree: None }
     }
@@ -115,11 +118,12 @@ impl Layout {
         list.finish()
     }
 
-    /// The same bytes between other bounds: what follows starts at `bounds.upper`.
+    /// The same bytes between other bounds: what follows starts at `bounds.upper`. Where a layout
+    /// with given bounds is part of another, those bounds alone say where that one begins and ends.
     pub fn resized(&self, bounds: Bounds) -> Self {
         let mut resized = self.clone();
         resized.facts.bounds = bounds;
-        resized.facts.is_nothing = false;
+        resized.facts.is_bounded = true;
         resized
     }
 
@@ -189,7 +193,7 @@ impl Layout {
     /// # Errors
     /// [`LayoutError::TooLarge`] beyond 63 bits.
     pub fn span(&self, count: u64) -> Result<Bounds, LayoutError> {
-        Ok(self.facts.repeated(count, self.extent_bytes()?)?.true_bounds)
+        self.facts.span(count, self.extent_bytes()?)
     }
 
     /// A cursor over all packed bytes of `count` items.
@@ -203,6 +207,11 @@ impl Layout {
     /// The sequence of element kinds of `count` items.
     pub fn signature(&self, count: u64) -> Signature {
         Signature::new(self.clone(), count)
+    }
+
+    /// A layout of facts and, unless it is a run of elements, a table.
+    pub(crate) fn from_parts(facts: Facts, tree: Option<Arc<Tree>>) -> Self {
+        Self { facts, tree }
     }
 
     /// The table, if this is more than a run of elements.
@@ -221,7 +230,7 @@ impl Layout {
     }
 
     /// This item `count` times, each `stride` bytes behind the one before.
-    fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
+    pub(crate) fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
         let facts = self.facts.repeated(count, stride)?;
         if facts.size == 0 || count == 1 {
             let tree = if facts.size == 0 { None } else { self.tree.clone() };
@@ -233,12 +242,21 @@ impl Layout {
         }
         let mut tree = Tree::new();
         let child = self.copy_into(&mut tree)?;
-        tree.push(Form::Repeat { count, stride, child }, facts)?;
+        let repeat = match tree.form(child) {
+            // What is repeated at equal distances throughout is one repetition.
+            Form::Repeat(inner) if is_one_repetition(&inner, count, stride) => {
+                tree.nodes.pop();
+                let stride = if inner.count == 1 { stride } else { inner.stride };
+                Repeat { count: inner.count * count, stride, ..inner }
+            }
+            _ => Repeat { offset: 0, count, stride, child },
+        };
+        tree.push(Form::Repeat(repeat), facts)?;
         Ok(Self { facts, tree: Some(tree.finish()) })
     }
 
     /// Copies this layout's parts behind those of a table and returns the index of its root.
-    fn copy_into(&self, tree: &mut Tree) -> Result<u32, LayoutError> {
+    pub(crate) fn copy_into(&self, tree: &mut Tree) -> Result<u32, LayoutError> {
         match &self.tree {
             Some(parts) => tree.append(parts),
             None => tree.push(Form::Run, self.facts),
@@ -290,100 +308,10 @@ fn end_of(block: &Block, extent: i64) -> Option<i64> {
     i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
 }
 
-/// Collects the entries of a list and its facts.
-struct ListBuilder {
-    tree: Tree,
-    entries: Vec<Entry>,
-    /// The parts last copied and where they went: equal neighbours are copied once.
-    last_copied: Option<(Layout, u32)>,
-    facts: Facts,
-}
-
-impl ListBuilder {
-    fn new() -> Self {
-        Self { tree: Tree::new(), entries: Vec::new(), last_copied: None, facts: Facts::EMPTY }
-    }
-
-    /// Puts an item at this offset behind those before. Nothing of it is kept but bounds if it has
-    /// no bytes, and nothing at all if it is empty.
-    fn add(&mut self, offset: i64, item: &Layout) -> Result<(), LayoutError> {
-        let facts = item.facts();
-        if facts.is_nothing {
-            return Ok(());
-        }
-        let bounds = facts.bounds.moved(offset)?;
-        self.facts.bounds =
-            if self.facts.is_nothing { bounds } else { self.facts.bounds.joined(&bounds) };
-        self.facts.is_nothing = false;
-        if facts.size == 0 {
-            return Ok(());
-        }
-        let true_bounds = facts.true_bounds.moved(offset)?;
-        let child = self.place(item)?;
-        number(self.entries.len())?;
-        self.entries.push(Entry { offset, packed_start: self.facts.size, child });
-        self.account(facts, true_bounds)
-    }
-
-    /// The list as a layout.
-    fn finish(mut self) -> Result<Layout, LayoutError> {
-        let facts = self.facts;
-        if self.entries.is_empty() {
-            return Ok(Layout { facts, tree: None });
-        }
-        let first = number(self.tree.entries.len())?;
-        let last = number(self.tree.entries.len() + self.entries.len())?;
-        self.tree.entries.append(&mut self.entries);
-        self.tree.push(Form::List { first, last }, facts)?;
-        Ok(Layout { facts, tree: Some(self.tree.finish()) })
-    }
-
-    /// Where the parts of this item are in the table.
-    fn place(&mut self, item: &Layout) -> Result<u32, LayoutError> {
-        if let Some((last, index)) = &self.last_copied
-            && same_parts(last, item)
-        {
-            return Ok(*index);
-        }
-        let index = item.copy_into(&mut self.tree)?;
-        self.last_copied = Some((item.clone(), index));
-        Ok(index)
-    }
-
-    /// Adds an item of some size to what is known of the list.
-    fn account(&mut self, item: &Facts, true_bounds: Bounds) -> Result<(), LayoutError> {
-        let list = &mut self.facts;
-        let is_first = list.size == 0;
-        list.dense = if is_first {
-            item.dense
-        } else {
-            list.dense && item.dense && true_bounds.lower == list.true_bounds.upper
-        };
-        list.uniform = if is_first {
-            item.uniform
-        } else {
-            list.uniform.filter(|_| list.uniform == item.uniform)
-        };
-        list.true_bounds =
-            if is_first { true_bounds } else { list.true_bounds.joined(&true_bounds) };
-        list.size = list
-            .size
-            .checked_add(item.size)
-            .filter(|size| i64::try_from(*size).is_ok())
-            .ok_or(too_large("the size"))?;
-        list.elements =
-            list.elements.checked_add(item.elements).ok_or(too_large("the number of elements"))?;
-        Ok(())
-    }
-}
-
-/// Whether two layouts have the same parts in the table (their outer bounds do not matter there).
-fn same_parts(left: &Layout, right: &Layout) -> bool {
-    match (left.tree(), right.tree()) {
-        (Some(left), Some(right)) => Arc::ptr_eq(left, right),
-        (None, None) => left.facts() == right.facts(),
-        _ => false,
-    }
+/// Whether repeating a repetition at this distance goes on as it does.
+fn is_one_repetition(inner: &Repeat, count: u64, stride: i64) -> bool {
+    let length = i64::try_from(inner.count).ok().and_then(|it| it.checked_mul(inner.stride));
+    (inner.count == 1 || length == Some(stride)) && inner.count.checked_mul(count).is_some()
 }
 
 #[cfg(test)]

@@ -2,22 +2,33 @@
 //!
 //! A [`Layout`] is a value. It says which bytes, counted from a base address, belong to one item of
 //! a message and in which order they are packed. MPI datatypes, PVM strides and typed messages are
-//! all built from the same few constructors. A [`Cursor`] walks the packed bytes of any number of
-//! items, starts and stops anywhere, and names the [`Piece`]s of the user's buffer; who copies them
-//! is the caller's business, so this crate never touches memory.
+//! all built from the same few constructors. A layout is in the form that is walked fastest from the
+//! start: what is regular is found while it is built. Who copies asks for the [`Strip`]s of a range of
+//! packed bytes, or walks a [`Cursor`] piece by piece; copying is the caller's business, so this crate
+//! never touches memory.
 
 #![forbid(unsafe_code)]
 
+mod array;
+mod count;
 mod cursor;
 mod error;
+mod external32;
+mod fingerprint;
 mod kind;
 mod layout;
+mod list;
 mod path;
+pub mod precision;
 mod signature;
+mod strips;
 mod tree;
 
+pub use array::{ArrayError, Axis, Distribution, Order, Section};
 pub use cursor::{Cursor, Piece};
 pub use error::LayoutError;
+pub use external32::ConversionError;
 pub use kind::{Family, Kind};
 pub use layout::{Block, Bounds, Layout, Member};
 pub use signature::{Run, Runs, Signature};
+pub use strips::Strip;

@@ -1,7 +1,7 @@
 //! The way from a layout's root down to the part a walk is at: what cursor and signature share.
 
 use crate::Layout;
-use crate::tree::{Facts, Form, Tree};
+use crate::tree::{Facts, Form, Repeat, Tree};
 
 /// One level above the part a walk is at.
 #[derive(Clone, Copy, Debug)]
@@ -85,14 +85,14 @@ impl Path {
             }
             let (index, offset, child) = match part.form {
                 Form::Run => return Stop { facts: part.facts, base, within },
-                Form::Repeat { stride, child, .. } => {
-                    let size = tree.facts(child).size;
+                Form::Repeat(repeat) => {
+                    let size = tree.facts(repeat.child).size;
                     let index = within / size;
                     within %= size;
-                    (index, times(index, stride), child)
+                    (index, place(&repeat, index), repeat.child)
                 }
                 Form::List { first, last } => {
-                    let entries = &tree.entries[first as usize..last as usize];
+                    let entries = tree.list(first, last);
                     let index = entries.partition_point(|entry| entry.packed_start <= within) - 1;
                     let entry = &entries[index];
                     within -= entry.packed_start;
@@ -108,8 +108,13 @@ impl Path {
 
 /// The offset of a repetition. Base addresses on the way may lie beyond 63 bits although no byte of
 /// the items does, so they wrap; what comes out at a leaf has been checked when the walk was made.
-fn times(index: u64, stride: i64) -> i64 {
+pub(crate) fn times(index: u64, stride: i64) -> i64 {
     (index as i64).wrapping_mul(stride)
+}
+
+/// Where a repetition lies, as [`times`].
+pub(crate) fn place(repeat: &Repeat, index: u64) -> i64 {
+    repeat.offset.wrapping_add(times(index, repeat.stride))
 }
 
 /// What lies below a step.
@@ -129,11 +134,12 @@ fn child_of<'a>(layout: &'a Layout, step: &Step) -> Option<(Below<'a>, i64)> {
     let tree = layout.tree()?;
     match tree.nodes[node as usize].form {
         Form::Run => None,
-        Form::Repeat { count, stride, child } => (step.index < count)
-            .then(|| (Below::Node(tree, child), step.base.wrapping_add(times(step.index, stride)))),
+        Form::Repeat(repeat) => (step.index < repeat.count).then(|| {
+            let base = step.base.wrapping_add(place(&repeat, step.index));
+            (Below::Node(tree, repeat.child), base)
+        }),
         Form::List { first, last } => {
-            let entries = &tree.entries[first as usize..last as usize];
-            let entry = entries.get(step.index as usize)?;
+            let entry = tree.list(first, last).get(step.index as usize)?;
             Some((Below::Node(tree, entry.child), step.base.wrapping_add(entry.offset)))
         }
     }

@@ -33,6 +33,8 @@ pub struct Runs {
     is_started: bool,
     /// A run that may still grow.
     pending: Option<Run>,
+    /// Whether kinds that differ in the portable format only are told apart.
+    is_exact: bool,
 }
 
 /// How many runs are shown before a signature is cut off.
@@ -43,15 +45,32 @@ impl Signature {
         Self { layout, count }
     }
 
-    /// The runs of the sequence.
+    /// The runs of the sequence. Kinds that differ in the portable format only are one kind.
     pub fn runs(&self) -> Runs {
+        self.runs_that(false)
+    }
+
+    /// The runs of the sequence as somebody sees it who converts to the portable format.
+    pub(crate) fn exact_runs(&self) -> Runs {
+        self.runs_that(true)
+    }
+
+    fn runs_that(&self, is_exact: bool) -> Runs {
         Runs {
+            is_exact,
             layout: self.layout.clone(),
             count: self.count,
             path: Path::new(|facts| facts.uniform.is_some()),
             is_started: false,
             pending: None,
         }
+    }
+
+    /// A number that two equal signatures have in common, and two others hardly ever.
+    pub fn fingerprint(&self) -> u64 {
+        let facts = self.layout.facts();
+        let fingerprint = facts.fingerprint.repeated(facts.elements, self.count);
+        fingerprint.number(facts.elements.wrapping_mul(self.count))
     }
 
     /// How many elements there are, if 64 bits hold the number.
@@ -62,7 +81,11 @@ impl Signature {
 
 impl PartialEq for Signature {
     fn eq(&self, other: &Self) -> bool {
-        self.element_count() == other.element_count() && self.runs().eq(other.runs())
+        let same_kinds =
+            |left: Run, right: Run| left.count == right.count && left.kind.is_like(right.kind);
+        self.element_count() == other.element_count()
+            && self.fingerprint() == other.fingerprint()
+            && self.runs().zip(other.runs()).all(|(left, right)| same_kinds(left, right))
     }
 }
 
@@ -107,7 +130,9 @@ impl Iterator for Runs {
     fn next(&mut self) -> Option<Run> {
         while let Some(part) = self.next_part() {
             match &mut self.pending {
-                Some(run) if run.kind == part.kind => {
+                Some(run)
+                    if run.kind == part.kind || !self.is_exact && run.kind.is_like(part.kind) =>
+                {
                     run.count = run.count.saturating_add(part.count);
                 }
                 pending => {

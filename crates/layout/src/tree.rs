@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
+use crate::fingerprint::Fingerprint;
 use crate::{Bounds, Kind, LayoutError};
 
 /// The most parts one table may hold.
 pub(crate) const PARTS_LIMIT: usize = u32::MAX as usize;
+/// The most parts that may lie within each other: a walk is as deep as they are.
+pub(crate) const DEPTH_LIMIT: u16 = 512;
 
 /// A layout that is more than a run of equal elements.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) entries: Vec<Entry>,
@@ -22,21 +25,32 @@ pub(crate) struct Tree {
 pub(crate) struct Node {
     pub(crate) form: Form,
     pub(crate) facts: Facts,
+    /// How many parts lie within each other here, this one included.
+    depth: u16,
 }
 
 /// What a part is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// A run of elements of the kind in the facts.
     Run,
     /// The child again and again.
-    Repeat { count: u64, stride: i64, child: u32 },
+    Repeat(Repeat),
     /// The entries of the table with these indices, in the order they are packed.
     List { first: u32, last: u32 },
 }
 
+/// A child `count` times, the first at `offset`, each `stride` bytes behind the one before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeat {
+    pub(crate) offset: i64,
+    pub(crate) count: u64,
+    pub(crate) stride: i64,
+    pub(crate) child: u32,
+}
+
 /// One entry of a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) offset: i64,
     pub(crate) packed_start: u64,
@@ -50,16 +64,20 @@ pub(crate) struct Facts {
     pub(crate) size: u64,
     /// How many elements it has.
     pub(crate) elements: u64,
-    /// It has neither bytes nor bounds, so it has no place either.
-    pub(crate) is_nothing: bool,
     /// Where it begins and ends for who puts one behind the other.
     pub(crate) bounds: Bounds,
     /// Where its first and last byte lie.
     pub(crate) true_bounds: Bounds,
+    /// The bounds were given, and are not where the bytes are.
+    pub(crate) is_bounded: bool,
+    /// The largest alignment of its elements.
+    pub(crate) alignment: u8,
     /// Its packed bytes are the bytes from `true_bounds.lower` on.
     pub(crate) dense: bool,
     /// All its elements are of this kind.
     pub(crate) uniform: Option<Kind>,
+    /// That of its elements.
+    pub(crate) fingerprint: Fingerprint,
 }
 
 impl Facts {
@@ -67,11 +85,13 @@ impl Facts {
     pub(crate) const EMPTY: Self = Self {
         size: 0,
         elements: 0,
-        is_nothing: true,
         bounds: Bounds::EMPTY,
         true_bounds: Bounds::EMPTY,
+        is_bounded: false,
+        alignment: 1,
         dense: true,
         uniform: None,
+        fingerprint: Fingerprint::EMPTY,
     };
 
     /// `count` elements of one kind, one behind the other.
@@ -85,41 +105,111 @@ impl Facts {
         Ok(Self {
             size,
             elements: count,
-            is_nothing: false,
             bounds,
             true_bounds: bounds,
+            is_bounded: false,
+            alignment: kind.alignment_bytes() as u8,
             dense: true,
             uniform: Some(kind),
+            fingerprint: Fingerprint::of(kind).repeated(1, count),
         })
+    }
+
+    /// Whether it has neither bytes nor bounds, so it has no place either.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.size == 0 && !self.is_bounded
     }
 
     /// This part `count` times, each `stride` bytes behind the one before.
     pub(crate) fn repeated(&self, count: u64, stride: i64) -> Result<Self, LayoutError> {
-        if count == 0 || self.is_nothing {
+        if count == 0 || self.is_nothing() {
             return Ok(Self::EMPTY);
         }
-        let size = multiply(self.size, count, "the size")?;
-        let steps = i64::try_from(count - 1).map_err(|_| too_large("the extent"))?;
-        // A single one, or one without any bytes, needs no stride: it is not an error if it is huge.
-        let reach = if steps == 0 {
-            0
-        } else {
-            steps.checked_mul(stride).ok_or(too_large("the extent"))?
-        };
-        let dense =
-            self.dense && (count == 1 || self.size == 0 || i64::try_from(self.size) == Ok(stride));
-        Ok(Self {
-            size,
+        let reach = reach(count, stride)?;
+        let mut repeated = Self {
+            size: multiply(self.size, count, "the size")?,
             elements: multiply(self.elements, count, "the number of elements")?,
-            is_nothing: false,
-            bounds: self.bounds.joined(&self.bounds.moved(reach)?),
-            true_bounds: if self.size == 0 {
-                Bounds::EMPTY
-            } else {
-                self.true_bounds.joined(&self.true_bounds.moved(reach)?)
-            },
-            dense,
-            uniform: self.uniform,
+            dense: self.dense
+                && (count == 1 || self.size == 0 || i64::try_from(self.size) == Ok(stride)),
+            fingerprint: self.fingerprint.repeated(self.elements, count),
+            ..*self
+        };
+        repeated.true_bounds = self.span(count, stride)?;
+        repeated.bounds = if self.is_bounded {
+            self.bounds.joined(&self.bounds.moved(reach)?)
+        } else {
+            repeated.natural_bounds()?
+        };
+        Ok(repeated)
+    }
+
+    /// Where the bytes of this part `count` times lie, as [`Facts::repeated`].
+    pub(crate) fn span(&self, count: u64, stride: i64) -> Result<Bounds, LayoutError> {
+        if count == 0 || self.size == 0 {
+            return Ok(Bounds::EMPTY);
+        }
+        Ok(self.true_bounds.joined(&self.true_bounds.moved(reach(count, stride)?)?))
+    }
+
+    /// The same part elsewhere.
+    pub(crate) fn moved(&self, offset: i64) -> Result<Self, LayoutError> {
+        let true_bounds =
+            if self.size == 0 { self.true_bounds } else { self.true_bounds.moved(offset)? };
+        Ok(Self { bounds: self.bounds.moved(offset)?, true_bounds, ..*self })
+    }
+
+    /// These elements and those of another part behind them, each where it is.
+    pub(crate) fn followed_by(&self, next: &Self) -> Result<Self, LayoutError> {
+        if next.is_nothing() {
+            return Ok(*self);
+        }
+        if self.is_nothing() {
+            return Ok(*next);
+        }
+        let (body, marks) = (self.with_bytes_of(next)?, self.bounds.joined(&next.bounds));
+        let bounds = match (self.is_bounded, next.is_bounded) {
+            (true, true) => marks,
+            (true, false) => self.bounds,
+            (false, true) => next.bounds,
+            (false, false) => body.natural_bounds()?,
+        };
+        Ok(Self { bounds, is_bounded: self.is_bounded || next.is_bounded, ..body })
+    }
+
+    /// Where it ends for who puts one behind the other, if nothing else was said: the distance of
+    /// its first and last byte, rounded up so that the next one's elements lie as they want to.
+    pub(crate) fn natural_bounds(&self) -> Result<Bounds, LayoutError> {
+        let Bounds { lower, upper } = self.true_bounds;
+        let alignment = i64::from(self.alignment);
+        let extent = upper.checked_sub(lower).ok_or(too_large("the extent"))?;
+        let missing = (alignment - extent % alignment) % alignment;
+        let upper = upper.checked_add(missing).ok_or(too_large("the extent"))?;
+        Ok(Bounds { lower, upper })
+    }
+
+    /// The elements of both, without a word on the bounds.
+    fn with_bytes_of(&self, next: &Self) -> Result<Self, LayoutError> {
+        if next.size == 0 {
+            return Ok(*self);
+        }
+        if self.size == 0 {
+            return Ok(*next);
+        }
+        let follows = next.true_bounds.lower == self.true_bounds.upper;
+        let too_many = too_large("the number of elements");
+        Ok(Self {
+            size: self
+                .size
+                .checked_add(next.size)
+                .filter(|size| i64::try_from(*size).is_ok())
+                .ok_or(too_large("the size"))?,
+            elements: self.elements.checked_add(next.elements).ok_or(too_many)?,
+            true_bounds: self.true_bounds.joined(&next.true_bounds),
+            alignment: self.alignment.max(next.alignment),
+            dense: self.dense && next.dense && follows,
+            uniform: self.uniform.filter(|_| self.uniform == next.uniform),
+            fingerprint: self.fingerprint.followed_by(next.fingerprint, next.elements),
+            ..*self
         })
     }
 }
@@ -141,11 +231,44 @@ impl Tree {
         &self.nodes[node as usize].facts
     }
 
+    /// The form of a node.
+    pub(crate) fn form(&self, node: u32) -> Form {
+        self.nodes[node as usize].form
+    }
+
+    /// The entries of a list.
+    pub(crate) fn list(&self, first: u32, last: u32) -> &[Entry] {
+        &self.entries[first as usize..last as usize]
+    }
+
     /// Puts a node behind the others.
     pub(crate) fn push(&mut self, form: Form, facts: Facts) -> Result<u32, LayoutError> {
         let index = number(self.nodes.len())?;
-        self.nodes.push(Node { form, facts });
+        let below = match form {
+            Form::Run => 0,
+            Form::Repeat(repeat) => self.depth(repeat.child),
+            Form::List { first, last } => {
+                let entries = self.list(first, last).iter();
+                entries.map(|entry| self.depth(entry.child)).max().unwrap_or(0)
+            }
+        };
+        if below >= DEPTH_LIMIT {
+            return Err(LayoutError::TooDeep { limit: DEPTH_LIMIT });
+        }
+        self.nodes.push(Node { form, facts, depth: below + 1 });
         Ok(index)
+    }
+
+    /// Puts a list behind the others.
+    pub(crate) fn push_list(
+        &mut self,
+        entries: &mut Vec<Entry>,
+        facts: Facts,
+    ) -> Result<u32, LayoutError> {
+        let first = number(self.entries.len())?;
+        let last = number(self.entries.len() + entries.len())?;
+        self.entries.append(entries);
+        self.push(Form::List { first, last }, facts)
     }
 
     /// Copies another table behind this one and returns where its root is now.
@@ -155,22 +278,19 @@ impl Tree {
         number(self.nodes.len() + other.nodes.len())?;
         number(self.entries.len() + other.entries.len())?;
         self.entries.extend(
-            other
-                .entries
-                .iter()
-                .map(|entry| Entry { child: entry.child + nodes_before, ..entry.clone() }),
+            other.entries.iter().map(|entry| Entry { child: entry.child + nodes_before, ..*entry }),
         );
         self.nodes.extend(other.nodes.iter().map(|node| Node {
             form: match node.form {
                 Form::Run => Form::Run,
-                Form::Repeat { count, stride, child } => {
-                    Form::Repeat { count, stride, child: child + nodes_before }
+                Form::Repeat(repeat) => {
+                    Form::Repeat(Repeat { child: repeat.child + nodes_before, ..repeat })
                 }
                 Form::List { first, last } => {
                     Form::List { first: first + entries_before, last: last + entries_before }
                 }
             },
-            facts: node.facts,
+            ..*node
         }));
         Ok(self.root())
     }
@@ -179,6 +299,17 @@ impl Tree {
     pub(crate) fn finish(self) -> Arc<Self> {
         Arc::new(self)
     }
+
+    fn depth(&self, node: u32) -> u16 {
+        self.nodes[node as usize].depth
+    }
+}
+
+/// How far the last of `count` parts lies behind the first. A single one needs no stride: it is not
+/// an error if that is huge.
+fn reach(count: u64, stride: i64) -> Result<i64, LayoutError> {
+    let steps = i64::try_from(count - 1).map_err(|_| too_large("the extent"))?;
+    if steps == 0 { Ok(0) } else { steps.checked_mul(stride).ok_or(too_large("the extent")) }
 }
 
 /// A number of parts as an index.

@@ -83,11 +83,17 @@ impl<'a> Bytes<'a> {
 
     /// A private copy.
     pub fn to_vec(&self) -> Vec<u8> {
-        let mut copy = Vec::with_capacity(self.length);
-        let length = self.copy_to(copy.spare_capacity_mut());
-        // SAFETY: `copy_to` has just initialised this many bytes.
-        unsafe { copy.set_len(length) };
+        let mut copy = Vec::new();
+        self.append_to(&mut copy);
         copy
+    }
+
+    /// Copies all of them behind those that `target` has.
+    pub fn append_to(&self, target: &mut Vec<u8>) {
+        target.reserve(self.length);
+        let length = self.copy_to(target.spare_capacity_mut()).min(self.length);
+        // SAFETY: `copy_to` has just initialised this many bytes behind the length.
+        unsafe { target.set_len(target.len() + length) };
     }
 }
 

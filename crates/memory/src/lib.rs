@@ -20,11 +20,13 @@
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
+//! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code))]
 
+pub mod blocks;
 pub mod board;
 pub mod bytes;
 #[cfg(not(loom))]
@@ -52,6 +54,7 @@ pub mod system;
 #[cfg(not(loom))]
 pub mod waiter;
 
+pub use blocks::Spread;
 pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {

@@ -9,6 +9,7 @@ use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
 use landeck_memory::heap::HeapFull;
 use landeck_memory::{GateError, Segment, SegmentError, SlotRecord};
+use landeck_wire::Tag;
 
 use crate::collective::Fault;
 
@@ -61,9 +62,13 @@ pub enum Error {
     },
     /// The message was longer than the room for it; what fitted was received.
     #[error(
-        "the message has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one"
+        "the message{} with tag {} has {message_bytes} bytes, the buffer {buffer_bytes}: the rest is lost; receive into a larger one", from(*rank), tag.0
     )]
     Truncated {
+        /// Its sender in the world of the call; none for a process of another job.
+        rank: Option<usize>,
+        /// Its tag.
+        tag: Tag,
         /// Bytes of the message.
         message_bytes: u64,
         /// Bytes of the buffer.
@@ -273,8 +278,9 @@ impl Error {
                 let record = segment.slot_record(peer.0);
                 Self::PeerBroken { who: who(rank_of(peer), peer, &record), what: what.to_string() }
             }
-            Failure::Truncated { message_bytes, buffer_bytes } => {
-                Self::Truncated { message_bytes, buffer_bytes }
+            Failure::Truncated { peer, tag, message_bytes, buffer_bytes } => {
+                let (rank, tag) = (rank_of(peer), Tag(tag));
+                Self::Truncated { rank, tag, message_bytes, buffer_bytes }
             }
             Failure::Revoked => Self::Revoked,
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
@@ -328,6 +334,10 @@ impl Error {
             Fault::NotAMember => Self::NotAMember,
         }
     }
+}
+
+fn from(rank: Option<usize>) -> String {
+    rank.map_or_else(String::new, |rank| format!(" from rank {rank}"))
 }
 
 fn who(rank: Option<usize>, peer: Peer, record: &SlotRecord) -> String {

@@ -47,6 +47,7 @@ pub mod progress;
 pub mod raw;
 pub mod scope;
 mod shared;
+mod signals;
 pub mod together;
 pub mod tuning;
 pub mod world;

@@ -2,17 +2,58 @@
 //!
 //! Their callers promise by contract what Rust callers promise by lifetimes: memory of an
 //! operation stays until the operation is over.
+//!
+//! | what | where |
+//! |---|---|
+//! | bytes, sent and received | [`send()`], [`receive()`], [`start_send`], [`start_receive`] |
+//! | items of a layout, synchronous sends, probes, messages that are taken out | [`message`] |
+//! | collective operations | [`collective`] |
+//! | waiting for any of these, cancelling, giving up | [`request`] |
+//! | operations that the program ends itself | [`signal`] |
+//!
+//! # Operations
+//!
+//! Whatever is started gives an [`Operation`], a small value that can be copied and kept anywhere.
+//! It is to be completed once, with [`wait`], with [`test()`] that found it over, or with
+//! [`release`]; after that its name is stale, and says so ([`crate::Error::RequestGone`]).
+//! Operations of all kinds, and of all worlds of the process, can be waited for together.
+//! An operation may go on when a program has dropped its handle to the world; but its *world* must
+//! be there to complete it, so whoever keeps an operation keeps a clone of its world with it, or
+//! something that holds one.
+//!
+//! # Order, credit, progress
+//!
+//! Messages of one sender in one world are received in the order in which they were sent, on
+//! whatever path they travel. To start an operation never waits: beyond the receiver's credit a
+//! message stays in its operation, and later ones to the same receiver behind it. A blocking send
+//! waits for credit, and serves everything else meanwhile, so two processes that first send and
+//! then receive do not wait for each other as long as what they send fits in the credit (at least
+//! 4 MiB of messages that nobody has asked for; longer messages wait where they are). Every call
+//! that waits, tests or probes moves everything of the process, whatever it asks for.
+//!
+//! # Threads
+//!
+//! In thread mode multiple any thread may make any call at any time; a thread that waits for one
+//! operation keeps nobody from anything. Two threads do not complete the same operation.
 
 pub mod collective;
 pub mod folding;
+pub mod memory;
+pub mod message;
+pub mod request;
+pub mod signal;
 
 use std::ptr::NonNull;
 
-use landeck_kernel::{Area, Started};
-use landeck_memory::{Buffer, Operation as Waited, WaitRecord};
+use landeck_kernel::{Area, Failure, Started};
+use landeck_memory::Buffer;
 use landeck_wire::Tag;
 
 pub use crate::collective::OperationId;
+pub use memory::Memory;
+pub use message::{Held, Mode};
+pub use request::{are_over, cancel, each_over, find_over, release, test, wait, wait_any};
+
 use crate::error::Result;
 use crate::shared::WaitError;
 use crate::world::{From, Status, Tagged, World};
@@ -89,11 +130,8 @@ pub unsafe fn start_send(
     let peer = world.peer(to)?;
     // SAFETY: the caller's promise.
     let area = unsafe { area(start, length) };
-    match world.shared.kernel.enter()?.send(peer, world.context, tag.0, area) {
-        Ok(Started::Complete(status)) => Ok(Operation::Complete(world.status_of(&status))),
-        Ok(Started::Pending(id)) => Ok(Operation::Pending(id.into())),
-        Err(failure) => Err(world.error(WaitError::Failure(failure), None)),
-    }
+    let started = world.shared.kernel.enter()?.send(peer, world.context, tag.0, area);
+    started_send(world, started)
 }
 
 /// Begins to receive bytes.
@@ -111,67 +149,30 @@ pub unsafe fn start_receive(
     from: impl Into<From>,
     tag: impl Into<Tagged>,
 ) -> Result<Operation> {
-    let wanted = world.wanted(from.into(), tag.into())?;
     // SAFETY: the caller's promise.
     let area = unsafe { area(start, length) };
-    Ok(Operation::Pending(world.shared.kernel.enter()?.receive(wanted, area).into()))
+    started_receive(world, area, from.into(), tag.into())
 }
 
-/// Waits until an operation is over.
-///
-/// # Errors
-/// As [`World::send`] and [`World::receive_into`]; the operation is over in any case.
-pub fn wait(world: &World, operation: Operation) -> Result<Status> {
-    match operation {
-        Operation::Complete(status) => Ok(status),
-        Operation::Pending(id) => match world.shared.wait_or_abandon(id, None) {
-            Ok(completion) => world.status(&completion),
-            Err(error) => Err(world.error(error, None)),
-        },
+fn started_send(
+    world: &World,
+    started: std::result::Result<Started, Failure>,
+) -> Result<Operation> {
+    match started {
+        Ok(Started::Complete(status)) => Ok(Operation::Complete(world.status_of(&status))),
+        Ok(Started::Pending(id)) => Ok(going(world, id.into())),
+        Err(failure) => Err(world.error(WaitError::Failure(failure), None)),
     }
 }
 
-/// Looks whether an operation is over. After a result the operation is no more.
-///
-/// # Errors
-/// As [`wait`].
-pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
-    match operation {
-        Operation::Complete(status) => Ok(Some(status)),
-        Operation::Pending(id) => match world.shared.test(id) {
-            Ok(Some(completion)) => world.status(&completion).map(Some),
-            Ok(None) => Ok(None),
-            Err(error) => Err(world.error(error, None)),
-        },
-    }
+fn started_receive(world: &World, area: Area, from: From, tag: Tagged) -> Result<Operation> {
+    let wanted = world.wanted(from, tag)?;
+    let id = world.shared.kernel.enter()?.receive(wanted, area);
+    Ok(going(world, id.into()))
 }
 
-/// Waits until one of the operations is over, and says which; none when there is no operation.
-/// It is still to be completed with [`wait`] or [`test()`].
-///
-/// # Errors
-/// [`crate::Error::Ended`], [`crate::Error::Thread`].
-pub fn wait_any(world: &World, operations: &[Operation]) -> Result<Option<usize>> {
-    if operations.is_empty() {
-        return Ok(None);
-    }
-    let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
-    let found = world.shared.wait_until(&record, None, |kernel| {
-        operations.iter().position(|operation| match *operation {
-            Operation::Complete(_) => true,
-            Operation::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
-        })
-    });
-    found.map(Some).map_err(|error| world.error(error, None))
-}
-
-/// Cancels an operation that has not begun. It is still to be completed.
-///
-/// # Errors
-/// [`crate::Error::Thread`].
-pub fn cancel(world: &World, operation: Operation) -> Result<()> {
-    if let Operation::Pending(id) = operation {
-        world.shared.kernel.enter()?.cancel(id);
-    }
-    Ok(())
+/// An operation that goes on after the call.
+fn going(world: &World, id: OperationId) -> Operation {
+    world.shared.goes_on();
+    Operation::Pending(id)
 }

@@ -12,7 +12,7 @@ use landeck_collectives::Settings;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
 use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
-    Bytes, End, Gate, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
+    Bytes, End, Gate, GateError, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
 use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
@@ -21,6 +21,7 @@ use crate::collective::engine::START_BYTES;
 use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
+use crate::signals::SignalId;
 
 /// The endpoint of this process, with all that goes on in it.
 pub(crate) type Kernel = Engine;
@@ -55,11 +56,11 @@ pub(crate) enum WaitError {
     /// The job is being ended.
     Ended,
     /// The thread may not call.
-    Gate(landeck_memory::GateError),
+    Gate(GateError),
 }
 
-impl From<landeck_memory::GateError> for WaitError {
-    fn from(error: landeck_memory::GateError) -> Self {
+impl From<GateError> for WaitError {
+    fn from(error: GateError) -> Self {
         Self::Gate(error)
     }
 }
@@ -460,18 +461,25 @@ impl Shared {
         }
     }
 
-    /// Looks at one request: its completion if it has ended. Who only ever looks does now and then
-    /// what others do before they sleep.
+    /// Looks at one request: its completion if it has ended.
     pub(crate) fn test(&self, id: OperationId) -> Result<Option<Completion>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         if !kernel.is_done(id) {
-            match kernel.is_nth_test(TESTS_PER_THOROUGH_LOOK) {
-                true => kernel.progress_thoroughly(),
-                false => kernel.progress(),
-            };
+            kernel.look();
             kernel.verdict(id);
         }
         kernel.take(id).transpose()
+    }
+
+    /// Ends what the program ends itself, and wakes whoever waits for it; false when it is not
+    /// there (any more).
+    pub(crate) fn end_signal(&self, id: SignalId) -> Result<bool, GateError> {
+        let mut kernel = self.kernel.enter()?;
+        let is_there = kernel.signals.end(id);
+        self.call_ready(&kernel, true);
+        drop(kernel);
+        self.bell.ring_fenced();
+        Ok(is_there)
     }
 
     /// Waits until everything that was sent has left this process's hands.
@@ -570,9 +578,6 @@ impl Waiting for OneRequest<'_> {
         self.kernel.fall_asleep(None);
     }
 }
-
-/// Of so many tests in vain one looks thoroughly.
-const TESTS_PER_THOROUGH_LOOK: u32 = 1 << 14;
 
 /// The wait of the thread that does what is left, while nobody else has the turn.
 struct Assisting<'a> {

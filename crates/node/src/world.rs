@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::groups::Lease;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
-use crate::shared::{Shared, WaitError};
+use crate::shared::{Kernel, Shared, WaitError};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -386,17 +386,8 @@ impl World {
         tag: impl Into<Tagged>,
     ) -> Result<Option<Status>> {
         let wanted = self.wanted(from.into(), tag.into())?;
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.progress();
-        kernel.refresh();
-        let found = kernel.probe(wanted);
-        let failure = if found.is_none() { kernel.failure_of_wanted(&wanted) } else { None };
-        drop(kernel);
-        match (found, failure) {
-            (Some(status), _) => Ok(Some(self.status_of(&status))),
-            (None, Some(failure)) => Err(self.error(WaitError::Failure(failure), None)),
-            (None, None) => Ok(None),
-        }
+        let found = self.try_find(wanted, |kernel| kernel.probe(wanted))?;
+        Ok(found.map(|status| self.status_of(&status)))
     }
 
     /// Waits until a receive would get something, and says what.
@@ -405,6 +396,34 @@ impl World {
     /// As [`World::receive_into`].
     pub fn probe(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Status> {
         let wanted = self.wanted(from.into(), tag.into())?;
+        let status = self.find(wanted, |kernel| kernel.probe(wanted))?;
+        Ok(self.status_of(&status))
+    }
+
+    /// Looks once for a message that is not received yet.
+    pub(crate) fn try_find<T>(
+        &self,
+        wanted: Wanted,
+        find: impl FnOnce(&mut Kernel) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.look();
+        kernel.refresh();
+        let found = find(&mut kernel);
+        let failure = if found.is_none() { kernel.failure_of_wanted(&wanted) } else { None };
+        drop(kernel);
+        match failure {
+            Some(failure) => Err(self.error(WaitError::Failure(failure), None)),
+            None => Ok(found),
+        }
+    }
+
+    /// Waits for a message that is not received yet.
+    pub(crate) fn find<T>(
+        &self,
+        wanted: Wanted,
+        mut find: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<T> {
         let record = WaitRecord {
             operation: Operation::Probe,
             peer: wanted.source,
@@ -415,13 +434,13 @@ impl World {
         let found = self.shared.wait_until(&record, None, |kernel| {
             // First see who is gone: that brings in what they sent before.
             kernel.refresh();
-            match kernel.probe(wanted) {
-                Some(status) => Some(Ok(status)),
+            match find(kernel) {
+                Some(found) => Some(Ok(found)),
                 None => kernel.failure_of_wanted(&wanted).map(Err),
             }
         });
         match found {
-            Ok(Ok(status)) => Ok(self.status_of(&status)),
+            Ok(Ok(found)) => Ok(found),
             Ok(Err(failure)) => Err(self.error(WaitError::Failure(failure), None)),
             Err(error) => Err(self.error(error, None)),
         }

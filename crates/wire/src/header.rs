@@ -34,10 +34,14 @@ pub enum Kind {
     RingOpen = 7,
     /// Talk between the kernels of two processes.
     Control = 8,
+    /// The sender takes a message back that has met no receive.
+    Withdraw = 9,
+    /// It had met none: the sender has it back.
+    Withdrawn = 10,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -46,6 +50,8 @@ impl Kind {
         Self::Done,
         Self::RingOpen,
         Self::Control,
+        Self::Withdraw,
+        Self::Withdrawn,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {

@@ -1,14 +1,12 @@
-//! A table of what C programs hold by handle. A handle that was freed is noticed, even when its
-//! place has been used again.
+//! What C programs hold by handle: values of one kind in a table that any thread may use without a
+//! lock. A handle that was freed, or is of another kind, is noticed, even when its place has been
+//! used again.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
-
-/// What a C program holds: a place in a table and which use of the place is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Handle {
-    index: u32,
-    generation: u32,
-}
 
 /// Why a handle leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -16,150 +14,307 @@ pub enum HandleError {
     /// No such handle was ever given out.
     #[error("{0:#x} is no handle of this kind")]
     Unknown(u64),
+    /// It is a handle of a table of another kind.
+    #[error("{0:#x} is a handle of another kind")]
+    OtherKind(u64),
     /// What it led to was freed.
     #[error("the handle {0:#x} was used after it was freed")]
     Stale(u64),
 }
 
 /// Everything of one kind that is held by handle.
+///
+/// A handle is a number of 64 bits: kind, generation, index. It is never less than 2^32, so it is
+/// no small constant and no null. The generation of a place is odd while it is used; it changes
+/// with every use, and comes round after 2^23 of them.
 #[derive(Debug)]
 pub struct Table<T> {
-    places: Vec<Place<T>>,
-    free: Vec<u32>,
+    kind: u8,
+    /// Chunk `k` has 64 x 2^k places, and is never moved or freed.
+    chunks: [AtomicPtr<Place<T>>; CHUNKS],
+    /// How many places there are.
+    length: AtomicU32,
+    /// The place that was freed last: a count that changes with every use, and index + 1.
+    free: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Place<T> {
-    generation: u32,
-    value: Option<T>,
+    generation: AtomicU32,
+    /// The place that was freed before this one: index + 1.
+    next: AtomicU32,
+    value: UnsafeCell<MaybeUninit<T>>,
 }
 
-impl Handle {
-    /// The handle as a number: never less than 2^32, so it is no small constant and no null.
-    pub fn to_bits(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.index)
-    }
+// SAFETY: a place is written by the thread that has it from the list of free ones, and read by
+// others only after its generation says so.
+unsafe impl<T: Send + Sync> Sync for Table<T> {}
+// SAFETY: a table owns its values.
+unsafe impl<T: Send> Send for Table<T> {}
 
-    /// The handle that a number means.
-    pub fn from_bits(bits: u64) -> Self {
-        Self { index: bits as u32, generation: (bits >> 32) as u32 }
-    }
-}
+const CHUNKS: usize = 26;
+const FIRST_CHUNK: u32 = 64;
+const GENERATIONS: u32 = 1 << 24;
 
 impl<T> Table<T> {
-    /// An empty table.
-    pub const fn new() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+    /// An empty table. Tables of different kinds have different numbers; zero is a number too.
+    pub const fn new(kind: u8) -> Self {
+        Self {
+            kind,
+            chunks: [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS],
+            length: AtomicU32::new(0),
+            free: AtomicU64::new(0),
+        }
     }
 
     /// Keeps a value and gives out its handle.
     ///
     /// # Panics
-    /// When 2^32 values are kept at once.
-    pub fn insert(&mut self, value: T) -> Handle {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place { generation: 0, value: None });
-            u32::try_from(self.places.len() - 1).expect("fewer than 2^32 values are kept at once")
-        });
-        let place = &mut self.places[index as usize];
-        place.generation = place.generation.wrapping_add(1).max(1);
-        place.value = Some(value);
-        Handle { index, generation: place.generation }
+    /// When 2^31 values are kept at once.
+    pub fn insert(&self, value: T) -> u64 {
+        let index = self.take_free().unwrap_or_else(|| self.add_place());
+        let place = self.place(index).expect("the place was just found");
+        // SAFETY: nobody else has this place: it was taken from the free ones, or is new.
+        unsafe { (*place.value.get()).write(value) };
+        let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
+        place.generation.store(generation, Ordering::Release);
+        self.handle(generation, index)
     }
 
     /// What a handle leads to.
     ///
     /// # Errors
     /// [`HandleError`].
-    pub fn get(&self, handle: Handle) -> Result<&T, HandleError> {
-        let place = self.places.get(handle.index as usize);
-        place
-            .filter(|place| place.generation == handle.generation)
-            .and_then(|place| place.value.as_ref())
-            .ok_or_else(|| self.blame(handle))
+    ///
+    /// # Safety
+    /// Nobody removes the value while the reference is used.
+    #[inline]
+    pub unsafe fn get(&self, handle: u64) -> Result<&T, HandleError> {
+        match self.place(handle as u32) {
+            Some(place) if self.leads_to(handle, place) => {
+                // SAFETY: a place of this generation has a value, which stays, says the caller.
+                Ok(unsafe { (*place.value.get()).assume_init_ref() })
+            }
+            _ => Err(self.blame(handle)),
+        }
     }
 
-    /// What a handle leads to, to change it.
+    /// Takes what a handle leads to; the handle is stale from now on. Of two threads that try, one
+    /// gets it.
     ///
     /// # Errors
     /// [`HandleError`].
-    pub fn get_mut(&mut self, handle: Handle) -> Result<&mut T, HandleError> {
-        self.get(handle)?;
-        let error = HandleError::Unknown(handle.to_bits());
-        self.places[handle.index as usize].value.as_mut().ok_or(error)
-    }
-
-    /// Takes what a handle leads to; the handle is stale from now on.
-    ///
-    /// # Errors
-    /// [`HandleError`].
-    pub fn remove(&mut self, handle: Handle) -> Result<T, HandleError> {
-        self.get(handle)?;
-        let error = HandleError::Unknown(handle.to_bits());
-        let value = self.places[handle.index as usize].value.take().ok_or(error)?;
-        self.free.push(handle.index);
+    pub fn remove(&self, handle: u64) -> Result<T, HandleError> {
+        let place = self.place(handle as u32).ok_or_else(|| self.blame(handle))?;
+        if !self.leads_to(handle, place) {
+            return Err(self.blame(handle));
+        }
+        let generation = generation_of(handle);
+        let next = (generation + 1) % GENERATIONS;
+        let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+        if place.generation.compare_exchange(generation, next, success, failure).is_err() {
+            return Err(self.blame(handle));
+        }
+        // SAFETY: the place had a value, and the exchange above gave it to this thread alone.
+        let value = unsafe { (*place.value.get()).assume_init_read() };
+        self.give_back(handle as u32, place);
         Ok(value)
     }
 
-    /// How many values are kept.
-    pub fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+    /// The handle as a number of 31 bits, which is negative.
+    pub fn number(&self, handle: u64) -> i32 {
+        !(handle as u32 as i32 & i32::MAX)
     }
 
-    /// Whether no value is kept.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The handle of a number; one that leads nowhere if there is nothing behind the number.
+    pub fn of_number(&self, number: i32) -> u64 {
+        let index = !number as u32;
+        let generation =
+            self.place(index).map_or(0, |place| place.generation.load(Ordering::Acquire));
+        self.handle(generation, index)
+    }
+
+    /// Whether a handle is, or was, one of this table's kind.
+    pub fn is_of_kind(&self, handle: u64) -> bool {
+        handle >> 56 == u64::from(self.kind) && generation_of(handle) > 0
+    }
+
+    fn handle(&self, generation: u32, index: u32) -> u64 {
+        u64::from(self.kind) << 56 | u64::from(generation) << 32 | u64::from(index)
+    }
+
+    /// Whether a place is used, for this handle.
+    #[inline]
+    fn leads_to(&self, handle: u64, place: &Place<T>) -> bool {
+        let expected = self.handle(place.generation.load(Ordering::Acquire), handle as u32);
+        expected == handle && generation_of(handle) % 2 == 1
     }
 
     /// What is wrong with a handle that leads nowhere.
-    fn blame(&self, handle: Handle) -> HandleError {
-        let was_given = handle.generation > 0
-            && self
-                .places
-                .get(handle.index as usize)
-                .is_some_and(|place| handle.generation <= place.generation);
-        if was_given {
-            HandleError::Stale(handle.to_bits())
-        } else {
-            HandleError::Unknown(handle.to_bits())
+    #[cold]
+    fn blame(&self, handle: u64) -> HandleError {
+        if generation_of(handle) % 2 == 0 || handle >> 56 == 0 {
+            return HandleError::Unknown(handle);
         }
+        if handle >> 56 != u64::from(self.kind) {
+            return HandleError::OtherKind(handle);
+        }
+        if self
+            .place(handle as u32)
+            .is_some_and(|place| place.generation.load(Ordering::Acquire) >= generation_of(handle))
+        {
+            return HandleError::Stale(handle);
+        }
+        HandleError::Unknown(handle)
+    }
+
+    #[inline]
+    fn place(&self, index: u32) -> Option<&Place<T>> {
+        let chunk = (u64::from(index) / u64::from(FIRST_CHUNK) + 1).ilog2();
+        let start = self.chunks.get(chunk as usize)?.load(Ordering::Acquire);
+        if start.is_null() {
+            return None;
+        }
+        let offset = u64::from(index) - u64::from(FIRST_CHUNK) * ((1 << chunk) - 1);
+        // SAFETY: a chunk has as many places as this computation puts into it.
+        Some(unsafe { &*start.add(offset as usize) })
+    }
+
+    /// A place that was freed.
+    fn take_free(&self) -> Option<u32> {
+        let mut head = self.free.load(Ordering::Acquire);
+        loop {
+            let index = (head as u32).checked_sub(1)?;
+            let next = self.place(index)?.next.load(Ordering::Relaxed);
+            let after = head_of(head, next);
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            match self.free.compare_exchange_weak(head, after, success, failure) {
+                Ok(_) => return Some(index),
+                Err(current) => head = current,
+            }
+        }
+    }
+
+    fn give_back(&self, index: u32, place: &Place<T>) {
+        let mut head = self.free.load(Ordering::Relaxed);
+        loop {
+            place.next.store(head as u32, Ordering::Relaxed);
+            let after = head_of(head, index + 1);
+            let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+            match self.free.compare_exchange_weak(head, after, success, failure) {
+                Ok(_) => return,
+                Err(current) => head = current,
+            }
+        }
+    }
+
+    /// A new place, and its chunk if that is the first of it.
+    #[cold]
+    fn add_place(&self) -> u32 {
+        let index = self.length.fetch_add(1, Ordering::Relaxed);
+        assert!(index < i32::MAX as u32, "fewer than 2^31 values are kept at once");
+        let chunk = (index / FIRST_CHUNK + 1).ilog2();
+        let slot = &self.chunks[chunk as usize];
+        if slot.load(Ordering::Acquire).is_null() {
+            let places: Box<[Place<T>]> = (0..FIRST_CHUNK << chunk).map(|_| Place::new()).collect();
+            let length = places.len();
+            let start = Box::into_raw(places).cast::<Place<T>>();
+            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+            let null = std::ptr::null_mut();
+            if slot.compare_exchange(null, start, success, failure).is_err() {
+                // SAFETY: made above from a box, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, length)) });
+            }
+        }
+        index
     }
 }
 
-impl<T> Default for Table<T> {
-    fn default() -> Self {
-        Self::new()
+impl<T> Place<T> {
+    fn new() -> Self {
+        let value = UnsafeCell::new(MaybeUninit::uninit());
+        Self { generation: AtomicU32::new(0), next: AtomicU32::new(0), value }
     }
+}
+
+#[inline]
+fn generation_of(handle: u64) -> u32 {
+    (handle >> 32) as u32 & (GENERATIONS - 1)
+}
+
+/// The next head of the list: its count changes, so a thread that was asleep notices.
+fn head_of(before: u64, next: u32) -> u64 {
+    ((before >> 32).wrapping_add(1) << 32) | u64::from(next)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    fn get<T: Copy>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
+        // SAFETY: the value is copied at once; these tests remove nothing meanwhile.
+        unsafe { table.get(handle) }.copied()
+    }
 
     #[test]
     fn a_stale_handle_never_leads_to_anothers_value() {
-        let mut table = Table::new();
+        let table = Table::new(1);
         let first = table.insert("first");
-        assert!(first.to_bits() >= 1 << 32);
-        assert_eq!(Handle::from_bits(first.to_bits()), first);
+        assert!(first >= 1 << 32);
         assert_eq!(table.remove(first), Ok("first"));
         let second = table.insert("second");
-        assert_eq!(table.get(first), Err(HandleError::Stale(first.to_bits())));
-        assert_eq!(table.remove(first), Err(HandleError::Stale(first.to_bits())));
-        *table.get_mut(second).unwrap() = "changed";
-        assert_eq!(table.get(second), Ok(&"changed"));
-        assert_eq!(table.len(), 1);
+        assert_eq!(get(&table, first), Err(HandleError::Stale(first)));
+        assert_eq!(table.remove(first), Err(HandleError::Stale(first)));
+        assert_eq!(get(&table, second), Ok("second"));
+        assert_eq!(second as u32, first as u32);
     }
 
     #[test]
     fn what_was_never_given_out_is_unknown() {
-        let mut table: Table<u8> = Table::new();
-        for bits in [0, 1, 0x101, 1 << 32, u64::MAX] {
-            assert_eq!(table.get(Handle::from_bits(bits)), Err(HandleError::Unknown(bits)));
+        let table: Table<u8> = Table::new(1);
+        for bits in [0, 1, 0x101, 1 << 32, u64::MAX, 1 << 56 | 1 << 32] {
+            assert!(get(&table, bits).is_err(), "{bits:#x}");
         }
-        table.insert(1);
-        let bits = 2 << 32;
-        assert_eq!(table.get(Handle::from_bits(bits)), Err(HandleError::Unknown(bits)));
-        assert!(!table.is_empty());
+        let handle = table.insert(1);
+        assert_eq!(get(&table, handle + 1), Err(HandleError::Unknown(handle + 1)));
+        let other = Table::new(2).insert(1);
+        assert_eq!(get(&table, other), Err(HandleError::OtherKind(other)));
+    }
+
+    #[test]
+    fn a_handle_has_a_number() {
+        let table = Table::new(3);
+        let handles: Vec<_> = (0..1000).map(|value| table.insert(value)).collect();
+        for (value, handle) in handles.into_iter().enumerate() {
+            assert!(table.number(handle) < 0);
+            assert_eq!(table.of_number(table.number(handle)), handle);
+            assert_eq!(get(&table, handle), Ok(value));
+        }
+        assert!(get(&table, table.of_number(-2000)).is_err());
+        assert!(get(&table, table.of_number(7)).is_err());
+    }
+
+    #[test]
+    fn threads_never_get_each_others_places() {
+        let table = Arc::new(Table::new(1));
+        let threads: Vec<_> = (0..4u64)
+            .map(|thread| {
+                let table = Arc::clone(&table);
+                thread::spawn(move || {
+                    for round in 0..10_000u64 {
+                        let value = thread << 32 | round;
+                        let handles = [table.insert(value), table.insert(!value)];
+                        assert_eq!(table.remove(handles[0]), Ok(value));
+                        assert_eq!(table.remove(handles[1]), Ok(!value));
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(table.length.load(Ordering::Relaxed) <= 8);
     }
 }

@@ -62,7 +62,7 @@ mod steps;
 pub mod string;
 
 pub use guard::guarded;
-pub use handles::{Handle, HandleError, Table};
+pub use handles::{HandleError, Table};
 pub use pointer::PointerError;
 pub use steps::{Next, Steps};
 pub use string::StringError;

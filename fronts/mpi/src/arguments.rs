@@ -1,108 +1,171 @@
 //! Arguments that many functions have, checked.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-use landeck_c_boundary::pointer;
+use landeck::world::{From, Tagged};
+use landeck::{Any, Tag};
+use landeck_c_boundary::{pointer, string};
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, COMM_SELF, COMM_WORLD, Handle, PROC_NULL};
-use crate::communicator::Communicator;
-use crate::datatype::Datatype;
-use crate::job;
+use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_BUFFER, ERR_ROOT, Handle, PROC_NULL, Status};
 use crate::mistake::Mistake;
+use crate::objects::datatype::{self, Datatype};
+use std::sync::Arc;
 
-/// Memory that a message is read from or written to.
+/// Items of the program that a message is made of, or that it fills.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct Items {
     pub(crate) start: *mut u8,
-    pub(crate) bytes: usize,
+    pub(crate) count: u64,
+    pub(crate) datatype: &'static Arc<Datatype>,
 }
 
-impl Memory {
+impl Items {
     /// `count` items of a datatype at a buffer.
+    #[inline]
     pub(crate) fn new(
+        argument: &'static str,
         buffer: *const c_void,
-        count: c_int,
+        (count_argument, count): (&'static str, i64),
         datatype: Handle,
     ) -> Result<Self, Mistake> {
-        let bytes = count_of(count)? * datatype_of(datatype)?.size_bytes;
+        let count = count_of(count_argument, count)?;
+        let datatype = datatype::get("datatype", datatype)?;
         let start = buffer.cast::<u8>().cast_mut();
-        pointer::check("buf", start, bytes).map_err(Mistake::Buffer)?;
-        Ok(Self { start, bytes })
+        if datatype.is_dense {
+            let bytes = (count as usize).saturating_mul(datatype.size_bytes as usize);
+            pointer::check(argument, start, bytes)
+                .map_err(|error| Mistake::new(ERR_BUFFER, error))?;
+        }
+        Ok(Self { start, count, datatype })
+    }
+
+    /// Their bytes, if they lie one behind the other.
+    #[inline]
+    pub(crate) fn dense_bytes(&self) -> Option<usize> {
+        // It fits: `new` checked the end of the buffer.
+        self.datatype.is_dense.then(|| self.count as usize * self.datatype.size_bytes as usize)
     }
 }
 
-/// The communicator of a handle.
+/// A number of items.
 #[inline]
-pub(crate) fn communicator(handle: Handle) -> Result<Communicator, Mistake> {
-    let job = job::current()?;
-    match handle {
-        COMM_WORLD => Ok(job.world()),
-        COMM_SELF => Ok(job.myself()),
-        value => Err(Mistake::Communicator { value }),
-    }
+pub(crate) fn count_of(argument: &str, count: i64) -> Result<u64, Mistake> {
+    u64::try_from(count).map_err(|_| Mistake::count(argument, count))
 }
 
-/// A number of items. It fits, with the size of any predefined datatype, in the address space.
+/// A number of things in an array of the program.
 #[inline]
-pub(crate) fn count_of(count: c_int) -> Result<usize, Mistake> {
-    usize::try_from(count).map_err(|_| Mistake::Count { value: count })
-}
-
-/// The datatype of a handle.
-#[inline]
-pub(crate) fn datatype_of(handle: Handle) -> Result<Datatype, Mistake> {
-    Datatype::of(handle).ok_or(Mistake::Datatype { value: handle })
+pub(crate) fn length_of(argument: &str, count: c_int) -> Result<usize, Mistake> {
+    usize::try_from(count).map_err(|_| Mistake::count(argument, i64::from(count)))
 }
 
 /// A rank to send to; none for MPI_PROC_NULL.
 #[inline]
-pub(crate) fn destination(
-    value: c_int,
-    communicator: &Communicator,
-) -> Result<Option<u32>, Mistake> {
+pub(crate) fn destination(value: c_int, size: u32) -> Result<Option<usize>, Mistake> {
     if value == PROC_NULL {
         return Ok(None);
     }
-    rank("dest", value, communicator).map(Some)
+    rank("dest", value, size).map(Some)
 }
 
-/// Where a message may come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    Nobody,
-    Any,
-    Rank(u32),
-}
-
-/// A rank to receive from.
+/// Where a message may come from; none for MPI_PROC_NULL.
 #[inline]
-pub(crate) fn source(value: c_int, communicator: &Communicator) -> Result<Source, Mistake> {
+pub(crate) fn source(value: c_int, size: u32) -> Result<Option<From>, Mistake> {
     match value {
-        PROC_NULL => Ok(Source::Nobody),
-        ANY_SOURCE => Ok(Source::Any),
-        value => rank("source", value, communicator).map(Source::Rank),
+        PROC_NULL => Ok(None),
+        ANY_SOURCE => Ok(Some(Any.into())),
+        value => rank("source", value, size).map(|rank| Some(rank.into())),
     }
 }
 
 /// The tag of a message.
 #[inline]
-pub(crate) fn tag(value: c_int) -> Result<u32, Mistake> {
-    u32::try_from(value).map_err(|_| Mistake::Tag { value, may_be_any: false })
+pub(crate) fn tag(value: c_int) -> Result<Tag, Mistake> {
+    u32::try_from(value).map(Tag).map_err(|_| Mistake::tag(value, false))
 }
 
-/// The tag of a message to receive; none for any.
+/// The tag of a message to receive.
 #[inline]
-pub(crate) fn wanted_tag(value: c_int) -> Result<Option<u32>, Mistake> {
+pub(crate) fn wanted_tag(value: c_int) -> Result<Tagged, Mistake> {
     if value == ANY_TAG {
-        return Ok(None);
+        return Ok(Any.into());
     }
-    u32::try_from(value).map(Some).map_err(|_| Mistake::Tag { value, may_be_any: true })
+    u32::try_from(value).map(|tag| Tag(tag).into()).map_err(|_| Mistake::tag(value, true))
 }
 
-fn rank(argument: &'static str, value: c_int, communicator: &Communicator) -> Result<u32, Mistake> {
-    u32::try_from(value).ok().filter(|rank| *rank < communicator.size).ok_or(Mistake::Rank {
-        argument,
-        value,
-        size: communicator.size,
+/// The root of a collective operation.
+#[inline]
+pub(crate) fn root(value: c_int, size: u32) -> Result<usize, Mistake> {
+    usize::try_from(value).ok().filter(|rank| *rank < size as usize).ok_or_else(|| {
+        let last = size - 1;
+        let text = format!("root is {value}, but the communicator has the ranks 0 to {last}");
+        Mistake::new(ERR_ROOT, text)
     })
+}
+
+#[inline]
+fn rank(argument: &'static str, value: c_int, size: u32) -> Result<usize, Mistake> {
+    usize::try_from(value)
+        .ok()
+        .filter(|rank| *rank < size as usize)
+        .ok_or_else(|| Mistake::rank(argument, value, size))
+}
+
+/// Writes what a function gives where the program wants it.
+///
+/// # Safety
+/// Unless null or misaligned, the place is writable.
+#[inline]
+pub(crate) unsafe fn give<T>(
+    argument: &'static str,
+    place: *mut T,
+    value: T,
+) -> Result<(), Mistake> {
+    // SAFETY: as the caller says.
+    Ok(unsafe { pointer::write(argument, place, value)? })
+}
+
+/// Fills the program's status, unless it is MPI_STATUS_IGNORE.
+///
+/// # Safety
+/// Unless null or misaligned, it is writable.
+#[inline]
+pub(crate) unsafe fn tell(place: *mut Status, status: Status) -> Result<(), Mistake> {
+    if place.is_null() {
+        return Ok(());
+    }
+    // SAFETY: as the caller says.
+    unsafe { give("status", place, status) }
+}
+
+/// A text of the program, at most `limit` bytes long.
+///
+/// # Safety
+/// As [`string::read`].
+pub(crate) unsafe fn text(
+    argument: &'static str,
+    place: *const c_char,
+    limit: usize,
+) -> Result<String, Mistake> {
+    // SAFETY: as the caller says.
+    let text = unsafe { string::read(argument, place, limit)? };
+    Ok(text.to_string_lossy().into_owned())
+}
+
+/// Writes a text where the program has `capacity` bytes, and its length.
+///
+/// # Safety
+/// Unless null, the first has so many writable bytes; the second is writable.
+pub(crate) unsafe fn give_text(
+    (argument, place): (&'static str, *mut c_char),
+    capacity: c_int,
+    text: &str,
+    (length_argument, length): (&'static str, *mut c_int),
+) -> Result<(), Mistake> {
+    pointer::check(length_argument, length, 1)?;
+    // SAFETY: as the caller says.
+    unsafe {
+        let written = string::write(argument, place, capacity as usize, text)?;
+        give(length_argument, length, written as c_int)
+    }
 }

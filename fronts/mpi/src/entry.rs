@@ -1,68 +1,149 @@
-//! How every entry point is entered and left: guarded, under both names, with the default error
-//! handler.
+//! How every function is entered and left: guarded, under both names, with its error handler told
+//! of mistakes.
 
 use std::ffi::c_int;
-use std::io::Write;
 
-use landeck_c_boundary::guarded;
+use landeck_c_boundary::{Next, guarded};
 
-use crate::abi::{ErrorClass, SUCCESS};
+use crate::abi::{ERR_INTERN, SUCCESS};
 use crate::job;
 use crate::mistake::Mistake;
+use crate::origin::{Origin, raise};
+use crate::walk::Walk;
 
-/// Defines functions under their two names: `MPI_X`, which a tool may take the place of, and
+/// Defines a function under its two names: `MPI_X`, which a tool may take the place of, and
 /// `PMPI_X`, by which the tool calls the library.
-macro_rules! entry_points {
-    ($(
-        $(#[$attribute:meta])*
-        fn $name:ident / $twin:ident ($($argument:ident: $type:ty),* $(,)?) $body:block
-    )*) => {$(
+macro_rules! shell {
+    ($name:ident / $twin:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $enter:expr) => {
         const _: () = {
-            #[inline]
-            unsafe fn body($($argument: $type),*) -> Result<(), $crate::mistake::Mistake> $body
-
-            $(#[$attribute])*
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name($($argument: $type),*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $returns {
+                const FUNCTION: &str = stringify!($name);
                 // SAFETY: the caller of a C function keeps what the standard demands of its
                 // arguments; what can be checked is checked in the body.
-                $crate::entry::entered(stringify!($name), || unsafe { body($($argument),*) })
+                #[allow(unused_unsafe)]
+                unsafe { $enter(FUNCTION) }
             }
 
-            $(#[$attribute])*
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $twin($($argument: $type),*) -> ::std::ffi::c_int {
+            unsafe extern "C-unwind" fn $twin($($argument: $type),*) -> $returns {
+                const FUNCTION: &str = stringify!($name);
                 // SAFETY: as above.
-                $crate::entry::entered(stringify!($name), || unsafe { body($($argument),*) })
+                #[allow(unused_unsafe)]
+                unsafe { $enter(FUNCTION) }
             }
         };
-    )*};
+    };
 }
-pub(crate) use entry_points;
+pub(crate) use shell;
 
-/// Runs the body of an entry point; a mistake goes to the error handler.
-#[inline]
-pub(crate) fn entered(function: &'static str, body: impl FnOnce() -> Result<(), Mistake>) -> c_int {
-    let code = guarded(function, ErrorClass::Internal.code(), || match body() {
-        Ok(()) => SUCCESS,
-        Err(mistake) => handle(function, &mistake),
+/// A function whose body gives a result: `Ok` or a mistake.
+macro_rules! works {
+    (fn $name:ident / $twin:ident ($($argument:ident: $type:ty),*) on $origin:expr => $body:expr) => {
+        shell! { $name / $twin ($($argument: $type),*) -> c_int =>
+            |function| entered(function, $origin, || $body) }
+    };
+}
+pub(crate) use works;
+
+/// A function whose body calls the program back: it gives a walk.
+macro_rules! calls_back {
+    (fn $name:ident / $twin:ident ($($argument:ident: $type:ty),*) on $origin:expr => $body:expr) => {
+        shell! { $name / $twin ($($argument: $type),*) -> c_int =>
+            |function| entered_walking(function, $origin, || $body) }
+    };
+}
+pub(crate) use calls_back;
+
+/// A function that gives a value, and has no mistakes.
+macro_rules! value {
+    (fn $name:ident / $twin:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $body:expr) => {
+        shell! { $name / $twin ($($argument: $type),*) -> $returns =>
+            |function| entered_for_value(function, || $body) }
+    };
+}
+pub(crate) use value;
+
+/// A function that is not supported.
+macro_rules! unsupported {
+    (fn $name:ident / $twin:ident ($($argument:ident: $type:ty),*) on $origin:expr) => {
+        shell! { $name / $twin ($($argument: $type),*) -> c_int => |function| {
+            $(let _ = $argument;)*
+            raise(function, $origin, Mistake::unsupported())
+        }}
+    };
+}
+pub(crate) use unsupported;
+
+/// How a body ended: one word.
+enum Outcome {
+    Well,
+    Mistaken(Mistake),
+    Panicked,
+}
+
+/// Runs the body of a function.
+#[inline(always)]
+pub(crate) fn entered(
+    function: &'static str,
+    origin: Origin,
+    body: impl FnOnce() -> Result<(), Mistake>,
+) -> c_int {
+    let outcome = guarded(function, Outcome::Panicked, || match body() {
+        Ok(()) => Outcome::Well,
+        Err(mistake) => Outcome::Mistaken(mistake),
     });
-    if code == ErrorClass::Internal.code() {
-        job::abort(code, "the library failed; see above");
+    match outcome {
+        Outcome::Well => SUCCESS,
+        Outcome::Mistaken(mistake) => raise(function, origin, mistake),
+        Outcome::Panicked => give_up(),
     }
-    code
 }
 
-/// The default error handler, MPI_ERRORS_ARE_FATAL: says what is wrong and ends the job.
+/// Runs the body of a function, and its steps. The frame owns nothing while the program's functions
+/// run.
+#[inline(always)]
+pub(crate) fn entered_walking(
+    function: &'static str,
+    origin: Origin,
+    body: impl FnOnce() -> Result<Walk, Mistake>,
+) -> c_int {
+    let mut walk = Walk::Done;
+    let code = entered(function, origin, || {
+        walk = body()?;
+        Ok(())
+    });
+    match walk {
+        Walk::Done => code,
+        Walk::Steps(_) => walked(function, origin, walk),
+    }
+}
+
+#[inline(never)]
+fn walked(function: &'static str, origin: Origin, mut walk: Walk) -> c_int {
+    let Walk::Steps(steps) = &mut walk else { return SUCCESS };
+    loop {
+        match guarded(function, None, || Some(steps.advance())) {
+            // SAFETY: the steps made this call for its data, which they keep until the next step.
+            Some(Next::Call(call)) => unsafe { (call.run)(call.data) },
+            Some(Next::Done(None)) => return SUCCESS,
+            Some(Next::Done(Some(mistake))) => {
+                // SAFETY: the steps have ended, so this is the only time.
+                return raise(function, origin, unsafe { mistake.into_mistake() });
+            }
+            None => give_up(),
+        }
+    }
+}
+
+/// Runs the body of a function that gives a value.
+#[inline(always)]
+pub(crate) fn entered_for_value<R>(function: &'static str, body: impl FnOnce() -> R) -> R {
+    guarded(function, None, || Some(body())).unwrap_or_else(|| give_up())
+}
+
+/// Ends the job after a panic, which was reported.
 #[cold]
-pub(crate) fn handle(function: &'static str, mistake: &Mistake) -> c_int {
-    let class = mistake.class();
-    let text = format!(
-        "{function} failed on {}: {mistake} ({}).\n\
-         The job is aborted: errors are fatal unless the program asks for another handler.",
-        job::own_name(),
-        class.name(),
-    );
-    let _ = writeln!(std::io::stderr(), "{text}");
-    job::abort(class.code(), &text)
+fn give_up() -> ! {
+    job::abort(ERR_INTERN, "the library failed; see above")
 }

@@ -1,30 +1,35 @@
-//! The job of this process, from MPI_Init to MPI_Finalize.
+//! The job of this process, and where between MPI_Init and MPI_Finalize it is.
+//!
+//! A process is in its job from the first MPI_Init or MPI_Session_init to the last MPI_Finalize or
+//! MPI_Session_finalize: [`join`] and [`leave`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
+//! between [`start`] and [`finish`].
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::{Options, ThreadMode, World};
+use landeck::{Options, Peer, ThreadMode};
 
-use crate::abi::{ErrorClass, THREAD_SERIALIZED};
-use crate::communicator::Communicator;
+use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
+use crate::objects::communicator::Communicator;
+use crate::objects::group::Group;
 
-/// What the job is used through, and what ends with it.
+/// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
-    world: World,
-    myself: World,
+    /// MPI_COMM_WORLD.
+    pub(crate) world: Arc<Communicator>,
+    /// MPI_COMM_SELF.
+    pub(crate) myself: Arc<Communicator>,
 }
 
-/// Why the job cannot be joined or left.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct StartError(landeck::Error);
-
-/// Why the job did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub(crate) struct JobFailure(#[from] landeck::Error);
+/// The membership in the job, and who needs it.
+struct Membership {
+    job: Option<landeck::Job>,
+    users: u32,
+    /// Of the first who joined; what the others ask for changes nothing.
+    thread_level: c_int,
+}
 
 const BEFORE: u8 = 0;
 const STARTING: u8 = 1;
@@ -35,53 +40,130 @@ const AFTER: u8 = 3;
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 /// What [`current`] gives out: set once, before the phase is running, and never freed.
 static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
-/// The membership itself, until it is left or ended.
-static MEMBERSHIP: Mutex<Option<landeck::Job>> = Mutex::new(None);
+/// How many need the membership, readable without the lock.
+static USERS: AtomicU32 = AtomicU32::new(0);
+static MEMBERSHIP: Mutex<Membership> =
+    Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
 /// The process that joined. A child that it makes by fork has all of this, and is no member.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
+/// The thread that called MPI_Init.
+static MAIN_THREAD: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The context of the world of this process alone, beside the one of the first world.
+/// The context of MPI_COMM_SELF; that of MPI_COMM_WORLD is the first world's.
 const MYSELF: u32 = 1 << 20 | 2;
 
-/// Joins the job.
-pub(crate) fn start(thread_level: c_int) -> Result<(), Mistake> {
+/// MPI_Init.
+pub(crate) fn start(thread_level: c_int) -> Result<c_int, Mistake> {
     let begun = PHASE.compare_exchange(BEFORE, STARTING, Ordering::AcqRel, Ordering::Acquire);
     if begun.is_err() {
-        return Err(if begun == Err(AFTER) { Mistake::TooLate } else { Mistake::Again });
+        return Err(if begun == Err(AFTER) { too_late() } else { again() });
     }
-    match join(thread_level) {
-        Ok((membership, job)) => {
-            *lock() = Some(membership);
-            MEMBER.store(std::process::id(), Ordering::Release);
+    let made = join(thread_level).and_then(|provided| Ok((provided, make()?)));
+    match made {
+        Ok((provided, job)) => {
             CURRENT.store(Box::into_raw(Box::new(job)), Ordering::Release);
+            MAIN_THREAD.store(this_thread(), Ordering::Release);
             PHASE.store(RUNNING, Ordering::Release);
-            Ok(())
+            Ok(provided)
         }
-        Err(error) => {
+        Err(mistake) => {
             PHASE.store(BEFORE, Ordering::Release);
-            Err(Mistake::Start(StartError(error)))
+            Err(mistake)
         }
     }
 }
 
-/// Leaves the job.
+/// MPI_Finalize, after the attributes of MPI_COMM_SELF are gone.
 pub(crate) fn finish() -> Result<(), Mistake> {
     current()?;
     PHASE.store(AFTER, Ordering::Release);
-    // Somebody who ends the job at the same time has it.
-    let Some(membership) = lock().take() else { return Ok(()) };
-    membership.leave().map_err(|error| Mistake::Job(JobFailure(error)))
+    leave()
 }
 
-/// The job, while it can be used.
+/// Joins the job, if this process is not in it yet. Returns the thread level there is.
+pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
+    let mut membership = lock();
+    if membership.job.is_none() {
+        // At level serialised any thread may call, though only one at a time.
+        let is_single = thread_level < THREAD_SERIALIZED;
+        let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
+        let options = Options { threads, ..Options::default() };
+        membership.job = Some(landeck::Job::join_with(options)?);
+        membership.thread_level = thread_level;
+        MEMBER.store(std::process::id(), Ordering::Release);
+    }
+    membership.users += 1;
+    USERS.store(membership.users, Ordering::Release);
+    Ok(membership.thread_level)
+}
+
+/// Leaves the job, if nobody else in this process needs it.
+pub(crate) fn leave() -> Result<(), Mistake> {
+    let mut membership = lock();
+    membership.users = membership.users.saturating_sub(1);
+    USERS.store(membership.users, Ordering::Release);
+    if membership.users > 0 {
+        return Ok(());
+    }
+    // Somebody who ends the job at the same time has it.
+    let Some(job) = membership.job.take() else { return Ok(()) };
+    drop(membership);
+    Ok(job.leave()?)
+}
+
+/// What is there between MPI_Init and MPI_Finalize.
 #[inline]
 pub(crate) fn current() -> Result<&'static Job, Mistake> {
     match PHASE.load(Ordering::Acquire) {
         // SAFETY: `start` stored a pointer to a job that is never freed before it set this phase.
         RUNNING => Ok(unsafe { &*CURRENT.load(Ordering::Acquire) }),
-        AFTER => Err(Mistake::TooLate),
-        _ => Err(Mistake::TooEarly),
+        AFTER => Err(too_late()),
+        _ => Err(too_early()),
     }
+}
+
+/// Checks that the process is in its job: between MPI_Init and MPI_Finalize, or in a session.
+#[inline]
+pub(crate) fn check_joined() -> Result<(), Mistake> {
+    if USERS.load(Ordering::Acquire) > 0 {
+        return Ok(());
+    }
+    Err(if PHASE.load(Ordering::Acquire) == AFTER { too_late() } else { too_early() })
+}
+
+/// MPI_COMM_SELF, if it is there.
+pub(crate) fn myself() -> Option<&'static Arc<Communicator>> {
+    current().ok().map(|job| &job.myself)
+}
+
+/// Uses the membership itself, while the process is in its job.
+pub(crate) fn with_membership<R>(
+    work: impl FnOnce(&landeck::Job) -> Result<R, Mistake>,
+) -> Result<R, Mistake> {
+    check_joined()?;
+    lock().job.as_ref().map_or_else(|| Err(too_late()), work)
+}
+
+/// Whether MPI_Init was called.
+pub(crate) fn is_initialized() -> bool {
+    matches!(PHASE.load(Ordering::Acquire), RUNNING | AFTER)
+}
+
+/// Whether MPI_Finalize was called.
+pub(crate) fn is_finalized() -> bool {
+    PHASE.load(Ordering::Acquire) == AFTER
+}
+
+/// The thread level there is.
+pub(crate) fn thread_level() -> Result<c_int, Mistake> {
+    check_joined()?;
+    Ok(lock().thread_level)
+}
+
+/// Whether this thread called MPI_Init.
+pub(crate) fn is_main_thread() -> Result<bool, Mistake> {
+    check_joined()?;
+    Ok(MAIN_THREAD.load(Ordering::Acquire) == this_thread())
 }
 
 /// Ends the whole job, and this process; in a child made by fork, only this process, and without
@@ -94,8 +176,8 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
         // SAFETY: ends the process at once; nothing of it is used afterwards.
         unsafe { libc::_exit(code) }
     }
-    match lock().take() {
-        Some(membership) => membership.abort(code, why),
+    match lock().job.take() {
+        Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
         None => std::process::exit(if code == 0 { 1 } else { code }),
     }
@@ -106,51 +188,53 @@ pub(crate) fn own_name() -> String {
     let pid = std::process::id();
     // SAFETY: the pointer is null or that of a job that is never freed.
     match unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
-        Some(job) => format!("rank {} of {} (pid {pid})", job.world().rank, job.world().size),
+        Some(job) => format!("rank {} of {} (pid {pid})", job.world.rank, job.world.size),
         None => format!("pid {pid}"),
     }
 }
 
-impl Job {
-    /// MPI_COMM_WORLD.
-    #[inline]
-    pub(crate) fn world(&'static self) -> Communicator {
-        Communicator::new(&self.world)
-    }
-
-    /// MPI_COMM_SELF.
-    #[inline]
-    pub(crate) fn myself(&'static self) -> Communicator {
-        Communicator::new(&self.myself)
-    }
+fn make() -> Result<Job, Mistake> {
+    with_membership(|membership| {
+        let everybody: Vec<Peer> = (0..membership.world().size() as u32).map(Peer).collect();
+        let own = membership.own_peer();
+        let world = (membership.world(), Group::new(everybody.into(), own));
+        let myself = (membership.world_of(MYSELF, &[own])?, Group::new([own].into(), own));
+        let predefined = |handle, name, (world, group)| {
+            Arc::new(Communicator::predefined(handle, name, world, group))
+        };
+        Ok(Job {
+            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", world),
+            myself: predefined(COMM_SELF, "MPI_COMM_SELF", myself),
+        })
+    })
 }
 
-impl JobFailure {
-    /// The class that the standard gives it.
-    pub(crate) fn class(&self) -> ErrorClass {
-        match &self.0 {
-            landeck::Error::PeerFailed { .. } | landeck::Error::Ended => ErrorClass::ProcessAborted,
-            landeck::Error::Truncated { .. } | landeck::Error::LengthMismatch { .. } => {
-                ErrorClass::Truncate
-            }
-            landeck::Error::RequestGone => ErrorClass::Request,
-            landeck::Error::NoMemory { .. } => ErrorClass::NoMemory,
-            landeck::Error::NoSuchRank { .. } => ErrorClass::Rank,
-            _ => ErrorClass::Other,
-        }
+/// An address that no other thread has.
+fn this_thread() -> *mut u8 {
+    thread_local! {
+        static OWN: u8 = const { 0 };
     }
+    OWN.with(|own| std::ptr::from_ref(own).cast_mut())
 }
 
-fn join(thread_level: c_int) -> Result<(landeck::Job, Job), landeck::Error> {
-    // At level serialised any thread may call, though only one at a time.
-    let is_single = thread_level < THREAD_SERIALIZED;
-    let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
-    let membership = landeck::Job::join_with(Options { threads, ..Options::default() })?;
-    let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
-    let job = Job { world: membership.world(), myself };
-    Ok((membership, job))
-}
-
-fn lock() -> std::sync::MutexGuard<'static, Option<landeck::Job>> {
+fn lock() -> MutexGuard<'static, Membership> {
     MEMBERSHIP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+fn too_early() -> Mistake {
+    Mistake::new(ERR_OTHER, "MPI is not initialised; call MPI_Init first")
+}
+
+#[cold]
+fn too_late() -> Mistake {
+    Mistake::new(ERR_OTHER, "MPI is finalised; this function may not be called after MPI_Finalize")
+}
+
+#[cold]
+fn again() -> Mistake {
+    Mistake::new(
+        ERR_OTHER,
+        "MPI was initialised before; a program calls MPI_Init or MPI_Init_thread once",
+    )
 }

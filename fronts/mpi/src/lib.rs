@@ -1,30 +1,32 @@
 //! The MPI 5.0 standard ABI over the Landeck API: a C library under the name that programs of the
-//! ABI look for, `libmpi_abi.so.1`.
+//! ABI look for, `libmpi_abi.so.1`. `README.md` says how a function is written, and where.
 //!
 //! | module | what |
 //! |---|---|
-//! | `abi` | values and types of the ABI |
+//! | `abi` | types and constants of the ABI |
+//! | `shells` | the functions as C sees them, made of the description in `abi/` |
 //! | `entry` | how every function is entered and left |
-//! | `mistake` | what can be wrong with a call |
-//! | `arguments` | arguments that many functions have |
-//! | `job` | from MPI_Init to MPI_Finalize |
-//! | `communicator` | ranks, and messages between them |
-//! | `request` | operations that go on |
-//! | `datatype`, `operation` | what is sent and how it is combined |
-//! | `environment`, `point_to_point`, `reduce` | the functions themselves |
+//! | `walk` | calls that call the program back |
+//! | `origin` | whose error handler is told of a mistake |
+//! | `mistake` | what is wrong with a call |
+//! | `arguments`, `counts` | arguments that many functions have |
+//! | `job` | the job of this process, from MPI_Init to MPI_Finalize |
+//! | `objects` | what programs hold by handle |
+//! | `functions` | the bodies of the functions, by chapter |
 
 // The functions have the names of the standard.
 #![allow(non_snake_case)]
+// What objects have is here before all functions that use it are.
+#![allow(dead_code)]
 
 mod abi;
 mod arguments;
-mod communicator;
-mod datatype;
+mod counts;
 mod entry;
-mod environment;
+mod functions;
 mod job;
 mod mistake;
-mod operation;
-mod point_to_point;
-mod reduce;
-mod request;
+mod objects;
+mod origin;
+mod shells;
+mod walk;

@@ -1,74 +1,166 @@
-//! What can be wrong with a call, and its class of error.
+//! What is wrong with a call: its class of error, and a text that names the argument, its value and
+//! what now.
 
 use std::ffi::c_int;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 use landeck::arithmetic::ReductionError;
-use landeck_c_boundary::{HandleError, PointerError};
+use landeck::layout::LayoutError;
+use landeck_c_boundary::{PointerError, StringError};
 
-use crate::abi::{ErrorClass, Handle};
-use crate::job::{JobFailure, StartError};
+use crate::abi::{
+    ERR_ARG, ERR_COUNT, ERR_NO_MEM, ERR_OP, ERR_OTHER, ERR_PROC_ABORTED, ERR_RANK, ERR_REQUEST,
+    ERR_TAG, ERR_TRUNCATE, ERR_TYPE, ERR_UNSUPPORTED_OPERATION,
+};
+use crate::objects::communicator::Communicator;
 
-/// What is wrong with a call: the argument, its value, what now.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Mistake {
-    #[error("MPI is not initialised; call MPI_Init first")]
-    TooEarly,
-    #[error("MPI is finalised; no other function may be called after MPI_Finalize")]
-    TooLate,
-    #[error("MPI was initialised before; a program calls MPI_Init or MPI_Init_thread once")]
-    Again,
-    #[error("required is {value}, which is no thread level; use one of the MPI_THREAD_ constants")]
-    ThreadLevel { value: c_int },
-    #[error("comm is {value:#x}, which is no communicator of this process")]
-    Communicator { value: Handle },
-    #[error("{argument} is {value}, but the communicator has the ranks 0 to {}", size - 1)]
-    Rank { argument: &'static str, value: c_int, size: u32 },
-    #[error("tag is {value}, but a tag is 0 or more{}",
-        if *may_be_any { ", or MPI_ANY_TAG" } else { "" })]
-    Tag { value: c_int, may_be_any: bool },
-    #[error("count is {value}; it must be 0 or more")]
-    Count { value: c_int },
-    #[error("datatype is {value:#x}, which is no datatype that this library has")]
-    Datatype { value: Handle },
-    #[error("{0}")]
-    Buffer(PointerError),
-    #[error("sendbuf and recvbuf are both {address:#x}; pass MPI_IN_PLACE as sendbuf instead")]
-    SameBuffer { address: usize },
-    #[error("{0}")]
-    Argument(#[from] PointerError),
-    #[error("user_fn is a null pointer; pass the function that combines")]
-    NoFunction,
-    #[error("request: {0}")]
-    Request(HandleError),
-    #[error("op: {0}")]
-    Operation(HandleError),
-    #[error("op is {value:#x}, a predefined operation, which cannot be freed")]
-    PredefinedOperation { value: Handle },
-    #[error("op does not fit datatype: {0}")]
-    Senseless(#[from] ReductionError),
-    #[error(transparent)]
-    Start(#[from] StartError),
-    #[error(transparent)]
-    Job(#[from] JobFailure),
+/// What is wrong with a call. One word, so that results are cheap.
+#[derive(Debug)]
+pub(crate) struct Mistake(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: c_int,
+    text: String,
+    raised_on: Option<Arc<Communicator>>,
 }
 
 impl Mistake {
-    /// The class that the standard gives it.
-    pub(crate) fn class(&self) -> ErrorClass {
-        match self {
-            Self::TooEarly | Self::TooLate | Self::Again | Self::Start(_) => ErrorClass::Other,
-            Self::Communicator { .. } => ErrorClass::Communicator,
-            Self::Rank { .. } => ErrorClass::Rank,
-            Self::Tag { .. } => ErrorClass::Tag,
-            Self::Count { .. } => ErrorClass::Count,
-            Self::Datatype { .. } => ErrorClass::Type,
-            Self::Buffer(_) | Self::SameBuffer { .. } => ErrorClass::Buffer,
-            Self::ThreadLevel { .. } | Self::Argument(_) | Self::NoFunction => ErrorClass::Argument,
-            Self::Request(_) => ErrorClass::Request,
-            Self::Operation(_) | Self::PredefinedOperation { .. } | Self::Senseless(_) => {
-                ErrorClass::Operation
-            }
-            Self::Job(failure) => failure.class(),
-        }
+    /// A mistake of a class, or of a code of the program.
+    #[cold]
+    pub(crate) fn new(code: c_int, text: impl fmt::Display) -> Self {
+        Self(Box::new(Inner { code, text: text.to_string(), raised_on: None }))
+    }
+
+    /// The same, told to this communicator's error handler, whatever the arguments of the call were.
+    #[cold]
+    pub(crate) fn on(mut self, communicator: &Arc<Communicator>) -> Self {
+        self.0.raised_on.get_or_insert_with(|| Arc::clone(communicator));
+        self
+    }
+
+    /// A function that this library does not have yet.
+    #[cold]
+    pub(crate) fn unsupported() -> Self {
+        Self::new(
+            ERR_UNSUPPORTED_OPERATION,
+            "this library does not have it yet; docs/mpi-functions.md lists what works",
+        )
+    }
+
+    /// A rank that is none of a communicator's.
+    #[cold]
+    pub(crate) fn rank(argument: &str, value: c_int, size: u32) -> Self {
+        let last = i64::from(size) - 1;
+        Self::new(
+            ERR_RANK,
+            format_args!("{argument} is {value}, but the communicator has the ranks 0 to {last}"),
+        )
+    }
+
+    /// A tag that cannot be.
+    #[cold]
+    pub(crate) fn tag(value: c_int, may_be_any: bool) -> Self {
+        let or_any = if may_be_any { ", or MPI_ANY_TAG" } else { "" };
+        Self::new(ERR_TAG, format_args!("tag is {value}, but a tag is 0 or more{or_any}"))
+    }
+
+    /// A count that cannot be.
+    #[cold]
+    pub(crate) fn count(argument: &str, value: i64) -> Self {
+        Self::new(ERR_COUNT, format_args!("{argument} is {value}; it must be 0 or more"))
+    }
+
+    /// A callback of the program returned this code.
+    #[cold]
+    pub(crate) fn from_callback(which: &str, code: c_int) -> Self {
+        Self::new(code, format_args!("{which} of the program returned {code}"))
+    }
+
+    pub(crate) fn code(&self) -> c_int {
+        self.0.code
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The communicator it is told to, if that was said.
+    pub(crate) fn raised_on(&self) -> Option<&Arc<Communicator>> {
+        self.0.raised_on.as_ref()
+    }
+
+    /// As a plain pointer, for frames that own nothing.
+    pub(crate) fn into_raw(self) -> RawMistake {
+        // SAFETY: a box is never null.
+        RawMistake(unsafe { NonNull::new_unchecked(Box::into_raw(self.0)) })
+    }
+}
+
+/// A mistake as a plain pointer: without destructor, to be made a mistake again once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawMistake(NonNull<Inner>);
+
+impl RawMistake {
+    /// The mistake.
+    ///
+    /// # Safety
+    /// It is called once.
+    pub(crate) unsafe fn into_mistake(self) -> Mistake {
+        // SAFETY: `into_raw` made it of a box, and this is called once, says the caller.
+        Mistake(unsafe { Box::from_raw(self.0.as_ptr()) })
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.text())
+    }
+}
+
+impl From<PointerError> for Mistake {
+    #[cold]
+    fn from(error: PointerError) -> Self {
+        Self::new(ERR_ARG, error)
+    }
+}
+
+impl From<StringError> for Mistake {
+    #[cold]
+    fn from(error: StringError) -> Self {
+        Self::new(ERR_ARG, error)
+    }
+}
+
+impl From<LayoutError> for Mistake {
+    #[cold]
+    fn from(error: LayoutError) -> Self {
+        Self::new(ERR_TYPE, error)
+    }
+}
+
+impl From<ReductionError> for Mistake {
+    #[cold]
+    fn from(error: ReductionError) -> Self {
+        Self::new(ERR_OP, format_args!("op does not fit datatype: {error}"))
+    }
+}
+
+impl From<landeck::Error> for Mistake {
+    #[cold]
+    fn from(error: landeck::Error) -> Self {
+        use landeck::Error;
+        let class = match &error {
+            Error::PeerFailed { .. } | Error::Ended => ERR_PROC_ABORTED,
+            Error::Truncated { .. } | Error::LengthMismatch { .. } => ERR_TRUNCATE,
+            Error::RequestGone => ERR_REQUEST,
+            Error::NoSuchRank { .. } => ERR_RANK,
+            Error::Heap(_) | Error::NoMemory { .. } => ERR_NO_MEM,
+            Error::Reduction(_) => ERR_OP,
+            _ => ERR_OTHER,
+        };
+        Self::new(class, error)
     }
 }

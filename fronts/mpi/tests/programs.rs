@@ -109,7 +109,7 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
         ("buffer", &["MPI_Send", "buf is a null pointer", "MPI_ERR_BUFFER"]),
         ("type", &["MPI_Send", "datatype is 0x200", "MPI_ERR_TYPE"]),
         ("comm", &["MPI_Send", "comm is 0x100", "MPI_ERR_COMM"]),
-        ("request", &["MPI_Wait", "request: 0x123456789 is no handle", "MPI_ERR_REQUEST"]),
+        ("request", &["MPI_Wait", "request is 0x123456789, which is no handle", "MPI_ERR_REQUEST"]),
         ("stale", &["MPI_Wait", "was used after it was freed", "MPI_ERR_REQUEST"]),
         ("truncate", &["MPI_Wait", "12 bytes", "4", "MPI_ERR_TRUNCATE"]),
         ("op", &["MPI_Allreduce", "bitwise and", "f32", "MPI_ERR_OP"]),

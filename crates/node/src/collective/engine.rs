@@ -26,6 +26,7 @@ use super::table::{CollectiveId, Table};
 use super::visit::{Visit, Visited, fault_of};
 use crate::job::WORLD_CONTEXT;
 use crate::shared::WaitError;
+use crate::signals::{SignalId, Signals};
 
 /// An operation that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,8 @@ pub enum OperationId {
     Message(RequestId),
     /// A collective operation.
     Collective(CollectiveId),
+    /// What the program ends itself.
+    Signal(SignalId),
 }
 
 impl From<RequestId> for OperationId {
@@ -53,6 +56,8 @@ pub(crate) enum Begun {
 
 /// Bytes that the call which starts a non-blocking operation moves at most.
 pub(crate) const START_BYTES: u64 = 32 << 10;
+/// Of so many looks in vain one is thorough.
+const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
@@ -63,10 +68,13 @@ pub(crate) struct Engine {
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
     pub(super) estate: Estate,
+    pub(crate) signals: Signals,
+    /// Operations that go on and that nobody will ask for.
+    released: Vec<OperationId>,
     /// Threads that wait for an agreement.
     pub(super) agreeing: usize,
-    /// Looks at operations that were not over.
-    tests: u32,
+    /// Looks of those who do not wait.
+    looks: u32,
 }
 
 impl Deref for Engine {
@@ -95,8 +103,10 @@ impl Engine {
             circles: HashMap::default(),
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
+            signals: Signals::default(),
+            released: Vec::new(),
             agreeing: 0,
-            tests: 0,
+            looks: 0,
         }
     }
 
@@ -301,11 +311,15 @@ impl Engine {
         self.endpoint.is_quiet() && self.running.is_idle()
     }
 
-    /// Counts a look at an operation that is not over; true for one of `interval`.
+    /// Makes progress for somebody who does not wait. Who only ever looks does now and then what
+    /// others do before they sleep.
     #[inline]
-    pub(crate) fn is_nth_test(&mut self, interval: u32) -> bool {
-        self.tests = self.tests.wrapping_add(1);
-        self.tests.is_multiple_of(interval)
+    pub(crate) fn look(&mut self) {
+        self.looks = self.looks.wrapping_add(1);
+        match self.looks.is_multiple_of(LOOKS_PER_THOROUGH_LOOK) {
+            true => self.progress_thoroughly(),
+            false => self.progress(),
+        };
     }
 
     /// Makes progress; true when anything moved.
@@ -331,6 +345,7 @@ impl Engine {
         let request = match id {
             OperationId::Message(id) => Some(id),
             OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
+            OperationId::Signal(_) => None,
         };
         match request {
             Some(request) => self.endpoint.progress_for(request),
@@ -347,6 +362,7 @@ impl Engine {
     pub(crate) fn progress_thoroughly(&mut self) -> bool {
         // Whoever waits for an agreement looks by itself.
         let any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
+        self.forget_released();
         if self.running.is_idle() {
             return any;
         }
@@ -386,6 +402,7 @@ impl Engine {
             OperationId::Collective(id) => {
                 self.running.get(id).is_none_or(|running| running.outcome().is_some())
             }
+            OperationId::Signal(id) => self.signals.is_over(id).unwrap_or(true),
         }
     }
 
@@ -402,7 +419,40 @@ impl Engine {
                 })
             }
             OperationId::Collective(id) => self.take_collective(id),
+            OperationId::Signal(id) => self.take_signal(id),
         }
+    }
+
+    fn take_signal(&mut self, id: SignalId) -> Option<Result<Completion, WaitError>> {
+        match self.signals.is_over(id) {
+            None => Some(Err(WaitError::Failure(Failure::Gone))),
+            Some(false) => None,
+            Some(true) => {
+                self.signals.remove(id);
+                let status = Status { peer: Peer(u32::MAX), tag: 0, bytes: 0, cancelled: false };
+                Some(Ok(Completion { result: Ok(status), data: None }))
+            }
+        }
+    }
+
+    /// Grows with everything that may have ended an operation, or made one hopeless.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        let messages = self.endpoint.changes();
+        messages.wrapping_add(self.running.endings()).wrapping_add(self.signals.endings())
+    }
+
+    /// Leaves an operation to itself: nobody will ask for it.
+    pub(crate) fn release(&mut self, id: OperationId) {
+        self.released.push(id);
+        self.forget_released();
+    }
+
+    fn forget_released(&mut self) {
+        let mut released = std::mem::take(&mut self.released);
+        // How they ended is nobody's business any more.
+        released.retain(|&id| self.take(id).is_none());
+        self.released = released;
     }
 
     fn take_collective(&mut self, id: CollectiveId) -> Option<Result<Completion, WaitError>> {
@@ -444,6 +494,7 @@ impl Engine {
         match id {
             OperationId::Message(id) => self.endpoint.give_up(id),
             OperationId::Collective(id) => self.running.get(id).is_some(),
+            OperationId::Signal(id) => self.signals.is_over(id).is_some(),
         }
     }
 
@@ -456,6 +507,7 @@ impl Engine {
                     running.abandon(&mut self.endpoint);
                 }
             }
+            OperationId::Signal(id) => self.signals.remove(id),
         }
     }
 
@@ -469,6 +521,7 @@ impl Engine {
                 self.judge(id);
                 None
             }
+            OperationId::Signal(_) => None,
         }
     }
 
@@ -484,7 +537,7 @@ impl Engine {
     pub(crate) fn is_hopeless(&self, id: OperationId) -> bool {
         match id {
             OperationId::Message(id) => self.endpoint.is_hopeless(id),
-            OperationId::Collective(_) => false,
+            OperationId::Collective(_) | OperationId::Signal(_) => false,
         }
     }
 
@@ -492,7 +545,7 @@ impl Engine {
     pub(crate) fn failure_of_pending(&self, id: OperationId) -> Option<Failure> {
         match id {
             OperationId::Message(id) => self.endpoint.failure_of_pending(id),
-            OperationId::Collective(_) => None,
+            OperationId::Collective(_) | OperationId::Signal(_) => None,
         }
     }
 
@@ -506,6 +559,9 @@ impl Engine {
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
                 let context = running.map_or(0, |running| running.place.context);
                 WaitRecord { operation: Waited::Wait, tag: None, context, ..record }
+            }
+            OperationId::Signal(_) => {
+                WaitRecord { operation: Waited::Wait, ..WaitRecord::default() }
             }
         }
     }

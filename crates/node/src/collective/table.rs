@@ -16,6 +16,8 @@ pub(crate) struct Table {
     free: Vec<u32>,
     /// Those that are not over.
     active: Vec<CollectiveId>,
+    /// How many have ended so far.
+    endings: u64,
 }
 
 #[derive(Default)]
@@ -29,6 +31,11 @@ impl Table {
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_empty()
+    }
+
+    /// Grows with every operation that ends.
+    pub(crate) fn endings(&self) -> u64 {
+        self.endings
     }
 
     /// Those that are not over.
@@ -73,10 +80,11 @@ impl Table {
 
     /// Forgets among the active those that are over by now.
     pub(crate) fn retire(&mut self) {
-        let entries = &self.entries;
+        let (entries, before) = (&self.entries, self.active.len());
         self.active.retain(|id| {
             let running = entries[id.index as usize].running.as_deref();
             running.is_some_and(|running| running.outcome().is_none())
         });
+        self.endings += (before - self.active.len()) as u64;
     }
 }

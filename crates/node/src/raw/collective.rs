@@ -1,14 +1,11 @@
 //! Collective operations over pointers, for fronts in other languages.
 
-use std::ptr::NonNull;
-
 use landeck_arithmetic::Operator;
 use landeck_collectives::Operation as What;
 use landeck_kernel::Area;
 use landeck_layout::Layout;
-use landeck_memory::Buffer;
 
-use super::Operation;
+use super::{Memory, Operation, memory};
 use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
@@ -247,7 +244,7 @@ fn extent(layout: &Layout) -> std::result::Result<i64, Fault> {
 }
 
 fn too_large() -> Fault {
-    Fault::Failure(landeck_kernel::Failure::OutsideBuffer { buffer_bytes: usize::MAX })
+    memory::too_large().into()
 }
 
 /// So many items from an address on.
@@ -259,22 +256,6 @@ pub(super) unsafe fn area(
     layout: &Layout,
     count: u64,
 ) -> std::result::Result<Area, Fault> {
-    if layout.packed_bytes(count).map_err(|_| too_large())? == 0 {
-        return Ok(Area::EMPTY);
-    }
-    let at = |offset: i64| {
-        NonNull::new(start.wrapping_offset(offset as isize).cast_mut())
-            .unwrap_or(NonNull::dangling())
-    };
-    if let Some(piece) = layout.single_piece(count) {
-        // SAFETY: the caller's promise: these are exactly the bytes of the items.
-        return Ok(Area::contiguous(unsafe { Buffer::new(at(piece.offset), piece.length) }));
-    }
-    let span = layout.span(count).map_err(|_| too_large())?;
-    let length =
-        span.extent().and_then(|bytes| usize::try_from(bytes).ok()).ok_or_else(too_large)?;
-    // SAFETY: the caller's promise: the items lie between these bounds, and only their own bytes
-    // are touched.
-    let buffer = unsafe { Buffer::new(at(span.lower), length) };
-    Ok(Area::with_layout(buffer, -span.lower, layout, count)?)
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

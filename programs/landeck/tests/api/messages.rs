@@ -219,7 +219,10 @@ fn mistakes_are_named() {
         world.send(&[1u64, 2], other, Tag(2)).unwrap();
         let mut short = [0u64; 1];
         let cut = world.receive_into(&mut short, other, Tag(2)).unwrap_err();
-        assert!(matches!(cut, Error::Truncated { message_bytes: 16, buffer_bytes: 8 }), "{cut}");
+        assert!(
+            matches!(cut, Error::Truncated { message_bytes: 16, buffer_bytes: 8, .. }),
+            "{cut}"
+        );
         assert_eq!(short, [1]);
         let elsewhere = std::thread::scope(|threads| {
             threads

@@ -9,7 +9,7 @@ use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
 
 use super::super::combine::Source;
-use super::deposit::{read, spare_or_new};
+use super::deposit::spare_or_new;
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
     piece_bytes,
@@ -240,7 +240,7 @@ impl<'a> Own<'a> {
             return Self::Place(bytes.part(range.start, range.len()));
         }
         let mut packed = vec![0; range.len()];
-        read(area, range.start, &mut packed);
+        area.pack_slice(range.start as u64, &mut packed);
         Self::Packed(packed)
     }
 

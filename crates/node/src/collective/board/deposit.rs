@@ -1,7 +1,6 @@
 //! Coming to the board, with data or without.
 
 use landeck_collectives::Cells;
-use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
@@ -191,7 +190,7 @@ fn lay_out<M: BlockMemory>(
             Some(hole) if at < hole.start => end.min(hole.start),
             _ => end,
         };
-        read(&area, at - table, &mut target[at - position..next - position]);
+        area.pack_slice((at - table) as u64, &mut target[at - position..next - position]);
         at = next;
     }
 }
@@ -280,17 +279,4 @@ fn copy_out(deposit: &Deposit<'_>, start: usize, target: &mut [u8]) {
             bytes.part(start, target.len()).copy_to_slice(target);
         }
     }
-}
-
-/// Packed bytes of an area, from `position` on.
-pub(super) fn read(area: &Area, position: usize, target: &mut [u8]) {
-    if target.is_empty() {
-        return;
-    }
-    let mut done = 0;
-    area.read(position as u64, |bytes| {
-        let copied = bytes.copy_to_slice(&mut target[done..]);
-        done += copied;
-        copied
-    });
 }

@@ -1,0 +1,346 @@
+//! What goes out: replies, sends that wait for room, transfers, each a step at a time.
+
+use landeck_channel::{Channel, Peer, SendError};
+use landeck_memory::heap::{Block, Place};
+use landeck_wire::{Class, Flags, Header, Kind, Reference};
+
+use crate::area::Area;
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::request::{Completion, RequestId, Status};
+use crate::transfer::{Filling, Work, encode_pair};
+
+/// A message up to this size gets a block with room for all of it.
+const WHOLE_BYTES: u64 = 256 << 10;
+/// The same where there are more processes than processors: every stop costs a process switch.
+const WHOLE_BYTES_CROWDED: u64 = 8 << 20;
+/// The window of longer messages.
+const WINDOW_BYTES: u64 = 256 << 10;
+/// Scratch for packing data whose parts lie apart.
+const PACK_BYTES: usize = 16 << 10;
+
+impl<N: Channel> Endpoint<N> {
+    /// Moves everything that can move: replies, sends without room, transfers.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn advance(&mut self) -> bool {
+        let replied = self.send_replies();
+        let sent = self.send_backlog();
+        self.move_active() | replied | sent
+    }
+
+    pub(crate) fn channel(&mut self, to: Peer) -> &mut dyn Channel {
+        match self.far_peers.get(&to.0) {
+            Some(&at) => &mut *self.far[at],
+            None => &mut self.near,
+        }
+    }
+
+    fn send_replies(&mut self) -> bool {
+        let replies = std::mem::take(&mut self.core.replies);
+        let mut any = false;
+        for reply in replies {
+            let sent =
+                self.channel(reply.to).try_send(reply.to, &reply.header, (&reply.data[..]).into());
+            match sent {
+                Err(SendError::Full) => self.core.replies.push(reply),
+                _ => any = true,
+            }
+        }
+        any
+    }
+
+    /// Tries the waiting sends in order; a peer without room keeps its later ones waiting too.
+    fn send_backlog(&mut self) -> bool {
+        let mut any = false;
+        let mut number = 0;
+        for _ in 0..self.core.backlog.receivers() {
+            let mut is_left = true;
+            while let Some((to, id)) = self.core.backlog.next(number)
+                && is_left
+                && self.start_queued(id, to)
+            {
+                any = true;
+                is_left = self.core.backlog.begun(number);
+            }
+            number += usize::from(is_left);
+        }
+        any
+    }
+
+    /// Starts one waiting send; false when there is no room for it yet.
+    fn start_queued(&mut self, id: RequestId, to: Peer) -> bool {
+        let Some(work) = self.core.requests.get_mut(id) else { return true };
+        let Work::Queued { header, area, loan, .. } = std::mem::replace(work, Work::Free) else {
+            return true;
+        };
+        let next = self.start_send(id, to, header, area, loan);
+        let waits = matches!(next, Work::Queued { .. });
+        if matches!(next, Work::Filling(_)) {
+            self.core.active.push(id);
+        }
+        self.core.requests.put(id, next);
+        !waits
+    }
+
+    fn start_send(
+        &mut self,
+        id: RequestId,
+        to: Peer,
+        header: Header,
+        area: Area,
+        loan: Option<Block>,
+    ) -> Work {
+        if let Some(block) = loan {
+            return self.start_loan(to, header, block);
+        }
+        if header.kind == Kind::Offer {
+            return self.start_offer(id, to, header, area);
+        }
+        let bytes = area.packed_bytes();
+        if bytes <= self.channel(to).data_bytes_max() as u64 {
+            return match self.send_eager(to, &header, &area) {
+                Ok(()) => Work::Done(sent(to, header.tag, bytes)),
+                Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
+                Err(SendError::TooLong) => self.start_filling(to, header, area),
+                Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+            };
+        }
+        if self.channel(to).heap_segment(to).is_some() {
+            return self.start_filling(to, header, area);
+        }
+        self.start_offer(id, to, header, area)
+    }
+
+    fn send_eager(&mut self, to: Peer, header: &Header, area: &Area) -> Result<(), SendError> {
+        let header = Header { length: area.packed_bytes() as u32, ..*header };
+        if let Some(bytes) = area.one_piece() {
+            return self.channel(to).try_send(to, &header, bytes);
+        }
+        let packed = self.packed(area, 0, usize::MAX);
+        let result = self.channel(to).try_send(to, &header, (&packed[..]).into());
+        self.scratch = packed;
+        result
+    }
+
+    /// Sends data whose parts lie apart over the nearest channel, if that takes them now.
+    #[inline(never)]
+    pub(crate) fn near_sends_packed(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        area: &Area,
+    ) -> bool {
+        let bytes = area.packed_bytes();
+        if bytes > self.near.data_bytes_max() as u64 || self.is_far(to) {
+            return false;
+        }
+        let header = Header::user(Kind::Eager, bytes as u32, context, tag);
+        let packed = self.packed(area, 0, usize::MAX);
+        let is_sent = self.near.try_send(to, &header, (&packed[..]).into()).is_ok();
+        self.scratch = packed;
+        is_sent
+    }
+
+    /// At most `most` bytes of an area from a packed position on, in the scratch memory, which is
+    /// to be put back.
+    fn packed(&mut self, area: &Area, position: u64, most: usize) -> Vec<u8> {
+        let mut packed = std::mem::take(&mut self.scratch);
+        packed.clear();
+        packed.shrink_to(PACK_BYTES);
+        area.append_to(position, most, &mut packed);
+        packed
+    }
+
+    /// Allocates a window, announces it, fills what fits.
+    fn start_filling(&mut self, to: Peer, header: Header, area: Area) -> Work {
+        let total = area.packed_bytes();
+        let Some(block) = self.allocate_window(total) else {
+            return Work::Queued { to, header, area, loan: None };
+        };
+        let Ok(lent) = self.core.heap.lend(block, &[to.0], 0) else {
+            return Work::Queued { to, header, area, loan: None };
+        };
+        let header = Header { kind: Kind::Reference, ..header };
+        match self.announce(to, &header, lent.place(0), total) {
+            Ok(()) => {
+                let (context, tag) = (header.context, header.tag);
+                let mut filling = Filling { to, context, tag, lent, area, position: 0 };
+                filling.advance();
+                self.near.nudge(to);
+                if filling.is_complete() {
+                    Work::Done(sent(to, tag, total))
+                } else {
+                    Work::Filling(filling)
+                }
+            }
+            Err(error) => {
+                drop(lent.withdraw()); // nobody has heard of it, so nobody would give it back
+                let header = Header { kind: Kind::Eager, ..header };
+                match error {
+                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    _ => Work::Queued { to, header, area, loan: None },
+                }
+            }
+        }
+    }
+
+    /// A block for a message of this size: all of it, or a window; a smaller one if memory is short.
+    fn allocate_window(&mut self, total: u64) -> Option<Block> {
+        let crowded = self.core.segment.plan().is_oversubscribed();
+        let whole_max = if crowded { WHOLE_BYTES_CROWDED } else { WHOLE_BYTES };
+        let wanted = if total <= whole_max { total } else { WINDOW_BYTES };
+        [wanted, wanted.min(WINDOW_BYTES), wanted.min(WINDOW_BYTES / 4)]
+            .into_iter()
+            .find_map(|bytes| self.core.heap.allocate(bytes as usize).ok())
+    }
+
+    pub(crate) fn start_loan(&mut self, to: Peer, header: Header, block: Block) -> Work {
+        let bytes = block.len() as u64;
+        if self.channel(to).heap_segment(to).is_none() {
+            return Work::failed(Failure::OutsideBuffer { buffer_bytes: block.len() });
+        }
+        let Ok(lent) = self.core.heap.lend(block, &[to.0], bytes) else {
+            return Work::failed(Failure::Gone);
+        };
+        let header = Header { flags: Flags::LOAN, ..header };
+        match self.announce(to, &header, lent.place(0), bytes) {
+            Ok(()) => Work::Done(sent(to, header.tag, bytes)),
+            Err(error) => {
+                let loan = Some(lent.withdraw());
+                match error {
+                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    _ => Work::Queued { to, header, area: Area::EMPTY, loan },
+                }
+            }
+        }
+    }
+
+    fn announce(
+        &mut self,
+        to: Peer,
+        header: &Header,
+        place: Place,
+        total: u64,
+    ) -> Result<(), SendError> {
+        let reference = Reference {
+            owner: place.owner,
+            generation: place.generation,
+            offset: place.offset,
+            length: total,
+            window: place.window,
+        }
+        .encode();
+        let header = Header { length: reference.len() as u32, ..*header };
+        self.channel(to).try_send(to, &header, (&reference[..]).into())
+    }
+
+    fn start_offer(&mut self, id: RequestId, to: Peer, header: Header, area: Area) -> Work {
+        let offer = encode_pair(area.packed_bytes(), id.to_bits());
+        let header_out = Header { kind: Kind::Offer, length: offer.len() as u32, ..header };
+        match self.channel(to).try_send(to, &header_out, (&offer[..]).into()) {
+            Ok(()) => Work::Offered { to, area, tag: header.tag },
+            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+            Err(_) => Work::Queued { to, header, area, loan: None },
+        }
+    }
+
+    fn move_active(&mut self) -> bool {
+        let mut any = false;
+        let mut at = 0;
+        while at < self.core.active.len() {
+            let id = self.core.active[at];
+            let (moved, goes_on) = self.move_one(id);
+            any |= moved;
+            if goes_on {
+                at += 1;
+            } else {
+                self.core.active.swap_remove(at);
+            }
+        }
+        any
+    }
+
+    /// One step of one transfer: whether it moved, whether it goes on.
+    fn move_one(&mut self, id: RequestId) -> (bool, bool) {
+        let (peer, moved, is_complete) = match self.core.requests.get_mut(id) {
+            Some(Work::Filling(filling)) => (filling.to, filling.advance(), filling.is_complete()),
+            Some(Work::Draining(draining)) => {
+                (draining.status.peer, draining.advance(), draining.is_complete())
+            }
+            Some(Work::Parting { .. }) => return self.move_parts(id),
+            _ => return (false, false),
+        };
+        if is_complete {
+            self.core.complete_transfer(id);
+        }
+        if moved {
+            self.channel(peer).nudge(peer);
+        }
+        (moved, !is_complete)
+    }
+
+    fn move_parts(&mut self, id: RequestId) -> (bool, bool) {
+        let Some(work) = self.core.requests.get_mut(id) else { return (false, false) };
+        let Work::Parting { to, area, tag, position, receive } =
+            std::mem::replace(work, Work::Free)
+        else {
+            return (false, false);
+        };
+        let (before, total) = (position, area.packed_bytes());
+        let most = self.channel(to).data_bytes_max();
+        let mut position = position;
+        let mut outcome = Ok(());
+        while position < total && outcome.is_ok() {
+            let (sent_bytes, sent) = self.send_part(to, &area, position, most, receive);
+            position += sent_bytes;
+            outcome = sent;
+        }
+        let next = match outcome {
+            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+            _ if position >= total => Work::Done(sent(to, tag, total)),
+            _ => Work::Parting { to, area, tag, position, receive },
+        };
+        let goes_on = matches!(next, Work::Parting { .. });
+        self.core.requests.put(id, next);
+        (position != before, goes_on)
+    }
+
+    /// Sends one part of at most `most` bytes: how many, and whether there was room.
+    fn send_part(
+        &mut self,
+        to: Peer,
+        area: &Area,
+        position: u64,
+        most: usize,
+        receive: u64,
+    ) -> (u64, Result<(), SendError>) {
+        let (length, result) = match area.one_piece() {
+            Some(bytes) => {
+                let part = bytes.part(position as usize, most);
+                let header = part_header(part.len(), receive);
+                (part.len(), self.channel(to).try_send(to, &header, part))
+            }
+            None => {
+                let packed = self.packed(area, position, most);
+                let header = part_header(packed.len(), receive);
+                let result = self.channel(to).try_send(to, &header, (&packed[..]).into());
+                let length = packed.len();
+                self.scratch = packed;
+                (length, result)
+            }
+        };
+        (if result.is_ok() { length as u64 } else { 0 }, result)
+    }
+}
+
+/// The end of a send.
+fn sent(to: Peer, tag: u32, bytes: u64) -> Completion {
+    Completion { result: Ok(Status { peer: to, tag, bytes, cancelled: false }), data: None }
+}
+
+fn part_header(length: usize, receive: u64) -> Header {
+    let (low, high) = (receive as u32, (receive >> 32) as u32);
+    Header { class: Class::User, ..Header::user(Kind::Part, length as u32, low, high) }
+}

@@ -1,0 +1,56 @@
+//! The numbers of Fortran by what they must be able to hold.
+
+use crate::{Family, Kind, LayoutError};
+
+/// The decimal digits and the decimal exponent range of the floating-point formats, least first,
+/// and their width.
+const FLOATS: [(u32, u32, usize); 3] = [(6, 37, 4), (15, 307, 8), (33, 4931, 16)];
+/// The decimal digits that all fit, and the width.
+const INTEGERS: [(u32, usize); 5] = [(2, 1), (4, 2), (9, 4), (18, 8), (38, 16)];
+
+/// The least floating-point kind with so many decimal digits and so large a decimal exponent; what
+/// is not given does not matter. None holds more.
+pub fn real(digits: Option<u32>, exponent: Option<u32>) -> Option<Kind> {
+    kind(Family::Float, float_bytes(digits, exponent)?)
+}
+
+/// The least complex kind of two such numbers.
+pub fn complex(digits: Option<u32>, exponent: Option<u32>) -> Option<Kind> {
+    kind(Family::Complex, 2 * float_bytes(digits, exponent)?)
+}
+
+/// The least integer kind that holds all numbers of so many decimal digits.
+pub fn integer(digits: u32) -> Option<Kind> {
+    let (_, bytes) = INTEGERS.iter().find(|(most, _)| digits <= *most)?;
+    kind(Family::Signed, *bytes)
+}
+
+fn float_bytes(digits: Option<u32>, exponent: Option<u32>) -> Option<usize> {
+    let holds = |(most_digits, most_exponent, _): &&(u32, u32, usize)| {
+        digits.is_none_or(|digits| digits <= *most_digits)
+            && exponent.is_none_or(|exponent| exponent <= *most_exponent)
+    };
+    FLOATS.iter().find(holds).map(|(_, _, bytes)| *bytes)
+}
+
+fn kind(family: Family, bytes: usize) -> Option<Kind> {
+    let kind: Result<Kind, LayoutError> = Kind::new(family, bytes);
+    kind.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_that_suffices_is_chosen() {
+        let bytes = |kind: Option<Kind>| kind.map(Kind::size_bytes);
+        assert_eq!(bytes(real(Some(6), None)), Some(4));
+        assert_eq!(bytes(real(Some(6), Some(38))), Some(8));
+        assert_eq!(bytes(real(None, Some(308))), Some(16));
+        assert_eq!(bytes(real(Some(34), None)), None);
+        assert_eq!(bytes(complex(Some(15), Some(307))), Some(16));
+        assert_eq!([2, 3, 9, 10, 38].map(|it| bytes(integer(it)).unwrap()), [1, 2, 4, 8, 16]);
+        assert_eq!(integer(39), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! A caller's memory: so many items of a layout from an address on.
+
+use std::ptr::NonNull;
+
+use landeck_kernel::{Area, Failure};
+use landeck_layout::Layout;
+use landeck_memory::Buffer;
+
+/// So many items of a layout. The address is that of the first item's base, which need not be its
+/// first byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'a> {
+    /// The first item.
+    pub start: *const u8,
+    /// What an item looks like.
+    pub layout: &'a Layout,
+    /// How many.
+    pub count: u64,
+}
+
+impl Memory<'_> {
+    /// The items as a message sees them.
+    ///
+    /// # Errors
+    /// [`Failure::OutsideBuffer`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// As [`Buffer::new`], for the bytes of the items.
+    #[inline]
+    pub(crate) unsafe fn area(&self) -> Result<Area, Failure> {
+        // A plain run of bytes that starts at its base, which most memory is.
+        if let Some(piece) = self.layout.single_piece(self.count) {
+            if piece.length == 0 {
+                return Ok(Area::EMPTY);
+            }
+            // SAFETY: the caller's promise: these are exactly the bytes of the items.
+            return Ok(Area::contiguous(unsafe {
+                Buffer::new(self.at(piece.offset), piece.length)
+            }));
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.area_of_parts() }
+    }
+
+    /// # Safety
+    /// As [`Memory::area`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn area_of_parts(&self) -> Result<Area, Failure> {
+        if self.layout.packed_bytes(self.count).map_err(|_| too_large())? == 0 {
+            return Ok(Area::EMPTY);
+        }
+        let span = self.layout.span(self.count).map_err(|_| too_large())?;
+        let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
+        // SAFETY: the caller's promise: the items lie between these bounds, and only their own
+        // bytes are touched.
+        let buffer = unsafe { Buffer::new(self.at(span.lower), bytes.ok_or_else(too_large)?) };
+        Area::with_layout(buffer, -span.lower, self.layout, self.count)
+    }
+
+    fn at(&self, offset: i64) -> NonNull<u8> {
+        let start = self.start.wrapping_offset(offset as isize);
+        NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling())
+    }
+}
+
+pub(crate) fn too_large() -> Failure {
+    Failure::OutsideBuffer { buffer_bytes: usize::MAX }
+}

@@ -1,0 +1,187 @@
+//! Messages of items of a layout: in all modes, probed, taken out.
+
+use landeck_kernel::{Area, Failure, RequestId};
+use landeck_wire::Tag;
+
+use super::{Memory, Operation, going, started_receive, started_send};
+use crate::error::Result;
+use crate::shared::{Kernel, WaitError};
+use crate::world::{From, Status, Tagged, World};
+
+/// When a send is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// When its memory may be used again. A send whose receive is known to be there is no other.
+    #[default]
+    Standard,
+    /// When, besides, its receive has begun.
+    Synchronous,
+}
+
+/// A message that was taken out: only who has this can receive it, once. One that is not received
+/// stays with this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Held(RequestId);
+
+/// Sends items; returns when they may be changed again, in mode synchronous when they have met
+/// their receive.
+///
+/// # Errors
+/// As [`World::send_layout`].
+///
+/// # Safety
+/// The items are readable during the call.
+#[inline]
+pub unsafe fn send(
+    world: &World,
+    memory: &Memory<'_>,
+    to: usize,
+    tag: Tag,
+    mode: Mode,
+) -> Result<()> {
+    // SAFETY: the caller's promise; the request is over when the call returns.
+    let area = unsafe { area(world, memory) }?;
+    if mode == Mode::Standard {
+        return world.send_area(area, to, tag);
+    }
+    let started = start_synchronous(world, area, to, tag)?;
+    super::wait(world, started).map(drop)
+}
+
+/// Begins to send items.
+///
+/// # Errors
+/// As [`World::send_layout`].
+///
+/// # Safety
+/// The items stay readable and unchanged until the operation is over.
+pub unsafe fn start_send(
+    world: &World,
+    memory: &Memory<'_>,
+    to: usize,
+    tag: Tag,
+    mode: Mode,
+) -> Result<Operation> {
+    // SAFETY: the caller's promise.
+    let area = unsafe { area(world, memory) }?;
+    if mode == Mode::Synchronous {
+        return start_synchronous(world, area, to, tag);
+    }
+    let peer = world.peer(to)?;
+    let started = world.shared.kernel.enter()?.send(peer, world.context, tag.0, area);
+    started_send(world, started)
+}
+
+fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<Operation> {
+    let peer = world.peer(to)?;
+    let started = world.shared.kernel.enter()?.send_synchronous(peer, world.context, tag.0, area);
+    started_send(world, started)
+}
+
+/// Receives items. A shorter message changes only the first of them.
+///
+/// # Errors
+/// As [`World::receive_layout`]. A message that was too long, of which
+/// [`crate::Error::Truncated`] tells, is received all the same.
+///
+/// # Safety
+/// The items are writable during the call, and nobody else uses them.
+#[inline]
+pub unsafe fn receive(
+    world: &World,
+    memory: &Memory<'_>,
+    from: impl Into<From>,
+    tag: impl Into<Tagged>,
+) -> Result<Status> {
+    // SAFETY: the caller's promise; the request is over when the call returns.
+    let area = unsafe { area(world, memory) }?;
+    world.receive_area(area, from.into(), tag.into(), None)
+}
+
+/// Begins to receive items.
+///
+/// # Errors
+/// As [`receive`].
+///
+/// # Safety
+/// The items stay writable until the operation is over, and nobody else uses them.
+pub unsafe fn start_receive(
+    world: &World,
+    memory: &Memory<'_>,
+    from: impl Into<From>,
+    tag: impl Into<Tagged>,
+) -> Result<Operation> {
+    // SAFETY: the caller's promise.
+    let area = unsafe { area(world, memory) }?;
+    started_receive(world, area, from.into(), tag.into())
+}
+
+/// Takes out the message that a receive would get; none when there is none yet.
+///
+/// # Errors
+/// As [`World::try_probe`].
+pub fn try_hold(
+    world: &World,
+    from: impl Into<From>,
+    tag: impl Into<Tagged>,
+) -> Result<Option<(Held, Status)>> {
+    let wanted = world.wanted(from.into(), tag.into())?;
+    let found = world.try_find(wanted, |kernel| kernel.hold(wanted))?;
+    Ok(found.map(|(id, status)| (Held(id), world.status_of(&status))))
+}
+
+/// Waits for a message and takes it out.
+///
+/// # Errors
+/// As [`World::probe`].
+pub fn hold(
+    world: &World,
+    from: impl Into<From>,
+    tag: impl Into<Tagged>,
+) -> Result<(Held, Status)> {
+    let wanted = world.wanted(from.into(), tag.into())?;
+    let (id, status) = world.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
+    Ok((Held(id), world.status_of(&status)))
+}
+
+/// Receives a message that was taken out.
+///
+/// # Errors
+/// As [`receive`], and [`crate::Error::RequestGone`] when it was received before.
+///
+/// # Safety
+/// As [`receive`].
+pub unsafe fn receive_held(world: &World, held: Held, memory: &Memory<'_>) -> Result<Status> {
+    // SAFETY: the caller's promise; the request is over when the call returns.
+    let started = unsafe { start_receive_held(world, held, memory) }?;
+    super::wait(world, started)
+}
+
+/// Begins to receive a message that was taken out.
+///
+/// # Errors
+/// As [`receive_held`].
+///
+/// # Safety
+/// As [`start_receive`].
+pub unsafe fn start_receive_held(
+    world: &World,
+    held: Held,
+    memory: &Memory<'_>,
+) -> Result<Operation> {
+    // SAFETY: the caller's promise.
+    let area = unsafe { area(world, memory) }?;
+    let is_there = world.shared.kernel.enter()?.receive_held(held.0, area);
+    if !is_there {
+        return Err(world.error(WaitError::Failure(Failure::Gone), None));
+    }
+    Ok(going(world, held.0.into()))
+}
+
+/// # Safety
+/// As [`Memory::area`].
+#[inline]
+unsafe fn area(world: &World, memory: &Memory<'_>) -> Result<Area> {
+    // SAFETY: the caller's promise.
+    unsafe { memory.area() }.map_err(|failure| world.error(WaitError::Failure(failure), None))
+}

@@ -1,0 +1,141 @@
+//! Waiting for operations of all kinds, cancelling them, leaving them to themselves.
+//!
+//! Whoever waits for all of several operations waits for one after the other: all of them move
+//! meanwhile. Lists of operations may have gaps, which count for nothing.
+
+use landeck_memory::{Operation as Waited, WaitRecord};
+
+use super::Operation;
+use crate::error::Result;
+use crate::shared::Kernel;
+use crate::world::{Status, World};
+
+/// Waits until an operation is over.
+///
+/// # Errors
+/// As [`World::send`] and [`World::receive_into`]; the operation is over in any case.
+pub fn wait(world: &World, operation: Operation) -> Result<Status> {
+    match operation {
+        Operation::Complete(status) => Ok(status),
+        Operation::Pending(id) => match world.shared.wait_or_abandon(id, None) {
+            Ok(completion) => world.status(&completion),
+            Err(error) => Err(world.error(error, None)),
+        },
+    }
+}
+
+/// Looks whether an operation is over, and makes progress. After a result the operation is no
+/// more.
+///
+/// # Errors
+/// As [`wait`].
+pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
+    match operation {
+        Operation::Complete(status) => Ok(Some(status)),
+        Operation::Pending(id) => match world.shared.test(id) {
+            Ok(Some(completion)) => world.status(&completion).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => Err(world.error(error, None)),
+        },
+    }
+}
+
+/// Waits until one of the operations is over, and says which; none when there is no operation.
+/// It is still to be completed with [`wait`] or [`test()`].
+///
+/// # Errors
+/// [`crate::Error::Ended`], [`crate::Error::Thread`].
+pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Option<usize>> {
+    if operations.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
+    let mut seen = None;
+    let found = world.shared.wait_until(&record, None, |kernel| {
+        kernel.refresh();
+        // Only what changes can have ended any.
+        if seen.replace(kernel.changes()) == Some(kernel.changes()) {
+            return None;
+        }
+        operations.iter().position(|operation| operation.is_some_and(|one| is_over(kernel, one)))
+    });
+    found.map(Some).map_err(|error| world.error(error, None))
+}
+
+/// Makes progress, and says which of the operations is over, the first of them. It is still to be
+/// completed.
+///
+/// # Errors
+/// [`crate::Error::Thread`].
+pub fn find_over(world: &World, operations: &[Option<Operation>]) -> Result<Option<usize>> {
+    let mut kernel = look(world)?;
+    let mut all = operations.iter();
+    Ok(all.position(|operation| operation.is_some_and(|one| is_over(&mut kernel, one))))
+}
+
+/// Makes progress, and calls `each` with the places of those operations that are over. They are
+/// still to be completed, afterwards.
+///
+/// # Errors
+/// [`crate::Error::Thread`].
+pub fn each_over(
+    world: &World,
+    operations: &[Option<Operation>],
+    mut each: impl FnMut(usize),
+) -> Result<()> {
+    let mut kernel = look(world)?;
+    for (place, operation) in operations.iter().enumerate() {
+        if operation.is_some_and(|one| is_over(&mut kernel, one)) {
+            each(place);
+        }
+    }
+    Ok(())
+}
+
+/// Makes progress, and says whether all of the operations are over. They are still to be completed.
+///
+/// # Errors
+/// [`crate::Error::Thread`].
+pub fn are_over(world: &World, operations: &[Option<Operation>]) -> Result<bool> {
+    let mut kernel = look(world)?;
+    Ok(operations.iter().flatten().all(|&operation| is_over(&mut kernel, operation)))
+}
+
+/// Cancels an operation that has met nobody: a receive without a message, a send without a
+/// receive. It is still to be completed, which does not depend on others any more than to make
+/// progress; [`Status::is_cancelled`] says whether it was cancelled. Collective operations go on.
+///
+/// # Errors
+/// [`crate::Error::Thread`].
+pub fn cancel(world: &World, operation: Operation) -> Result<()> {
+    if let Operation::Pending(id) = operation {
+        world.shared.kernel.enter()?.cancel(id);
+    }
+    Ok(())
+}
+
+/// Leaves an operation to itself: it goes on, its memory is its own until it is over, and nobody
+/// will hear of it. What was sent is sent before this process has left the job.
+///
+/// # Errors
+/// [`crate::Error::Thread`].
+pub fn release(world: &World, operation: Operation) -> Result<()> {
+    if let Operation::Pending(id) = operation {
+        world.shared.kernel.enter()?.release(id);
+    }
+    Ok(())
+}
+
+fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Kernel>> {
+    let mut kernel = world.shared.kernel.enter()?;
+    kernel.look();
+    Ok(kernel)
+}
+
+/// Whether an operation is over, or can never be.
+fn is_over(kernel: &mut Kernel, operation: Operation) -> bool {
+    match operation {
+        Operation::Complete(_) => true,
+        Operation::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
+    }
+}

@@ -1,0 +1,1 @@
+//! Buffers for sends that never wait.

@@ -1,0 +1,1 @@
+//! Collective operations that are started any number of times.

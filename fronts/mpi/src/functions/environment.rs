@@ -1,0 +1,179 @@
+//! Beginning and end, the versions, the clock, and memory.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Write;
+use std::ptr::NonNull;
+
+use landeck_c_boundary::pointer;
+
+use crate::abi::{
+    ERR_ARG, ERR_BASE, ERR_NO_MEM, Handle, MAX_LIBRARY_VERSION_STRING, MAX_PROCESSOR_NAME,
+    SUBVERSION, THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED, THREAD_SINGLE, VERSION,
+};
+use crate::arguments::{give, give_text};
+use crate::job;
+use crate::mistake::Mistake;
+use crate::objects::info::Info;
+use crate::objects::{attributes, communicator, info};
+use crate::walk::Walk;
+
+/// Joins the job, for one thread.
+pub(crate) unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<(), Mistake> {
+    job::start(THREAD_SINGLE).map(|_| ())
+}
+
+/// Joins the job, for as many threads as are required.
+pub(crate) unsafe fn init_thread(
+    _argc: *mut c_int,
+    _argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> Result<(), Mistake> {
+    check_thread_level(required)?;
+    pointer::check("provided", provided, 1)?;
+    let level = job::start(required)?;
+    // SAFETY: the program says that it is writable.
+    unsafe { give("provided", provided, level) }
+}
+
+/// Refuses what is no thread level.
+pub(crate) fn check_thread_level(required: c_int) -> Result<(), Mistake> {
+    let levels = [THREAD_SINGLE, THREAD_FUNNELED, THREAD_SERIALIZED, THREAD_MULTIPLE];
+    if levels.contains(&required) {
+        return Ok(());
+    }
+    Err(Mistake::new(
+        ERR_ARG,
+        format_args!(
+            "required is {required}, which is no thread level; use one of the MPI_THREAD_ constants"
+        ),
+    ))
+}
+
+/// Leaves the job, after the attributes of MPI_COMM_SELF are gone.
+pub(crate) unsafe fn finalize() -> Result<Walk, Mistake> {
+    let myself = &job::current()?.myself;
+    let put_back = |list| myself.attributes.replace(list);
+    attributes::delete(myself.handle(), myself.attributes.take_all(), put_back, job::finish)
+}
+
+/// Whether MPI_Init was called.
+pub(crate) unsafe fn initialized(flag: *mut c_int) -> Result<(), Mistake> {
+    // SAFETY: the program says that it is writable.
+    unsafe { give("flag", flag, c_int::from(job::is_initialized())) }
+}
+
+/// Whether MPI_Finalize was called.
+pub(crate) unsafe fn finalized(flag: *mut c_int) -> Result<(), Mistake> {
+    // SAFETY: the program says that it is writable.
+    unsafe { give("flag", flag, c_int::from(job::is_finalized())) }
+}
+
+/// The thread level there is.
+pub(crate) unsafe fn query_thread(provided: *mut c_int) -> Result<(), Mistake> {
+    // SAFETY: the program says that it is writable.
+    unsafe { give("provided", provided, job::thread_level()?) }
+}
+
+/// Whether this thread called MPI_Init.
+pub(crate) unsafe fn is_thread_main(flag: *mut c_int) -> Result<(), Mistake> {
+    // SAFETY: the program says that it is writable.
+    unsafe { give("flag", flag, c_int::from(job::is_main_thread()?)) }
+}
+
+/// Ends the whole job.
+pub(crate) unsafe fn abort(comm: Handle, errorcode: c_int) -> Result<(), Mistake> {
+    communicator::get("comm", comm)?;
+    let text = format!("{} called MPI_Abort with code {errorcode}", job::own_name());
+    // Standard error may be closed; the job ends all the same.
+    let _ = writeln!(std::io::stderr(), "{text}.");
+    job::abort(errorcode, &text)
+}
+
+/// The version of the standard.
+pub(crate) unsafe fn get_version(
+    version: *mut c_int,
+    subversion: *mut c_int,
+) -> Result<(), Mistake> {
+    // SAFETY: the program says that both are writable.
+    unsafe {
+        give("version", version, VERSION)?;
+        give("subversion", subversion, SUBVERSION)
+    }
+}
+
+/// The name and version of this library.
+pub(crate) unsafe fn get_library_version(
+    version: *mut c_char,
+    resultlen: *mut c_int,
+) -> Result<(), Mistake> {
+    let text = concat!("Landeck ", env!("CARGO_PKG_VERSION"));
+    // SAFETY: the program has so much room.
+    unsafe {
+        give_text(("version", version), MAX_LIBRARY_VERSION_STRING, text, ("resultlen", resultlen))
+    }
+}
+
+/// The name of this host.
+pub(crate) unsafe fn get_processor_name(
+    name: *mut c_char,
+    resultlen: *mut c_int,
+) -> Result<(), Mistake> {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // SAFETY: the program has so much room.
+    unsafe {
+        give_text(("name", name), MAX_PROCESSOR_NAME, host.trim_end(), ("resultlen", resultlen))
+    }
+}
+
+/// What is known of the hardware that this process runs on.
+pub(crate) unsafe fn get_hw_resource_info(hw_info: *mut Handle) -> Result<(), Mistake> {
+    pointer::check("hw_info", hw_info, 1)?;
+    // SAFETY: the program says that it is writable.
+    unsafe { give("hw_info", hw_info, info::keep(Info::default())) }
+}
+
+/// Memory for messages.
+pub(crate) unsafe fn alloc_mem(
+    size: i64,
+    info: Handle,
+    baseptr: *mut c_void,
+) -> Result<(), Mistake> {
+    info::snapshot_or_empty("info", info)?;
+    let baseptr = baseptr.cast::<*mut c_void>();
+    pointer::check("baseptr", baseptr, 1)?;
+    let bytes = usize::try_from(size)
+        .map_err(|_| Mistake::new(ERR_ARG, format_args!("size is {size}; it must be 0 or more")))?;
+    // SAFETY: the size is not 0.
+    let memory = unsafe { libc::malloc(bytes.max(1)) };
+    let memory = NonNull::new(memory).ok_or_else(|| {
+        Mistake::new(ERR_NO_MEM, format_args!("there is no memory for {bytes} bytes"))
+    })?;
+    // SAFETY: checked above; the program says that it is writable.
+    unsafe { give("baseptr", baseptr, memory.as_ptr()) }
+}
+
+/// Frees it.
+pub(crate) unsafe fn free_mem(base: *mut c_void) -> Result<(), Mistake> {
+    if base.is_null() {
+        return Err(Mistake::new(ERR_BASE, "base is a null pointer; pass what MPI_Alloc_mem gave"));
+    }
+    // SAFETY: the program passes what `alloc_mem` gave, once.
+    unsafe { libc::free(base) };
+    Ok(())
+}
+
+/// Seconds since some moment in the past, of the clock that all processes of a host share.
+pub(crate) fn wtime() -> f64 {
+    landeck::memory::system::now_ns() as f64 * 1e-9
+}
+
+/// Seconds between two values of the clock.
+pub(crate) fn wtick() -> f64 {
+    1e-9
+}
+
+/// For tools that take its place; here it does nothing.
+pub(crate) unsafe fn pcontrol(_level: c_int) -> Result<(), Mistake> {
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! Requests of the program's own operations.

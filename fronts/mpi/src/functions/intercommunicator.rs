@@ -1,0 +1,1 @@
+//! Communicators of two groups.

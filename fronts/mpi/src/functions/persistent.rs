@@ -1,0 +1,1 @@
+//! Messages that are started any number of times.

@@ -1,0 +1,1 @@
+//! Looking for messages, and taking them.

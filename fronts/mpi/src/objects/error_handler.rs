@@ -1,0 +1,202 @@
+//! Error handlers: what happens when a call goes wrong.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use landeck_c_boundary::{HandleError, Table};
+
+use crate::abi::{ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, ErrorFunction, Handle};
+use crate::mistake::Mistake;
+use crate::objects::kind::Kind;
+
+/// What is done about a mistake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reaction {
+    /// The whole job ends.
+    Fatal,
+    /// The processes of the communicator end; here that is the whole job.
+    Abort,
+    /// The function returns the code.
+    Return,
+    /// The program is asked.
+    Call(ErrorFunction),
+}
+
+/// The program's own handler. It lives until its handles are freed and no object has it any more.
+struct Own {
+    function: ErrorFunction,
+    /// The kind of objects that it is for.
+    kind: Kind,
+    uses: AtomicU32,
+}
+
+static OWN: Table<Own> = Table::new(Kind::ErrorHandler as u8);
+
+/// Makes a handler of a function of the program.
+pub(crate) fn create(function: ErrorFunction, kind: Kind) -> Handle {
+    OWN.insert(Own { function, kind, uses: AtomicU32::new(1) }) as Handle
+}
+
+/// Frees one handle of the program's own handler; objects that have it keep it.
+pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
+    if is_predefined(handle) {
+        return Err(Kind::ErrorHandler.refuse_predefined(argument, handle));
+    }
+    release(handle).map_err(|error| Kind::ErrorHandler.refuse(argument, handle, error))
+}
+
+/// What the handler of a handle does for objects of a kind.
+pub(crate) fn reaction(argument: &str, handle: Handle, kind: Kind) -> Result<Reaction, Mistake> {
+    match handle {
+        ERRORS_ARE_FATAL => Ok(Reaction::Fatal),
+        ERRORS_ABORT => Ok(Reaction::Abort),
+        ERRORS_RETURN => Ok(Reaction::Return),
+        _ => {
+            // SAFETY: who gives this handle has it, or an object has it, during this call.
+            let own = unsafe { OWN.get(handle as u64) }
+                .map_err(|error| Kind::ErrorHandler.refuse(argument, handle, error))?;
+            if own.kind != kind {
+                return Err(Mistake::new(
+                    crate::abi::ERR_ARG,
+                    format_args!(
+                        "{argument} is {handle:#x}, an error handler that was made for another \
+                         kind of objects"
+                    ),
+                ));
+            }
+            Ok(Reaction::Call(own.function))
+        }
+    }
+}
+
+/// What is done before MPI_Init and after MPI_Finalize.
+pub(crate) fn initial() -> Reaction {
+    Reaction::Fatal
+}
+
+/// The number of a handle, and the handle of a number.
+pub(crate) fn table() -> &'static Table<impl Sized> {
+    &OWN
+}
+
+fn is_predefined(handle: Handle) -> bool {
+    matches!(handle, ERRORS_ARE_FATAL | ERRORS_ABORT | ERRORS_RETURN)
+}
+
+fn retain(handle: Handle) -> Result<(), HandleError> {
+    // SAFETY: as in `reaction`.
+    unsafe { OWN.get(handle as u64) }?.uses.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+fn release(handle: Handle) -> Result<(), HandleError> {
+    // SAFETY: as in `reaction`; the last use, which ends here, is the only one that removes it.
+    if unsafe { OWN.get(handle as u64) }?.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
+        OWN.remove(handle as u64)?;
+    }
+    Ok(())
+}
+
+/// The place in an object where its error handler is.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    kind: Kind,
+    handle: Mutex<Handle>,
+}
+
+impl Slot {
+    /// A place for the handler of an object, at first a predefined one.
+    pub(crate) fn new(kind: Kind, predefined: Handle) -> Self {
+        Self { kind, handle: Mutex::new(predefined) }
+    }
+
+    /// The same handler for another object: children inherit.
+    pub(crate) fn inherit(&self) -> Self {
+        let handle = self.handle();
+        Self { kind: self.kind, handle: Mutex::new(handle) }
+    }
+
+    /// Another handler from now on.
+    pub(crate) fn set(&self, argument: &str, handle: Handle) -> Result<(), Mistake> {
+        reaction(argument, handle, self.kind)?;
+        let mut place = self.lock();
+        if !is_predefined(handle) {
+            retain(handle).map_err(|error| Kind::ErrorHandler.refuse(argument, handle, error))?;
+        }
+        Self::leave(std::mem::replace(&mut *place, handle));
+        Ok(())
+    }
+
+    /// The handler, as one more handle to it.
+    pub(crate) fn handle(&self) -> Handle {
+        let place = self.lock();
+        if !is_predefined(*place) {
+            // It is there: the place has it.
+            let _ = retain(*place);
+        }
+        *place
+    }
+
+    /// What the handler does.
+    pub(crate) fn reaction(&self) -> Reaction {
+        reaction("errhandler", *self.lock(), self.kind).unwrap_or(Reaction::Fatal)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Handle> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn leave(handle: Handle) {
+        if !is_predefined(handle) {
+            // It is there: the place has it.
+            let _ = release(handle);
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        Self::leave(*self.lock());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::c_int;
+
+    unsafe extern "C-unwind" fn nothing(_: *mut Handle, _: *mut c_int) {}
+
+    fn own() -> Handle {
+        // SAFETY: the function is never called, so what it takes besides does not matter.
+        let function = unsafe {
+            std::mem::transmute::<unsafe extern "C-unwind" fn(*mut Handle, *mut c_int), ErrorFunction>(
+                nothing,
+            )
+        };
+        create(function, Kind::Communicator)
+    }
+
+    #[test]
+    fn a_handler_lives_as_long_as_an_object_has_it() {
+        let handler = own();
+        let slot = Slot::new(Kind::Communicator, ERRORS_RETURN);
+        slot.set("errhandler", handler).unwrap();
+        free("errhandler", handler).unwrap();
+        let child = slot.inherit();
+        drop(slot);
+        assert!(matches!(child.reaction(), Reaction::Call(_)));
+        assert_eq!(child.handle(), handler);
+        drop(child);
+        free("errhandler", handler).unwrap();
+        assert!(free("errhandler", handler).is_err());
+    }
+
+    #[test]
+    fn a_handler_is_for_objects_of_its_kind() {
+        let handler = own();
+        assert!(Slot::new(Kind::Session, ERRORS_RETURN).set("errhandler", handler).is_err());
+        free("errhandler", handler).unwrap();
+        assert!(free("errhandler", ERRORS_RETURN).is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! Whose error handler is told of a mistake, and telling it.
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::io::Write;
+
+use landeck_c_boundary::guarded;
+
+use crate::abi::{ERR_INTERN, ErrorFunction, Handle};
+use crate::job;
+use crate::mistake::Mistake;
+use crate::objects::communicator;
+use crate::objects::error_code;
+use crate::objects::error_handler::{self, Reaction};
+use crate::objects::session;
+use crate::walk::{Call, Walk};
+
+/// The object that a call was about, as the arguments say. It is looked at only when something is
+/// wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin {
+    /// None that has an error handler: MPI_COMM_SELF stands in.
+    Nothing,
+    Communicator(Handle),
+    /// The place of a handle, which the call would have changed.
+    CommunicatorAt(*const Handle),
+    Session(Handle),
+    SessionAt(*const Handle),
+    /// A file, whose handler returns unless the program sets another.
+    File,
+    /// The tool interface, which has no error handlers.
+    Tool,
+}
+
+/// What is done about a mistake: a plain value.
+#[derive(Clone, Copy)]
+enum Answer {
+    Code(c_int),
+    Call { function: ErrorFunction, object: Handle, code: c_int },
+}
+
+/// Tells the error handler of a mistake; returns what the function returns. The frame owns nothing
+/// while the program's handler runs, so that may jump or throw.
+#[cold]
+#[inline(never)]
+pub(crate) fn raise(function: &'static str, origin: Origin, mistake: Mistake) -> c_int {
+    let answer = guarded(function, Answer::Code(ERR_INTERN), || {
+        let (reaction, object) = reaction(origin, &mistake);
+        react(function, reaction, object, &mistake)
+    });
+    match answer {
+        Answer::Code(code) => code,
+        Answer::Call { function, mut object, mut code } => {
+            // SAFETY: the program gave this function as an error handler for such objects.
+            unsafe { function(&raw mut object, &raw mut code) };
+            code
+        }
+    }
+}
+
+/// Calls a handler as the program asks for it, with a code of its own. The function itself succeeds,
+/// whatever the handler does.
+pub(crate) fn call_handler(
+    function: &'static str,
+    reaction: Reaction,
+    object: Handle,
+    code: c_int,
+) -> Walk {
+    let mistake = Mistake::new(code, "the program calls the error handler");
+    let Answer::Call { function, object, code } = react(function, reaction, object, &mistake)
+    else {
+        return Walk::Done;
+    };
+    let mut told = Some(Told { function, object, code });
+    let mut kept = None;
+    Walk::new(move || {
+        Ok(told.take().map(|told| {
+            let told = kept.insert(Box::new(told));
+            Call { run: Told::run, data: (&raw mut **told).cast() }
+        }))
+    })
+}
+
+/// A call of the program's error handler.
+struct Told {
+    function: ErrorFunction,
+    object: Handle,
+    code: c_int,
+}
+
+impl Told {
+    unsafe extern "C-unwind" fn run(data: *mut c_void) {
+        let told = data.cast::<Self>();
+        // SAFETY: `call_handler` passes such a call; the program gave the function for such objects.
+        unsafe { ((*told).function)(&raw mut (*told).object, &raw mut (*told).code) };
+    }
+}
+
+/// The text of the last mistake of this thread, if it had this code.
+pub(crate) fn last_text(code: c_int) -> Option<String> {
+    LAST.with_borrow(|last| {
+        last.as_ref().filter(|(of, _)| *of == code).map(|(_, text)| text.clone())
+    })
+}
+
+thread_local! {
+    static LAST: RefCell<Option<(c_int, String)>> = const { RefCell::new(None) };
+}
+
+/// The handler that is told, and the object that it is told of.
+fn reaction(origin: Origin, mistake: &Mistake) -> (Reaction, Handle) {
+    if let Some(communicator) = mistake.raised_on() {
+        return (communicator.error_handler.reaction(), communicator.handle());
+    }
+    let found = match origin {
+        Origin::Communicator(handle) => communicator::reaction(handle).map(|it| (it, handle)),
+        // SAFETY: the program gave the address of a handle, or null, or nonsense that was refused.
+        Origin::CommunicatorAt(place) => unsafe { read(place) }
+            .and_then(|handle| communicator::reaction(handle).map(|it| (it, handle))),
+        Origin::Session(handle) => session::reaction(handle).map(|it| (it, handle)),
+        // SAFETY: as above.
+        Origin::SessionAt(place) => unsafe { read(place) }
+            .and_then(|handle| session::reaction(handle).map(|it| (it, handle))),
+        Origin::File | Origin::Tool => Some((Reaction::Return, 0)),
+        Origin::Nothing => None,
+    };
+    found
+        .or_else(|| job::myself().map(|it| (it.error_handler.reaction(), it.handle())))
+        .unwrap_or((error_handler::initial(), 0))
+}
+
+unsafe fn read(place: *const Handle) -> Option<Handle> {
+    // SAFETY: the caller's promise.
+    unsafe { landeck_c_boundary::pointer::read("", place) }.ok()
+}
+
+fn react(function: &'static str, reaction: Reaction, object: Handle, mistake: &Mistake) -> Answer {
+    let code = mistake.code();
+    let text = format!(
+        "{function} failed on {}: {} ({})",
+        job::own_name(),
+        mistake.text(),
+        error_code::name(code),
+    );
+    match reaction {
+        Reaction::Fatal | Reaction::Abort => {
+            let text = format!(
+                "{text}.\nThe job is aborted: errors are fatal unless the program asks for another \
+                 handler."
+            );
+            // Standard error may be closed; the job ends all the same.
+            let _ = writeln!(std::io::stderr(), "{text}");
+            job::abort(code, &text)
+        }
+        Reaction::Return => {
+            LAST.set(Some((code, text)));
+            Answer::Code(code)
+        }
+        Reaction::Call(function) => {
+            LAST.set(Some((code, text)));
+            Answer::Call { function, object, code }
+        }
+    }
+}
