@@ -236,6 +236,14 @@ pub enum Error {
     /// The clusters are no division of the world.
     #[error("rank 0 has given no division of this world into clusters: {0}")]
     Clusters(GroupError),
+    /// Two groups cannot be connected.
+    #[error(
+        "these two groups cannot be connected: {what}. Name groups without common members, and for each the rank of the other's leader"
+    )]
+    NoBridge {
+        /// Why.
+        what: &'static str,
+    },
     /// There is no way to agree.
     #[error(
         "the members of this world have no board in common, and agree over one: make worlds of processes of one host, and fewer of them"
