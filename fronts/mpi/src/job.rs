@@ -144,6 +144,11 @@ pub(crate) fn with_membership<R>(
     lock().job.as_ref().map_or_else(|| Err(too_late()), work)
 }
 
+/// This process as the members of groups are named.
+pub(crate) fn own_peer() -> Result<Peer, Mistake> {
+    with_membership(|membership| Ok(membership.own_peer()))
+}
+
 /// Whether MPI_Init was called.
 pub(crate) fn is_initialized() -> bool {
     matches!(PHASE.load(Ordering::Acquire), RUNNING | AFTER)
