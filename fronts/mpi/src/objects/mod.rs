@@ -12,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod keyval;
 pub(crate) mod kind;
 pub(crate) mod operation;
+pub(crate) mod process_set;
 pub(crate) mod predefined;
 pub(crate) mod request;
 pub(crate) mod session;
