@@ -204,9 +204,8 @@ pub(crate) fn own_name() -> String {
 
 fn make() -> Result<Job, Mistake> {
     with_membership(|membership| {
-        let predefined = |handle, name, world| {
-            Arc::new(Communicator::predefined(handle, name, world))
-        };
+        let predefined =
+            |handle, name, world| Arc::new(Communicator::predefined(handle, name, world));
         let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
         Ok(Job {
             world: predefined(COMM_WORLD, "MPI_COMM_WORLD", membership.world()),

@@ -347,7 +347,7 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
         None => communicator.child(communicator.world.duplicate()?),
         Some(remote) => communicator.child_across(remote.bridge.duplicate()?),
     };
-    let made = made.as_copy_of(communicator, hints);
+    let made = made.into_copy_of(communicator, hints);
     attributes::copy(comm, communicator.attributes.snapshot(), move |copies| {
         made.attributes.replace(copies);
         // SAFETY: checked above; as the caller says, and the call goes on.
@@ -368,8 +368,8 @@ unsafe fn start_duplicate(
     let operation = duplication.operation();
     let place = Place(newcomm);
     let (parent, snapshot) = (Arc::clone(communicator), communicator.attributes.snapshot());
-    let mut finish = attributes::copying(comm, snapshot, move |copies| {
-        let made = parent.child(duplication.finish_waited()?).as_copy_of(&parent, hints);
+    let finish = attributes::copying(comm, snapshot, move |copies| {
+        let made = parent.child(duplication.finish_waited()?).into_copy_of(&parent, hints);
         made.attributes.replace(copies);
         // SAFETY: checked above; as the caller says, until the request is complete.
         unsafe { place.write(communicator::keep(made)) };
@@ -379,7 +379,7 @@ unsafe fn start_duplicate(
         operation,
         communicator: Arc::clone(communicator),
         datatypes: [None, None],
-        rest: Some(Box::new(move || finish())),
+        rest: Some(Box::new(finish)),
     };
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("request", request, request::keep(Request::Collective(pending))) }

@@ -92,7 +92,7 @@ impl Communicator {
     }
 
     /// Makes this child a copy of its parent: with its topology and these hints.
-    pub(crate) fn as_copy_of(self, parent: &Self, hints: Info) -> Self {
+    pub(crate) fn into_copy_of(self, parent: &Self, hints: Info) -> Self {
         Self { topology: parent.topology.clone(), info: Mutex::new(hints), ..self }
     }
 

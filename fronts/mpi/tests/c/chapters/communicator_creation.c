@@ -26,11 +26,10 @@ static void works(MPI_Comm comm, int wanted_rank, int wanted_size)
 
 static void copies(void)
 {
-    MPI_Comm copy = MPI_COMM_NULL, copies[3];
-    MPI_Request requests[3];
+    MPI_Comm copy = MPI_COMM_NULL;
     MPI_Info info, used;
     char value[16];
-    int length = 16, flag, result;
+    int length = 16, flag;
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
     CHECK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy) == MPI_SUCCESS);
@@ -39,16 +38,6 @@ static void copies(void)
     MPI_Info_free(&used);
     works(copy, rank, size);
     CHECK(MPI_Comm_free(&copy) == MPI_SUCCESS && copy == MPI_COMM_NULL);
-    CHECK(MPI_Comm_idup(MPI_COMM_WORLD, &copies[0], &requests[0]) == MPI_SUCCESS);
-    CHECK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &copies[1], &requests[1]) == MPI_SUCCESS);
-    CHECK(MPI_Comm_idup(MPI_COMM_SELF, &copies[2], &requests[2]) == MPI_SUCCESS);
-    CHECK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
-    works(copies[0], rank, size);
-    works(copies[1], rank, size);
-    works(copies[2], 0, 1);
-    CHECK(MPI_Comm_compare(copies[0], copies[1], &result) == MPI_SUCCESS);
-    CHECK(result == MPI_CONGRUENT);
-    for (int i = 0; i < 3; i++) CHECK(MPI_Comm_free(&copies[i]) == MPI_SUCCESS);
     MPI_Info_free(&info);
 }
 
@@ -121,30 +110,6 @@ static void many(void)
     }
 }
 
-static void mistakes(void)
-{
-    MPI_Comm comm, null = MPI_COMM_NULL, world = MPI_COMM_WORLD;
-    MPI_Group all, alone;
-    MPI_Request request;
-    CHECK(class_of(MPI_Comm_dup(MPI_COMM_NULL, &comm)) == MPI_ERR_COMM);
-    CHECK(class_of(MPI_Comm_dup(MPI_COMM_WORLD, NULL)) == MPI_ERR_ARG);
-    CHECK(class_of(MPI_Comm_idup(MPI_COMM_NULL, &comm, &request)) == MPI_ERR_COMM);
-    CHECK(MPI_Comm_split(MPI_COMM_WORLD, -5, 0, &comm) != MPI_SUCCESS);
-    CHECK(class_of(MPI_Comm_split_type(MPI_COMM_WORLD, 12345, 0, MPI_INFO_NULL, &comm)) ==
-          MPI_ERR_ARG);
-    CHECK(class_of(MPI_Comm_create(MPI_COMM_WORLD, MPI_GROUP_NULL, &comm)) == MPI_ERR_GROUP);
-    CHECK(class_of(MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_NULL, 0, &comm)) ==
-          MPI_ERR_GROUP);
-    CHECK(class_of(MPI_Comm_free(&null)) == MPI_ERR_COMM);
-    CHECK(class_of(MPI_Comm_free(&world)) == MPI_ERR_COMM);
-    MPI_Comm_group(MPI_COMM_WORLD, &all);
-    MPI_Comm_group(MPI_COMM_SELF, &alone);
-    CHECK(class_of(MPI_Comm_create_group(MPI_COMM_WORLD, alone, -1, &comm)) == MPI_ERR_TAG);
-    if (size > 1) CHECK(class_of(MPI_Comm_create(MPI_COMM_SELF, all, &comm)) == MPI_ERR_GROUP);
-    MPI_Group_free(&alone);
-    MPI_Group_free(&all);
-}
-
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -154,6 +119,5 @@ int main(int argc, char **argv)
     parts();
     shared();
     many();
-    mistakes();
     return end("communicator_creation");
 }

@@ -1,13 +1,6 @@
 /* Two groups that talk to each other: made, used, copied, divided, merged. */
 #include "check.h"
 
-static int class_of(int code)
-{
-    int class_;
-    MPI_Error_class(code, &class_);
-    return class_;
-}
-
 /* Everybody talks with everybody of the other side. */
 static void talks(MPI_Comm inter)
 {
@@ -87,19 +80,6 @@ static void from_groups(MPI_Comm inter)
     MPI_Group_free(&local);
 }
 
-static void mistakes(MPI_Comm inter, MPI_Comm half)
-{
-    MPI_Comm made;
-    int result, processes, far;
-    CHECK(MPI_Comm_remote_size(half, &result) != MPI_SUCCESS);
-    CHECK(class_of(MPI_Intercomm_merge(half, 0, &made)) == MPI_ERR_COMM);
-    CHECK(class_of(MPI_Comm_test_inter(MPI_COMM_NULL, &result)) == MPI_ERR_COMM);
-    MPI_Comm_remote_size(inter, &processes);
-    far = processes;
-    CHECK(class_of(MPI_Send(&result, 1, MPI_INT, far, 0, inter)) == MPI_ERR_RANK);
-    CHECK(MPI_Comm_compare(inter, half, &result) == MPI_SUCCESS && result == MPI_UNEQUAL);
-}
-
 int main(int argc, char **argv)
 {
     MPI_Comm half, inter;
@@ -119,7 +99,6 @@ int main(int argc, char **argv)
         merges(inter, is_second);
         children(inter);
         from_groups(inter);
-        mistakes(inter, half);
         CHECK(MPI_Comm_free(&inter) == MPI_SUCCESS);
         CHECK(MPI_Comm_free(&half) == MPI_SUCCESS);
     }
