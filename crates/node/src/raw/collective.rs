@@ -84,6 +84,9 @@ pub struct Asked<'a> {
 #[derive(Clone, Debug)]
 pub struct Prepared(Call);
 
+// SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
+unsafe impl Sync for Prepared {}
+
 /// Does a collective operation; returns when this member has done its part.
 ///
 /// # Errors

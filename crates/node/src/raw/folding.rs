@@ -110,6 +110,21 @@ impl Collected {
         self.first
     }
 
+    /// Puts the value of a member where it belongs.
+    ///
+    /// # Errors
+    /// [`Error::OutsideBuffer`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// The items are readable.
+    pub unsafe fn put(&mut self, member: u32, value: &Memory<'_>) -> Result<()> {
+        let place = Memory { start: self.value(member), layout: &self.layout, count: self.length };
+        // SAFETY: the value is as the caller promises, the place is memory of this.
+        let (value, place) = unsafe { (value.area(), place.area()) };
+        value.map_err(outside)?.copy_to(&place.map_err(outside)?);
+        Ok(())
+    }
+
     /// New values are on their way, as many as before.
     pub fn begin_again(&mut self) {
         self.next = 0;

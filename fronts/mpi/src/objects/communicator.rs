@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use landeck::World;
+use landeck::{Bridge, World};
 use landeck_c_boundary::Table;
 
-use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
+use crate::abi::{COMM_SELF, COMM_WORLD, ERR_COMM, ERRORS_ARE_FATAL, Handle};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::attributes::Attributes;
@@ -43,6 +43,30 @@ pub(crate) struct Remote {
     pub(crate) group: Arc<Group>,
     /// The world in which the two sides talk; its ranks are those of the remote group.
     pub(crate) world: World,
+    /// What the world is a part of.
+    pub(crate) bridge: Bridge,
+    /// The world in which the collective operations of both groups go on.
+    both: World,
+}
+
+impl Remote {
+    /// The other side of a bridge. All members of both groups call it.
+    pub(crate) fn new(bridge: Bridge, group: Arc<Group>) -> Result<Self, Mistake> {
+        let both = bridge.merge(false)?;
+        Ok(Self { group, world: bridge.remote().clone(), bridge, both })
+    }
+
+    /// The world in which the collective operations of both groups go on.
+    pub(crate) fn both(&self) -> &World {
+        &self.both
+    }
+
+    /// The rank that a member of the other group has there.
+    pub(crate) fn place(&self, rank: usize) -> usize {
+        let local = self.bridge.local();
+        // One group follows the other.
+        if self.both.rank() == local.rank() { local.size() + rank } else { rank }
+    }
 }
 
 static TABLE: Table<Arc<Communicator>> = Table::new(Kind::Communicator as u8);
@@ -91,6 +115,17 @@ impl Communicator {
             None => (&self.world, self.size),
             Some(remote) => (&remote.world, remote.group.size()),
         }
+    }
+
+    /// Checks that it is no intercommunicator.
+    pub(crate) fn check_within(&self, argument: &str) -> Result<(), Mistake> {
+        if self.remote.is_none() {
+            return Ok(());
+        }
+        let handle = self.handle();
+        let text =
+            format!("{argument} is {handle:#x}, an intercommunicator; pass one of one group");
+        Err(Mistake::new(ERR_COMM, text))
     }
 
     /// The world for messages of the library itself. The first call is made by all members, as

@@ -101,7 +101,8 @@ pub(crate) unsafe fn type_get_value_index(
                 let contents = contents.parts([value.part(), index.part()]);
                 let layout = predefined::pair(kinds)
                     .ok_or_else(|| Mistake::new(ERR_ARG, "this pair cannot be laid out"))?;
-                Ok(Datatype { pair: Some(kinds), ..Datatype::new(layout, contents) })
+                let element = predefined::element_of_pair(kinds);
+                Ok(Datatype { element, ..Datatype::new(layout, contents) })
             })?
         }
     };
