@@ -122,12 +122,15 @@ impl Circle {
         }
     }
 
-    /// Begins an operation whose data fit in a line. False when it is not to go over the board.
+    /// Begins an operation with short data. False when it is not to go over the board.
     #[inline]
     pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
         let bytes = brief.block_bytes as u64;
         let request = Request::new(brief.operation, bytes);
         let Way::Board(style) = self.table.way(&request).way else { return false };
+        if !brief.has_style(style) {
+            return false;
+        }
         let Some(board) = &mut self.board else { return false };
         let number = board.begin();
         let together = style == BoardStyle::Together;
