@@ -7,8 +7,8 @@
 //!    puts the job's identity in the key space; the others join over the socket.
 //! 4. A job of one.
 //!
-//! A process that a launcher claims in a way that cannot be understood here fails: it never takes
-//! itself for a job of one among others.
+//! A process that a launcher claims in a way that cannot be understood here fails
+//! ([`crate::claim`]): it never takes itself for a job of one among others.
 
 use std::env;
 use std::fmt;
@@ -23,6 +23,7 @@ use rustix::fs::SealFlags;
 
 use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
+use crate::claim::{self, ClaimError};
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
 use crate::pmi::{self, PmiError};
@@ -172,15 +173,8 @@ pub enum AttachError {
         own: String,
     },
     /// A launcher whose protocol is not understood claims the process.
-    #[error(
-        "this process was started by a launcher that speaks PMIx ({name} is set), which this \
-         library does not: start the program with `landeck run`, with a PMI-1 launcher such as \
-         mpiexec of MPICH or srun --mpi=pmi2, or unset {name} to run it alone"
-    )]
-    Pmix {
-        /// The variable.
-        name: &'static str,
-    },
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// What the user asks for makes no sense.
     #[error("{0}")]
     Settings(Box<dyn std::error::Error + Send + Sync>),
@@ -200,7 +194,7 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
     if let Some(client) = pmi_client()? {
         return of_pmi(client, settings);
     }
-    refuse_pmix(|name| env::var_os(name).is_some())?;
+    claim::refuse(|name| env::var(name).ok())?;
     alone(settings)
 }
 
@@ -240,7 +234,7 @@ fn of_pmi(
 /// # Errors
 /// [`AttachError`].
 pub fn alone(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
-    found_job(1, processors::usable(), Origin::Alone, settings)
+    found_job(1, processors::usable(), None, settings)
 }
 
 impl Attachment {
@@ -370,18 +364,19 @@ fn as_joined(
     })
 }
 
-/// Makes the job's segment and serves as its agent; this process gets slot 0.
+/// Makes the job's segment and serves as its agent; this process gets slot 0. Whoever started all
+/// processes is at the other end of `launcher`.
 fn found_job(
     processes: u32,
     cpus: u32,
-    origin: Origin,
+    launcher: Option<OwnedFd>,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
     let settings = settings().map_err(AttachError::Settings)?;
     let segment = Segment::create(&SegmentPlan { settings, ..plan })?;
-    let agent = agent_thread::serve_in_thread(&segment, 0)?;
+    let agent = agent_thread::serve_in_thread(&segment, 0, launcher)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
     Ok(Attachment {
@@ -389,7 +384,7 @@ fn found_job(
         slot: 0,
         incarnation,
         processes,
-        origin,
+        origin: Origin::Alone,
         tie: None,
         agent: Some(agent),
     })
@@ -402,7 +397,8 @@ fn first_of_pmi(
 ) -> Result<Attachment, AttachError> {
     let processes = client.place().size;
     let cpus = processors_of_job(processes);
-    let mut attachment = found_job(processes, cpus, Origin::Alone, settings)?;
+    let launcher = client.connection().map_err(AgentError::System)?;
+    let mut attachment = found_job(processes, cpus, Some(launcher), settings)?;
     let host = HostId(attachment.segment.plan().host);
     client.put(ADDRESS_KEY, &PmiAddress { host, name: own_name() }.to_string())?;
     client.fence()?;
@@ -484,14 +480,6 @@ impl fmt::Display for PmiAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.", self.host)?;
         self.name.bytes().take(NAME_BYTES).try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-/// Fails when a PMIx launcher claims this process.
-fn refuse_pmix(is_set: impl Fn(&str) -> bool) -> Result<(), AttachError> {
-    match ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(|name| is_set(name)) {
-        Some(name) => Err(AttachError::Pmix { name }),
-        None => Ok(()),
     }
 }
 
@@ -619,12 +607,5 @@ mod tests {
         {
             assert_eq!(PmiAddress::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_pmix_launcher_is_refused_by_name() {
-        assert!(refuse_pmix(|_| false).is_ok());
-        let error = refuse_pmix(|name| name == "PMIX_NAMESPACE").unwrap_err();
-        assert!(error.to_string().contains("PMIX_NAMESPACE is set"), "{error}");
     }
 }
