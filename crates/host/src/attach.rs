@@ -17,7 +17,9 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
-use landeck_memory::{Presence, Segment, SegmentError, SegmentPlan, SlotState, processors};
+use landeck_memory::{
+    JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
+};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
 
@@ -264,15 +266,35 @@ impl Attachment {
         }
     }
 
-    /// Tells another launcher to end the whole job. Ours sees how this process ends.
+    /// Tells another launcher to end the whole job. Ours sees how this process ends. To be followed
+    /// by the end of this process.
+    ///
+    /// Where the job is ending already, or somebody has died, the launcher is about to end it for
+    /// that, and gets time to do so: what the first has ended with is what the user is to see.
     ///
     /// # Errors
     /// [`AttachError::Pmi`] when it cannot be told.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
+        let is_first = !self.is_broken();
         match &mut self.origin {
-            Origin::Pmi(client) => Ok(client.abort(exit_code, message)?),
+            Origin::Pmi(client) => {
+                if !is_first {
+                    client.wait_for_end();
+                }
+                client.abort(exit_code, message)?;
+                client.wait_for_end();
+                Ok(())
+            }
             Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
         }
+    }
+}
+
+impl Attachment {
+    /// Whether the job is ending, or one of its processes has died.
+    fn is_broken(&self) -> bool {
+        let is_dead = |slot| self.segment.slot_record(slot).state == SlotState::Dead;
+        self.segment.job_state() == JobState::Ending || (0..self.processes).any(is_dead)
     }
 }
 

@@ -272,11 +272,7 @@ impl Client {
         answer.value("value").map(str::to_owned).ok_or_else(|| answer.senseless("get"))
     }
 
-    /// Asks the launcher to end the whole job with this exit code, and waits for the end of this
-    /// process. If that does not come in time, this returns: it is for the caller to exit.
-    ///
-    /// Whoever exits at once is seen to be gone by the others, and what they exit with for that may
-    /// reach the launcher first.
+    /// Asks the launcher to end the whole job with this exit code. There is no answer.
     ///
     /// # Errors
     /// When the request cannot be sent.
@@ -289,7 +285,16 @@ impl Client {
             _ => '?',
         }));
         line.push('\n');
-        self.send("abort", &line)?;
+        self.send("abort", &line)
+    }
+
+    /// Waits until the launcher ends this process, as it does with all of a job that was aborted.
+    /// If that does not come in time, or the launcher is gone, this returns: it is for the caller
+    /// to exit.
+    ///
+    /// Whoever exits at once is seen to be gone by the others, and what they exit with for that may
+    /// reach the launcher first.
+    pub fn wait_for_end(&mut self) {
         let give_up = Instant::now() + ABORT_TIME;
         // Whatever is said now is not meant for anybody.
         while self.wait_readable(Some(give_up)).is_ok_and(|ready| ready) {
@@ -298,7 +303,6 @@ impl Client {
             }
             self.received.clear();
         }
-        Ok(())
     }
 
     /// Ends the conversation: this process may exit without ending the job.
@@ -663,8 +667,9 @@ mod tests {
     fn an_abort_is_one_line_of_safe_letters() {
         let _watchdog = Watchdog::start(LIMIT);
         let (client, server) = launched(|_| None);
-        let began = Instant::now();
-        client.unwrap().abort(3, "rank 0: x=1\nnow").unwrap();
+        let (mut client, began) = (client.unwrap(), Instant::now());
+        client.abort(3, "rank 0: x=1\nnow").unwrap();
+        client.wait_for_end();
         assert!(began.elapsed() < ABORT_TIME, "the launcher closed the conversation");
         assert_eq!(
             server.join().unwrap().last().unwrap(),
