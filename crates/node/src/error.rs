@@ -115,6 +115,14 @@ pub enum Error {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
+    /// There is no memory for what is brought together before it is combined.
+    #[error(
+        "there is no memory for {bytes} bytes of intermediate results: combine shorter items, or in a smaller group"
+    )]
+    NoMemory {
+        /// Bytes that were wanted.
+        bytes: usize,
+    },
     /// Members of a group called different operations.
     #[error(
         "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
@@ -228,6 +236,14 @@ pub enum Error {
     /// The clusters are no division of the world.
     #[error("rank 0 has given no division of this world into clusters: {0}")]
     Clusters(GroupError),
+    /// Two groups cannot be connected.
+    #[error(
+        "these two groups cannot be connected: {what}. Name groups without common members, and for each the rank of the other's leader"
+    )]
+    NoBridge {
+        /// Why.
+        what: &'static str,
+    },
     /// There is no way to agree.
     #[error(
         "the members of this world have no board in common, and agree over one: make worlds of processes of one host, and fewer of them"

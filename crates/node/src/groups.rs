@@ -25,10 +25,12 @@ use landeck_collectives::{Group, GroupError};
 use landeck_kernel::Peer;
 use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::{Operation, WaitRecord};
+use landeck_wire::Tag;
 
 use crate::collective::Fault;
-use crate::collective::groups::{Founding, Setting, number_of};
+use crate::collective::groups::{Founding, Setting, founding_of, number_of};
 use crate::error::{Error, Result};
+use crate::job::NAMES_CONTEXT;
 use crate::shared::{Shared, WaitError};
 use crate::world::World;
 
@@ -50,6 +52,12 @@ pub(crate) struct Lease {
     context: u32,
 }
 
+impl Lease {
+    pub(crate) fn new(shared: Arc<Shared>, context: u32) -> Arc<Self> {
+        Arc::new(Self { shared, context })
+    }
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         // A thread that may not call leaves the group to the end of the process.
@@ -61,16 +69,18 @@ impl Drop for Lease {
 
 /// What a member says when a group is made: what it wants, and what it offers.
 #[derive(Clone, Copy)]
-struct Record {
-    color: Option<u32>,
-    key: i64,
-    offer: Offer,
+pub(crate) struct Record {
+    pub(crate) color: Option<u32>,
+    pub(crate) key: i64,
+    pub(crate) offer: Offer,
 }
 
-const RECORD_WORDS: usize = 5;
+pub(crate) const RECORD_WORDS: usize = 5;
+/// The tags of what the first member of a new group tells the others have this bit.
+const ANSWER: u32 = 1 << 31;
 
 impl Record {
-    fn encode(&self) -> [u64; RECORD_WORDS] {
+    pub(crate) fn encode(&self) -> [u64; RECORD_WORDS] {
         let color = self.color.map_or(u64::from(u32::MAX) + 1, u64::from);
         let Offer { context, lines, board } = self.offer;
         [color, self.key as u64, u64::from(context), lines, board]
@@ -112,15 +122,105 @@ impl World {
     /// # Errors
     /// [`Error::NoSuchRank`], [`Error::RankTwice`], and as [`World::split`].
     pub fn subset(&self, ranks: &[usize]) -> Result<Option<World>> {
-        for (place, &rank) in ranks.iter().enumerate() {
-            self.peer(rank)?;
-            if ranks[..place].contains(&rank) {
-                return Err(Error::RankTwice { rank });
-            }
-        }
+        self.check_members(ranks)?;
         let place = ranks.iter().position(|&rank| rank == self.rank());
         let color = place.map(|_| ranks.iter().min().map_or(0, |&rank| rank as u32));
         self.split(color, place.unwrap_or(0) as i64)
+    }
+
+    /// Divides the world by hosts: all processes of a host are together, in the order of their
+    /// keys, and of their ranks here where keys are equal.
+    ///
+    /// # Errors
+    /// As [`World::split`].
+    pub fn split_by_host(&self, key: i64) -> Result<World> {
+        let slots = self.shared.segment.plan().slots();
+        let first = self.members.iter().position(|peer| peer.0 < slots);
+        let color = first.map(|rank| rank as u32);
+        self.split(color, key)?.ok_or(Error::NotAMember)
+    }
+
+    /// A world of these ranks, in this order; only they call it. Calls that could meet, because
+    /// some processes are in both, have different tags or come one after the other.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRank`], [`Error::RankTwice`], [`Error::NotAMember`],
+    /// [`Error::TooManyGroups`], [`Error::PeerFailed`], [`Error::Revoked`], [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn among(&self, ranks: &[usize], tag: Tag) -> Result<World> {
+        self.check_members(ranks)?;
+        let members = ranks.iter().map(|&rank| self.members[rank]).collect();
+        self.talk(founding_of(self.context), members).found_by_messages(tag)
+    }
+
+    /// A world of these ranks, in this order, that needs no world in common but the job: only they
+    /// call it, and all give the same name. Calls that could meet have different names or come
+    /// one after the other.
+    ///
+    /// # Errors
+    /// As [`World::among`].
+    pub fn named(&self, ranks: &[usize], name: &str) -> Result<World> {
+        self.check_members(ranks)?;
+        let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
+        let tag = tag_of(name, &members);
+        self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
+    }
+
+    /// These peers in a context in which they talk about new groups; its ranks are their places.
+    pub(crate) fn talk(&self, context: u32, members: Arc<[Peer]>) -> World {
+        World::new(self.shared.clone(), context, members)
+    }
+
+    /// A world of all who are in this one, which has no board: the first hears of all offers and
+    /// tells all of them.
+    pub(crate) fn found_by_messages(&self, tag: Tag) -> Result<World> {
+        if self.rank() >= self.size() {
+            return Err(Error::NotAMember);
+        }
+        let setting = self.set_aside()?;
+        let own = Record { color: None, key: 0, offer: setting.offer }.encode();
+        let records = match self.gather_records(&own, tag) {
+            Ok(records) => records,
+            Err(error) => {
+                self.bury(setting)?;
+                return Err(error);
+            }
+        };
+        let offers: Vec<Offer> =
+            records.chunks_exact(RECORD_WORDS).map(|words| Record::decode(words).offer).collect();
+        let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
+        if context == 0 || offers.len() != self.size() {
+            self.bury(setting)?;
+            return Err(Error::TooManyGroups);
+        }
+        let ranks: Vec<usize> = (0..self.size()).collect();
+        self.found(context, &ranks, offers, None, setting)
+    }
+
+    fn gather_records(&self, own: &[u64], tag: Tag) -> Result<Vec<u64>> {
+        let answer = Tag(tag.0 | ANSWER);
+        if self.rank() != 0 {
+            self.send(own, 0, tag)?;
+            return Ok(self.receive_vec(0, answer)?.0);
+        }
+        let mut records = own.to_vec();
+        for rank in 1..self.size() {
+            records.extend(self.receive_vec::<u64>(rank, tag)?.0);
+        }
+        (1..self.size()).try_for_each(|rank| self.send(&records, rank, answer))?;
+        Ok(records)
+    }
+
+    /// Members of a new group are ranks, each named once.
+    fn check_members(&self, ranks: &[usize]) -> Result<()> {
+        let mut is_named = vec![false; self.size()];
+        for &rank in ranks {
+            self.peer(rank)?;
+            if std::mem::replace(&mut is_named[rank], true) {
+                return Err(Error::RankTwice { rank });
+            }
+        }
+        Ok(())
     }
 
     /// The same members, divided into clusters for the architectures that make use of them: those
@@ -149,16 +249,28 @@ impl World {
         key: i64,
         shape: Option<Group>,
     ) -> Result<Option<World>> {
-        let own = self.shared.slot;
         let setting = self.set_aside()?;
         let record = Record { color, key, offer: setting.offer }.encode();
         let mut records = vec![0; self.size() * RECORD_WORDS];
-        if let Err(error) = self.all_gather(&record, &mut records) {
-            self.shared.kernel.enter()?.bury(own, setting);
-            return Err(error);
+        match self.all_gather(&record, &mut records) {
+            Ok(()) => self.divide(&records, shape, setting),
+            Err(error) => {
+                self.bury(setting)?;
+                Err(error)
+            }
         }
+    }
+
+    /// The new world of this process, when the records of all are known.
+    pub(crate) fn divide(
+        &self,
+        records: &[u64],
+        shape: Option<Group>,
+        setting: Setting,
+    ) -> Result<Option<World>> {
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
         let context = records.iter().map(|record| record.offer.context).max().unwrap_or(0);
+        let color = records.get(self.rank()).and_then(|record| record.color);
         if context == 0 || color.is_none() {
             self.shared.kernel.enter()?.withdraw(setting);
             return if context == 0 { Err(Error::TooManyGroups) } else { Ok(None) };
@@ -170,8 +282,14 @@ impl World {
         self.found(context, &ranks, offers, shape, setting).map(Some)
     }
 
+    /// Others may know of what was set aside for a group that does not come to be here.
+    pub(crate) fn bury(&self, setting: Setting) -> Result<()> {
+        self.shared.kernel.enter()?.bury(self.shared.slot, setting);
+        Ok(())
+    }
+
     /// Memory for a new group, unless this one can do nothing any more.
-    fn set_aside(&self) -> Result<Setting> {
+    pub(crate) fn set_aside(&self) -> Result<Setting> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.refresh();
         if let Some(failure) = kernel.failure_of_group(self.context, &self.members) {
@@ -204,7 +322,7 @@ impl World {
             Founding { context, members: members.clone(), member: member as u32, offers, shape };
         let founded = self.shared.kernel.enter()?.found(founding, setting);
         founded.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
-        let lease = Arc::new(Lease { shared: self.shared.clone(), context });
+        let lease = Lease::new(self.shared.clone(), context);
         Ok(World::leased(self.shared.clone(), context, members, lease))
     }
 
@@ -293,6 +411,15 @@ impl World {
             Err(error) => Err(self.error(error, None)),
         }
     }
+}
+
+/// The tag of those who make a group under a name: FNV-1a, folded to the bits that a tag has.
+fn tag_of(name: &str, members: &[Peer]) -> Tag {
+    let peers = members.iter().flat_map(|peer| peer.0.to_le_bytes());
+    let hash = name.bytes().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    Tag((hash >> 32 ^ hash) as u32 & !ANSWER)
 }
 
 /// The division that pairs of member and cluster describe.

@@ -17,6 +17,9 @@ use crate::world::World;
 
 /// The context of the first world, the same in every job.
 pub(crate) const WORLD_CONTEXT: u32 = landeck_wire::ContextId::new(0, 1).0;
+/// The context of groups that are made under a name: nothing is said there but that.
+pub(crate) const NAMES_CONTEXT: u32 =
+    landeck_wire::ContextId::new((1 << (landeck_wire::ContextId::INDEX_BITS - 1)) - 1, 1).0;
 
 /// This process's membership in its job. One per process.
 ///
@@ -99,7 +102,7 @@ impl Job {
     }
 
     /// A world of these peers, this process among them, in a context that all of them name alike.
-    /// Contexts of generation 1,024 and above belong to worlds that are made of others.
+    /// Contexts of generation 512 and above belong to worlds that are made of others.
     ///
     /// # Errors
     /// [`Error::Thread`].

@@ -22,6 +22,8 @@
 //! | [`begin`] | the same while the program does something else |
 //! | [`persistent`] | the same made ready once, begun any number of times |
 //! | [`groups`] | worlds of members of a world; agreement, when some are gone |
+//! | [`duplication`] | a world that is made while the program does something else |
+//! | [`bridge`] | two groups that talk to each other |
 //! | [`combine`], [`element`] | what reductions combine with |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`progress`] | a thread that advances them while nobody calls |
@@ -32,9 +34,11 @@
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
 
 pub mod begin;
+pub mod bridge;
 mod collective;
 
 pub mod combine;
+pub mod duplication;
 pub mod element;
 pub mod error;
 pub mod groups;
@@ -52,9 +56,11 @@ pub mod together;
 pub mod tuning;
 pub mod world;
 
+pub use bridge::Bridge;
 pub use combine::{
     And, BitAnd, BitOr, BitXor, Combination, Combine, Maximum, Minimum, Or, Product, Sum, User, Xor,
 };
+pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use groups::Agreement;

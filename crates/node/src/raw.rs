@@ -8,6 +8,7 @@
 //! | bytes, sent and received | [`send()`], [`receive()`], [`start_send`], [`start_receive`] |
 //! | items of a layout, synchronous sends, probes, messages that are taken out | [`message`] |
 //! | collective operations | [`collective`] |
+//! | reductions whose caller combines | [`folding`] |
 //! | waiting for any of these, cancelling, giving up | [`request`] |
 //! | operations that the program ends itself | [`signal`] |
 //!
@@ -37,6 +38,7 @@
 //! operation keeps nobody from anything. Two threads do not complete the same operation.
 
 pub mod collective;
+pub mod folding;
 pub mod memory;
 pub mod message;
 pub mod request;

@@ -12,6 +12,7 @@ use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
 use crate::collective::call::Manner;
+use crate::collective::groups::inside_of;
 use crate::error::{Error, Result};
 use crate::groups::Lease;
 use crate::loan::{Loan, Loaned};
@@ -133,6 +134,24 @@ impl World {
     /// How many processes there are.
     pub fn size(&self) -> usize {
         self.members.len()
+    }
+
+    /// The processes, in the order of their ranks.
+    pub fn peers(&self) -> &Arc<[Peer]> {
+        &self.members
+    }
+
+    /// The same members for the messages of whoever builds upon this world: they never meet those
+    /// of the world. Nobody needs to agree on it, and it takes no memory; only messages, no
+    /// collective operations.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub fn inside(&self) -> Result<World> {
+        let context = inside_of(self.context);
+        self.shared.kernel.enter()?.set_members(context, self.members.to_vec());
+        let world = Self::new(self.shared.clone(), context, self.members.clone());
+        Ok(Self { _lease: self._lease.clone(), ..world })
     }
 
     /// Sends values. Returns when they may be changed again; that does not mean that they were

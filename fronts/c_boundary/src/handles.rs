@@ -153,7 +153,7 @@ impl<T> Table<T> {
     /// What is wrong with a handle that leads nowhere.
     #[cold]
     fn blame(&self, handle: u64) -> HandleError {
-        if generation_of(handle) % 2 == 0 || handle >> 56 == 0 {
+        if generation_of(handle).is_multiple_of(2) || handle >> 56 == 0 {
             return HandleError::Unknown(handle);
         }
         if handle >> 56 != u64::from(self.kind) {

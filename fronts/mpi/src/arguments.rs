@@ -1,7 +1,9 @@
 //! Arguments that many functions have, checked.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
 
+use landeck::raw::Memory;
 use landeck::world::{From, Tagged};
 use landeck::{Any, Tag};
 use landeck_c_boundary::{pointer, string};
@@ -9,7 +11,6 @@ use landeck_c_boundary::{pointer, string};
 use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_BUFFER, ERR_ROOT, Handle, PROC_NULL, Status};
 use crate::mistake::Mistake;
 use crate::objects::datatype::{self, Datatype};
-use std::sync::Arc;
 
 /// Items of the program that a message is made of, or that it fills.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +40,13 @@ impl Items {
         Ok(Self { start, count, datatype })
     }
 
-    /// Their bytes, if they lie one behind the other.
+    /// As messages see them.
     #[inline]
+    pub(crate) fn memory(&self) -> Memory<'static> {
+        Memory { start: self.start, layout: &self.datatype.layout, count: self.count }
+    }
+
+    /// Their bytes, if they lie one behind the other.
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
         // It fits: `new` checked the end of the buffer.
         self.datatype.is_dense.then(|| self.count as usize * self.datatype.size_bytes as usize)
@@ -122,7 +128,7 @@ pub(crate) unsafe fn give<T>(
     value: T,
 ) -> Result<(), Mistake> {
     // SAFETY: as the caller says.
-    Ok(unsafe { pointer::write(argument, place, value)? })
+    unsafe { pointer::write(argument, place, value) }.map_err(Mistake::from)
 }
 
 /// Fills the program's status, unless it is MPI_STATUS_IGNORE.

@@ -32,6 +32,8 @@ pub(super) struct Function {
     /// The version that advised against it, or nothing.
     pub(super) deprecated: String,
     pub(super) body: Body,
+    /// It shares its body with no twin, even if it could.
+    pub(super) is_alone: bool,
 }
 
 /// What a function has behind it.
@@ -122,11 +124,12 @@ impl Function {
         let [name, returns, parameters, since, deprecated, body] = row else { return None };
         let parameters = parameters.split(';').map(str::trim).filter(|text| !text.is_empty());
         let body = match body.as_str() {
-            "works" => Body::Works,
+            "works" | "works alone" => Body::Works,
             "calls back" => Body::CallsBack,
             "unsupported" => Body::Unsupported,
             _ => return None,
         };
+        let is_alone = row[5] == "works alone";
         Some(Self {
             chapter: chapter.to_owned(),
             name: name.clone(),
@@ -136,6 +139,7 @@ impl Function {
             since: since.clone(),
             deprecated: deprecated.clone(),
             body,
+            is_alone,
         })
     }
 
@@ -242,6 +246,7 @@ mod tests {
         };
         let body = |word: &str| Function::of("a", &row(word)).map(|function| function.body);
         assert_eq!(body("works"), Some(Body::Works));
+        assert_eq!(body("works alone"), Some(Body::Works));
         assert_eq!(body("calls back"), Some(Body::CallsBack));
         assert_eq!(body("unsupported"), Some(Body::Unsupported));
         assert_eq!(body(""), None);

@@ -3,7 +3,8 @@
 //!
 //! A function and its twin for large counts have one body. Where a parameter is an `int` in the one
 //! and wide in the other, the body gets the wide one: a number as `i64`, an array as `Counts`, the
-//! place of a result as `CountPlace`. Twins that differ in more have two bodies.
+//! place of a result as `CountPlace`. Twins that differ in more have two bodies, and so have those
+//! of which the description says that the wide one works alone.
 
 use std::fmt::Write;
 
@@ -79,7 +80,7 @@ fn body_of<'a>(
         None => (Some(function), description.function(&format!("{}_c", function.name))),
     };
     let (Some(short), Some(wide)) = (short, wide) else { return (own, None) };
-    if !have_one_body(short, wide) {
+    if wide.is_alone || !have_one_body(short, wide) {
         return (own, None);
     }
     (body_name(&short.name), Some((short, wide)))

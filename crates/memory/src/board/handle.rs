@@ -33,7 +33,8 @@ pub struct Board {
     /// Blocks that others may be reading, by operation.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
-    /// Blocks that nobody reads any more, for the next deposits: the last one back on top.
+    spare_bytes: usize,
+    /// Blocks that nobody reads any more, for the next deposits: the last one back at the end.
     spare: Vec<Block>,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
@@ -129,9 +130,11 @@ pub enum Coming {
     Different,
 }
 
-/// Blocks kept for the next deposits, at most, and the longest of them.
-const SPARE_MAX: usize = 4;
-const SPARE_BYTES_MAX: usize = 256 << 10;
+/// Blocks kept for the next deposits, at most, and the bytes of all of them.
+const SPARE_MAX: usize = WINDOW;
+const SPARE_BYTES_MAX: usize = 1 << 20;
+/// Blocks up to this size go round.
+const ROUND_BYTES_MAX: usize = 128 << 10;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -173,6 +176,7 @@ impl Board {
             stated: [Stated::default(); WINDOW],
             kept: VecDeque::new(),
             kept_bytes: 0,
+            spare_bytes: 0,
             spare: Vec::new(),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
@@ -239,19 +243,31 @@ impl Board {
         {
             let Some((_, block)) = self.kept.pop_front() else { return };
             self.kept_bytes -= block.len();
-            if self.spare.len() < SPARE_MAX && block.len() <= SPARE_BYTES_MAX {
+            if self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX {
+                self.spare_bytes += block.len();
                 self.spare.push(block);
             }
         }
     }
 
     /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
-    /// more than twice.
+    /// more than twice. Short ones go round: what others have just read is in their caches, and is
+    /// written faster when it has left them. Of long ones the last is taken, which is in this
+    /// member's.
     #[inline]
     pub fn spare(&mut self, bytes: usize) -> Option<Block> {
         let fits = |block: &Block| (bytes..=2 * bytes).contains(&block.len());
-        let at = self.spare.iter().rposition(fits)?;
-        Some(self.spare.remove(at))
+        if bytes > ROUND_BYTES_MAX {
+            self.collect();
+        }
+        let at = if bytes > ROUND_BYTES_MAX {
+            self.spare.iter().rposition(fits)?
+        } else {
+            self.spare.iter().position(fits)?
+        };
+        let block = self.spare.remove(at);
+        self.spare_bytes -= block.len();
+        Some(block)
     }
 
     /// Bytes of blocks that are kept for others.

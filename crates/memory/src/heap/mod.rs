@@ -58,7 +58,7 @@ pub struct Place {
 mod tests {
     use super::*;
     use crate::bytes::Bytes;
-    use crate::plan::SegmentPlan;
+    use crate::plan::{PAGE_BYTES, SegmentPlan};
     use crate::segment::Segment;
     use landeck_testing::Watchdog;
     use std::sync::atomic::Ordering;
@@ -76,6 +76,22 @@ mod tests {
 
     fn pattern(bytes: usize) -> Vec<u8> {
         (0..bytes).map(|at| (at * 7 + at / 251) as u8).collect()
+    }
+
+    #[test]
+    fn long_blocks_begin_in_the_middle_of_a_page_where_there_is_room() {
+        let (segment, mut heap) = heap();
+        let page = PAGE_BYTES as usize;
+        let blocks: Vec<_> = [1, 9000, 65_536, 64, 100_000]
+            .into_iter()
+            .flat_map(|bytes| heap.allocate(bytes))
+            .filter(|block| block.len() > 8192)
+            .collect();
+        assert_eq!(blocks.len(), 3);
+        assert!(blocks.iter().all(|block| block.offset() % PAGE_BYTES == PAGE_BYTES / 2));
+        assert!(blocks.iter().all(|block| block.as_ptr().addr() % page == page / 2));
+        drop((blocks, segment));
+        assert!(heap.allocate(900_000).is_ok(), "all the room is there again");
     }
 
     #[test]

@@ -8,7 +8,11 @@ use super::block::{Block, Handle, Lent, Tie};
 use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX};
 use super::returns;
 use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
+use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
+
+/// Data of blocks from this size on begin in the middle of a page.
+const MIDDLE_BYTES_MIN: u64 = 8 << 10;
 
 /// The heap of one process. One per slot and process.
 pub struct Heap {
@@ -214,7 +218,7 @@ impl Heap {
     /// Makes a new block.
     #[cold]
     fn carve(&mut self, capacity: u64) -> Option<u32> {
-        let offset = self.spans.take(CONTROL_BYTES + capacity)?;
+        let offset = self.place(capacity)?;
         if let Some(number) = self.vacant.pop() {
             let record = &mut self.records[number as usize];
             (record.offset, record.capacity, record.state) = (offset, capacity, State::Free);
@@ -236,6 +240,23 @@ impl Heap {
             tie: Arc::new(Tie { segment, slot, held: AtomicBool::new(false) }),
         });
         Some(number)
+    }
+
+    /// Takes the room of a new block. The data of long ones begin in the middle of a page: the
+    /// processor copies slowly to places that lie, within their pages, a few bytes behind the
+    /// source, and long buffers of programs begin near the start of a page.
+    fn place(&mut self, capacity: u64) -> Option<u64> {
+        let bytes = CONTROL_BYTES + capacity;
+        let wide = (capacity >= MIDDLE_BYTES_MIN).then(|| self.spans.take(bytes + PAGE_BYTES));
+        let Some(start) = wide.flatten() else { return self.spans.take(bytes) };
+        let middle = start + CONTROL_BYTES + PAGE_BYTES / 2;
+        let before = middle.next_multiple_of(PAGE_BYTES) - middle;
+        let offset = start + before;
+        if before > 0 {
+            self.spans.give(start, before);
+        }
+        self.spans.give(offset + bytes, PAGE_BYTES - before);
+        Some(offset)
     }
 
     /// Gives a free block its next use.

@@ -93,17 +93,20 @@ impl<'a> Brief<'a> {
         board: &mut Board,
         combiner: &mut Combiner,
     ) -> Result<bool, BoardError> {
-        if !self.has_come && !self.come(board)? {
-            return Ok(false);
+        match self.go_on(board, combiner) {
+            Ok(is_over) => {
+                if is_over {
+                    board.end(self.number);
+                }
+                Ok(is_over)
+            }
+            Err(error) => Err(self.lost(board, error)),
         }
-        let is_over = match self.step(board, combiner) {
-            Ok(is_over) => is_over,
-            Err(error) => return Err(self.lost(board, error)),
-        };
-        if is_over {
-            board.end(self.number);
-        }
-        Ok(is_over)
+    }
+
+    #[inline]
+    fn go_on(&mut self, board: &mut Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
+        Ok((self.has_come || self.come(board)?) && self.step(board, combiner)?)
     }
 
     #[inline]
@@ -136,8 +139,10 @@ impl<'a> Brief<'a> {
             if self.is_counted {
                 board.decide(self.number, Outcome::Spoiled(board.own()));
             }
-            board.end(self.number);
+        } else if !self.has_come {
+            board.refuse(self.number);
         }
+        board.end(self.number);
         error
     }
 
@@ -373,4 +378,41 @@ fn short_source(
         Deposit::Block { bytes, .. } => bytes.len(),
     };
     Err(BoardError::Lengths { member, theirs, ours })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::{Segment, SegmentPlan};
+
+    #[test]
+    fn an_operation_that_fails_is_over_whatever_the_failure() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let (mut own, other) = (open(0), open(1));
+        let empty = (Buffer::EMPTY, Buffer::EMPTY);
+        for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
+            let number = own.begin();
+            let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+            brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
+            other.decide(number, failure);
+            assert!(!other.is_past(0, number));
+            assert!(brief.poll(&mut own, &mut Combiner::default()).is_err());
+            assert!(other.is_past(0, number), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn who_never_came_and_finds_the_group_broken_refuses() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
+        let empty = (Buffer::EMPTY, Buffer::EMPTY);
+        let number = board.begin();
+        let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
+        brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
+        assert_eq!(brief.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));
+        assert!(board.is_past(0, number) && board.refuses(0, number));
+    }
 }

@@ -26,8 +26,10 @@ use super::fault::Fault;
 /// clear: no first world, no port and no context that a program chooses with a lower generation is
 /// one of them.
 const MADE_GENERATION: u32 = 1 << 10;
+/// Contexts in which members of a group talk about new groups have this bit set besides.
+const FOUNDING_GENERATION: u32 = 1 << 9;
 /// Groups on a host that can be told apart.
-const NUMBERS: u32 = MADE_GENERATION << (ContextId::INDEX_BITS - 1);
+const NUMBERS: u32 = FOUNDING_GENERATION << (ContextId::INDEX_BITS - 1);
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {
@@ -173,7 +175,10 @@ impl Engine {
 
     /// Forgets a group: nothing is done in it any more.
     pub(crate) fn forget(&mut self, context: u32) {
-        let Some(circle) = self.circles.remove(&context) else { return };
+        let Some(circle) = self.circles.remove(&context) else {
+            self.forget_contexts(context);
+            return;
+        };
         if let Some(board) = &circle.board {
             board.forget();
         }
@@ -190,11 +195,17 @@ impl Engine {
                 continue;
             }
             let context = circle.place.context;
-            self.forget_context(context);
-            self.forget_context(twin_of(context));
+            self.forget_contexts(context);
             let holdings = std::mem::take(&mut circle.holdings);
             drop(circle);
             self.give_back(holdings);
+        }
+    }
+
+    fn forget_contexts(&mut self, context: u32) {
+        let founding = founding_of(context);
+        for context in [context, twin_of(context), founding, twin_of(founding)] {
+            self.forget_context(context);
         }
     }
 
@@ -263,8 +274,18 @@ impl Engine {
 /// Forgotten groups looked at when another one is made or forgotten.
 const RECLAIMED_AT_ONCE: usize = 4;
 
+/// The context beside a group's own in which its members talk about new groups.
+pub(crate) fn founding_of(context: u32) -> u32 {
+    context | FOUNDING_GENERATION << ContextId::INDEX_BITS
+}
+
+/// The context beside a group's own for the messages of who builds upon it.
+pub(crate) fn inside_of(context: u32) -> u32 {
+    twin_of(founding_of(context))
+}
+
 /// The context of the group with this number; 0 when the numbers have run out.
-fn context_of(number: u32) -> u32 {
+pub(crate) fn context_of(number: u32) -> u32 {
     if number >= NUMBERS {
         return 0;
     }
@@ -276,8 +297,9 @@ fn context_of(number: u32) -> u32 {
 /// The number of a group with this context, if it was made.
 pub(crate) fn number_of(context: u32) -> Option<u32> {
     let (index, generation) = (ContextId(context).index(), ContextId(context).generation());
-    let is_made = generation >> 10 == 1 && index >> (ContextId::INDEX_BITS - 1) == 0;
-    is_made.then_some((generation & (MADE_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
+    let is_made = generation >> 9 == 2 && index >> (ContextId::INDEX_BITS - 1) == 0;
+    is_made
+        .then_some((generation & (FOUNDING_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
 }
 
 #[cfg(test)]
@@ -291,6 +313,9 @@ mod tests {
             assert_eq!(number_of(context), Some(number));
             assert_ne!(twin_of(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
+            assert_eq!(number_of(founding_of(context)), None);
+            let others = [twin_of(context), founding_of(context), inside_of(context), context];
+            assert!((1..4).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
         assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);

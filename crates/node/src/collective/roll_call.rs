@@ -81,6 +81,10 @@ impl RollCall {
             match board.came(member, self.number, self.signature) {
                 Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
                 Came::NotYet if is_lost => Some(BoardError::Gone(member)),
+                // Who is gone gives no room any more, if its words were overwritten.
+                Came::Here if !self.has_come && board.is_gone(member) => {
+                    Some(BoardError::Gone(member))
+                }
                 _ => None,
             }
         })

@@ -319,10 +319,14 @@ impl Running {
             return;
         }
         if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
-            if let Some(error) = visit.verdict(board) {
+            let Some(error) = visit.verdict(board) else { return };
+            // What the gone have brought still counts.
+            let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
+            if matches!(advanced, Ok(Visited::Moved | Visited::Waits)) {
                 visit.lost(board, &error);
-                self.visited(kernel, Err(error));
+                advanced = Err(error);
             }
+            self.visited(kernel, advanced);
             return;
         }
         let Some(failure) = kernel.death_among(&self.place.members) else { return };

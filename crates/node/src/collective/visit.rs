@@ -79,13 +79,12 @@ impl Visit {
     /// What cannot be done here is over here, and nobody waits for it.
     #[cold]
     pub(crate) fn lost(&mut self, board: &mut Board, error: &BoardError) {
-        let comes_with_nothing = matches!(error, BoardError::Heap(_));
-        if comes_with_nothing {
+        if matches!(error, BoardError::Heap(_)) {
             self.at.come_with_nothing(board);
+        } else if !error.leaves_group_whole() && !self.at.has_come() {
+            board.refuse(self.at.number());
         }
-        if comes_with_nothing || error.leaves_group_whole() {
-            board.end(self.at.number());
-        }
+        board.end(self.at.number());
     }
 
     #[inline]
@@ -204,5 +203,40 @@ pub(crate) fn fault_of(
         BoardError::Heap(full) => Fault::Heap(full),
         BoardError::Combine(CombineError::Reduction(error)) => Fault::Operator(error),
         BoardError::Combine(CombineError::Panicked) => Fault::Panicked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::{BoardStyle, Group, Order, Task, Way, plan_of};
+    use landeck_memory::heap::HeapFull;
+    use landeck_memory::{Segment, SegmentPlan};
+
+    #[test]
+    fn an_operation_that_fails_is_over_whatever_the_failure() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
+        let (operation, order) = (Operation::Barrier, Order::Free);
+        let task = Task { operation, root: 0, segments: 1, order, in_place: false };
+        let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
+        let walk = Walk::new(plan);
+        let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
+        let failures = [
+            BoardError::Heap(full),
+            BoardError::Spoiled(1),
+            BoardError::Different { member: 1, signature: 9 },
+            BoardError::Gone(1),
+        ];
+        for failure in failures {
+            let (number, signature) = (board.begin(), Signature::default());
+            let plan = (walk.clone(), Manner::default());
+            let mut visit = Visit::new(Box::default(), number, signature, plan, (0, Check::NONE));
+            visit.lost(&mut board, &failure);
+            assert!(board.is_past(0, number), "{failure:?}");
+            let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different { .. });
+            assert_eq!(board.refuses(0, number), refuses, "{failure:?}");
+        }
     }
 }

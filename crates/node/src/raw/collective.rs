@@ -251,7 +251,11 @@ fn too_large() -> Fault {
 ///
 /// # Safety
 /// As [`call()`], until the operation is over.
-unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
+pub(super) unsafe fn area(
+    start: *const u8,
+    layout: &Layout,
+    count: u64,
+) -> std::result::Result<Area, Fault> {
     // SAFETY: the caller's promise.
     Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

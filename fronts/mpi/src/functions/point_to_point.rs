@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use landeck::raw;
+use landeck::raw::message::{self, Mode};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{Handle, Status};
@@ -26,9 +26,8 @@ pub(crate) unsafe fn send(
     let items = Items::new("buf", buf, ("count", count), datatype)?;
     let tag = tag_of(tag)?;
     let Some(to) = destination(dest, size)? else { return Ok(()) };
-    let bytes = bytes_of(&items)?;
     // SAFETY: the program keeps the buffer as it is until this returns.
-    Ok(unsafe { raw::send(world, items.start, bytes, to, tag)? })
+    unsafe { message::send(world, &items.memory(), to, tag, Mode::Standard) }.map_err(Mistake::from)
 }
 
 /// Receives.
@@ -48,9 +47,8 @@ pub(crate) unsafe fn recv(
         // SAFETY: the program gives a writable status, or none.
         return unsafe { tell(status, Status::of_nobody()) };
     };
-    let bytes = bytes_of(&items)?;
     // SAFETY: the program leaves the buffer to us until this returns.
-    let received = unsafe { raw::receive(world, items.start, bytes, from, tag)? };
+    let received = unsafe { message::receive(world, &items.memory(), from, tag)? };
     // SAFETY: the program gives a writable status, or none.
     unsafe { tell(status, status_of(&received)) }
 }
@@ -73,10 +71,10 @@ pub(crate) unsafe fn isend(
     let started = match destination(dest, size)? {
         None => request::SENT,
         Some(to) => {
-            let bytes = bytes_of(&items)?;
             // SAFETY: the program keeps the buffer as it is until the request is complete.
-            let operation = unsafe { raw::start_send(world, items.start, bytes, to, tag)? };
-            request::keep_message(operation, communicator, None)
+            let operation =
+                unsafe { message::start_send(world, &items.memory(), to, tag, Mode::Standard)? };
+            request::keep_message(operation, communicator, items.datatype)
         }
     };
     // SAFETY: the program says that it is writable.
@@ -101,17 +99,11 @@ pub(crate) unsafe fn irecv(
     let started = match source_of(source, size)? {
         None => request::OF_NOBODY,
         Some(from) => {
-            let bytes = bytes_of(&items)?;
             // SAFETY: the program leaves the buffer to us until the request is complete.
-            let operation = unsafe { raw::start_receive(world, items.start, bytes, from, tag)? };
-            request::keep_message(operation, communicator, None)
+            let operation = unsafe { message::start_receive(world, &items.memory(), from, tag)? };
+            request::keep_message(operation, communicator, items.datatype)
         }
     };
     // SAFETY: the program says that it is writable.
     unsafe { give("request", request, started) }
-}
-
-/// The bytes of items that lie one behind the other.
-fn bytes_of(items: &Items) -> Result<usize, Mistake> {
-    items.dense_bytes().ok_or_else(Mistake::unsupported)
 }

@@ -91,7 +91,8 @@ impl Kind {
 
     /// Whether this is the null handle of its kind: the low bits of those are 0.
     fn is_null(handle: Handle) -> bool {
-        handle == crate::abi::OP_NULL || (0x100..=0x200).contains(&handle) && handle % 8 == 0
+        handle == crate::abi::OP_NULL
+            || (0x100..=0x200).contains(&handle) && handle.is_multiple_of(8)
     }
 
     /// What is wrong with a handle that should be one of this kind.

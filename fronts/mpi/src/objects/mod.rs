@@ -3,6 +3,7 @@
 
 pub(crate) mod attributes;
 pub(crate) mod communicator;
+pub(crate) mod contents;
 pub(crate) mod datatype;
 pub(crate) mod error_code;
 pub(crate) mod error_handler;
@@ -11,6 +12,7 @@ pub(crate) mod info;
 pub(crate) mod keyval;
 pub(crate) mod kind;
 pub(crate) mod operation;
+pub(crate) mod predefined;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod topology;

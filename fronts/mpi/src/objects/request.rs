@@ -1,7 +1,6 @@
 //! Requests: operations that go on, of every kind.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use landeck::raw;
@@ -13,6 +12,7 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::datatype::Datatype;
 use crate::objects::kind::Kind;
+use crate::walk::Call;
 
 /// What a handle of a request leads to.
 #[derive(Debug)]
@@ -28,13 +28,18 @@ pub(crate) enum Request {
 }
 
 /// An operation of the library that goes on, with what it needs until its end.
-#[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) operation: raw::Operation,
     pub(crate) communicator: Arc<Communicator>,
     /// Kept until the end, should the program free them before.
     pub(crate) datatypes: [Option<Arc<Datatype>>; 2],
+    /// What is left to do when the operation is over.
+    pub(crate) rest: Option<Rest>,
 }
+
+/// What is left to do when the operation of a request is over, before the request is: steps as those
+/// of a [`Walk`](crate::walk::Walk), with calls of the program's functions between them.
+pub(crate) type Rest = Box<dyn FnMut() -> Result<Option<Call>, Mistake> + Send + Sync>;
 
 /// An operation that is started any number of times.
 pub(crate) struct Persistent {
@@ -55,11 +60,12 @@ pub(crate) enum Started {
 /// An operation of the program.
 #[derive(Debug)]
 pub(crate) struct Generalized {
+    /// Ended by MPI_Grequest_complete.
+    pub(crate) signal: raw::Operation,
     pub(crate) query: Option<QueryFunction>,
     pub(crate) free: Option<FreeFunction>,
     pub(crate) cancel: Option<CancelFunction>,
     pub(crate) extra_state: usize,
-    pub(crate) is_complete: AtomicBool,
 }
 
 static TABLE: Table<Request> = Table::new(Kind::Request as u8);
@@ -80,7 +86,7 @@ pub(crate) fn keep(request: Request) -> Handle {
 pub(crate) fn keep_message(
     operation: raw::Operation,
     communicator: &Arc<Communicator>,
-    datatype: Option<&Arc<Datatype>>,
+    datatype: &Arc<Datatype>,
 ) -> Handle {
     match operation {
         // Receives always begin as pending, so this was a send.
@@ -88,7 +94,8 @@ pub(crate) fn keep_message(
         raw::Operation::Pending(_) => keep(Request::PointToPoint(Pending {
             operation,
             communicator: Arc::clone(communicator),
-            datatypes: [datatype.cloned(), None],
+            datatypes: [(!datatype.is_dense).then(|| Arc::clone(datatype)), None],
+            rest: None,
         })),
     }
 }
@@ -155,6 +162,15 @@ impl Persistent {
     /// What goes on since the last start; it is the caller's to complete.
     pub(crate) fn take_active(&self) -> Option<Started> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Pending")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
     }
 }
 

@@ -103,11 +103,16 @@ fn compile(compiler: &mut Command, source: &str) -> PathBuf {
     }
     let source = folder.join("tests/c").join(source);
     compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
-    compiler.arg("-I").arg(folder.join("include"));
+    compiler.arg("-I").arg(folder.join("include")).arg("-I").arg(folder.join("tests/c"));
     compiler.arg(&source).arg("-o").arg(&target);
     compiler.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
     succeed(compiler);
     target
+}
+
+/// The library under test.
+pub(crate) fn library() -> PathBuf {
+    tools().libraries.join("libmpi_abi.so.1")
 }
 
 /// Where MPICH is installed, if it could be. Else this says, once, that the test is skipped.
@@ -139,7 +144,7 @@ fn tools() -> &'static Tools {
         let own = built.join("mpi");
         let (libraries, programs) = (own.join("lib"), own.join("bin"));
         fs::create_dir_all(&libraries).expect("the target folder can be written");
-        fs::create_dir_all(&programs).expect("the target folder can be written");
+        fs::create_dir_all(programs.join("chapters")).expect("the target folder can be written");
         for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
             let link = libraries.join(name);
             if link.symlink_metadata().is_err() {

@@ -2,7 +2,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod bridges;
 mod faults;
+mod founding;
 mod groups;
 mod messages;
 mod ports;

@@ -137,9 +137,11 @@ fn take_part_together() {
     let mut random = Random::new(std::env::var(SEED).unwrap().parse().unwrap());
     let threads = if random.once_in(2) { ThreadMode::Single } else { ThreadMode::Multiple };
     let job = Job::join_with(Options { threads, ..Options::default() }).unwrap();
-    let world = job.world();
-    world.barrier().unwrap();
-    let world = if random.once_in(2) { world.duplicate().unwrap() } else { world };
+    let first = job.world();
+    first.barrier().unwrap();
+    let world = if random.once_in(2) { first.duplicate().unwrap() } else { first.clone() };
+    // Nothing is overwritten before everybody has the world: one that cannot be made is no world.
+    meet(&first).unwrap();
     let mut scribbles = Random::new(random.bits());
     if world.rank() == SCRIBBLER {
         let segment = job.segment().clone();

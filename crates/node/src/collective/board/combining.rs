@@ -7,9 +7,9 @@ use landeck_collectives::{Cells, Store};
 use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
-use landeck_memory::heap::Block;
 
 use super::super::combine::Source;
+use super::deposit::spare_or_new;
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
     piece_bytes,
@@ -187,7 +187,7 @@ impl AtBoard {
         self.combinable(around.board, members, length, (0, length))?;
         let mut short = [0; INLINE_BYTES];
         let is_short = length <= INLINE_BYTES;
-        let mut block = if is_short { None } else { Some(result_block(around, length)?) };
+        let mut block = if is_short { None } else { Some(spare_or_new(around, length)?) };
         let into = match &mut block {
             Some(block) => &mut block[..length],
             None => &mut short[..length],
@@ -224,14 +224,6 @@ impl AtBoard {
             self.combiner.combine_to_slice(operator, members, source, &mut block[range.clone()]);
         around.board.put_kept(number, block);
         combined
-    }
-}
-
-/// A block for a result.
-fn result_block<M: BlockMemory>(around: &mut Around<'_, M>, length: usize) -> Result<Block> {
-    match around.board.spare(length) {
-        Some(block) => Ok(block),
-        None => Ok((around.allocate)(length)?),
     }
 }
 

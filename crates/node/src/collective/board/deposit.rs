@@ -3,7 +3,7 @@
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
-use landeck_memory::heap::Block;
+use landeck_memory::heap::{Block, HeapFull};
 
 use super::super::check::Check;
 use super::{
@@ -75,11 +75,10 @@ impl AtBoard {
             return Ok(true);
         }
         let Some(mut block) = block_for(around, bytes)? else { return Ok(false) };
-        if bytes <= AT_ONCE_BYTES {
-            lay_out(around.memory, cells, except, 0, &mut block[..bytes]);
-            self.done = bytes;
-            *around.budget = around.budget.saturating_sub(bytes as u64);
-        }
+        let first = if bytes <= AT_ONCE_BYTES { bytes } else { piece_bytes(0, bytes) };
+        lay_out(around.memory, cells, except, 0, &mut block[..first]);
+        self.done = first;
+        *around.budget = around.budget.saturating_sub(first as u64);
         around.board.come_with(number, (signature, check), block, (bytes, self.done));
         Ok(true)
     }
@@ -127,14 +126,28 @@ pub(super) fn block_for<M: BlockMemory>(
     around: &mut Around<'_, M>,
     bytes: usize,
 ) -> Result<Option<Block>> {
-    around.board.collect();
-    if let Some(block) = around.board.spare(bytes) {
-        return Ok(Some(block));
-    }
-    match (around.allocate)(bytes) {
+    match spare_or_new(around, bytes) {
         Ok(block) => Ok(Some(block)),
         Err(_) if around.board.kept_bytes() > 0 => Ok(None),
         Err(full) => Err(full.into()),
+    }
+}
+
+/// The same, now or not at all.
+pub(super) fn spare_or_new<M: BlockMemory>(
+    around: &mut Around<'_, M>,
+    bytes: usize,
+) -> std::result::Result<Block, HeapFull> {
+    if let Some(block) = around.board.spare(bytes) {
+        return Ok(block);
+    }
+    if let Ok(block) = (around.allocate)(bytes) {
+        return Ok(block);
+    }
+    around.board.collect();
+    match around.board.spare(bytes) {
+        Some(block) => Ok(block),
+        None => (around.allocate)(bytes),
     }
 }
 

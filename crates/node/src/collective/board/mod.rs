@@ -199,6 +199,11 @@ impl AtBoard {
         self.has_come = has_come;
     }
 
+    /// Whether this member has come.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
     /// The operation's number.
     pub(crate) fn number(&self) -> u32 {
         self.number
@@ -258,19 +263,24 @@ impl AtBoard {
             .filter(|&member| member != board.own())
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
         let overwritten = || self.overwritten(board).map(BoardError::Broken);
-        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten)?;
+        let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
+        let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
+        let error = error.or_else(given_up)?;
         if !self.manner.counted {
             return Some(error);
         }
         let verdict = match &error {
             BoardError::Gone(member) => Outcome::Failed(*member),
             BoardError::Broken(_) => Outcome::Spoiled(board.own()),
+            BoardError::Spoiled(member) => Outcome::Spoiled(*member),
             _ => Outcome::Different,
         };
         match board.decide(self.number, verdict) {
             Outcome::Failed(member) => Some(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Some(BoardError::Spoiled(member)),
             Outcome::Different => Some(error),
+            // Nothing that all wait for is done before this member has come.
+            Outcome::Open | Outcome::Done if !self.has_come => Some(error),
             Outcome::Open | Outcome::Done => None,
         }
     }
@@ -283,6 +293,29 @@ impl AtBoard {
             |&member: &u32| board.came(member, self.number, self.signature) == Came::NotYet;
         // First whether it is through: what it did before that counts.
         others.filter(is_past).find(is_missing)
+    }
+
+    /// Whose result a step needs, if that member is through with this operation without it: it has
+    /// failed there.
+    fn has_given_up(&self, action: &Action, board: &Board) -> Option<u32> {
+        let Action::Take { from, resolved: true, .. } = *action else { return None };
+        // First whether it is through: what it did before that counts.
+        let is_past = from != board.own() && board.is_past(from, self.number);
+        (is_past && self.is_unfinished(action, board, from)).then_some(from)
+    }
+
+    /// Whether what a member has brought, and a step needs, is not all there. A result that goes on
+    /// where this member stands is taken first.
+    fn is_unfinished(&self, action: &Action, board: &Board, member: u32) -> bool {
+        let is_result_awaited =
+            matches!(action, Action::Take { from, resolved: true, .. } if *from == member);
+        match board.deposit(member, self.number) {
+            Ok(Deposit::Inline { .. }) => is_result_awaited,
+            Ok(Deposit::Block { bytes, filled, resolved }) => {
+                filled < bytes.len() || is_result_awaited && resolved <= self.done
+            }
+            Err(_) => true,
+        }
     }
 
     /// Somebody who came for something else.
@@ -300,7 +333,7 @@ impl AtBoard {
         let refuses = board.refuses(member, self.number);
         match board.came(member, self.number, self.signature) {
             Came::NotYet => is_gone || refuses,
-            Came::Here => is_gone && is_unfinished(action, board, member, self.number),
+            Came::Here => is_gone && self.is_unfinished(action, board, member),
             Came::Otherwise(_) => false,
         }
     }
@@ -379,25 +412,13 @@ fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
     }
 }
 
-/// Whether what a member that is gone has brought is not all there.
-fn is_unfinished(action: &Action, board: &Board, member: u32, number: u32) -> bool {
-    match board.deposit(member, number) {
-        Ok(Deposit::Inline { .. }) => false,
-        // A result may be all there; who waits for it looks at that first.
-        Ok(Deposit::Block { bytes, filled, .. }) => {
-            filled < bytes.len() || matches!(action, Action::Take { resolved: true, .. })
-        }
-        Err(_) => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Buffer, Segment, SegmentPlan};
+    use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 
     /// Blocks of equal length in two pieces of memory.
     struct Memory {
@@ -609,5 +630,81 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_deposit_too_short_for_its_table_is_broken_and_not_waited_for() {
+        let (_segment, mut boards, mut heaps) = boards(2);
+        let number = boards[0].begin();
+        let block = heaps[0].allocate(64).unwrap();
+        boards[0].come_with(number, (5, 0), block, (15, 15));
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
+        let mut around = Around {
+            board: &mut boards[1],
+            memory: &memory(Operation::AllToAll, 2, 1, 101, 2),
+            operator: None,
+            allocate: &mut |bytes| heaps[1].allocate(bytes),
+            budget: &mut { u64::MAX },
+        };
+        let take = Action::Take { from: 0, deposited, into, resolved: false };
+        assert_eq!(at.step(&take, &mut around), Err(BoardError::Broken(0)));
+    }
+
+    #[test]
+    fn who_has_no_room_for_what_is_said_to_be_done_does_not_wait_for_the_dead() {
+        let (segment, mut boards, _heaps) = boards(2);
+        let mut at = AtBoard::default();
+        let number = boards[0].begin();
+        at.begin(number, 5, 0, Manner::brief(true));
+        boards[1].decide(number, Outcome::Done);
+        assert_eq!(at.verdict(&Action::Await, &boards[0]), None, "nobody is dead");
+        let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
+        segment.set_slot_record(1, record);
+        assert_eq!(at.verdict(&Action::Await, &boards[0]), Some(BoardError::Gone(1)));
+    }
+
+    #[test]
+    fn who_is_through_without_its_part_of_a_result_is_not_waited_for() {
+        let (_segment, mut boards, mut heaps) = boards(2);
+        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        let block = heaps[1].allocate(128).unwrap();
+        boards[1].come_with(number, (5, 0), block, (128, 128));
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        at.set_come(true);
+        boards[0].come(number, 5, 0, &[]);
+        let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
+        let take = Action::Take { from: 1, deposited, into, resolved: true };
+        assert_eq!(at.verdict(&take, &boards[0]), None, "it may be at it");
+        boards[1].end(number);
+        assert_eq!(at.verdict(&take, &boards[0]), Some(BoardError::Spoiled(1)));
+        boards[1].set_resolved(number, 64);
+        assert_eq!(at.verdict(&take, &boards[0]), None, "it is there");
+    }
+
+    #[test]
+    fn a_result_of_who_is_gone_since_counts() {
+        let (segment, mut boards, mut heaps) = boards(3);
+        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        for member in 1..3 {
+            let block = heaps[member].allocate(192).unwrap();
+            boards[member].come_with(number, (5, 0), block, (192, 192));
+        }
+        let mut at = AtBoard::default();
+        at.begin(number, 5, 0, Manner::default());
+        at.set_come(true);
+        let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
+        segment.set_slot_record(1, record);
+        let deposited = Cells::new(Store::Input, 0, 3);
+        let take = |from| {
+            let into = Cells::new(Store::Output, from, 1);
+            Action::Take { from, deposited, into, resolved: true }
+        };
+        assert_eq!(at.verdict(&take(1), &boards[0]), Some(BoardError::Gone(1)));
+        assert_eq!(at.verdict(&take(2), &boards[0]), None, "who is gone has brought all");
+        boards[1].set_resolved(number, 64);
+        assert_eq!(at.verdict(&take(1), &boards[0]), None);
     }
 }

@@ -8,7 +8,9 @@ use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
 use super::deposit::{place_of, table_bytes};
-use super::{AT_ONCE_BYTES, Around, AtBoard, BlockMemory, Result, Stepped, piece_bytes};
+use super::{
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
+};
 
 impl AtBoard {
     pub(super) fn take<M: BlockMemory>(
@@ -24,10 +26,13 @@ impl AtBoard {
         }
         let memory = around.memory;
         let deposit = around.board.deposit(from, self.number)?;
-        if let Deposit::Block { filled, .. } = deposit
-            && filled < table_bytes(memory, deposited)
+        let table = table_bytes(memory, deposited);
+        if let Deposit::Block { bytes, filled, .. } = deposit
+            && filled < table
         {
-            return Ok(Stepped::Waits);
+            // One that is too short for a table will never have it.
+            let is_broken = bytes.len() < table;
+            return if is_broken { Err(BoardError::Broken(from)) } else { Ok(Stepped::Waits) };
         }
         let (start, length) = place_of(memory, &deposit, from, deposited, into)?;
         let there = match deposit {

@@ -224,7 +224,7 @@ impl Tree {
     fn send(&self, to: u32) -> Result<(), Mistake> {
         let world = self.communicator.inside()?;
         // SAFETY: the buffer was checked; it stays during the call.
-        Ok(unsafe { send(world, self.result, self.bytes, to as usize, INSIDE)? })
+        unsafe { send(world, self.result, self.bytes, to as usize, INSIDE) }.map_err(Mistake::from)
     }
 
     fn receive_result(&self, from: u32) -> Result<(), Mistake> {

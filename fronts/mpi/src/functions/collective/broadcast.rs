@@ -30,5 +30,5 @@ pub(crate) unsafe fn bcast(
         operator: None,
     };
     // SAFETY: the program leaves the buffer to this call.
-    Ok(unsafe { collective::call(&communicator.world, &asked)? })
+    unsafe { collective::call(&communicator.world, &asked) }.map_err(Mistake::from)
 }

@@ -1,0 +1,96 @@
+//! Worlds of the same members that are made while the program does something else.
+
+use landeck_memory::Buffer;
+
+use crate::collective::OperationId;
+use crate::collective::groups::Setting;
+use crate::error::{Error, Result};
+use crate::groups::{RECORD_WORDS, Record};
+use crate::raw::Operation;
+use crate::world::{Status, World};
+
+/// A world of the same members that is being made.
+pub struct Duplication {
+    world: World,
+    /// None when it was used.
+    setting: Option<Setting>,
+    /// What this process says, until all have heard it.
+    record: Vec<u64>,
+    records: Vec<u64>,
+    going: Option<OperationId>,
+}
+
+impl Duplication {
+    /// What is to be waited for, alone or with others, before [`Duplication::finish`], which
+    /// completes it.
+    pub fn operation(&self) -> Operation {
+        match self.going {
+            Some(id) => Operation::Pending(id),
+            None => Operation::Complete(Status::of_collective(self.world.rank())),
+        }
+    }
+
+    /// The new world; waits until all have begun to make it.
+    ///
+    /// # Errors
+    /// As [`World::split`].
+    pub fn finish(mut self) -> Result<World> {
+        let Some(setting) = self.setting.take() else { return Err(Error::RequestGone) };
+        if let Some(id) = self.going.take()
+            && let Err(error) = self.world.shared.wait_or_abandon(id, None)
+        {
+            self.world.bury(setting)?;
+            return Err(self.world.error(error, None));
+        }
+        let shape = self.world.shared.kernel.enter()?.shape(self.world.context);
+        let made = self.world.divide(&self.records, shape, setting)?;
+        let mut world = made.ok_or(Error::NotAMember)?;
+        world.manner = self.world.manner.clone();
+        Ok(world)
+    }
+}
+
+impl Drop for Duplication {
+    fn drop(&mut self) {
+        let Ok(mut kernel) = self.world.shared.kernel.enter() else {
+            // The operation cannot be given up from here: its memory stays for good.
+            std::mem::forget(std::mem::take(&mut self.record));
+            std::mem::forget(std::mem::take(&mut self.records));
+            return;
+        };
+        if let Some(id) = self.going.take() {
+            kernel.abandon(id);
+        }
+        if let Some(setting) = self.setting.take() {
+            kernel.bury(self.world.shared.slot, setting);
+        }
+    }
+}
+
+impl World {
+    /// Begins to make a world of the same members; all of them call it, in the same order as they
+    /// call other operations of this world.
+    ///
+    /// # Errors
+    /// As [`World::split`].
+    pub fn start_duplicate(&self) -> Result<Duplication> {
+        let setting = self.set_aside()?;
+        let record = Record { color: Some(0), key: 0, offer: setting.offer }.encode().to_vec();
+        let records = vec![0; self.size() * RECORD_WORDS];
+        let mut made = Duplication {
+            world: self.clone(),
+            setting: Some(setting),
+            record,
+            records,
+            going: None,
+        };
+        // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
+        // over, and it goes only after that, or never.
+        let (input, output) =
+            unsafe { (Buffer::of(&made.record), Buffer::of_mut(&mut made.records)) };
+        let call = self.caller::<u64>().all_gather(input, output);
+        made.going = self.start(call, self.shared.start_bytes())?;
+        self.shared.goes_on();
+        Ok(made)
+    }
+}

@@ -1,0 +1,400 @@
+//! Reductions whose caller combines: for functions that may leave in any way.
+//!
+//! A function of a C program may jump or throw, and then no frame between it and the program gets
+//! to clean up. So it cannot be called from inside a collective operation, where the endpoint is
+//! entered. Here the members bring their values together first, by one operation without a
+//! function; then the caller applies the function to pairs of them, one after the other, while
+//! nothing is entered and nothing is out. Whoever gives up in between has missed nothing that
+//! others wait for, as long as the values fit in one segment; longer ones take several.
+//!
+//! Values combine in the order of ranks and in the association of all reductions: the binary tree
+//! that splits at the largest power of two. The same function gives the same bits either way.
+
+use landeck_collectives::Operation as What;
+use landeck_layout::{Layout, LayoutError};
+
+use super::collective::{Asked, Data, area, call};
+use crate::collective::fault::Fault;
+use crate::error::{Error, Result};
+use crate::shared::WaitError;
+use crate::world::World;
+
+/// Who gets what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Every member the values of all.
+    All,
+    /// This member the values of all, the others nothing.
+    Root(usize),
+    /// Every member those of the members up to itself.
+    UpToOwn,
+    /// Every member those of the members before it; the first one nothing.
+    BeforeOwn,
+}
+
+/// Where a member has its values, and where its result goes. Addresses are those of the items'
+/// base, as in [`Data`].
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a> {
+    /// What this member brings; it may be where the result goes.
+    pub own: *const u8,
+    /// Where the result goes, if this member gets any.
+    pub result: *mut u8,
+    /// What an item looks like.
+    pub layout: &'a Layout,
+    /// How many.
+    pub count: u64,
+}
+
+/// One application of the function: `right = left op right`, item by item. Both are private copies
+/// in the layout of the items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Application {
+    /// The operand of the lower ranks.
+    pub left: *mut u8,
+    /// The other one, and the result.
+    pub right: *mut u8,
+    /// How many items.
+    pub count: u64,
+}
+
+/// A reduction whose caller combines. One that is given up costs its memory at most, also when
+/// nobody drops it.
+#[derive(Debug)]
+pub struct Folding {
+    share: Share,
+    own: *const u8,
+    result: *mut u8,
+    layout: Layout,
+    extent_bytes: i64,
+    count: u64,
+    /// The items of the current segment: from where on, how many, and how many at most.
+    from: u64,
+    length: u64,
+    at_once: u64,
+    /// What all have brought, one behind the other; empty where this member gets nothing.
+    memory: Vec<u128>,
+    /// The base of the first item there.
+    first: *mut u8,
+    /// Whose values combine, in this order; a value stands where its last member's stood.
+    merges: Vec<(u32, u32)>,
+    next: usize,
+    is_begun: bool,
+}
+
+/// Bytes of everybody's values that are held at once, about.
+const HELD_BYTES: u64 = 16 << 20;
+
+impl Folding {
+    /// A reduction that has not begun. All members name the same share, count and root.
+    ///
+    /// # Errors
+    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for layouts that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// What `values` name stays mapped until the reduction is over or given up; the result is
+    /// writable, nobody else uses it, and nobody writes to what this member brings.
+    pub unsafe fn new(world: &World, share: Share, values: &Values<'_>) -> Result<Self> {
+        let Values { own, result, layout, count } = *values;
+        let (size, rank) = (world.size() as u64, world.rank());
+        let item_bytes = layout.packed_bytes(1).map_err(too_large)?.max(1);
+        let at_once = (HELD_BYTES / size / item_bytes).max(1).min(count);
+        let members = share.members(rank, world.size());
+        let mut folding = Self {
+            share,
+            own,
+            result,
+            layout: layout.clone(),
+            extent_bytes: layout.extent_bytes().map_err(too_large)?,
+            count,
+            from: 0,
+            length: 0,
+            at_once,
+            memory: Vec::new(),
+            first: std::ptr::null_mut(),
+            merges: merges(members),
+            next: usize::MAX,
+            is_begun: false,
+        };
+        if folding.gets_values(rank) {
+            folding.make_room(size * at_once)?;
+        }
+        Ok(folding)
+    }
+
+    /// Room for so many items, aligned for all types.
+    fn make_room(&mut self, items: u64) -> Result<()> {
+        let span = self.layout.span(items).map_err(too_large)?;
+        let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = bytes.unwrap_or(usize::MAX);
+        let words = bytes.div_ceil(size_of::<u128>());
+        self.memory.try_reserve_exact(words).map_err(|_| Error::NoMemory { bytes })?;
+        self.memory.resize(words, 0);
+        let start = self.memory.as_mut_ptr().cast::<u8>();
+        self.first = start.wrapping_offset(span.lower.saturating_neg() as isize);
+        Ok(())
+    }
+
+    /// The next application of the function; none when this member's part is over. The function
+    /// has been applied as before when this is called again.
+    ///
+    /// # Errors
+    /// As the methods of [`World`].
+    pub fn next(&mut self, world: &World) -> Result<Option<Application>> {
+        loop {
+            if let Some(&(left, right)) = self.merges.get(self.next) {
+                self.next += 1;
+                let (left, right) = (self.value(left), self.value(right));
+                return Ok(Some(Application { left, right, count: self.length }));
+            }
+            if self.is_begun {
+                let delivered = self.deliver(world);
+                delivered.map_err(|fault| world.error(WaitError::Collective(fault), None))?;
+                if self.from + self.length == self.count {
+                    return Ok(None);
+                }
+            }
+            self.gather(world)?;
+        }
+    }
+
+    /// Brings the next segment of all members together.
+    fn gather(&mut self, world: &World) -> Result<()> {
+        self.from += self.length;
+        self.length = self.at_once.min(self.count - self.from);
+        let (layout, count) = (&self.layout, self.length);
+        let (operation, root) = match self.share {
+            Share::Root(root) => (What::Gather, root),
+            _ => (What::AllGather, 0),
+        };
+        let start = self.item(self.own.cast_mut(), self.from);
+        let input = Data::Whole { start, layout, count };
+        let output = match self.gets_values(world.rank()) {
+            true => Data::Blocks { start: self.first, layout, count },
+            false => Data::Nothing,
+        };
+        let asked = Asked { operation, root, input, output, operator: None };
+        // SAFETY: the input is as the maker of this promised; the output is memory of this.
+        unsafe { call(world, &asked) }?;
+        self.is_begun = true;
+        self.next = if self.length > 0 { 0 } else { usize::MAX };
+        Ok(())
+    }
+
+    /// Puts the result of a segment where it goes.
+    fn deliver(&self, world: &World) -> std::result::Result<(), Fault> {
+        let members = self.share.members(world.rank(), world.size());
+        let Some(last) = members.checked_sub(1) else { return Ok(()) };
+        let (from, into) = (self.value(last), self.item(self.result, self.from));
+        // SAFETY: the value is memory of this, the result is as its maker promised.
+        let area = |start: *mut u8| unsafe { area(start, &self.layout, self.length) };
+        area(from)?.copy_to(&area(into)?);
+        Ok(())
+    }
+
+    /// Whether others' values come to this member.
+    fn gets_values(&self, rank: usize) -> bool {
+        !matches!(self.share, Share::Root(root) if root != rank)
+    }
+
+    /// The value of a member in this segment.
+    fn value(&self, member: u32) -> *mut u8 {
+        self.item(self.first, u64::from(member) * self.length)
+    }
+
+    /// The base of an item so many behind another.
+    fn item(&self, base: *mut u8, items: u64) -> *mut u8 {
+        base.wrapping_offset(self.extent_bytes.wrapping_mul(items as i64) as isize)
+    }
+}
+
+impl Share {
+    /// The values of how many members, from the first on, are in this member's result.
+    fn members(self, rank: usize, size: usize) -> u32 {
+        let members = match self {
+            Self::All => size,
+            Self::Root(root) => {
+                if root == rank {
+                    size
+                } else {
+                    0
+                }
+            }
+            Self::UpToOwn => rank + 1,
+            Self::BeforeOwn => rank,
+        };
+        members as u32
+    }
+}
+
+fn too_large(_: LayoutError) -> Error {
+    Error::OutsideBuffer { buffer_bytes: usize::MAX }
+}
+
+/// Which values combine, for so many members: those of two runs of ranks, each named by its last
+/// member, where its value stands.
+fn merges(members: u32) -> Vec<(u32, u32)> {
+    let mut all = Vec::with_capacity(members.saturating_sub(1) as usize);
+    merge_run(0, members, &mut all);
+    all
+}
+
+fn merge_run(first: u32, count: u32, all: &mut Vec<(u32, u32)>) {
+    if count < 2 {
+        return;
+    }
+    let half = count.next_power_of_two() / 2;
+    merge_run(first, half, all);
+    merge_run(first + half, count - half, all);
+    all.push((first + half - 1, first + count - 1));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::job::WORLD_CONTEXT;
+    use crate::progress::Progress;
+    use crate::shared::Shared;
+    use landeck_channel::Peer;
+    use landeck_layout::Kind;
+    use landeck_memory::{Segment, SegmentPlan, ThreadMode};
+    use landeck_testing::Watchdog;
+
+    /// The definition: split at the largest power of two smaller than the number.
+    fn defined(first: u32, count: u32, value: &impl Fn(u32) -> u64) -> u64 {
+        if count == 1 {
+            return value(first);
+        }
+        let split = (0..).map(|power| 1 << power).take_while(|&end| end < count).last().unwrap();
+        combine(defined(first, split, value), defined(first + split, count - split, value))
+    }
+
+    /// Neither commutative nor associative.
+    fn combine(left: u64, right: u64) -> u64 {
+        left.wrapping_mul(3).wrapping_sub(right.rotate_left(7)) ^ 0x55
+    }
+
+    fn value(member: u32, item: u64) -> u64 {
+        u64::from(member) * 1_000_003 + item * 17
+    }
+
+    fn item() -> Layout {
+        Layout::elements(Kind::BYTE, 8).unwrap()
+    }
+
+    /// Every item of `values` that is an odd one belongs to somebody else.
+    fn with_gaps() -> Layout {
+        let item = item();
+        item.resized(landeck_layout::Bounds { lower: 0, upper: 16 })
+    }
+
+    /// Folds to the end; what this member has then.
+    fn fold(world: &World, share: Share, layout: &Layout, count: u64, at_once: u64) -> Vec<u64> {
+        let stride = layout.extent_bytes().unwrap() as u64 / 8;
+        let rank = world.rank() as u32;
+        let mut values: Vec<u64> = (0..count * stride)
+            .map(|at| if at % stride == 0 { value(rank, at / stride) } else { 1 })
+            .collect();
+        let place = values.as_mut_ptr().cast::<u8>();
+        let asked = Values { own: place, result: place, layout, count };
+        // SAFETY: the values stay, and nothing else uses them meanwhile.
+        let mut folding = unsafe { Folding::new(world, share, &asked) }.unwrap();
+        folding.at_once = folding.at_once.min(at_once);
+        while let Some(Application { left, right, count }) = folding.next(world).unwrap() {
+            for item in 0..(count * stride) as usize {
+                // SAFETY: both hold so many items of the layout.
+                let (left, right) =
+                    unsafe { (*left.cast::<u64>().add(item), &mut *right.cast::<u64>().add(item)) };
+                if (item as u64).is_multiple_of(stride) {
+                    *right = combine(left, *right);
+                }
+            }
+        }
+        values
+    }
+
+    fn checked(world: &World, share: Share, layout: &Layout, count: u64, at_once: u64) {
+        let members = share.members(world.rank(), world.size());
+        let stride = layout.extent_bytes().unwrap() as u64 / 8;
+        let found = fold(world, share, layout, count, at_once);
+        for (at, found) in (0..).zip(found) {
+            let item = at / stride;
+            let expected = match members {
+                _ if at % stride != 0 => 1,
+                0 => value(world.rank() as u32, item),
+                _ => defined(0, members, &|member| value(member, item)),
+            };
+            assert_eq!(found, expected, "{share:?} of {}, item {item}", world.size());
+        }
+    }
+
+    /// Runs this on every member of a group of so many, each a thread.
+    fn on_all(size: u32, body: impl Fn(&World) + Sync) {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, size) });
+        let members: Arc<[Peer]> = (0..size).map(Peer).collect();
+        thread::scope(|scope| {
+            for slot in 0..size {
+                let (segment, members, body) = (&segment, members.clone(), &body);
+                scope.spawn(move || {
+                    let (mode, progress) = (ThreadMode::Single, Progress::default());
+                    let shared = Shared::new(segment, slot, mode, progress).unwrap();
+                    body(&World::new(Arc::new(shared), WORLD_CONTEXT, members));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn who_combines_by_hand_gets_the_same_as_by_the_definition() {
+        for size in [1, 2, 3, 5] {
+            on_all(size, |world| {
+                let shares = [Share::All, Share::Root(0), Share::UpToOwn, Share::BeforeOwn];
+                for share in shares.into_iter().chain([Share::Root(world.size() - 1)]) {
+                    for (count, at_once) in [(1, 1), (0, 1), (7, 3), (3_000, 1_000)] {
+                        checked(world, share, &item(), count, at_once);
+                        checked(world, share, &with_gaps(), count, at_once);
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn who_gives_up_has_missed_nothing_and_goes_on() {
+        on_all(3, |world| {
+            for round in 0..20 {
+                let mut own = value(world.rank() as u32, 0);
+                let (place, layout) = ((&raw mut own).cast::<u8>(), item());
+                let values = Values { own: place, result: place, layout: &layout, count: 1 };
+                // SAFETY: the value stays, and nothing else uses it meanwhile.
+                let mut folding = unsafe { Folding::new(world, Share::All, &values) }.unwrap();
+                assert!(folding.next(world).unwrap().is_some());
+                if round % 3 != world.rank() {
+                    // As after a jump: nobody drops it.
+                    std::mem::forget(folding);
+                } else {
+                    while folding.next(world).unwrap().is_some() {}
+                }
+                checked(world, Share::All, &layout, 2, 2);
+                world.barrier().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn values_combine_in_the_association_of_all_reductions() {
+        for count in 1..=70 {
+            let mut values: Vec<u64> = (0..count).map(|member| value(member, 0)).collect();
+            for (left, right) in merges(count) {
+                values[right as usize] = combine(values[left as usize], values[right as usize]);
+            }
+            assert_eq!(values[count as usize - 1], defined(0, count, &|member| value(member, 0)));
+        }
+        assert!(merges(0).is_empty() && merges(1).is_empty());
+    }
+}

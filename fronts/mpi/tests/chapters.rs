@@ -1,0 +1,60 @@
+//! One C program for each chapter of the functions: every file in `tests/c/chapters/` is compiled and
+//! run, with our library and, where it is there, with MPICH's, so that the programs are tested too.
+//!
+//! A program whose first lines say `Only here: REASON` is not run with MPICH's.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use landeck_testing::Watchdog;
+use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run};
+
+/// How long all programs may take together, with compiling.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// The programs: name and text.
+fn chapters() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/chapters");
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("as above").path())
+        .collect();
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let name = path.file_stem().expect("it is a file").to_string_lossy().into_owned();
+        (name, fs::read_to_string(path).expect("it is a text"))
+    };
+    paths.iter().filter(|path| path.extension().is_some_and(|end| end == "c")).map(read).collect()
+}
+
+#[test]
+fn every_chapter_works() {
+    let _watchdog = Watchdog::start(LIMIT);
+    for (name, _) in chapters() {
+        let program = program(&format!("chapters/{name}"));
+        for processes in [1, 2, 3, 5] {
+            let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+            assert_wrote(&output, &format!("{name}: {processes} processes agree"));
+        }
+    }
+}
+
+#[test]
+fn every_chapter_works_with_another_library_of_the_abi() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("every_chapter_works_with_another_library_of_the_abi") {
+        return;
+    }
+    for (name, text) in chapters() {
+        if text.lines().take(5).any(|line| line.contains("Only here:")) {
+            continue;
+        }
+        let program = program(&format!("chapters/{name}"));
+        let output = run(Launcher::Mpiexec, Library::Mpich, 2, &program, &[]);
+        assert_wrote(&output, &format!("{name}: 2 processes agree"));
+    }
+}

@@ -1,0 +1,58 @@
+//! The description of the functions, compared with the library.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use landeck_testing::Watchdog;
+use support::{Launcher, Library, assert_wrote, library, program, run};
+
+/// How long a test may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The names of the functions that the description gives one of these bodies.
+fn described(bodies: &[&str]) -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi/functions");
+    let tables = fs::read_dir(folder).expect("the folder is there");
+    let rows = tables.flat_map(|table| {
+        let text = fs::read_to_string(table.expect("as above").path()).expect("it is a text");
+        text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    });
+    let cell = |row: &str, place: usize| row.split(',').nth(place).unwrap_or_default().to_owned();
+    rows.filter(|row| bodies.contains(&cell(row, 5).as_str())).map(|row| cell(&row, 0)).collect()
+}
+
+#[test]
+fn all_functions_are_exported_under_both_names() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = Command::new("nm").args(["-D", "--defined-only"]).arg(library()).output().unwrap();
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    let exported: BTreeSet<_> =
+        symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).collect();
+    let names = described(&["works", "calls back", "unsupported"]);
+    assert_eq!(names.len(), 664);
+    for name in &names {
+        assert!(exported.contains(name.as_str()), "{name}");
+        assert!(exported.contains(format!("P{name}").as_str()), "P{name}");
+    }
+    let others: Vec<_> = exported
+        .iter()
+        .filter(|name| name.starts_with("MPI") || name.starts_with("PMPI"))
+        .filter(|name| !names.contains(name.trim_start_matches('P')))
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn what_is_unsupported_says_so_to_the_error_handler() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let names = described(&["unsupported"]);
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let output = run(Launcher::None, Library::Ours, 1, &program("unsupported"), &names);
+    assert_wrote(&output, "unsupported: 1 processes agree");
+}
