@@ -1,6 +1,7 @@
 //! How a process finds its job: the attach order.
 //!
-//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked.
+//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked; inside another launcher's job as well,
+//!    whose variables ours has taken away. If they are there, that launcher was started inside ours.
 //! 2. The job's abstract socket, when `LANDECK_JOB` is set but the descriptor did not come through:
 //!    some programs close everything they do not know before they start others.
 //! 3. A launcher that speaks PMI-1: the first process makes the segment, serves as the agent, and
@@ -190,10 +191,15 @@ pub enum AttachError {
 /// # Errors
 /// [`AttachError`].
 pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
-    if let Some(attachment) = from_environment()? {
+    // Our launcher leaves no way to another in the environment of its processes. One that is there
+    // all the same belongs to a launcher that one of them has started.
+    let inner = pmi::Address::from_environment()?;
+    if inner.is_none()
+        && let Some(attachment) = from_environment()?
+    {
         return Ok(attachment);
     }
-    if let Some(client) = pmi_client()? {
+    if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
         return of_pmi(client, settings);
     }
     claim::refuse(|name| env::var(name).ok())?;
@@ -215,12 +221,6 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
         return Err(AttachError::OtherJob { found, wanted: host });
     }
     in_slot(segment, slot, Origin::Launcher).map(Some)
-}
-
-/// The connection to a launcher that speaks PMI-1, if one started this process.
-fn pmi_client() -> Result<Option<pmi::Client>, AttachError> {
-    let Some(address) = pmi::Address::from_environment()? else { return Ok(None) };
-    Ok(Some(pmi::Client::connect(&address)?))
 }
 
 /// Finds, or makes, the job of a launcher that speaks PMI-1.
