@@ -30,7 +30,7 @@ impl Items {
         datatype: Handle,
     ) -> Result<Self, Mistake> {
         let count = count_of(count_argument, count)?;
-        let datatype = datatype::get("datatype", datatype)?;
+        let datatype = datatype::get_committed("datatype", datatype)?;
         let start = buffer.cast::<u8>().cast_mut();
         if datatype.is_dense {
             let bytes = (count as usize).saturating_mul(datatype.size_bytes as usize);
