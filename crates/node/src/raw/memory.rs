@@ -71,7 +71,7 @@ impl Memory<'_> {
                 Buffer::new(self.at(piece.offset), piece.length)
             }));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: nothing is done here but to hand on what the caller vouches for.
         unsafe { self.area_of_parts() }
     }
 
