@@ -5,10 +5,14 @@
 //! | the command | `bin/landeck` |
 //! | the MPI library | `lib/libmpi_abi.so.1`, `lib/libmpi_abi.so` |
 //! | its header | `include/mpi.h` |
-//! | for `pkg-config` | `lib/pkgconfig/landeck.pc` |
+//! | compilers for MPI programs | `bin/mpicc_abi`, `bin/mpicxx_abi` |
+//! | the names of other MPIs | `lib/landeck/bin/`: `mpicc`, `mpicxx`, `mpiexec`, `mpirun` |
+//! | for `pkg-config` | `lib/pkgconfig/landeck.pc`, `lib/pkgconfig/mpi_abi.pc` |
 //! | manual pages | `share/man/man1/` |
 //! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
 //! | texts | `share/doc/landeck/` |
+
+mod wrappers;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -42,7 +46,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     destination.file(&built.join(LIBRARY), &format!("lib/{LIBRARY_NAME_IN_PROGRAMS}"), 0o755)?;
     destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
     destination.file(&root.join("fronts/mpi/include/mpi.h"), "include/mpi.h", 0o644)?;
-    destination.text(&package_config(&options.prefix), "lib/pkgconfig/landeck.pc")?;
+    for name in ["landeck", "mpi_abi"] {
+        let text = package_config(&options.prefix);
+        destination.text(&text, &format!("lib/pkgconfig/{name}.pc"))?;
+    }
+    wrappers::install(root, &destination)?;
     install_generated(&built, &destination)?;
     for text in TEXTS {
         destination.file(&root.join(text), &format!("share/doc/landeck/{text}"), 0o644)?;

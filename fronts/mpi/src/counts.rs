@@ -24,6 +24,11 @@ impl Counts {
         Self::Wide(start)
     }
 
+    /// Whether the function is the one for large counts.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(self, Self::Wide(_))
+    }
+
     /// Checks that there can be so many.
     pub(crate) fn check(&self, argument: &'static str, length: usize) -> Result<(), PointerError> {
         match *self {

@@ -298,6 +298,6 @@ pub(super) unsafe fn area(
     layout: &Layout,
     count: u64,
 ) -> std::result::Result<Area, Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

@@ -1,10 +1,11 @@
 //! A caller's memory: so many items of a layout from an address on.
 
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use landeck_kernel::{Area, Failure};
-use landeck_layout::Layout;
-use landeck_memory::Buffer;
+use landeck_layout::{Layout, LayoutError};
+use landeck_memory::{Buffer, Bytes};
 
 /// So many items of a layout. The address is that of the first item's base, which need not be its
 /// first byte.
@@ -19,6 +20,38 @@ pub struct Memory<'a> {
 }
 
 impl Memory<'_> {
+    /// Packs the bytes of the items from packed byte `first` on into `room`, as far as there are any;
+    /// says how many that were.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// The items are readable, and `room` is no part of them.
+    pub unsafe fn pack(
+        &self,
+        first: u64,
+        room: &mut [MaybeUninit<u8>],
+    ) -> Result<usize, LayoutError> {
+        // SAFETY: the caller's promise; the area is gone before this returns.
+        let area = unsafe { self.area() }.map_err(|_| TOO_LARGE)?;
+        Ok(area.pack(first, room))
+    }
+
+    /// Puts packed bytes into the items, from packed byte `first` on, as far as they have room.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// The items are writable, and `packed` is no part of them.
+    pub unsafe fn unpack(&self, first: u64, packed: &[u8]) -> Result<(), LayoutError> {
+        // SAFETY: the caller's promise; the area is gone before this returns.
+        let area = unsafe { self.area() }.map_err(|_| TOO_LARGE)?;
+        area.write(first, Bytes::from(packed));
+        Ok(())
+    }
+
     /// The items as a message sees them.
     ///
     /// # Errors
@@ -72,6 +105,8 @@ impl Memory<'_> {
         NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling())
     }
 }
+
+const TOO_LARGE: LayoutError = LayoutError::TooLarge { what: "the extent" };
 
 pub(crate) fn too_large() -> Failure {
     Failure::OutsideBuffer { buffer_bytes: usize::MAX }

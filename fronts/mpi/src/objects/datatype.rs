@@ -1,16 +1,20 @@
 //! Datatypes: what the items of a message look like.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use landeck::arithmetic::Element;
 use landeck::layout::{Kind as ElementKind, Layout};
 use landeck_c_boundary::Table;
 
-use crate::abi::{self, DATATYPES, Handle};
+use crate::abi::{DATATYPES, ERR_TYPE, Handle};
 use crate::mistake::Mistake;
 use crate::objects::attributes::Attributes;
+use crate::objects::contents::{Contents, Part};
 use crate::objects::kind::Kind;
+use crate::objects::predefined;
 
 /// A datatype.
 #[derive(Debug)]
@@ -22,47 +26,98 @@ pub(crate) struct Datatype {
     pub(crate) is_dense: bool,
     /// What it is in a reduction.
     pub(crate) element: Option<Element>,
+    /// The value and the index that it is, if reductions may look for places with it.
+    pub(crate) pair: Option<[ElementKind; 2]>,
     /// Whether it may be used for messages.
     pub(crate) is_committed: AtomicBool,
     pub(crate) name: Mutex<String>,
     pub(crate) attributes: Attributes,
+    /// How it was made.
+    pub(crate) contents: Arc<Contents>,
+    /// Its handle, if the program cannot free it.
+    pub(crate) permanent: OnceLock<Handle>,
 }
 
 static TABLE: Table<Arc<Datatype>> = Table::new(Kind::Datatype as u8);
 static PREDEFINED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
     (FIRST..=LAST).map(|handle| Datatype::predefined(handle).map(Arc::new)).collect()
 });
+/// Predefined datatypes without a name, by what asks for them.
+static UNNAMED: LazyLock<Mutex<HashMap<Asked, Handle>>> = LazyLock::new(Mutex::default);
+
+/// A constructor and its arguments.
+type Asked = (c_int, [i64; 2]);
 
 const FIRST: Handle = 0x200;
 const LAST: Handle = 0x3ff;
 
 impl Datatype {
-    /// A datatype that is not committed yet.
-    pub(crate) fn new(layout: Layout, element: Option<Element>) -> Self {
-        let is_dense = layout.is_contiguous();
+    /// A datatype of the program, not committed yet.
+    pub(crate) fn new(layout: Layout, contents: Contents) -> Self {
+        Self::of_part(&Part { permanent: None, layout, element: None, contents: contents.into() })
+    }
+
+    /// A datatype like one that another was made of, not committed yet.
+    pub(crate) fn of_part(part: &Part) -> Self {
         Self {
-            size_bytes: layout.size_bytes(),
-            is_dense,
-            layout,
-            element,
+            size_bytes: part.layout.size_bytes(),
+            is_dense: part.layout.is_contiguous(),
+            layout: part.layout.clone(),
+            element: part.element,
+            pair: None,
             is_committed: AtomicBool::new(false),
             name: Mutex::default(),
             attributes: Attributes::default(),
+            contents: Arc::clone(&part.contents),
+            permanent: OnceLock::new(),
+        }
+    }
+
+    /// Itself, for what is made of it.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            permanent: self.permanent.get().copied(),
+            layout: self.layout.clone(),
+            element: self.element,
+            contents: Arc::clone(&self.contents),
         }
     }
 
     fn predefined(handle: Handle) -> Option<Self> {
-        let element = element_of(handle)?;
         let name = DATATYPES.iter().find(|(own, _)| *own == handle)?.1;
-        let layout = Layout::elements(ElementKind::BYTE, element.size_bytes() as u64).ok()?;
-        let made = Self::new(layout, Some(element));
-        Some(Self { is_committed: true.into(), name: Mutex::new(name.to_owned()), ..made })
+        let made = Self::new(predefined::layout_of(handle)?, Contents::named());
+        Some(Self {
+            element: predefined::kind_of(handle).and_then(predefined::element_of),
+            pair: predefined::pair_of(handle),
+            is_committed: true.into(),
+            name: Mutex::new(name.to_owned()),
+            permanent: handle.into(),
+            ..made
+        })
     }
 }
 
 /// Gives out the handle of a datatype.
 pub(crate) fn keep(datatype: Datatype) -> Handle {
     TABLE.insert(Arc::new(datatype)) as Handle
+}
+
+/// The handle of the predefined datatype without a name that these arguments of a constructor ask
+/// for; it is made the first time.
+pub(crate) fn unnamed(
+    arguments: Asked,
+    make: impl FnOnce() -> Result<Datatype, Mistake>,
+) -> Result<Handle, Mistake> {
+    let mut unnamed = UNNAMED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = unnamed.get(&arguments) {
+        return Ok(*handle);
+    }
+    let made = Arc::new(Datatype { is_committed: true.into(), ..make()? });
+    let handle = TABLE.insert(Arc::clone(&made)) as Handle;
+    // It is new, so nobody has set it.
+    let _ = made.permanent.set(handle);
+    unnamed.insert(arguments, handle);
+    Ok(handle)
 }
 
 /// The datatype of a handle; borrowed for the call. What goes on after the call keeps a clone.
@@ -78,11 +133,41 @@ pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Datatyp
         .map_err(|error| Kind::Datatype.refuse(argument, handle, error))
 }
 
-/// Takes a datatype of the program out of the table.
-pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Datatype>, Mistake> {
-    if (FIRST..=LAST).contains(&handle) {
+/// The same, for messages: it must be committed.
+#[inline]
+pub(crate) fn get_committed(
+    argument: &str,
+    handle: Handle,
+) -> Result<&'static Arc<Datatype>, Mistake> {
+    let datatype = get(argument, handle)?;
+    if datatype.is_committed.load(Ordering::Relaxed) {
+        return Ok(datatype);
+    }
+    Err(not_committed(argument, handle))
+}
+
+#[cold]
+fn not_committed(argument: &str, handle: Handle) -> Mistake {
+    Mistake::new(
+        ERR_TYPE,
+        format_args!(
+            "{argument} is {handle:#x}, a datatype that is not committed; call MPI_Type_commit first"
+        ),
+    )
+}
+
+/// A datatype that the program may free.
+pub(crate) fn get_own(argument: &str, handle: Handle) -> Result<&'static Arc<Datatype>, Mistake> {
+    let datatype = get(argument, handle)?;
+    if datatype.permanent.get().is_some() {
         return Err(Kind::Datatype.refuse_predefined(argument, handle));
     }
+    Ok(datatype)
+}
+
+/// Takes a datatype of the program out of the table.
+pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Datatype>, Mistake> {
+    get_own(argument, handle)?;
     let removed = TABLE.remove(handle as u64);
     removed.map_err(|error| Kind::Datatype.refuse(argument, handle, error))
 }
@@ -92,35 +177,10 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
     &TABLE
 }
 
-fn element_of(handle: Handle) -> Option<Element> {
-    Some(match handle {
-        abi::AINT | abi::COUNT | abi::OFFSET => Element::I64,
-        abi::SHORT => Element::I16,
-        abi::INT => Element::I32,
-        abi::LONG | abi::LONG_LONG => Element::I64,
-        abi::UNSIGNED_SHORT => Element::U16,
-        abi::UNSIGNED => Element::U32,
-        abi::UNSIGNED_LONG | abi::UNSIGNED_LONG_LONG => Element::U64,
-        abi::FLOAT => Element::F32,
-        abi::DOUBLE => Element::F64,
-        abi::C_BOOL => Element::Bool,
-        abi::INT8_T | abi::SIGNED_CHAR => Element::I8,
-        abi::UINT8_T | abi::UNSIGNED_CHAR | abi::BYTE | abi::PACKED => Element::U8,
-        abi::CHAR if std::ffi::c_char::MIN == 0 => Element::U8,
-        abi::CHAR => Element::I8,
-        abi::INT16_T => Element::I16,
-        abi::UINT16_T => Element::U16,
-        abi::INT32_T => Element::I32,
-        abi::UINT32_T => Element::U32,
-        abi::INT64_T => Element::I64,
-        abi::UINT64_T => Element::U64,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::abi;
 
     #[test]
     fn sizes_are_those_of_the_fixed_handles() {
