@@ -301,7 +301,7 @@ impl Core {
         let id = RequestId::from_bits(send);
         let Some(work) = self.requests.get_mut(id) else { return };
         match std::mem::replace(work, Work::Free) {
-            Work::Offered { to, area, tag } if to == from => {
+            Work::Offered { to, area, tag, .. } if to == from => {
                 *work = Work::Parting { to, area, tag, position: 0, receive };
                 self.active.push(id);
             }

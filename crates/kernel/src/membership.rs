@@ -157,6 +157,7 @@ impl<N: Channel> Endpoint<N> {
             .filter(|&id| match self.core.requests.get(id) {
                 Some(Work::Posted { wanted, .. }) => wanted.context == context,
                 Some(Work::Queued { header, .. }) => header.context == context,
+                Some(Work::Offered { context: of_send, .. }) => *of_send == context,
                 Some(Work::Filling(filling)) => filling.context == context,
                 Some(Work::Draining(draining)) => draining.context == context,
                 _ => false,

@@ -240,7 +240,10 @@ impl<N: Channel> Endpoint<N> {
         let offer = encode_pair(area.packed_bytes(), id.to_bits());
         let header_out = Header { kind: Kind::Offer, length: offer.len() as u32, ..header };
         match self.channel(to).try_send(to, &header_out, (&offer[..]).into()) {
-            Ok(()) => Work::Offered { to, area, tag: header.tag },
+            Ok(()) => {
+                let (context, tag) = (header.context, header.tag);
+                Work::Offered { to, context, area, tag }
+            }
             Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
             Err(_) => Work::Queued { to, header, area, loan: None },
         }

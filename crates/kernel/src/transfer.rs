@@ -75,7 +75,7 @@ pub(crate) enum Work {
     /// A receive drains a block.
     Draining(Draining),
     /// A send has offered its message and waits to be asked for it.
-    Offered { to: Peer, area: Area, tag: u32 },
+    Offered { to: Peer, context: u32, area: Area, tag: u32 },
     /// A send sends the parts that were asked for.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
     /// A receive collects the parts it asked for.

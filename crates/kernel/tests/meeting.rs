@@ -200,6 +200,17 @@ fn a_send_that_has_met_its_receive_goes_on() {
 }
 
 #[test]
+fn a_send_that_has_met_nobody_ends_with_its_context() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let mut both = both();
+    let data = pattern(8);
+    let send = pending(both[0].send_synchronous(Peer(1), 1, 3, area(&data)).unwrap());
+    look(&mut both);
+    both[0].revoke(1);
+    assert_eq!(finish(&mut both, 0, send), Err(Failure::Revoked));
+}
+
+#[test]
 fn parts_that_lie_apart_travel_on_every_path() {
     let _watchdog = Watchdog::start(Duration::from_secs(60));
     let mut both = both();

@@ -165,16 +165,18 @@ fn descriptions() -> impl Strategy<Value = Description> {
     })
 }
 
+/// How many items: few, but sometimes as many as are walked across.
+fn counts() -> impl Strategy<Value = u64> {
+    prop_oneof![9 => 0u64..4, 1 => 20u64..60]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 50000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_layout_is_its_model(
         description in descriptions(),
-        count in prop_oneof![9 => 0u64..4, 1 => 20u64..60],
-        from in any::<prop::sample::Index>(),
-        to in any::<prop::sample::Index>(),
-        limits in prop::collection::vec(1usize..20, 1..8),
+        count in counts(),
     ) {
         let item = model(&description);
         let built = layout(&description).unwrap();
@@ -209,7 +211,20 @@ proptest! {
         if built.is_contiguous() {
             prop_assert!(is_run && bytes.first().is_none_or(|first| *first == 0));
         }
+    }
 
+    #[test]
+    fn every_range_is_walked(
+        description in descriptions(),
+        count in counts(),
+        from in any::<prop::sample::Index>(),
+        to in any::<prop::sample::Index>(),
+        limits in prop::collection::vec(1usize..20, 1..8),
+    ) {
+        let built = layout(&description).unwrap();
+        let mut items = Model::empty();
+        items.add_block(0, count, &model(&description));
+        let bytes = items.bytes();
         let (from, to) = (from.index(bytes.len() + 1), to.index(bytes.len() + 1));
         let (from, to) = (from.min(to), from.max(to));
         let mut cursor = built.cursor(count).unwrap();
@@ -237,7 +252,11 @@ proptest! {
         }).unwrap();
         let places: Option<Vec<_>> = places.into_iter().collect();
         prop_assert_eq!(places.as_deref(), Some(&bytes[from..to]));
+    }
 
+    #[test]
+    fn elements_are_counted(description in descriptions()) {
+        let (built, item) = (layout(&description).unwrap(), model(&description));
         let widths = item.elements.iter().cycle().map(|(kind, _)| kind.size_bytes());
         let mut bytes_before = 0;
         for (elements, width) in widths.take(2 * item.elements.len()).enumerate() {
@@ -248,7 +267,13 @@ proptest! {
             }
             bytes_before += width;
         }
+    }
 
+    #[test]
+    fn signatures_are_sequences_of_kinds(description in descriptions(), count in counts()) {
+        let built = layout(&description).unwrap();
+        let mut items = Model::empty();
+        items.add_block(0, count, &model(&description));
         let signature = built.signature(count);
         prop_assert_eq!(signature.runs().collect::<Vec<_>>(), items.runs());
         let flat: Vec<_> = items.runs().iter().map(|run| Member {

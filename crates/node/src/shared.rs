@@ -117,34 +117,55 @@ impl Shared {
         area: Area,
         deadline_ns: Option<u64>,
     ) -> Result<Status, WaitError> {
-        let mut kernel = self.kernel.enter()?;
-        if kernel.is_quiet()
-            && let Some(result) = self.receive_now(&mut kernel, &wanted, &area)?
-        {
+        let found = match self.kernel.mode() {
+            ThreadMode::Single => self.receive_now(&wanted, &area)?,
+            ThreadMode::Multiple => self.receive_in_turn(&wanted, &area)?,
+        };
+        if let Some(result) = found {
             return result.map_err(WaitError::Failure);
         }
-        let id = kernel.receive(wanted, area);
-        drop(kernel);
+        let id = self.kernel.enter()?.receive(wanted, area);
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
-    /// The first step of a receive that is alone: looks a few times for its message (in thread
-    /// mode multiple once, since the others are kept out meanwhile).
+    /// The first step of a receive that is alone: looks a few times for its message.
     #[inline]
     fn receive_now(
         &self,
-        kernel: &mut Kernel,
         wanted: &Wanted,
         area: &Area,
     ) -> Result<Option<Result<Status, Failure>>, WaitError> {
-        if self.kernel.mode() == ThreadMode::Multiple {
-            return Ok(kernel.receive_now(wanted, area));
-        }
+        let mut kernel = self.kernel.enter()?;
         let mut result = None;
-        self.turn.enter()?.look(|| {
+        if kernel.is_quiet() {
+            self.turn.enter()?.look(|| {
+                result = kernel.receive_now(wanted, area);
+                result.is_some() || !kernel.is_quiet()
+            });
+        }
+        Ok(result)
+    }
+
+    /// The same where other threads may come in between; not if one of them has the turn.
+    #[inline]
+    fn receive_in_turn(
+        &self,
+        wanted: &Wanted,
+        area: &Area,
+    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
+        let mut result = None;
+        waiter.look(|| {
+            // A kernel that cannot be entered ends the look; the next call says why.
+            let Ok(mut kernel) = self.kernel.enter() else { return true };
+            if !kernel.is_quiet() {
+                return true;
+            }
             result = kernel.receive_now(wanted, area);
-            result.is_some() || !kernel.is_quiet()
+            result.is_some()
         });
+        drop(waiter);
+        self.call_next();
         Ok(result)
     }
 

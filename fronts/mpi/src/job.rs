@@ -8,12 +8,11 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::{Options, Peer, ThreadMode};
+use landeck::{Options, Peer, ThreadMode, World};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
-use crate::objects::group::Group;
 
 /// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
@@ -144,6 +143,16 @@ pub(crate) fn with_membership<R>(
     lock().job.as_ref().map_or_else(|| Err(too_late()), work)
 }
 
+/// All processes of the job, by their numbers.
+pub(crate) fn everybody() -> Result<World, Mistake> {
+    with_membership(|membership| Ok(membership.world()))
+}
+
+/// This process as the members of groups are named.
+pub(crate) fn own_peer() -> Result<Peer, Mistake> {
+    with_membership(|membership| Ok(membership.own_peer()))
+}
+
 /// Whether MPI_Init was called.
 pub(crate) fn is_initialized() -> bool {
     matches!(PHASE.load(Ordering::Acquire), RUNNING | AFTER)
@@ -176,10 +185,29 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
         // SAFETY: ends the process at once; nothing of it is used afterwards.
         unsafe { libc::_exit(code) }
     }
+    flush_output();
     match lock().job.take() {
         Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
         None => std::process::exit(if code == 0 { 1 } else { code }),
+    }
+}
+
+/// Writes out what the program has printed, unless another thread is printing just now: a launcher
+/// that is told of an abort kills, which leaves no time for that.
+fn flush_output() {
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+        fn ftrylockfile(stream: *mut libc::FILE) -> c_int;
+        fn funlockfile(stream: *mut libc::FILE);
+    }
+    // SAFETY: the C library's own stream, which is there for as long as the process; its lock may
+    // be taken again by the thread that has it.
+    unsafe {
+        if !stdout.is_null() && ftrylockfile(stdout) == 0 {
+            libc::fflush(stdout);
+            funlockfile(stdout);
+        }
     }
 }
 
@@ -195,15 +223,11 @@ pub(crate) fn own_name() -> String {
 
 fn make() -> Result<Job, Mistake> {
     with_membership(|membership| {
-        let everybody: Vec<Peer> = (0..membership.world().size() as u32).map(Peer).collect();
-        let own = membership.own_peer();
-        let world = (membership.world(), Group::new(everybody.into(), own));
-        let myself = (membership.world_of(MYSELF, &[own])?, Group::new([own].into(), own));
-        let predefined = |handle, name, (world, group)| {
-            Arc::new(Communicator::predefined(handle, name, world, group))
-        };
+        let predefined =
+            |handle, name, world| Arc::new(Communicator::predefined(handle, name, world));
+        let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
         Ok(Job {
-            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", world),
+            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", membership.world()),
             myself: predefined(COMM_SELF, "MPI_COMM_SELF", myself),
         })
     })

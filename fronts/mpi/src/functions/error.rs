@@ -29,7 +29,7 @@ pub(crate) unsafe fn win_create_errhandler(
     win_errhandler_fn: Callback,
     errhandler: *mut Handle,
 ) -> Result<(), Mistake> {
-    // SAFETY: as above.
+    // SAFETY: the program gives a function of this type, and a writable place.
     unsafe { create(("win_errhandler_fn", win_errhandler_fn), Kind::Window, errhandler) }
 }
 
@@ -38,7 +38,7 @@ pub(crate) unsafe fn file_create_errhandler(
     file_errhandler_fn: Callback,
     errhandler: *mut Handle,
 ) -> Result<(), Mistake> {
-    // SAFETY: as above.
+    // SAFETY: the program gives a function of this type, and a writable place.
     unsafe { create(("file_errhandler_fn", file_errhandler_fn), Kind::File, errhandler) }
 }
 

@@ -29,7 +29,7 @@ pub(crate) unsafe fn pack(
     comm: Handle,
 ) -> Result<(), Mistake> {
     communicator::get("comm", comm)?;
-    let items = items_of(("inbuf", inbuf), ("incount", incount), datatype)?;
+    let items = Items::new("inbuf", inbuf, ("incount", incount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { position.read("position")? };
     let needed = items.datatype.layout.packed_bytes(items.count)?;
@@ -55,7 +55,7 @@ pub(crate) unsafe fn unpack(
     comm: Handle,
 ) -> Result<(), Mistake> {
     communicator::get("comm", comm)?;
-    let items = items_of(("outbuf", outbuf), ("outcount", outcount), datatype)?;
+    let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { position.read("position")? };
     let needed = items.datatype.layout.packed_bytes(items.count)?;
@@ -95,7 +95,7 @@ pub(crate) unsafe fn pack_external(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gives a text, or it is refused.
     unsafe { check_format(datarep)? };
-    let items = items_of(("inbuf", inbuf), ("incount", incount), datatype)?;
+    let items = Items::new("inbuf", inbuf, ("incount", incount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { pointer::read("position", position)? };
     let needed = items.datatype.layout.external_bytes(items.count)?;
@@ -129,7 +129,7 @@ pub(crate) unsafe fn unpack_external(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gives a text, or it is refused.
     unsafe { check_format(datarep)? };
-    let items = items_of(("outbuf", outbuf), ("outcount", outcount), datatype)?;
+    let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { pointer::read("position", position)? };
     let needed = items.datatype.layout.external_bytes(items.count)?;
@@ -162,16 +162,6 @@ pub(crate) unsafe fn pack_external_size(
     let bytes = datatype::get("datatype", datatype)?.layout.external_bytes(count)?;
     // SAFETY: the program says that it is writable.
     unsafe { give("size", size, wide(bytes)) }
-}
-
-/// Items of a datatype, which must be committed.
-fn items_of(
-    (argument, buffer): (&'static str, *const c_void),
-    count: (&'static str, i64),
-    handle: Handle,
-) -> Result<Items, Mistake> {
-    datatype::get_committed("datatype", handle)?;
-    Items::new(argument, buffer, count, handle)
 }
 
 /// Where packed bytes go that begin at `start` of so many bytes.

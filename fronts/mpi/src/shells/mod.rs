@@ -4,7 +4,6 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::{Callback, Handle, Status};
-#[allow(unused_imports)] // Until a function with such arguments works.
 use crate::counts::{CountPlace, Counts};
 use crate::entry::{
     calls_back, entered, entered_for_value, entered_walking, shell, unsupported, value, works,

@@ -197,7 +197,8 @@ impl Asked {
             Ok(Started::Pending(pending(operation, &own, folds.clone())))
         };
         let (begin, active) = (Box::new(begin), Mutex::new(None));
-        let kept = Persistent { begin, active };
+        let communicator = Arc::clone(self.communicator);
+        let kept = Persistent { communicator, is_message: false, begin, active };
         let handle = request::keep(Request::Persistent(Arc::new(kept)));
         // SAFETY: the program says that it is writable.
         unsafe { give("request", request, handle) }
@@ -257,6 +258,6 @@ fn pending(
         operation,
         communicator: Arc::clone(communicator),
         datatypes: [None, None],
-        rest,
+        rest: Mutex::new(rest),
     }
 }

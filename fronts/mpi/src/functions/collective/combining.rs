@@ -10,6 +10,7 @@ use super::side::{Named, Side, all_counts, received, sent};
 use crate::abi::Handle;
 use crate::arguments::count_of;
 use crate::counts::Counts;
+use crate::functions::communicator_creation::only_one_group;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
 use crate::objects::datatype;
@@ -91,7 +92,7 @@ fn prefix(
     op: Handle,
     comm: Handle,
 ) -> Result<Asked, Mistake> {
-    communicator::get("comm", comm)?.check_within("comm")?;
+    only_one_group(communicator::get("comm", comm)?)?;
     whole(operation, buffers, items, op, comm)
 }
 

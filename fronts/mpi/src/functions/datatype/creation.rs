@@ -188,7 +188,7 @@ pub(crate) unsafe fn type_create_indexed_block(
 ) -> Result<(), Mistake> {
     let old = old_type(oldtype, newtype)?;
     let length = count_of("count", count)? as usize;
-    let block = block_of(blocklength)?;
+    let block = count_of("blocklength", blocklength)?;
     // SAFETY: the program has so many there.
     let offsets = unsafe { numbers("array_of_displacements", array_of_displacements, length)? };
     let blocks =
@@ -234,7 +234,7 @@ unsafe fn hindexed_block(
 ) -> Result<(), Mistake> {
     let old = old_type(oldtype, newtype)?;
     let length = count_of("count", count)? as usize;
-    let block = block_of(blocklength)?;
+    let block = count_of("blocklength", blocklength)?;
     let displacements = Counts::wide(displacements);
     // SAFETY: the program has so many there.
     let offsets = unsafe { numbers("array_of_displacements", displacements, length)? };
@@ -373,17 +373,8 @@ unsafe fn lengths(
     let lengths = unsafe { numbers(argument, counts, length)? };
     match lengths.iter().position(|length| *length < 0) {
         None => Ok(lengths),
-        Some(index) => Err(Mistake::new(
-            ERR_ARG,
-            format_args!("{argument}[{index}] is {}; it must be 0 or more", lengths[index]),
-        )),
+        Some(index) => Err(Mistake::count(&format!("{argument}[{index}]"), lengths[index])),
     }
-}
-
-fn block_of(blocklength: i64) -> Result<u64, Mistake> {
-    u64::try_from(blocklength).map_err(|_| {
-        Mistake::new(ERR_ARG, format_args!("blocklength is {blocklength}; it must be 0 or more"))
-    })
 }
 
 /// A distance of so many items.
@@ -394,7 +385,7 @@ fn in_bytes(items: i64, old: &Datatype) -> Result<i64, Mistake> {
 }
 
 fn rows(count: i64, block: i64, stride_bytes: i64, old: &Datatype) -> Result<Layout, Mistake> {
-    let (count, block) = (count_of("count", count)?, block_of(block)?);
+    let (count, block) = (count_of("count", count)?, count_of("blocklength", block)?);
     Layout::vector(count, block, stride_bytes, &old.layout).map_err(unfit)
 }
 

@@ -125,14 +125,19 @@ pub(crate) unsafe fn type_get_true_extent_x(
     unsafe { type_get_true_extent(datatype, true_lb, true_extent) }
 }
 
-/// Its name.
+/// Its name; the null datatype has one too.
 pub(crate) unsafe fn type_get_name(
     datatype: Handle,
     type_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Result<(), Mistake> {
-    let datatype = datatype::get("datatype", datatype)?;
-    let name = datatype.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let name = match datatype {
+        DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),
+        handle => {
+            let datatype = datatype::get("datatype", handle)?;
+            datatype.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+    };
     let length = ("resultlen", resultlen);
     // SAFETY: the program has so much room.
     unsafe { give_text(("type_name", type_name), MAX_OBJECT_NAME, &name, length) }

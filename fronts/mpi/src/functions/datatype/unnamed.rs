@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 
-use landeck::layout::{Family, Kind, Layout, precision};
+use landeck::layout::{Kind, Layout, precision};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
-    COMBINER_F90_COMPLEX, COMBINER_F90_INTEGER, COMBINER_F90_REAL, COMBINER_VALUE_INDEX,
-    DATATYPE_NULL, ERR_ARG, Handle, UNDEFINED,
+    COMBINER_F90_COMPLEX, COMBINER_F90_INTEGER, COMBINER_F90_REAL, DATATYPE_NULL, ERR_ARG, Handle,
+    UNDEFINED,
 };
 use crate::arguments::give;
 use crate::mistake::Mistake;
@@ -78,35 +78,21 @@ pub(crate) unsafe fn type_match_size(
     unsafe { give("datatype", datatype, *handle) }
 }
 
-/// The pair of a value and an index, for reductions that look for places; the null datatype if there
-/// is none.
+/// The pair of a value and an index, for reductions that look for places: one of those with names, or
+/// the null datatype. The standard allows others, but programs that know of them do not cope: mpi4py
+/// 4.1.2 takes them for datatypes of the program.
 pub(crate) unsafe fn type_get_value_index(
     value_type: Handle,
     index_type: Handle,
     pair_type: *mut Handle,
 ) -> Result<(), Mistake> {
-    pointer::check("pair_type", pair_type, 1)?;
-    let value = datatype::get("value_type", value_type)?;
-    let index = datatype::get("index_type", index_type)?;
+    datatype::get("value_type", value_type)?;
+    datatype::get("index_type", index_type)?;
     let named = predefined::PAIRS
         .iter()
         .find(|(_, value, index)| (*value, *index) == (value_type, index_type));
-    let pair = match (named, kinds_of_pair(value_type, index_type)) {
-        (Some((pair, ..)), _) => *pair,
-        (None, None) => DATATYPE_NULL,
-        (None, Some(kinds)) => {
-            let key = [value_type as i64, index_type as i64];
-            datatype::unnamed((COMBINER_VALUE_INDEX, key), || {
-                let contents = Contents::of(COMBINER_VALUE_INDEX, false);
-                let contents = contents.parts([value.part(), index.part()]);
-                let layout = predefined::pair(kinds)
-                    .ok_or_else(|| Mistake::new(ERR_ARG, "this pair cannot be laid out"))?;
-                let element = predefined::element_of_pair(kinds);
-                Ok(Datatype { element, ..Datatype::new(layout, contents) })
-            })?
-        }
-    };
-    // SAFETY: checked above; the program says that it is writable.
+    let pair = named.map_or(DATATYPE_NULL, |(pair, ..)| *pair);
+    // SAFETY: the program says that it is writable.
     unsafe { give("pair_type", pair_type, pair) }
 }
 
@@ -151,12 +137,4 @@ fn at_least_0(argument: &str, number: c_int) -> Result<Option<u32>, Mistake> {
         let text = format!("{argument} is {number}; it must be 0 or more, or MPI_UNDEFINED");
         Mistake::new(ERR_ARG, text)
     })
-}
-
-/// The kinds of a value that can be compared and of an index that counts.
-fn kinds_of_pair(value: Handle, index: Handle) -> Option<[Kind; 2]> {
-    let (value, index) = (predefined::kind_of(value)?, predefined::kind_of(index)?);
-    let is_integer = |kind: Kind| matches!(kind.family(), Family::Signed | Family::Unsigned);
-    let is_compared = matches!(value.family(), Family::Float | Family::Extended);
-    ((is_compared || is_integer(value)) && is_integer(index)).then_some([value, index])
 }
