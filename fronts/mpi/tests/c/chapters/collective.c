@@ -272,6 +272,7 @@ static void mistakes(void)
     MPI_Datatype loose;
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Type_contiguous(2, MPI_INT, &loose);
     WRONG(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM);
     WRONG(MPI_Bcast(&one, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT);
