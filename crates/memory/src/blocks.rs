@@ -107,7 +107,12 @@ unsafe fn copy_checked(
 
 impl Spread {
     /// Whether so many blocks lie within so many bytes.
+    #[inline]
     fn lies_within(&self, bytes: usize, length: usize, count: u64) -> bool {
+        if count == 1 {
+            let end = usize::try_from(self.start).ok().and_then(|start| start.checked_add(length));
+            return end.is_some_and(|end| end <= bytes);
+        }
         let last = i64::try_from(count - 1)
             .ok()
             .and_then(|steps| steps.checked_mul(self.stride))

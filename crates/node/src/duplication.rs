@@ -30,6 +30,15 @@ impl Duplication {
         }
     }
 
+    /// The new world, when who waited for [`Duplication::operation`] has completed that.
+    ///
+    /// # Errors
+    /// As [`World::split`].
+    pub fn finish_waited(mut self) -> Result<World> {
+        self.going = None;
+        self.finish()
+    }
+
     /// The new world; waits until all have begun to make it.
     ///
     /// # Errors

@@ -12,6 +12,11 @@
 //! | waiting for any of these, cancelling, giving up | [`request`] |
 //! | operations that the program ends itself | [`signal`] |
 //!
+//! Worlds need no pointers: [`World::duplicate`], [`World::start_duplicate`], [`World::split`],
+//! [`World::split_by_host`], [`World::subset`], [`World::among`] (only the members call it),
+//! [`World::named`] (no parent), [`World::inside`] (messages of the front itself), and
+//! [`World::bridge`] for two groups.
+//!
 //! # Operations
 //!
 //! Whatever is started gives an [`Operation`], a small value that can be copied and kept anywhere.
@@ -28,9 +33,12 @@
 //! whatever path they travel. To start an operation never waits: beyond the receiver's credit a
 //! message stays in its operation, and later ones to the same receiver behind it. A blocking send
 //! waits for credit, and serves everything else meanwhile, so two processes that first send and
-//! then receive do not wait for each other as long as what they send fits in the credit (at least
-//! 4 MiB of messages that nobody has asked for; longer messages wait where they are). Every call
-//! that waits, tests or probes moves everything of the process, whatever it asks for.
+//! then receive do not wait for each other, however many messages that are, as long as each has at
+//! most 16 KiB. Longer ones need room in the sender's heap until they are received, and those beyond
+//! 256 KiB (8 MiB where there are more processes than processors) meet their receive before a
+//! blocking send returns. Every call that waits, tests or probes moves everything of the process,
+//! whatever it asks for; nothing moves between calls, unless a thread was asked for
+//! ([`crate::Progress`]), but what a call has handed over arrives.
 //!
 //! # Threads
 //!

@@ -8,12 +8,11 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::{Options, Peer, ThreadMode};
+use landeck::{Options, Peer, ThreadMode, World};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
-use crate::objects::group::Group;
 
 /// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
@@ -144,6 +143,16 @@ pub(crate) fn with_membership<R>(
     lock().job.as_ref().map_or_else(|| Err(too_late()), work)
 }
 
+/// All processes of the job, by their numbers.
+pub(crate) fn everybody() -> Result<World, Mistake> {
+    with_membership(|membership| Ok(membership.world()))
+}
+
+/// This process as the members of groups are named.
+pub(crate) fn own_peer() -> Result<Peer, Mistake> {
+    with_membership(|membership| Ok(membership.own_peer()))
+}
+
 /// Whether MPI_Init was called.
 pub(crate) fn is_initialized() -> bool {
     matches!(PHASE.load(Ordering::Acquire), RUNNING | AFTER)
@@ -195,15 +204,11 @@ pub(crate) fn own_name() -> String {
 
 fn make() -> Result<Job, Mistake> {
     with_membership(|membership| {
-        let everybody: Vec<Peer> = (0..membership.world().size() as u32).map(Peer).collect();
-        let own = membership.own_peer();
-        let world = (membership.world(), Group::new(everybody.into(), own));
-        let myself = (membership.world_of(MYSELF, &[own])?, Group::new([own].into(), own));
-        let predefined = |handle, name, (world, group)| {
-            Arc::new(Communicator::predefined(handle, name, world, group))
-        };
+        let predefined =
+            |handle, name, world| Arc::new(Communicator::predefined(handle, name, world));
+        let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
         Ok(Job {
-            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", world),
+            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", membership.world()),
             myself: predefined(COMM_SELF, "MPI_COMM_SELF", myself),
         })
     })

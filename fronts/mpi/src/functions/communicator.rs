@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use landeck_c_boundary::pointer;
 
-use crate::abi::{CONGRUENT, Handle, IDENT, MAX_OBJECT_NAME, SIMILAR, UNEQUAL};
+use crate::abi::{Handle, IDENT, MAX_OBJECT_NAME, UNEQUAL};
 use crate::arguments::{give, give_text, text};
+use crate::functions::group::alike;
 use crate::mistake::Mistake;
-use crate::objects::group::{self, Group};
-use crate::objects::{communicator, info};
+use crate::objects::{communicator, group, info};
 
 /// This process's rank.
 pub(crate) unsafe fn comm_rank(comm: Handle, rank: *mut c_int) -> Result<(), Mistake> {
@@ -92,16 +92,4 @@ pub(crate) unsafe fn comm_set_info(comm: Handle, info: Handle) -> Result<(), Mis
         own.set(key, value);
     }
     Ok(())
-}
-
-fn alike(one: &Group, other: &Group) -> c_int {
-    if one.members == other.members {
-        return CONGRUENT;
-    }
-    let sorted = |group: &Group| {
-        let mut members: Vec<_> = group.members.iter().map(|peer| peer.0).collect();
-        members.sort_unstable();
-        members
-    };
-    if sorted(one) == sorted(other) { SIMILAR } else { UNEQUAL }
 }

@@ -72,9 +72,18 @@ pub(crate) fn copy(
         finish(Vec::new())?;
         return Ok(Walk::Done);
     }
+    Ok(Walk::new(copying(object, attributes, finish)))
+}
+
+/// The steps of [`copy`], for who makes them later.
+pub(crate) fn copying(
+    object: Handle,
+    attributes: Vec<Attribute>,
+    finish: impl FnOnce(Vec<Attribute>) -> Result<(), Mistake> + 'static,
+) -> impl FnMut() -> Result<Option<Call>, Mistake> + 'static {
     let (mut left, mut copies) = (attributes.into_iter(), Vec::new());
     let (mut asked, mut finish) = (None, Some(finish));
-    Ok(Walk::new(move || {
+    move || {
         if let Some((attribute, call)) = asked.take() {
             copies.extend(CopyCall::answer(call, attribute)?);
         }
@@ -84,14 +93,15 @@ pub(crate) fn copy(
                 Copying::Always => copies.push(attribute),
                 Copying::Asks(function) => {
                     let call = CopyCall::new(function, object, &attribute);
+                    let data = call.0.as_ptr().cast();
                     asked = Some((attribute, call));
-                    return Ok(Some(Call { run: CopyCall::run, data: call.as_ptr().cast() }));
+                    return Ok(Some(Call { run: CopyCall::run, data }));
                 }
             }
         }
         finish.take().map_or(Ok(()), |finish| finish(std::mem::take(&mut copies)))?;
         Ok(None)
-    }))
+    }
 }
 
 /// Tells the program that attributes go, the newest first, then does the rest. If the program
@@ -121,8 +131,9 @@ pub(crate) fn delete(
         while let Some(attribute) = left.pop() {
             if let Some(function) = attribute.keyval.deleting {
                 let call = DeleteCall::new(function, object, &attribute);
+                let data = call.0.as_ptr().cast();
                 asked = Some((attribute, call));
-                return Ok(Some(Call { run: DeleteCall::run, data: call.as_ptr().cast() }));
+                return Ok(Some(Call { run: DeleteCall::run, data }));
             }
         }
         finish.take().map_or(Ok(()), |finish| finish())?;
@@ -143,8 +154,8 @@ struct CopyCall {
 }
 
 impl CopyCall {
-    fn new(function: CopyFunction, object: Handle, attribute: &Attribute) -> NonNull<Self> {
-        on_heap(Self {
+    fn new(function: CopyFunction, object: Handle, attribute: &Attribute) -> OnHeap<Self> {
+        OnHeap::new(Self {
             function,
             object,
             number: attribute.number,
@@ -172,9 +183,9 @@ impl CopyCall {
     }
 
     /// What the program answered.
-    fn answer(call: NonNull<Self>, attribute: Attribute) -> Result<Option<Attribute>, Mistake> {
+    fn answer(call: OnHeap<Self>, attribute: Attribute) -> Result<Option<Attribute>, Mistake> {
         // SAFETY: `new` made it of a box, and each is answered once.
-        let call = unsafe { Box::from_raw(call.as_ptr()) };
+        let call = unsafe { Box::from_raw(call.0.as_ptr()) };
         match (call.code, call.is_copied) {
             (SUCCESS, 0) => Ok(None),
             (SUCCESS, _) => {
@@ -196,8 +207,8 @@ struct DeleteCall {
 }
 
 impl DeleteCall {
-    fn new(function: DeleteFunction, object: Handle, attribute: &Attribute) -> NonNull<Self> {
-        on_heap(Self {
+    fn new(function: DeleteFunction, object: Handle, attribute: &Attribute) -> OnHeap<Self> {
+        OnHeap::new(Self {
             function,
             object,
             number: attribute.number,
@@ -220,16 +231,26 @@ impl DeleteCall {
         }
     }
 
-    fn answer(call: NonNull<Self>) -> Result<(), Mistake> {
+    fn answer(call: OnHeap<Self>) -> Result<(), Mistake> {
         // SAFETY: `new` made it of a box, and each is answered once.
-        match unsafe { Box::from_raw(call.as_ptr()) }.code {
+        match unsafe { Box::from_raw(call.0.as_ptr()) }.code {
             SUCCESS => Ok(()),
             code => Err(Mistake::from_callback("the function that deletes an attribute", code)),
         }
     }
 }
 
-fn on_heap<T>(value: T) -> NonNull<T> {
-    // SAFETY: a box is never null.
-    unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(value))) }
+/// A call on the heap, which nobody has while the program's function runs.
+struct OnHeap<T>(NonNull<T>);
+
+// SAFETY: one owner has it, who may be any thread: what it points to is passed to the program only.
+unsafe impl<T> Send for OnHeap<T> {}
+// SAFETY: as above; a shared one leads nowhere.
+unsafe impl<T> Sync for OnHeap<T> {}
+
+impl<T> OnHeap<T> {
+    fn new(value: T) -> Self {
+        // SAFETY: a box is never null.
+        Self(unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(value))) })
+    }
 }

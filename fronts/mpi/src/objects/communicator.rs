@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use landeck::World;
+use landeck::{Bridge, World};
 use landeck_c_boundary::Table;
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
@@ -24,7 +24,7 @@ pub(crate) struct Communicator {
     /// The world in which its messages and its collective operations go; that of the local group,
     /// if there is a remote one.
     pub(crate) world: World,
-    /// The world in which operations talk that use single messages; made when it is needed.
+    /// The world in which operations talk that use single messages; opened when it is needed.
     inside: OnceLock<World>,
     pub(crate) rank: u32,
     pub(crate) size: u32,
@@ -41,23 +41,23 @@ pub(crate) struct Communicator {
 /// The other side of an intercommunicator.
 pub(crate) struct Remote {
     pub(crate) group: Arc<Group>,
-    /// The world in which the two sides talk; its ranks are those of the remote group.
-    pub(crate) world: World,
+    /// What the two sides talk over. Its local world is that of the communicator; the ranks of its
+    /// remote ones are those of the remote group.
+    pub(crate) bridge: Bridge,
 }
 
 static TABLE: Table<Arc<Communicator>> = Table::new(Kind::Communicator as u8);
 
 impl Communicator {
     /// A communicator over a world, with nothing attached.
-    pub(crate) fn new(world: World, group: Arc<Group>) -> Self {
-        let (rank, size) = (world.rank() as u32, world.size() as u32);
+    pub(crate) fn new(world: World) -> Self {
         Self {
             handle: AtomicUsize::new(0),
+            rank: world.rank() as u32,
+            size: world.size() as u32,
+            group: Group::of(&world),
             world,
             inside: OnceLock::new(),
-            rank,
-            size,
-            group,
             remote: None,
             topology: OnceLock::new(),
             error_handler: Slot::new(Kind::Communicator, ERRORS_ARE_FATAL),
@@ -67,16 +67,48 @@ impl Communicator {
         }
     }
 
+    /// A communicator of two groups, with nothing attached.
+    pub(crate) fn across(bridge: Bridge) -> Self {
+        let made = Self::new(bridge.local().clone());
+        let remote = Remote { group: Group::of(bridge.remote()), bridge };
+        Self { remote: Some(remote), ..made }
+    }
+
     /// One that is predefined.
-    pub(crate) fn predefined(handle: Handle, name: &str, world: World, group: Group) -> Self {
-        let made = Self::new(world, Arc::new(group));
+    pub(crate) fn predefined(handle: Handle, name: &str, world: World) -> Self {
+        let made = Self::new(world);
         made.handle.store(handle, Ordering::Release);
         Self { name: Mutex::new(name.to_owned()), ..made }
     }
 
     /// A communicator that is made of this one: it inherits the error handler.
-    pub(crate) fn child(&self, world: World, group: Arc<Group>) -> Self {
-        Self { error_handler: self.error_handler.inherit(), ..Self::new(world, group) }
+    pub(crate) fn child(&self, world: World) -> Self {
+        Self { error_handler: self.error_handler.inherit(), ..Self::new(world) }
+    }
+
+    /// The same of two groups.
+    pub(crate) fn child_across(&self, bridge: Bridge) -> Self {
+        Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge) }
+    }
+
+    /// Makes this child a copy of its parent: with its topology and these hints.
+    pub(crate) fn into_copy_of(self, parent: &Self, hints: Info) -> Self {
+        Self { topology: parent.topology.clone(), info: Mutex::new(hints), ..self }
+    }
+
+    /// Whether it stays until MPI_Finalize.
+    pub(crate) fn is_predefined(&self) -> bool {
+        matches!(self.handle(), COMM_WORLD | COMM_SELF)
+    }
+
+    /// Its hints.
+    pub(crate) fn hints(&self) -> Info {
+        self.info.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other hints from now on.
+    pub(crate) fn set_hints(&self, hints: Info) {
+        *self.info.lock().unwrap_or_else(PoisonError::into_inner) = hints;
     }
 
     /// Its own handle.
@@ -89,17 +121,16 @@ impl Communicator {
     pub(crate) fn messages(&self) -> (&World, u32) {
         match &self.remote {
             None => (&self.world, self.size),
-            Some(remote) => (&remote.world, remote.group.size()),
+            Some(remote) => (remote.bridge.remote(), remote.group.size()),
         }
     }
 
-    /// The world for messages of the library itself. The first call is made by all members, as
-    /// part of one collective operation.
+    /// The world for messages of the library itself, which never meet those of the program.
     pub(crate) fn inside(&self) -> Result<&World, Mistake> {
         if let Some(world) = self.inside.get() {
             return Ok(world);
         }
-        let world = self.world.duplicate()?;
+        let world = self.world.inside()?;
         Ok(self.inside.get_or_init(|| world))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use landeck::Peer;
+use landeck::{Peer, World};
 use landeck_c_boundary::Table;
 
 use crate::abi::{GROUP_EMPTY, Handle};
+use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::kind::Kind;
 
@@ -27,6 +28,12 @@ impl Group {
         Self { members, rank }
     }
 
+    /// The group of a world.
+    pub(crate) fn of(world: &World) -> Arc<Self> {
+        let rank = u32::try_from(world.rank()).ok().filter(|rank| *rank < world.size() as u32);
+        Arc::new(Self { members: Arc::clone(world.peers()), rank })
+    }
+
     pub(crate) fn size(&self) -> u32 {
         self.members.len() as u32
     }
@@ -39,6 +46,7 @@ pub(crate) fn keep(group: Arc<Group>) -> Handle {
 
 /// The group of a handle.
 pub(crate) fn get(argument: &str, handle: Handle) -> Result<Arc<Group>, Mistake> {
+    job::check_joined()?;
     if handle == GROUP_EMPTY {
         return Ok(Arc::clone(&EMPTY));
     }

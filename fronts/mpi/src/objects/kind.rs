@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use landeck_c_boundary::HandleError;
 
 use crate::abi::{
-    ERR_ARG, ERR_COMM, ERR_ERRHANDLER, ERR_GROUP, ERR_INFO, ERR_OP, ERR_REQUEST, ERR_SESSION,
-    ERR_TYPE, Handle,
+    ERR_COMM, ERR_ERRHANDLER, ERR_FILE, ERR_GROUP, ERR_INFO, ERR_OP, ERR_REQUEST, ERR_SESSION,
+    ERR_TYPE, ERR_WIN, Handle,
 };
 use crate::mistake::Mistake;
 
@@ -85,7 +85,8 @@ impl Kind {
             Self::ErrorHandler => ERR_ERRHANDLER,
             Self::Info => ERR_INFO,
             Self::Session => ERR_SESSION,
-            Self::Window | Self::File => ERR_ARG,
+            Self::Window => ERR_WIN,
+            Self::File => ERR_FILE,
         }
     }
 

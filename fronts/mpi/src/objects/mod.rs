@@ -13,6 +13,7 @@ pub(crate) mod keyval;
 pub(crate) mod kind;
 pub(crate) mod operation;
 pub(crate) mod predefined;
+pub(crate) mod process_set;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod topology;
