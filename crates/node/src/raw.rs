@@ -82,7 +82,7 @@ pub enum Operation {
 /// As [`Buffer::new`].
 unsafe fn area(start: *const u8, length: usize) -> Area {
     let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
-    // SAFETY: the caller's promise.
+    // SAFETY: so many bytes are there for as long as the area is used, says the caller.
     Area::contiguous(unsafe { Buffer::new(start, length) })
 }
 
@@ -100,7 +100,7 @@ pub unsafe fn send(
     to: usize,
     tag: Tag,
 ) -> Result<()> {
-    // SAFETY: the caller's promise; the request is over when the call returns.
+    // SAFETY: the bytes are readable during the call, at whose end the request is over.
     world.send_area(unsafe { area(start, length) }, to, tag)
 }
 
@@ -118,7 +118,7 @@ pub unsafe fn receive(
     from: impl Into<From>,
     tag: impl Into<Tagged>,
 ) -> Result<Status> {
-    // SAFETY: the caller's promise; the request is over when the call returns.
+    // SAFETY: the bytes are writable during the call, at whose end the request is over.
     world.receive_area(unsafe { area(start, length) }, from.into(), tag.into(), None)
 }
 
@@ -137,7 +137,7 @@ pub unsafe fn start_send(
     tag: Tag,
 ) -> Result<Operation> {
     let peer = world.peer(to)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes stay readable and unchanged until the operation is over.
     let area = unsafe { area(start, length) };
     let started = world.shared.kernel.enter()?.send(peer, world.context, tag.0, area);
     started_send(world, started)
@@ -158,7 +158,7 @@ pub unsafe fn start_receive(
     from: impl Into<From>,
     tag: impl Into<Tagged>,
 ) -> Result<Operation> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the bytes stay writable, and this operation's alone, until it is over.
     let area = unsafe { area(start, length) };
     started_receive(world, area, from.into(), tag.into())
 }

@@ -46,10 +46,38 @@ impl Items {
         Memory { start: self.start, layout: &self.datatype.layout, count: self.count }
     }
 
+    /// For operations that are started again and again.
+    pub(crate) fn keep(&self) -> KeptItems {
+        let datatype = Arc::clone(self.datatype);
+        KeptItems { start: self.start, count: self.count, datatype }
+    }
+
     /// Their bytes, if they lie one behind the other.
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
         // It fits: `new` checked the end of the buffer.
         self.datatype.is_dense.then(|| self.count as usize * self.datatype.size_bytes as usize)
+    }
+}
+
+/// Items of an operation that is started again and again. It keeps the datatype, should the program
+/// free that before.
+#[derive(Debug)]
+pub(crate) struct KeptItems {
+    start: *mut u8,
+    count: u64,
+    datatype: Arc<Datatype>,
+}
+
+// SAFETY: the address is used when the program has left the items to the library, by whichever
+// thread calls.
+unsafe impl Send for KeptItems {}
+// SAFETY: as above.
+unsafe impl Sync for KeptItems {}
+
+impl KeptItems {
+    /// As messages see them.
+    pub(crate) fn memory(&self) -> Memory<'_> {
+        Memory { start: self.start, layout: &self.datatype.layout, count: self.count }
     }
 }
 
@@ -131,7 +159,8 @@ pub(crate) unsafe fn give<T>(
     unsafe { pointer::write(argument, place, value) }.map_err(Mistake::from)
 }
 
-/// Fills the program's status, unless it is MPI_STATUS_IGNORE.
+/// Fills the program's status, unless it is MPI_STATUS_IGNORE. Only an empty one says how the call
+/// ended: other fields of that name are the program's.
 ///
 /// # Safety
 /// Unless null or misaligned, it is writable.
@@ -140,8 +169,10 @@ pub(crate) unsafe fn tell(place: *mut Status, status: Status) -> Result<(), Mist
     if place.is_null() {
         return Ok(());
     }
-    // SAFETY: as the caller says.
-    unsafe { give("status", place, status) }
+    pointer::check("status", place, 1)?;
+    // SAFETY: checked above; the rest is as the caller says.
+    unsafe { status.write_to(place) };
+    Ok(())
 }
 
 /// A text of the program, at most `limit` bytes long.

@@ -17,10 +17,10 @@ use crate::abi::{
 use crate::objects::communicator::Communicator;
 
 /// What is wrong with a call. One word, so that results are cheap.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mistake(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     code: c_int,
     text: String,

@@ -5,8 +5,8 @@ use super::source::Source;
 use super::tree::Tree;
 
 /// The rooms that may say `unsafe`. In `node` it is the promise that a user's memory stays while a
-/// request uses it; the kernel's tests stand where node stands, those of the raw face where a front stands, and
-/// promise the same.
+/// request uses it; the kernel's tests stand where node stands, and promise the same, as do those of
+/// the API over pointers, which stand where a front stands.
 const ROOMS: &[&str] = &[
     "crates/memory/",
     "crates/transports/",

@@ -4,6 +4,7 @@ use landeck_arithmetic::Operator;
 use landeck_collectives::Operation as What;
 use landeck_kernel::Area;
 use landeck_layout::Layout;
+use landeck_memory::Buffer;
 
 use super::{Memory, Operation, memory};
 use crate::collective::binding::Blocks;
@@ -92,9 +93,50 @@ pub struct Prepared(Call);
 /// What the two sides name stays mapped during the call. The output is writable, and nobody else
 /// uses it; the input does not overlap it, and nobody writes to it.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
+    // SAFETY: as below.
+    if let Some(data) = unsafe { brief_data(world.size(), asked) }
+        && world.brief_with(asked.operation, data, asked.root, asked.operator.as_ref())?
+    {
+        return Ok(());
+    }
     // SAFETY: the caller leaves the memory to the operation until this returns, when it is over.
     let call = unsafe { call_of(world, asked) }?;
     world.collective(call)
+}
+
+/// Both sides of a call in one piece each, as short operations have them; none for calls that are
+/// to go the ordinary way.
+///
+/// # Safety
+/// As [`call()`].
+#[inline]
+unsafe fn brief_data(size: usize, asked: &Asked<'_>) -> Option<(Buffer, Buffer)> {
+    let is_own = |operator: &Operator| operator.reduction().is_none();
+    if asked.operator.as_ref().is_some_and(is_own) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let output = unsafe { one_piece(&asked.output, size)? };
+    let input = match (asked.operation, &asked.input) {
+        (What::Broadcast, _) | (What::Reduce | What::AllReduce, Data::InPlace) => output,
+        // SAFETY: as above.
+        (_, input) => unsafe { one_piece(input, size)? },
+    };
+    Some((input, output))
+}
+
+/// # Safety
+/// As [`call()`].
+#[inline]
+unsafe fn one_piece(data: &Data<'_>, size: usize) -> Option<Buffer> {
+    let (start, layout, count) = match *data {
+        Data::Nothing => return Some(Buffer::EMPTY),
+        Data::Whole { start, layout, count } => (start, layout, count),
+        Data::Blocks { start, layout, count } => (start, layout, count.checked_mul(size as u64)?),
+        Data::InPlace | Data::Varying { .. } | Data::Layouts { .. } => return None,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { Memory { start, layout, count }.one_piece() }
 }
 
 /// Begins a collective operation.
@@ -256,6 +298,6 @@ pub(super) unsafe fn area(
     layout: &Layout,
     count: u64,
 ) -> std::result::Result<Area, Fault> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

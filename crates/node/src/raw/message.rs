@@ -39,7 +39,7 @@ pub unsafe fn send(
     tag: Tag,
     mode: Mode,
 ) -> Result<()> {
-    // SAFETY: the caller's promise; the request is over when the call returns.
+    // SAFETY: the caller keeps the items as they are during the call, at whose end the request is over.
     let area = unsafe { area(world, memory) }?;
     if mode == Mode::Standard {
         return world.send_area(area, to, tag);
@@ -62,7 +62,7 @@ pub unsafe fn start_send(
     tag: Tag,
     mode: Mode,
 ) -> Result<Operation> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps the items as they are until the operation is over.
     let area = unsafe { area(world, memory) }?;
     if mode == Mode::Synchronous {
         return start_synchronous(world, area, to, tag);
@@ -93,7 +93,7 @@ pub unsafe fn receive(
     from: impl Into<From>,
     tag: impl Into<Tagged>,
 ) -> Result<Status> {
-    // SAFETY: the caller's promise; the request is over when the call returns.
+    // SAFETY: the items are this call's alone, at whose end the request is over, says the caller.
     let area = unsafe { area(world, memory) }?;
     world.receive_area(area, from.into(), tag.into(), None)
 }
@@ -111,7 +111,7 @@ pub unsafe fn start_receive(
     from: impl Into<From>,
     tag: impl Into<Tagged>,
 ) -> Result<Operation> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the items are this operation's alone until it is over, says the caller.
     let area = unsafe { area(world, memory) }?;
     started_receive(world, area, from.into(), tag.into())
 }
@@ -152,7 +152,7 @@ pub fn hold(
 /// # Safety
 /// As [`receive`].
 pub unsafe fn receive_held(world: &World, held: Held, memory: &Memory<'_>) -> Result<Status> {
-    // SAFETY: the caller's promise; the request is over when the call returns.
+    // SAFETY: as in `receive`; the operation that is started here is waited for here.
     let started = unsafe { start_receive_held(world, held, memory) }?;
     super::wait(world, started)
 }
@@ -169,7 +169,7 @@ pub unsafe fn start_receive_held(
     held: Held,
     memory: &Memory<'_>,
 ) -> Result<Operation> {
-    // SAFETY: the caller's promise.
+    // SAFETY: as in `start_receive`: the items belong to the operation.
     let area = unsafe { area(world, memory) }?;
     let is_there = world.shared.kernel.enter()?.receive_held(held.0, area);
     if !is_there {
@@ -182,6 +182,6 @@ pub unsafe fn start_receive_held(
 /// As [`Memory::area`].
 #[inline]
 unsafe fn area(world: &World, memory: &Memory<'_>) -> Result<Area> {
-    // SAFETY: the caller's promise.
+    // SAFETY: whoever calls keeps the items for as long as the area is in use.
     unsafe { memory.area() }.map_err(|failure| world.error(WaitError::Failure(failure), None))
 }

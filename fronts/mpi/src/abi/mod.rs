@@ -92,6 +92,24 @@ impl Status {
         Self::of_message(PROC_NULL, ANY_TAG, 0, false)
     }
 
+    /// Writes it where the program wants it. The field of the error is left as it is, unless this is
+    /// an empty status.
+    ///
+    /// # Safety
+    /// The place is writable.
+    #[inline]
+    pub(crate) unsafe fn write_to(self, place: *mut Self) {
+        // SAFETY: as the caller says.
+        unsafe {
+            (&raw mut (*place).source).write(self.source);
+            (&raw mut (*place).tag).write(self.tag);
+            (&raw mut (*place).internal).write(self.internal);
+            if self.source == ANY_SOURCE {
+                (&raw mut (*place).error).write(SUCCESS);
+            }
+        }
+    }
+
     /// The length of the message.
     pub(crate) fn bytes(&self) -> u64 {
         u64::from(self.internal[0] as u32) | u64::from(self.internal[1] as u32) << 32

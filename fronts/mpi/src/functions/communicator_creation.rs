@@ -1,7 +1,7 @@
 //! Making communicators of others, and freeing them.
 
 use std::ffi::{c_char, c_int};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use landeck::World;
 use landeck_c_boundary::pointer;
@@ -379,7 +379,7 @@ unsafe fn start_duplicate(
         operation,
         communicator: Arc::clone(communicator),
         datatypes: [None, None],
-        rest: Some(Box::new(finish)),
+        rest: Mutex::new(Some(Box::new(finish))),
     };
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("request", request, request::keep(Request::Collective(pending))) }

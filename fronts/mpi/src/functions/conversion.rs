@@ -5,10 +5,10 @@ use std::ffi::c_int;
 
 use landeck_c_boundary::Table;
 
-use crate::abi::{FILE_NULL, Handle, MESSAGE_NULL, WIN_NULL};
+use crate::abi::{FILE_NULL, Handle, WIN_NULL};
 use crate::objects::request::{OF_NOBODY, SENT};
 use crate::objects::{
-    communicator, datatype, error_handler, group, info, operation, request, session,
+    communicator, datatype, error_handler, group, info, message, operation, request, session,
 };
 
 /// Predefined handles are smaller.
@@ -111,12 +111,12 @@ pub(crate) fn type_fromint(datatype: c_int) -> Handle {
 
 /// The number of a message.
 pub(crate) fn message_toint(message: Handle) -> c_int {
-    c_int::try_from(message).unwrap_or(MESSAGE_NULL as c_int)
+    number(message::table(), message)
 }
 
-/// The message of a number: those of the library are all there are.
+/// The message of a number.
 pub(crate) fn message_fromint(message: c_int) -> Handle {
-    Handle::try_from(message).unwrap_or(MESSAGE_NULL)
+    handle(message::table(), message)
 }
 
 /// The number of a window.

@@ -11,6 +11,7 @@ use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::attributes::Attributes;
+use crate::objects::buffer;
 use crate::objects::error_handler::{Reaction, Slot};
 use crate::objects::group::Group;
 use crate::objects::info::Info;
@@ -36,6 +37,7 @@ pub(crate) struct Communicator {
     pub(crate) attributes: Attributes,
     pub(crate) name: Mutex<String>,
     pub(crate) info: Mutex<Info>,
+    pub(crate) buffer: buffer::Slot,
 }
 
 /// The other side of an intercommunicator.
@@ -64,6 +66,7 @@ impl Communicator {
             attributes: Attributes::default(),
             name: Mutex::default(),
             info: Mutex::default(),
+            buffer: buffer::Slot::new(),
         }
     }
 

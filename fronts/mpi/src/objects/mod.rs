@@ -2,15 +2,19 @@
 //! `crate::functions`; what several of them need of an object is here.
 
 pub(crate) mod attributes;
+pub(crate) mod buffer;
 pub(crate) mod communicator;
+pub(crate) mod completion;
 pub(crate) mod contents;
 pub(crate) mod datatype;
 pub(crate) mod error_code;
 pub(crate) mod error_handler;
+pub(crate) mod generalized;
 pub(crate) mod group;
 pub(crate) mod info;
 pub(crate) mod keyval;
 pub(crate) mod kind;
+pub(crate) mod message;
 pub(crate) mod operation;
 pub(crate) mod predefined;
 pub(crate) mod process_set;

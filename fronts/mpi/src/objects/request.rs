@@ -1,16 +1,23 @@
 //! Requests: operations that go on, of every kind.
+//!
+//! A request *waits for* one operation after the other ([`Request::waits_for`]); most have one. When
+//! it waits for none any more it is over, and `completion` brings it to its end.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::raw;
+use landeck::{World, raw};
 use landeck_c_boundary::{HandleError, Table};
 
-use crate::abi::{CancelFunction, FreeFunction, Handle, QueryFunction, REQUEST_NULL, Status};
+use crate::abi::{Handle, REQUEST_NULL, Status};
 use crate::job;
 use crate::mistake::Mistake;
+use crate::objects::buffer::Flush;
 use crate::objects::communicator::Communicator;
+use crate::objects::completion::End;
 use crate::objects::datatype::Datatype;
+use crate::objects::generalized::Generalized;
 use crate::objects::kind::Kind;
 use crate::walk::Call;
 
@@ -19,12 +26,16 @@ use crate::walk::Call;
 pub(crate) enum Request {
     /// A message that is sent or received.
     PointToPoint(Pending),
+    /// A message that is received while another is sent.
+    Pair(Box<Pair>),
     /// A collective operation.
     Collective(Pending),
     /// One that is started any number of times. Its handle stays when it is complete.
     Persistent(Arc<Persistent>),
     /// The program's own operation.
     Generalized(Arc<Generalized>),
+    /// Messages that lie in a buffer of the program and leave it.
+    Flush(Box<Flush>),
 }
 
 /// An operation of the library that goes on, with what it needs until its end.
@@ -34,15 +45,27 @@ pub(crate) struct Pending {
     /// Kept until the end, should the program free them before.
     pub(crate) datatypes: [Option<Arc<Datatype>>; 2],
     /// What is left to do when the operation is over.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Mutex<Option<Rest>>,
 }
 
 /// What is left to do when the operation of a request is over, before the request is: steps as those
 /// of a [`Walk`](crate::walk::Walk), with calls of the program's functions between them.
 pub(crate) type Rest = Box<dyn FnMut() -> Result<Option<Call>, Mistake> + Send + Sync>;
 
+/// Two messages of one request. Its status is that of the one that is received.
+#[derive(Debug)]
+pub(crate) struct Pair {
+    pub(crate) communicator: Arc<Communicator>,
+    /// Nothing, if the message is one from nobody.
+    pub(crate) receive: Option<raw::Operation>,
+    pub(crate) send: raw::Operation,
+}
+
 /// An operation that is started any number of times.
 pub(crate) struct Persistent {
+    pub(crate) communicator: Arc<Communicator>,
+    /// Whether it is a message: those may be cancelled.
+    pub(crate) is_message: bool,
     /// Starts it once.
     pub(crate) begin: Box<dyn Fn() -> Result<Started, Mistake> + Send + Sync>,
     /// What goes on since the last start.
@@ -57,18 +80,27 @@ pub(crate) enum Started {
     Pending(Pending),
 }
 
-/// An operation of the program.
+/// A request in the table.
 #[derive(Debug)]
-pub(crate) struct Generalized {
-    /// Ended by MPI_Grequest_complete.
-    pub(crate) signal: raw::Operation,
-    pub(crate) query: Option<QueryFunction>,
-    pub(crate) free: Option<FreeFunction>,
-    pub(crate) cancel: Option<CancelFunction>,
-    pub(crate) extra_state: usize,
+pub(crate) struct Entry {
+    pub(crate) request: Request,
+    /// How it ended, when somebody has looked at that without completing it.
+    seen: Mutex<Option<Box<End>>>,
+    is_seen: AtomicBool,
 }
 
-static TABLE: Table<Request> = Table::new(Kind::Request as u8);
+/// What a request waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WaitsFor {
+    /// It is not started.
+    Inactive,
+    /// For nothing any more: it is over.
+    Nothing,
+    /// For this, perhaps not only.
+    Operation(raw::Operation),
+}
+
+static TABLE: Table<Entry> = Table::new(Kind::Request as u8);
 
 /// A send that was complete when it was started. It leads to no place of the table, as its
 /// generation is 0.
@@ -77,35 +109,32 @@ pub(crate) const SENT: Handle = (Kind::Request as Handle) << 56 | 1;
 pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 
 /// Gives out the handle of a request.
+#[inline]
 pub(crate) fn keep(request: Request) -> Handle {
-    TABLE.insert(request) as Handle
+    let (seen, is_seen) = (Mutex::new(None), AtomicBool::new(false));
+    TABLE.insert(Entry { request, seen, is_seen }) as Handle
 }
 
 /// Gives out the handle of a message that was started.
 #[inline]
-pub(crate) fn keep_message(
-    operation: raw::Operation,
-    communicator: &Arc<Communicator>,
-    datatype: &Arc<Datatype>,
-) -> Handle {
+pub(crate) fn keep_message(operation: raw::Operation, communicator: &Arc<Communicator>) -> Handle {
     match operation {
         // Receives always begin as pending, so this was a send.
         raw::Operation::Complete(_) => SENT,
-        raw::Operation::Pending(_) => keep(Request::PointToPoint(Pending {
-            operation,
-            communicator: Arc::clone(communicator),
-            datatypes: [(!datatype.is_dense).then(|| Arc::clone(datatype)), None],
-            rest: None,
-        })),
+        raw::Operation::Pending(_) => {
+            keep(Request::PointToPoint(Pending::message(operation, communicator)))
+        }
     }
 }
 
 /// What a handle is.
+#[derive(Clone, Copy)]
 pub(crate) enum Found {
-    /// Complete, or null: this is its status, and the handle becomes null.
+    Null,
+    /// Complete: this is its status, and the handle becomes null.
     Immediate(Status),
     /// In the table.
-    Kept(&'static Request),
+    Kept(&'static Entry),
 }
 
 /// The request of a handle; borrowed for the call.
@@ -113,18 +142,42 @@ pub(crate) enum Found {
 pub(crate) fn find(argument: &str, handle: Handle) -> Result<Found, Mistake> {
     job::check_joined()?;
     match handle {
-        REQUEST_NULL | SENT => Ok(Found::Immediate(Status::empty())),
+        REQUEST_NULL => Ok(Found::Null),
+        SENT => Ok(Found::Immediate(Status::empty())),
         OF_NOBODY => Ok(Found::Immediate(Status::of_nobody())),
-        // SAFETY: a program completes a request in one call at a time.
-        _ => unsafe { TABLE.get(handle as u64) }
-            .map(Found::Kept)
-            .map_err(|e| refuse(argument, handle, e)),
+        _ => get(argument, handle).map(Found::Kept),
+    }
+}
+
+/// The request of a handle that is neither null nor over at once; borrowed for the call.
+#[inline]
+pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Entry, Mistake> {
+    // SAFETY: a program completes a request in one call at a time.
+    match unsafe { TABLE.get(handle as u64) } {
+        Ok(Entry { request: Request::Generalized(own), .. }) if own.is_freed() => {
+            Err(refuse(argument, handle, HandleError::Stale(handle as u64)))
+        }
+        Ok(entry) => Ok(entry),
+        Err(error) => Err(refuse(argument, handle, error)),
+    }
+}
+
+/// The program's own operation of a handle, also one that it has freed.
+pub(crate) fn generalized(
+    argument: &str,
+    handle: Handle,
+) -> Result<&'static Arc<Generalized>, Mistake> {
+    // SAFETY: as above; one that is freed stays until the program says that it is complete.
+    match unsafe { TABLE.get(handle as u64) } {
+        Ok(Entry { request: Request::Generalized(own), .. }) => Ok(own),
+        Ok(_) => Err(wrong(argument, handle, "a generalized request that was started")),
+        Err(error) => Err(refuse(argument, handle, error)),
     }
 }
 
 /// Takes a request out of the table: its handle is stale from now on.
 #[inline]
-pub(crate) fn take(argument: &str, handle: Handle) -> Result<Request, Mistake> {
+pub(crate) fn take(argument: &str, handle: Handle) -> Result<Entry, Mistake> {
     TABLE.remove(handle as u64).map_err(|error| refuse(argument, handle, error))
 }
 
@@ -133,36 +186,129 @@ fn refuse(argument: &str, handle: Handle, error: HandleError) -> Mistake {
     Kind::Request.refuse(argument, handle, error)
 }
 
+/// A request that is none of those that are wanted.
+#[cold]
+pub(crate) fn wrong(argument: &str, handle: Handle, wanted: &str) -> Mistake {
+    let text = format!("{argument} is {handle:#x}, which is no such request; pass {wanted}");
+    Mistake::new(crate::abi::ERR_REQUEST, text)
+}
+
 /// The number of a handle, and the handle of a number.
 pub(crate) fn table() -> &'static Table<impl Sized> {
     &TABLE
 }
 
 impl Pending {
-    /// Waits until it is over.
-    pub(crate) fn wait(self) -> Result<Status, Mistake> {
-        let (world, _) = self.communicator.messages();
-        match raw::wait(world, self.operation) {
-            Ok(status) => Ok(status_of(&status)),
-            Err(error) => Err(Mistake::from(error).on(&self.communicator)),
-        }
+    /// A message that goes on. Its memory is described by the operation itself.
+    #[inline]
+    pub(crate) fn message(operation: raw::Operation, communicator: &Arc<Communicator>) -> Self {
+        let communicator = Arc::clone(communicator);
+        Self { operation, communicator, datatypes: [None, None], rest: Mutex::new(None) }
     }
 
-    /// Looks whether it is over. After a result it is no more.
-    pub(crate) fn test(&self) -> Result<Option<Status>, Mistake> {
-        let (world, _) = self.communicator.messages();
-        match raw::test(world, self.operation) {
-            Ok(status) => Ok(status.map(|status| status_of(&status))),
-            Err(error) => Err(Mistake::from(error).on(&self.communicator)),
-        }
+    /// The world in which it goes on.
+    #[inline]
+    pub(crate) fn world(&self) -> &World {
+        self.communicator.messages().0
     }
 }
 
 impl Persistent {
-    /// What goes on since the last start; it is the caller's to complete.
-    pub(crate) fn take_active(&self) -> Option<Started> {
-        self.active.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// What has been started and not completed.
+    pub(crate) fn active(&self) -> MutexGuard<'_, Option<Started>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Entry {
+    /// What it waits for at the moment.
+    pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
+        if self.is_seen() {
+            return Ok(WaitsFor::Nothing);
+        }
+        self.request.waits_for()
+    }
+
+    /// A world of this process, to wait in.
+    pub(crate) fn world(&self) -> &World {
+        match &self.request {
+            Request::PointToPoint(pending) | Request::Collective(pending) => pending.world(),
+            Request::Pair(pair) => pair.communicator.messages().0,
+            Request::Persistent(persistent) => persistent.communicator.messages().0,
+            Request::Generalized(own) => own.world(),
+            Request::Flush(flush) => flush.world(),
+        }
+    }
+
+    /// Whether its handle stays when it is complete.
+    pub(crate) fn is_persistent(&self) -> bool {
+        matches!(self.request, Request::Persistent(_))
+    }
+
+    /// Whether its end is known.
+    #[inline]
+    pub(crate) fn is_seen(&self) -> bool {
+        self.is_seen.load(Ordering::Acquire)
+    }
+
+    /// Keeps its end, for those who look again and who complete it.
+    pub(crate) fn set_seen(&self, end: End) {
+        *self.lock() = Some(Box::new(end));
+        self.is_seen.store(true, Ordering::Release);
+    }
+
+    /// Its end, if that is known.
+    pub(crate) fn seen(&self) -> Option<End> {
+        self.lock().as_deref().cloned()
+    }
+
+    /// Its end, if that is known; it is complete then.
+    #[inline]
+    pub(crate) fn take_seen(&self) -> Option<End> {
+        if !self.is_seen() {
+            return None;
+        }
+        self.is_seen.store(false, Ordering::Release);
+        self.lock().take().map(|end| *end)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<End>>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Request {
+    fn waits_for(&self) -> Result<WaitsFor, Mistake> {
+        Ok(match self {
+            Self::PointToPoint(pending) | Self::Collective(pending) => {
+                WaitsFor::Operation(pending.operation)
+            }
+            Self::Pair(pair) => first_going(
+                pair.communicator.messages().0,
+                [pair.receive, Some(pair.send)].into_iter().flatten(),
+            )?,
+            Self::Persistent(persistent) => match &*persistent.active() {
+                None => WaitsFor::Inactive,
+                Some(Started::Complete(_)) => WaitsFor::Nothing,
+                Some(Started::Pending(pending)) => WaitsFor::Operation(pending.operation),
+            },
+            Self::Generalized(own) => WaitsFor::Operation(own.signal),
+            Self::Flush(flush) => flush.waits_for()?,
+        })
+    }
+}
+
+/// The first of some operations that is not over.
+pub(crate) fn first_going(
+    world: &World,
+    operations: impl Iterator<Item = raw::Operation>,
+) -> Result<WaitsFor, Mistake> {
+    for operation in operations {
+        if !raw::are_over(world, &[Some(operation)])? {
+            return Ok(WaitsFor::Operation(operation));
+        }
+    }
+    Ok(WaitsFor::Nothing)
 }
 
 impl fmt::Debug for Pending {

@@ -7,6 +7,7 @@ use landeck_c_boundary::Table;
 use crate::abi::{ERRORS_ARE_FATAL, Handle};
 use crate::job;
 use crate::mistake::Mistake;
+use crate::objects::buffer;
 use crate::objects::error_handler::{Reaction, Slot};
 use crate::objects::info::Info;
 use crate::objects::kind::Kind;
@@ -15,13 +16,15 @@ use crate::objects::kind::Kind;
 pub(crate) struct Session {
     pub(crate) error_handler: Slot,
     pub(crate) info: Info,
+    pub(crate) buffer: buffer::Slot,
 }
 
 static TABLE: Table<Arc<Session>> = Table::new(Kind::Session as u8);
 
 impl Session {
     pub(crate) fn new(info: Info) -> Self {
-        Self { error_handler: Slot::new(Kind::Session, ERRORS_ARE_FATAL), info }
+        let error_handler = Slot::new(Kind::Session, ERRORS_ARE_FATAL);
+        Self { error_handler, info, buffer: buffer::Slot::new() }
     }
 }
 

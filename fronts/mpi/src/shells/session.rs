@@ -4,21 +4,11 @@ use super::*;
 
 unsupported! { fn MPI_Group_from_session_pset / PMPI_Group_from_session_pset(session: Handle, pset_name: *const c_char, newgroup: *mut Handle) on Origin::Session(session) }
 
-unsupported! { fn MPI_Session_attach_buffer / PMPI_Session_attach_buffer(session: Handle, buffer: *mut c_void, size: c_int) on Origin::Session(session) }
-
-unsupported! { fn MPI_Session_attach_buffer_c / PMPI_Session_attach_buffer_c(session: Handle, buffer: *mut c_void, size: i64) on Origin::Session(session) }
-
 unsupported! { fn MPI_Session_call_errhandler / PMPI_Session_call_errhandler(session: Handle, errorcode: c_int) on Origin::Session(session) }
 
 unsupported! { fn MPI_Session_create_errhandler / PMPI_Session_create_errhandler(session_errhandler_fn: Callback, errhandler: *mut Handle) on Origin::Nothing }
 
-unsupported! { fn MPI_Session_detach_buffer / PMPI_Session_detach_buffer(session: Handle, buffer_addr: *mut c_void, size: *mut c_int) on Origin::Session(session) }
-
-unsupported! { fn MPI_Session_detach_buffer_c / PMPI_Session_detach_buffer_c(session: Handle, buffer_addr: *mut c_void, size: *mut i64) on Origin::Session(session) }
-
 unsupported! { fn MPI_Session_finalize / PMPI_Session_finalize(session: *mut Handle) on Origin::SessionAt(session) }
-
-unsupported! { fn MPI_Session_flush_buffer / PMPI_Session_flush_buffer(session: Handle) on Origin::Session(session) }
 
 unsupported! { fn MPI_Session_get_errhandler / PMPI_Session_get_errhandler(session: Handle, errhandler: *mut Handle) on Origin::Session(session) }
 
@@ -29,8 +19,6 @@ unsupported! { fn MPI_Session_get_nth_pset / PMPI_Session_get_nth_pset(session: 
 unsupported! { fn MPI_Session_get_num_psets / PMPI_Session_get_num_psets(session: Handle, info: Handle, npset_names: *mut c_int) on Origin::Session(session) }
 
 unsupported! { fn MPI_Session_get_pset_info / PMPI_Session_get_pset_info(session: Handle, pset_name: *const c_char, info: *mut Handle) on Origin::Session(session) }
-
-unsupported! { fn MPI_Session_iflush_buffer / PMPI_Session_iflush_buffer(session: Handle, request: *mut Handle) on Origin::Session(session) }
 
 unsupported! { fn MPI_Session_init / PMPI_Session_init(info: Handle, errhandler: Handle, session: *mut Handle) on Origin::Nothing }
 

@@ -1,0 +1,222 @@
+//! One request: waited for, tested, looked at, freed, cancelled.
+
+use std::ffi::c_int;
+
+use landeck::raw;
+use landeck_c_boundary::pointer;
+
+use super::Several;
+use super::batch::{Batch, Chosen};
+use super::watch::next_of;
+use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
+use crate::arguments::{give, tell};
+use crate::mistake::Mistake;
+use crate::objects::completion::{self, End};
+use crate::objects::generalized::Generalized;
+use crate::objects::request::{
+    self, Entry, Found, Pending, Persistent, Request, Started, WaitsFor,
+};
+use crate::walk::Walk;
+
+/// Waits until a request is complete.
+#[inline]
+pub(crate) unsafe fn wait(request: *mut Handle, status: *mut Status) -> Result<Walk, Mistake> {
+    // SAFETY: the program gives the address of a request, or it is refused.
+    let handle = unsafe { pointer::read("request", request)? };
+    if let Found::Kept(entry) = request::find("request", handle)?
+        && !matches!(entry.request, Request::PointToPoint(_))
+    {
+        // SAFETY: the program gives a request, and a writable status, or none.
+        return unsafe { Batch::completes(alone(request, status), Chosen::One(0)).run() };
+    }
+    let (completing, left) = completion::complete("request", handle)?;
+    // A message calls nobody.
+    let Ok(end) = completing.into_end() else { return Ok(Walk::Done) };
+    // SAFETY: the program gives a writable request, and a writable status, or none.
+    unsafe { told(request, left, status, end)? };
+    Ok(Walk::Done)
+}
+
+/// Looks whether a request is complete.
+#[inline]
+pub(crate) unsafe fn test(
+    request: *mut Handle,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<Walk, Mistake> {
+    pointer::check("flag", flag, 1)?;
+    // SAFETY: the program gives the address of a request, or it is refused.
+    let handle = unsafe { pointer::read("request", request)? };
+    if let Found::Kept(entry) = request::find("request", handle)? {
+        let is_over = is_over(entry)?;
+        // SAFETY: checked above; the program says that it is writable.
+        unsafe { give("flag", flag, c_int::from(is_over))? };
+        if !is_over {
+            return Ok(Walk::Done);
+        }
+    } else {
+        // SAFETY: as above.
+        unsafe { give("flag", flag, 1)? };
+    }
+    // SAFETY: the program gives a request, and a writable status, or none.
+    unsafe { wait(request, status) }
+}
+
+/// Looks whether a request is over, and leaves it as it is.
+pub(crate) unsafe fn request_get_status(
+    request: Handle,
+    flag: *mut c_int,
+    status: *mut Status,
+) -> Result<Walk, Mistake> {
+    pointer::check("flag", flag, 1)?;
+    let is_over = match request::find("request", request)? {
+        Found::Kept(entry) => is_over(entry)?,
+        Found::Null | Found::Immediate(_) => true,
+    };
+    // SAFETY: checked above; the program says that it is writable.
+    unsafe { give("flag", flag, c_int::from(is_over))? };
+    if !is_over {
+        return Ok(Walk::Done);
+    }
+    let request = (&raw const request).cast_mut();
+    // SAFETY: the request is read before this returns, and never written. The program gives a
+    // writable status, or none.
+    unsafe { Batch::looks(alone(request, status), Chosen::One(0)).run() }
+}
+
+/// Frees a request: what it stands for goes on, and nobody will hear of it.
+pub(crate) unsafe fn request_free(request: *mut Handle) -> Result<Walk, Mistake> {
+    // SAFETY: the program gives the address of a request, or it is refused.
+    let handle = unsafe { pointer::read("request", request)? };
+    let walk = match request::find("request", handle)? {
+        Found::Null => {
+            return Err(request::wrong(
+                "request",
+                handle,
+                "one that was started and not completed",
+            ));
+        }
+        Found::Immediate(_) => Walk::Done,
+        Found::Kept(entry) => free(handle, entry)?,
+    };
+    // SAFETY: read above; the program says that it is writable too.
+    unsafe { request.write(REQUEST_NULL) };
+    Ok(walk)
+}
+
+/// Takes back a message that has met nobody.
+pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
+    // SAFETY: the program gives the address of a request, or it is refused.
+    let handle = unsafe { pointer::read("request", request)? };
+    match request::find("request", handle)? {
+        Found::Null => Err(not_cancellable(handle)),
+        Found::Immediate(_) => Ok(Walk::Done),
+        Found::Kept(entry) => match &entry.request {
+            Request::Generalized(own) => Ok(Walk::asking(own.cancel(own.is_over()))),
+            Request::PointToPoint(pending) => cancel_message(pending),
+            Request::Persistent(persistent) if persistent.is_message => {
+                match &*persistent.active() {
+                    Some(Started::Pending(pending)) => cancel_message(pending),
+                    Some(Started::Complete(_)) => Ok(Walk::Done),
+                    None if entry.is_seen() => Ok(Walk::Done),
+                    None => Err(not_cancellable(handle)),
+                }
+            }
+            _ => Err(not_cancellable(handle)),
+        },
+    }
+}
+
+fn cancel_message(pending: &Pending) -> Result<Walk, Mistake> {
+    raw::cancel(pending.world(), pending.operation)?;
+    Ok(Walk::Done)
+}
+
+#[cold]
+fn not_cancellable(handle: Handle) -> Mistake {
+    request::wrong("request", handle, "a message that was started, or a generalized request")
+}
+
+/// Whether a request is over, or was not started.
+#[inline]
+fn is_over(entry: &Entry) -> Result<bool, Mistake> {
+    match entry.waits_for()? {
+        WaitsFor::Inactive | WaitsFor::Nothing => Ok(true),
+        WaitsFor::Operation(operation) => {
+            Ok(raw::are_over(entry.world(), &[Some(operation)])? && next_of(entry)?.is_none())
+        }
+    }
+}
+
+fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
+    match &entry.request {
+        Request::PointToPoint(pending) => release(entry, Some(pending.operation))?,
+        Request::Pair(pair) => {
+            release(entry, pair.receive)?;
+            release(entry, Some(pair.send))?;
+        }
+        Request::Collective(_) => return Err(goes_on(handle)),
+        Request::Persistent(persistent) => free_persistent(handle, entry, persistent)?,
+        Request::Generalized(own) => return free_generalized(handle, own),
+        Request::Flush(_) => {}
+    }
+    request::take("request", handle)?;
+    Ok(Walk::Done)
+}
+
+fn free_persistent(handle: Handle, entry: &Entry, persistent: &Persistent) -> Result<(), Mistake> {
+    match &*persistent.active() {
+        Some(Started::Pending(_)) if !persistent.is_message => Err(goes_on(handle)),
+        Some(Started::Pending(pending)) => release(entry, Some(pending.operation)),
+        Some(Started::Complete(_)) | None => Ok(()),
+    }
+}
+
+fn free_generalized(handle: Handle, own: &Generalized) -> Result<Walk, Mistake> {
+    if !own.set_freed() {
+        return Ok(Walk::Done);
+    }
+    let asking = own.dispose()?;
+    request::take("request", handle)?;
+    Ok(Walk::asking(asking))
+}
+
+/// Leaves an operation to itself, unless its end is known.
+fn release(entry: &Entry, operation: Option<raw::Operation>) -> Result<(), Mistake> {
+    if let Some(operation) = operation
+        && !entry.is_seen()
+    {
+        raw::release(entry.world(), operation)?;
+    }
+    Ok(())
+}
+
+#[cold]
+fn goes_on(handle: Handle) -> Mistake {
+    let text = format!("request is {handle:#x}, a collective operation that goes on; complete it");
+    Mistake::new(ERR_REQUEST, text)
+}
+
+/// A request alone.
+fn alone(request: *mut Handle, status: *mut Status) -> Several {
+    Several { requests: request, count: 1, statuses: status }
+}
+
+/// Tells of a request that has ended.
+///
+/// # Safety
+/// The program gives a writable request, and a writable status, or none.
+#[inline]
+unsafe fn told(
+    request: *mut Handle,
+    left: Handle,
+    status: *mut Status,
+    end: End,
+) -> Result<(), Mistake> {
+    // SAFETY: as the caller says.
+    unsafe {
+        request.write(left);
+        tell(status, end.status)?;
+    }
+    end.mistake.map_or(Ok(()), Err)
+}

@@ -1,0 +1,231 @@
+//! How requests end: their statuses, their mistakes, and the functions of the program that are called
+//! before they are complete.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError};
+
+use landeck::raw;
+
+use crate::abi::{Handle, REQUEST_NULL, Status};
+use crate::mistake::Mistake;
+use crate::objects::communicator::Communicator;
+use crate::objects::generalized::Asking;
+use crate::objects::request::{
+    self, Entry, Found, Pair, Pending, Persistent, Request, Rest, Started, WaitsFor, status_of,
+};
+use crate::walk::Call;
+
+/// How an operation ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) status: Status,
+    pub(crate) mistake: Option<Mistake>,
+}
+
+/// A request that is over, and complete when the program's functions have been called.
+#[derive(Debug)]
+pub(crate) struct Completing {
+    end: End,
+    remaining: Remaining,
+}
+
+/// What is left to do.
+enum Remaining {
+    Nothing,
+    Rest(Rest),
+    Asking(Asking),
+}
+
+impl End {
+    /// It went well.
+    #[inline]
+    pub(crate) fn well(status: Status) -> Self {
+        Self { status, mistake: None }
+    }
+
+    /// The end of an operation of a communicator, as the layer below tells it.
+    #[inline]
+    pub(crate) fn of(
+        result: landeck::Result<landeck::Status>,
+        communicator: &Arc<Communicator>,
+    ) -> Self {
+        match result {
+            Ok(status) => Self::well(status_of(&status)),
+            Err(error) => Self::failed(error, communicator),
+        }
+    }
+
+    #[cold]
+    fn failed(error: landeck::Error, communicator: &Arc<Communicator>) -> Self {
+        let status = status_of_error(&error);
+        Self { status, mistake: Some(Mistake::from(error).on(communicator)) }
+    }
+}
+
+/// What is known of a message that was not received well: of one that was too long, all that is
+/// known of others.
+#[cold]
+pub(crate) fn status_of_error(error: &landeck::Error) -> Status {
+    match error {
+        landeck::Error::Truncated { rank: Some(rank), tag, buffer_bytes, .. } => {
+            Status::of_message(*rank as i32, tag.0 as i32, *buffer_bytes, false)
+        }
+        _ => Status::empty(),
+    }
+}
+
+/// Waits until a request is over; gives how it ended, and what its handle becomes.
+#[inline]
+pub(crate) fn complete(
+    argument: &'static str,
+    handle: Handle,
+) -> Result<(Completing, Handle), Mistake> {
+    let entry = match request::find(argument, handle)? {
+        Found::Null => return Ok((End::well(Status::empty()).into(), REQUEST_NULL)),
+        Found::Immediate(status) => return Ok((End::well(status).into(), REQUEST_NULL)),
+        Found::Kept(entry) => entry,
+    };
+    if !matches!(entry.request, Request::PointToPoint(_) | Request::Collective(_)) {
+        wait_for(entry)?;
+    }
+    conclude(argument, handle, entry)
+}
+
+/// Waits until a request waits for nothing any more.
+pub(crate) fn wait_for(entry: &Entry) -> Result<(), Mistake> {
+    while let WaitsFor::Operation(operation) = entry.waits_for()? {
+        raw::wait_any(entry.world(), &[Some(operation)])?;
+    }
+    Ok(())
+}
+
+/// Ends a request that is over, or that waits for one operation, which is waited for.
+#[inline]
+pub(crate) fn conclude(
+    argument: &'static str,
+    handle: Handle,
+    entry: &Entry,
+) -> Result<(Completing, Handle), Mistake> {
+    if let Request::Persistent(persistent) = &entry.request {
+        return Ok((entry.take_seen().map_or_else(|| end_of_start(persistent), End::into), handle));
+    }
+    let entry = request::take(argument, handle)?;
+    let completing = match (entry.take_seen(), &entry.request) {
+        (Some(end), _) => end.into(),
+        // Who looks at such a request needs no copy of this.
+        (None, Request::PointToPoint(pending)) => pending.end().into(),
+        (None, request) => end_of(request)?,
+    };
+    Ok((completing, REQUEST_NULL))
+}
+
+/// Brings a request that is over to an end that [`Entry::set_seen`] is to keep, unless it is one of
+/// the program, which is asked again.
+pub(crate) fn look(entry: &Entry) -> Result<Completing, Mistake> {
+    match (entry.seen(), &entry.request) {
+        (Some(end), _) => Ok(end.into()),
+        (None, Request::Generalized(own)) => Ok(Completing::asking(own.query())),
+        (None, Request::Persistent(persistent)) => Ok(end_of_start(persistent)),
+        (None, request) => end_of(request),
+    }
+}
+
+#[cold]
+fn end_of(request: &Request) -> Result<Completing, Mistake> {
+    Ok(match request {
+        Request::PointToPoint(pending) => pending.end().into(),
+        Request::Collective(pending) => pending.conclude(),
+        Request::Pair(pair) => pair.end().into(),
+        Request::Persistent(persistent) => end_of_start(persistent),
+        Request::Generalized(own) => Completing::asking(own.conclude()?),
+        Request::Flush(_) => End::well(Status::empty()).into(),
+    })
+}
+
+fn end_of_start(persistent: &Persistent) -> Completing {
+    let started = persistent.active().take();
+    match started {
+        None => End::well(Status::empty()).into(),
+        Some(Started::Complete(status)) => End::well(status).into(),
+        Some(Started::Pending(pending)) => pending.conclude(),
+    }
+}
+
+impl Pending {
+    /// Waits until the operation is over.
+    #[inline]
+    fn end(&self) -> End {
+        End::of(raw::wait(self.world(), self.operation), &self.communicator)
+    }
+
+    fn conclude(&self) -> Completing {
+        let rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let remaining = rest.map_or(Remaining::Nothing, Remaining::Rest);
+        Completing { end: self.end(), remaining }
+    }
+}
+
+impl Pair {
+    /// Waits until both are over.
+    fn end(&self) -> End {
+        let world = self.communicator.messages().0;
+        let received = match self.receive {
+            Some(receive) => End::of(raw::wait(world, receive), &self.communicator),
+            None => End::well(Status::of_nobody()),
+        };
+        let sent = End::of(raw::wait(world, self.send), &self.communicator);
+        End { status: received.status, mistake: received.mistake.or(sent.mistake) }
+    }
+}
+
+impl Completing {
+    fn asking(asking: Asking) -> Self {
+        Self { end: End::well(Status::empty()), remaining: Remaining::Asking(asking) }
+    }
+
+    /// Its end, if no function of the program is to be called before.
+    #[inline]
+    pub(crate) fn into_end(self) -> Result<End, Self> {
+        match self.remaining {
+            Remaining::Nothing => Ok(self.end),
+            _ => Err(self),
+        }
+    }
+
+    /// Goes on to the next call of the program; at the end it gives how the request ended.
+    pub(crate) fn step(&mut self) -> Result<End, Call> {
+        let rested = match &mut self.remaining {
+            Remaining::Nothing => Ok(None),
+            // What went wrong before is not to be combined.
+            Remaining::Rest(_) if self.end.mistake.is_some() => Ok(None),
+            Remaining::Rest(rest) => rest(),
+            Remaining::Asking(asking) => match asking.step() {
+                Some(call) => Ok(Some(call)),
+                None => return Ok(asking.end()),
+            },
+        };
+        match rested {
+            Ok(Some(call)) => return Err(call),
+            Ok(None) => {}
+            Err(mistake) => self.end.mistake = Some(mistake),
+        }
+        Ok(self.end.clone())
+    }
+}
+
+impl From<End> for Completing {
+    #[inline]
+    fn from(end: End) -> Self {
+        Self { end, remaining: Remaining::Nothing }
+    }
+}
+
+impl fmt::Debug for Remaining {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Nothing => "nothing",
+            Self::Rest(_) => "rest",
+            Self::Asking(_) => "asking the program",
+        })
+    }
+}
