@@ -647,7 +647,7 @@ mod tests {
     fn a_guest_joins_leaves_and_makes_room() {
         let _watchdog = limited();
         let segment = segment(1);
-        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
         assert_eq!(segment.slot_record(0).pid, std::process::id());
         let joined = socket::join(host(&segment), PATIENCE).unwrap();
         let theirs = Segment::attach(joined.segment).unwrap();
@@ -669,7 +669,7 @@ mod tests {
     fn members_take_their_slots_and_the_agent_leaves_last() {
         let _watchdog = limited();
         let segment = segment(3);
-        let agent = serve_in_thread(&segment, 0).unwrap();
+        let agent = serve_in_thread(&segment, 0, None).unwrap();
         let join_as = |slot| socket::join_as(host(&segment), Slot(slot), PATIENCE);
         let (first, second) = (join_as(1).unwrap(), join_as(2).unwrap());
         assert_eq!(first.process, process(&segment, 1));
@@ -692,13 +692,35 @@ mod tests {
     fn an_agent_that_goes_is_seen_by_who_is_inside() {
         let _watchdog = limited();
         let segment = segment(1);
-        let agent = serve_in_thread(&segment, 0).unwrap();
+        let agent = serve_in_thread(&segment, 0, None).unwrap();
         let joined = socket::join(host(&segment), PATIENCE).unwrap();
         drop(agent);
         wait_readable(&joined.connection);
         assert_eq!(segment.job_state(), JobState::Ending);
         let late = socket::join(host(&segment), PATIENCE);
         assert!(matches!(late, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));
+    }
+
+    #[test]
+    fn a_launcher_that_goes_is_seen_by_who_is_inside_and_nobody_is_waited_for() {
+        let _watchdog = limited();
+        let segment = segment(2);
+        let (launcher, own) = std::os::unix::net::UnixStream::pair().unwrap();
+        let agent = serve_in_thread(&segment, 0, Some(own.into())).unwrap();
+        let joined = socket::join_as(host(&segment), Slot(1), PATIENCE).unwrap();
+        std::io::Write::write_all(&mut &launcher, b"cmd=set\n").unwrap();
+        assert_eq!(segment.job_state(), JobState::Running, "what is said is not the end");
+        let generation = segment.membership_generation();
+        drop(launcher);
+        let give_up = Instant::now() + PATIENCE;
+        while segment.membership_generation() == generation {
+            assert!(Instant::now() < give_up);
+            let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+            let _ = poll(&mut [], Some(&moment));
+        }
+        assert_eq!(segment.job_state(), JobState::Ending);
+        agent.finish();
+        drop(joined.connection);
     }
 
     #[test]
@@ -714,7 +736,7 @@ mod tests {
         };
         let mut agent = Agent::new(segment.clone(), plan, Instant::now()).unwrap();
         agent.trusted_uid = socket::own_uid() + 1;
-        let _agent = start_thread(agent, 0).unwrap();
+        let _agent = start_thread(agent, 0, None).unwrap();
         let refused = socket::join(host(&segment), PATIENCE);
         assert!(matches!(refused, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));
     }
@@ -723,7 +745,7 @@ mod tests {
     fn a_name_is_one_jobs_at_a_time() {
         let _watchdog = limited();
         let (one, two) = (segment(1), segment(1));
-        let _agents = [&one, &two].map(|segment| serve_in_thread(segment, 0).unwrap());
+        let _agents = [&one, &two].map(|segment| serve_in_thread(segment, 0, None).unwrap());
         let name = format!("agent test {}", std::process::id());
         socket::publish(process(&one, 0), &name, 5, PATIENCE).unwrap();
         for other in [&one, &two] {
@@ -744,7 +766,7 @@ mod tests {
     fn only_the_living_publish() {
         let _watchdog = limited();
         let segment = segment(2);
-        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
         let name = format!("nobody's {}", std::process::id());
         let later = ProcessId { incarnation: Incarnation(2), ..process(&segment, 0) };
         for stranger in [process(&segment, 1), process(&segment, 99), later] {
@@ -759,7 +781,7 @@ mod tests {
     fn nonsense_is_answered_and_forgotten() {
         let _watchdog = limited();
         let segment = segment(1);
-        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
         for nonsense in [&b"hello"[..], &[0xff; QUESTION_BYTES], &[7; 4000]] {
             let socket = connected(&segment);
             send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
@@ -776,7 +798,7 @@ mod tests {
     fn connections_are_bounded_and_room_comes_back() {
         let _watchdog = limited();
         let segment = segment(1);
-        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
         let most = segment.plan().slots() as usize + CONNECTIONS_BEYOND_SLOTS;
         let idle: Vec<OwnedFd> = (0..most).map(|_| connected(&segment)).collect();
         let refused = socket::join(host(&segment), PATIENCE);
@@ -792,7 +814,7 @@ mod tests {
     fn who_asks_nothing_is_sent_away() {
         let _watchdog = limited();
         let segment = segment(1);
-        let _agent = serve_in_thread(&segment, 0).unwrap();
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
         let socket = connected(&segment);
         wait_readable(&socket);
         assert_eq!(recv(&socket, &mut [0; 8][..], RecvFlags::empty()).unwrap().0, 0);
@@ -801,7 +823,7 @@ mod tests {
     #[test]
     fn a_local_segment_has_no_agent() {
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
-        let refused = serve_in_thread(&Segment::local(&plan), 0);
+        let refused = serve_in_thread(&Segment::local(&plan), 0, None);
         assert!(matches!(refused, Err(AgentError::LocalSegment)));
     }
 }

@@ -37,10 +37,16 @@ pub enum AgentError {
 
 /// Lets this process be the agent of a segment that it made, in a thread of its own. This process
 /// has `own_slot`; the other processes of the plan, if any, come by [`crate::socket::join_as`].
+/// Whoever started them all is at the other end of `launcher`, if anybody did: when that end is
+/// closed, nobody is left who could end the job in good order, and it is over.
 ///
 /// # Errors
 /// [`AgentError`].
-pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, AgentError> {
+pub fn serve_in_thread(
+    segment: &Segment,
+    own_slot: u32,
+    launcher: Option<OwnedFd>,
+) -> Result<AgentThread, AgentError> {
     if segment.descriptor().is_none() {
         return Err(AgentError::LocalSegment);
     }
@@ -53,21 +59,30 @@ pub fn serve_in_thread(segment: &Segment, own_slot: u32) -> Result<AgentThread, 
         grace: Duration::ZERO,
     };
     let agent = Agent::new(segment.clone(), plan, Instant::now())?;
-    start_thread(agent, own_slot)
+    start_thread(agent, own_slot, launcher)
 }
 
-pub(crate) fn start_thread(mut agent: Agent, own_slot: u32) -> Result<AgentThread, AgentError> {
+pub(crate) fn start_thread(
+    mut agent: Agent,
+    own_slot: u32,
+    launcher: Option<OwnedFd>,
+) -> Result<AgentThread, AgentError> {
     agent.tell(Input::Started { slot: Slot(own_slot), pid: std::process::id() });
     agent.announce();
     let orders =
         eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
     agent.watch(&orders, ORDERS, EventFlags::IN)?;
+    if let Some(launcher) = &launcher {
+        // What it says is for the process itself; only its end is for the agent, and once.
+        agent.watch(launcher, LAUNCHER, EventFlags::RDHUP | EventFlags::ONESHOT)?;
+    }
     let heard = orders.try_clone()?;
     // The program's signals are for the program's threads.
     let mask = process::block_all_signals()?;
-    let thread = std::thread::Builder::new()
-        .name("landeck-agent".into())
-        .spawn(move || serve(agent, &heard, own_slot));
+    let thread = std::thread::Builder::new().name("landeck-agent".into()).spawn(move || {
+        serve(agent, &heard, own_slot);
+        drop(launcher);
+    });
     process::restore_signals(&mask);
     Ok(AgentThread { orders, thread: Some(thread?), pid: std::process::id() })
 }
@@ -99,14 +114,16 @@ impl Drop for AgentThread {
 }
 
 const ORDERS: u64 = 0;
+const LAUNCHER: u64 = 1;
 const LEAVE_LAST: u64 = 1;
 const LEAVE_NOW: u64 = 2;
 
 fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
     let mut order = 0;
+    // In a job that is over nobody waits for anybody.
     let is_over = |agent: &Agent, order| match order {
         LEAVE_NOW => true,
-        LEAVE_LAST => !agent.has_other_processes(own_slot),
+        LEAVE_LAST => !agent.is_running() || !agent.has_other_processes(own_slot),
         _ => false,
     };
     while !is_over(&agent, order) {
@@ -116,6 +133,9 @@ fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
             if let Ok(8) = rustix::io::read(orders, &mut number) {
                 order = u64::from_ne_bytes(number);
             }
+        }
+        if ready.contains(&LAUNCHER) {
+            agent.tell(Input::Kill);
         }
         // Processes are not ours to end.
         agent.take_effects();

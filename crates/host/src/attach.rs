@@ -1,14 +1,15 @@
 //! How a process finds its job: the attach order.
 //!
-//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked.
+//! 1. Our launcher's descriptor (`LANDECK_SEGMENT`), checked; inside another launcher's job as well,
+//!    whose variables ours has taken away. If they are there, that launcher was started inside ours.
 //! 2. The job's abstract socket, when `LANDECK_JOB` is set but the descriptor did not come through:
 //!    some programs close everything they do not know before they start others.
 //! 3. A launcher that speaks PMI-1: the first process makes the segment, serves as the agent, and
 //!    puts the job's identity in the key space; the others join over the socket.
 //! 4. A job of one.
 //!
-//! A process that a launcher claims in a way that cannot be understood here fails: it never takes
-//! itself for a job of one among others.
+//! A process that a launcher claims in a way that cannot be understood here fails
+//! ([`crate::claim`]): it never takes itself for a job of one among others.
 
 use std::env;
 use std::fmt;
@@ -17,12 +18,15 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
-use landeck_memory::{Presence, Segment, SegmentError, SegmentPlan, SlotState, processors};
+use landeck_memory::{
+    JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
+};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
 
 use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
+use crate::claim::{self, ClaimError};
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
 use crate::pmi::{self, PmiError};
@@ -172,15 +176,8 @@ pub enum AttachError {
         own: String,
     },
     /// A launcher whose protocol is not understood claims the process.
-    #[error(
-        "this process was started by a launcher that speaks PMIx ({name} is set), which this \
-         library does not: start the program with `landeck run`, with a PMI-1 launcher such as \
-         mpiexec of MPICH or srun --mpi=pmi2, or unset {name} to run it alone"
-    )]
-    Pmix {
-        /// The variable.
-        name: &'static str,
-    },
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// What the user asks for makes no sense.
     #[error("{0}")]
     Settings(Box<dyn std::error::Error + Send + Sync>),
@@ -194,13 +191,18 @@ pub enum AttachError {
 /// # Errors
 /// [`AttachError`].
 pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
-    if let Some(attachment) = from_environment()? {
+    // Our launcher leaves no way to another in the environment of its processes. One that is there
+    // all the same belongs to a launcher that one of them has started.
+    let inner = pmi::Address::from_environment()?;
+    if inner.is_none()
+        && let Some(attachment) = from_environment()?
+    {
         return Ok(attachment);
     }
-    if let Some(client) = pmi_client()? {
+    if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
         return of_pmi(client, settings);
     }
-    refuse_pmix(|name| env::var_os(name).is_some())?;
+    claim::refuse(|name| env::var(name).ok())?;
     alone(settings)
 }
 
@@ -221,12 +223,6 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     in_slot(segment, slot, Origin::Launcher).map(Some)
 }
 
-/// The connection to a launcher that speaks PMI-1, if one started this process.
-fn pmi_client() -> Result<Option<pmi::Client>, AttachError> {
-    let Some(address) = pmi::Address::from_environment()? else { return Ok(None) };
-    Ok(Some(pmi::Client::connect(&address)?))
-}
-
 /// Finds, or makes, the job of a launcher that speaks PMI-1.
 fn of_pmi(
     client: pmi::Client,
@@ -240,7 +236,7 @@ fn of_pmi(
 /// # Errors
 /// [`AttachError`].
 pub fn alone(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
-    found_job(1, processors::usable(), Origin::Alone, settings)
+    found_job(1, processors::usable(), None, settings)
 }
 
 impl Attachment {
@@ -270,15 +266,35 @@ impl Attachment {
         }
     }
 
-    /// Tells another launcher to end the whole job. Ours sees how this process ends.
+    /// Tells another launcher to end the whole job. Ours sees how this process ends. To be followed
+    /// by the end of this process.
+    ///
+    /// Where the job is ending already, or somebody has died, the launcher is about to end it for
+    /// that, and gets time to do so: what the first has ended with is what the user is to see.
     ///
     /// # Errors
     /// [`AttachError::Pmi`] when it cannot be told.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
+        let is_first = !self.is_broken();
         match &mut self.origin {
-            Origin::Pmi(client) => Ok(client.abort(exit_code, message)?),
+            Origin::Pmi(client) => {
+                if !is_first {
+                    client.wait_for_end();
+                }
+                client.abort(exit_code, message)?;
+                client.wait_for_end();
+                Ok(())
+            }
             Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
         }
+    }
+}
+
+impl Attachment {
+    /// Whether the job is ending, or one of its processes has died.
+    fn is_broken(&self) -> bool {
+        let is_dead = |slot| self.segment.slot_record(slot).state == SlotState::Dead;
+        self.segment.job_state() == JobState::Ending || (0..self.processes).any(is_dead)
     }
 }
 
@@ -370,18 +386,19 @@ fn as_joined(
     })
 }
 
-/// Makes the job's segment and serves as its agent; this process gets slot 0.
+/// Makes the job's segment and serves as its agent; this process gets slot 0. Whoever started all
+/// processes is at the other end of `launcher`.
 fn found_job(
     processes: u32,
     cpus: u32,
-    origin: Origin,
+    launcher: Option<OwnedFd>,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
     let settings = settings().map_err(AttachError::Settings)?;
     let segment = Segment::create(&SegmentPlan { settings, ..plan })?;
-    let agent = agent_thread::serve_in_thread(&segment, 0)?;
+    let agent = agent_thread::serve_in_thread(&segment, 0, launcher)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
     Ok(Attachment {
@@ -389,7 +406,7 @@ fn found_job(
         slot: 0,
         incarnation,
         processes,
-        origin,
+        origin: Origin::Alone,
         tie: None,
         agent: Some(agent),
     })
@@ -402,7 +419,8 @@ fn first_of_pmi(
 ) -> Result<Attachment, AttachError> {
     let processes = client.place().size;
     let cpus = processors_of_job(processes);
-    let mut attachment = found_job(processes, cpus, Origin::Alone, settings)?;
+    let launcher = client.connection().map_err(AgentError::System)?;
+    let mut attachment = found_job(processes, cpus, Some(launcher), settings)?;
     let host = HostId(attachment.segment.plan().host);
     client.put(ADDRESS_KEY, &PmiAddress { host, name: own_name() }.to_string())?;
     client.fence()?;
@@ -484,14 +502,6 @@ impl fmt::Display for PmiAddress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.", self.host)?;
         self.name.bytes().take(NAME_BYTES).try_for_each(|byte| write!(formatter, "{byte:02x}"))
-    }
-}
-
-/// Fails when a PMIx launcher claims this process.
-fn refuse_pmix(is_set: impl Fn(&str) -> bool) -> Result<(), AttachError> {
-    match ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(|name| is_set(name)) {
-        Some(name) => Err(AttachError::Pmix { name }),
-        None => Ok(()),
     }
 }
 
@@ -619,12 +629,5 @@ mod tests {
         {
             assert_eq!(PmiAddress::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn a_pmix_launcher_is_refused_by_name() {
-        assert!(refuse_pmix(|_| false).is_ok());
-        let error = refuse_pmix(|name| name == "PMIX_NAMESPACE").unwrap_err();
-        assert!(error.to_string().contains("PMIX_NAMESPACE is set"), "{error}");
     }
 }

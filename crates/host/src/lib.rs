@@ -4,6 +4,7 @@ pub mod agent;
 pub mod agent_thread;
 pub mod attach;
 pub mod budget;
+pub mod claim;
 pub mod cpu_set;
 pub mod descendants;
 pub mod environment;

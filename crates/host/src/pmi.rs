@@ -2,23 +2,35 @@
 //!
 //! One request, one reply, a line each, on a socket that the launcher left open (`PMI_FD`) or
 //! listens on (`PMI_PORT`). Requests go out in one write, and only those that every launcher knows
-//! are sent: an unknown one ends the job under hydra.
+//! are sent: an unknown one ends the job under hydra. An answer has a time limit, but for that to a
+//! fence, which waits for the other processes of the job, whatever they do before they come.
 
 use std::env;
 use std::fmt::Write as _;
 use std::io::{self, Read};
-use std::net::TcpStream;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::inherited::{self, InheritError};
 
+/// The request that waits for all processes.
+const FENCE: &str = "barrier_in";
 /// The longest line that is sent: what the oldest servers read.
 const SENT_LINE_BYTES: usize = 1024;
 /// The longest line that is accepted.
 const RECEIVED_LINE_BYTES: usize = 8192;
 /// The most lines that are skipped while one reply is waited for.
 const SKIPPED_LINES: usize = 16;
+/// How long the launcher may take to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// How long the launcher may take to accept a connection.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+/// How long the launcher may take to end a job that was aborted.
+const ABORT_TIME: Duration = Duration::from_secs(3);
 
 /// A conversation with the launcher.
 #[derive(Debug)]
@@ -29,6 +41,7 @@ pub struct Client {
     place: Place,
     limits: Limits,
     key_space: String,
+    answer_time: Duration,
 }
 
 /// Which process of the job this is.
@@ -89,6 +102,17 @@ pub enum PmiError {
     LauncherGone {
         /// What was asked.
         request: &'static str,
+    },
+    /// The launcher is there, but says nothing.
+    #[error(
+        "the launcher has not answered {request:?} for {seconds} s: it is stopped or overloaded; \
+         end it and start the program again"
+    )]
+    Silent {
+        /// What was asked.
+        request: &'static str,
+        /// How long ago.
+        seconds: u64,
     },
     /// The conversation broke.
     #[error("the conversation with the launcher broke at {request:?}: {error}")]
@@ -185,16 +209,32 @@ impl Client {
                 Self::introduce(Stream::Inherited(stream), Some(*place), None)
             }
             Address::Port { port, identity } => {
-                let stream = TcpStream::connect(port)
-                    .map_err(|error| PmiError::Port { port: port.clone(), error })?;
+                let stream =
+                    dial(port).map_err(|error| PmiError::Port { port: port.clone(), error })?;
                 Self::introduce(Stream::Connected(stream), None, Some(identity))
             }
         }
     }
 
+    /// Opens the conversation over a stream that leads to the launcher already.
+    ///
+    /// # Errors
+    /// [`PmiError`].
+    pub fn over(stream: UnixStream, place: Place) -> Result<Self, PmiError> {
+        Self::introduce(Stream::Inherited(stream), Some(place), None)
+    }
+
     /// Which process of the job this is.
     pub fn place(&self) -> Place {
         self.place
+    }
+
+    /// Another descriptor of the connection, for somebody who waits for its end.
+    ///
+    /// # Errors
+    /// When there are too many descriptors.
+    pub fn connection(&self) -> io::Result<OwnedFd> {
+        self.stream.as_fd().try_clone_to_owned()
     }
 
     /// Makes a value known to the others behind the next fence. Each key is put once.
@@ -215,7 +255,7 @@ impl Client {
     /// # Errors
     /// As the conversation fails.
     pub fn fence(&mut self) -> Result<(), PmiError> {
-        self.ask("barrier_in", "cmd=barrier_in\n", "barrier_out")?.expect_success("barrier_in")
+        self.ask(FENCE, "cmd=barrier_in\n", "barrier_out")?.expect_success(FENCE)
     }
 
     /// The value of a key.
@@ -248,6 +288,23 @@ impl Client {
         self.send("abort", &line)
     }
 
+    /// Waits until the launcher ends this process, as it does with all of a job that was aborted.
+    /// If that does not come in time, or the launcher is gone, this returns: it is for the caller
+    /// to exit.
+    ///
+    /// Whoever exits at once is seen to be gone by the others, and what they exit with for that may
+    /// reach the launcher first.
+    pub fn wait_for_end(&mut self) {
+        let give_up = Instant::now() + ABORT_TIME;
+        // Whatever is said now is not meant for anybody.
+        while self.wait_readable(Some(give_up)).is_ok_and(|ready| ready) {
+            if self.receive("abort").is_err() {
+                break;
+            }
+            self.received.clear();
+        }
+    }
+
     /// Ends the conversation: this process may exit without ending the job.
     ///
     /// # Errors
@@ -268,6 +325,7 @@ impl Client {
             place: place.unwrap_or(Place { rank: 0, size: 1 }),
             limits: Limits { key_bytes: 64, value_bytes: 256 },
             key_space: String::new(),
+            answer_time: ANSWER_TIME,
         };
         if let Some(identity) = identity {
             client.place = client.identify(identity)?;
@@ -315,8 +373,9 @@ impl Client {
         reply: &'static str,
     ) -> Result<Answer, PmiError> {
         self.send(request, line)?;
+        let give_up = (request != FENCE).then(|| Instant::now() + self.answer_time);
         for _ in 0..SKIPPED_LINES {
-            let answer = Answer { line: self.next_line(request)? };
+            let answer = Answer { line: self.next_line(request, give_up)? };
             match answer.value("cmd") {
                 Some(name) if name == reply => return Ok(answer),
                 Some("set") => {}
@@ -327,11 +386,7 @@ impl Client {
     }
 
     fn send(&mut self, request: &'static str, line: &str) -> Result<(), PmiError> {
-        let sent = match &mut self.stream {
-            Stream::Inherited(stream) => send_quietly(stream, line.as_bytes()),
-            Stream::Connected(stream) => send_quietly(stream, line.as_bytes()),
-        };
-        sent.map_err(|error| match error.kind() {
+        send_quietly(&self.stream, line.as_bytes()).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
                 PmiError::LauncherGone { request }
             }
@@ -340,7 +395,11 @@ impl Client {
     }
 
     /// The next line without its end.
-    fn next_line(&mut self, request: &'static str) -> Result<String, PmiError> {
+    fn next_line(
+        &mut self,
+        request: &'static str,
+        give_up: Option<Instant>,
+    ) -> Result<String, PmiError> {
         loop {
             if let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
                 let rest = self.received.split_off(end + 1);
@@ -355,7 +414,27 @@ impl Client {
                 let answer = beginning(&String::from_utf8_lossy(&self.received));
                 return Err(PmiError::Senseless { request, answer });
             }
-            self.receive(request)?;
+            match self.wait_readable(give_up) {
+                Ok(true) => self.receive(request)?,
+                Ok(false) => {
+                    let seconds = self.answer_time.as_secs();
+                    return Err(PmiError::Silent { request, seconds });
+                }
+                Err(error) => return Err(PmiError::Broken { request, error }),
+            }
+        }
+    }
+
+    /// Waits until there is something to read, or the end. False when the time is over.
+    fn wait_readable(&self, give_up: Option<Instant>) -> io::Result<bool> {
+        loop {
+            let left = give_up.map(|at| at.saturating_duration_since(Instant::now()));
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                Ok(ready) => return Ok(ready > 0),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -380,6 +459,15 @@ impl Client {
     }
 }
 
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Inherited(stream) => stream.as_fd(),
+            Self::Connected(stream) => stream.as_fd(),
+        }
+    }
+}
+
 /// One line of the launcher: `cmd=NAME key=value ...`.
 struct Answer {
     line: String,
@@ -398,7 +486,7 @@ impl Answer {
         request: &'static str,
         key: &str,
     ) -> Result<N, PmiError> {
-        self.value(key).and_then(|value| value.parse().ok()).ok_or_else(|| self.senseless(request))
+        self.value(key).and_then(parse_number).ok_or_else(|| self.senseless(request))
     }
 
     /// An absent return code is a success: not every launcher sends one.
@@ -412,6 +500,23 @@ impl Answer {
     fn senseless(&self, request: &'static str) -> PmiError {
         PmiError::Senseless { request, answer: beginning(&self.line) }
     }
+}
+
+/// A number without a sign or anything else but digits.
+fn parse_number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// Connects to `host:port`, to whichever of its addresses answers.
+fn dial(port: &str) -> io::Result<TcpStream> {
+    let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
+    for address in port.to_socket_addrs()? {
+        outcome = TcpStream::connect_timeout(&address, CONNECT_TIME);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 /// Whether a descriptor is a stream socket.
@@ -438,11 +543,7 @@ fn numeric(
     name: &'static str,
 ) -> Result<u32, PmiError> {
     let value = variable(name);
-    value.as_ref().and_then(|value| value.parse().ok()).ok_or(PmiError::Variable {
-        present,
-        name,
-        value,
-    })
+    value.as_deref().and_then(parse_number).ok_or(PmiError::Variable { present, name, value })
 }
 
 /// Fails unless the protocol can carry the text.
@@ -529,7 +630,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || serve(theirs, replies));
         let place = Place { rank: 0, size: 2 };
-        (Client::introduce(Stream::Inherited(ours), Some(place), None), server)
+        (Client::over(ours, place), server)
     }
 
     #[test]
@@ -566,7 +667,10 @@ mod tests {
     fn an_abort_is_one_line_of_safe_letters() {
         let _watchdog = Watchdog::start(LIMIT);
         let (client, server) = launched(|_| None);
-        client.unwrap().abort(3, "rank 0: x=1\nnow").unwrap();
+        let (mut client, began) = (client.unwrap(), Instant::now());
+        client.abort(3, "rank 0: x=1\nnow").unwrap();
+        client.wait_for_end();
+        assert!(began.elapsed() < ABORT_TIME, "the launcher closed the conversation");
         assert_eq!(
             server.join().unwrap().last().unwrap(),
             "cmd=abort exitcode=3 message=rank_0:_x?1?now"
@@ -609,6 +713,91 @@ mod tests {
     }
 
     #[test]
+    fn a_launcher_that_says_nothing_is_not_waited_for() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let (client, server) = launched(|_| None);
+        let mut client = client.unwrap();
+        // What comes in drops, without a line's end, is no answer either.
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let served = std::mem::replace(&mut client.stream, Stream::Inherited(ours));
+        client.answer_time = Duration::from_millis(50);
+        theirs.write_all(b"cmd=get_result rc=0").unwrap();
+        let error = client.get("landeck-0").unwrap_err();
+        assert!(matches!(error, PmiError::Silent { request: "get", .. }), "{error}");
+        drop(served);
+        server.join().unwrap();
+    }
+
+    #[test]
+    fn hostile_answers_end_the_conversation_in_good_order() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let hello = "cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n";
+        let maxes = "cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n";
+        let name = "cmd=my_kvsname rc=0 kvsname=k\n";
+        let of = |parts: &[&str]| conversation(parts.concat().as_bytes());
+        assert!(of(&[hello, maxes, name]).is_err(), "nothing but a name");
+        for number in ["+64", "-64", "0x40", "64.0", "", "99999999999999999999", "\u{664}"] {
+            let error = of(&[hello, &maxes.replace("64", number), name]).unwrap_err();
+            assert!(matches!(error, PmiError::Senseless { request: "get_maxes", .. }), "{error}");
+        }
+        let error = of(&[hello, &maxes.replace("64", "3"), name]).unwrap_err();
+        assert!(matches!(error, PmiError::Unsendable { limit: 3, .. }), "{error}");
+        let long = format!("cmd=my_kvsname rc=0 kvsname={}\n", "k".repeat(257));
+        for name in ["cmd=my_kvsname rc=0\n", "cmd=my_kvsname kvsname=\n", long.as_str()] {
+            let error = of(&[hello, maxes, name]).unwrap_err();
+            assert!(matches!(error, PmiError::Senseless { request: "get_my_kvsname", .. }));
+        }
+        let error = of(&["cmd=set x=1\n".repeat(1000).as_str()]).unwrap_err();
+        assert!(error.to_string().contains("again and again"), "{error}");
+        let put = "cmd=put_result rc=0\n";
+        let error = of(&[hello, maxes, name, put, "cmd=barrier_out rc=-1\n"]).unwrap_err();
+        assert!(matches!(error, PmiError::Refused { request: "barrier_in", .. }), "{error}");
+        let whole = [hello, maxes, name, put, "cmd=barrier_out\n", "cmd=get_result rc=0 value=v\n"];
+        let error = of(&whole).unwrap_err();
+        assert!(matches!(error, PmiError::LauncherGone { request: "finalize" }), "{error}");
+    }
+
+    #[test]
+    fn no_answer_whatever_does_harm() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let good = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=2\n\
+            cmd=maxes rc=0 kvsname_max=256 keylen_max=64 vallen_max=1024\n\
+            cmd=my_kvsname rc=0 kvsname=kvs_1\ncmd=put_result rc=0\ncmd=barrier_out tag=0\n\
+            cmd=get_result rc=0 value=v\ncmd=finalize_ack rc=0\n";
+        assert!(conversation(good).is_ok());
+        let mut random = landeck_testing::Random::new(landeck_testing::seed());
+        for _ in 0..2_000 {
+            let mut bytes = good.to_vec();
+            for _ in 0..=random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                match random.below(4) {
+                    _ if bytes.is_empty() => bytes.push(b'c'),
+                    0 => bytes[at] = random.below(256) as u8,
+                    1 => drop(bytes.remove(at)),
+                    2 => bytes.insert(at, b" =\n\\"[random.below(4) as usize]),
+                    _ => bytes.truncate(at),
+                }
+            }
+            if let Err(error) = conversation(&bytes) {
+                assert!(error.to_string().len() < 2_000, "{error}");
+            }
+        }
+    }
+
+    /// Everything that a process says to a launcher that answers with these bytes and then goes.
+    fn conversation(answers: &[u8]) -> Result<String, PmiError> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(answers).unwrap();
+        theirs.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut client = Client::over(ours, Place { rank: 0, size: 2 })?;
+        client.put("landeck-0", "v")?;
+        client.fence()?;
+        let value = client.get("landeck-0")?;
+        client.finalize()?;
+        Ok(value)
+    }
+
+    #[test]
     fn keys_and_values_are_checked() {
         let _watchdog = Watchdog::start(LIMIT);
         let (client, _server) = launched(|_| None);
@@ -635,6 +824,14 @@ mod tests {
         );
         let error = address(&[("PMI_FD", "7"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")]).unwrap_err();
         assert!(error.to_string().contains("PMI_RANK is \"2\""), "{error}");
+        for rank in ["-1", "+1", " 1", "one", ""] {
+            let variables = [("PMI_FD", "7"), ("PMI_RANK", rank), ("PMI_SIZE", "2")];
+            let error = Address::from_variables(|name| {
+                let found = variables.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            });
+            assert!(matches!(error, Err(PmiError::Variable { name: "PMI_RANK", .. })), "{rank:?}");
+        }
         let error = address(&[("PMI_PORT", "a:1")]).unwrap_err();
         assert!(error.to_string().contains("PMI_ID is not set"), "{error}");
     }

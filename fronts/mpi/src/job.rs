@@ -185,10 +185,29 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
         // SAFETY: ends the process at once; nothing of it is used afterwards.
         unsafe { libc::_exit(code) }
     }
+    flush_output();
     match lock().job.take() {
         Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
         None => std::process::exit(if code == 0 { 1 } else { code }),
+    }
+}
+
+/// Writes out what the program has printed, unless another thread is printing just now: a launcher
+/// that is told of an abort kills, which leaves no time for that.
+fn flush_output() {
+    unsafe extern "C" {
+        static stdout: *mut libc::FILE;
+        fn ftrylockfile(stream: *mut libc::FILE) -> c_int;
+        fn funlockfile(stream: *mut libc::FILE);
+    }
+    // SAFETY: the C library's own stream, which is there for as long as the process; its lock may
+    // be taken again by the thread that has it.
+    unsafe {
+        if !stdout.is_null() && ftrylockfile(stdout) == 0 {
+            libc::fflush(stdout);
+            funlockfile(stdout);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod bench;
 mod cli;
 mod generate;
+mod mpiexec;
 mod plan;
 mod tune;
 
@@ -11,15 +12,33 @@ use cli::{Command, Usage};
 use landeck::collectives::{Overrides, Settings};
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::tuning;
+use mpiexec::Asked;
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit code when the command line makes no sense.
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    match cli::parse(std::env::args_os().collect()) {
+    let line: Vec<OsString> = std::env::args_os().collect();
+    match mpiexec::read(&line, |name| std::env::var_os(name)) {
+        Ok(Asked::Nothing) => follow(line),
+        Ok(Asked::Run(translated)) => follow(translated),
+        Ok(Asked::Help) => print(mpiexec::HELP),
+        Ok(Asked::Version) => print(concat!("mpiexec (Landeck) ", env!("CARGO_PKG_VERSION"), "\n")),
+        Err(error) => {
+            eprintln!("mpiexec: {error}");
+            ExitCode::from(WRONG_USAGE)
+        }
+    }
+}
+
+/// Does what a command line of `landeck` says.
+fn follow(line: Vec<OsString>) -> ExitCode {
+    match cli::parse(line) {
         Ok(Command::Run(launch, overrides)) => run(*launch, overrides),
         Ok(Command::Tune) => said(tune::run()),
         Ok(Command::ShowTuning { processes, overrides }) => said(tune::show(processes, overrides)),
@@ -57,6 +76,12 @@ fn settings(overrides: Option<Overrides>) -> Result<Settings, Box<dyn Error>> {
         settings.overrides = settings.overrides.then(asked)?;
     }
     Ok(settings)
+}
+
+/// Prints a text; a reader that is gone has seen enough.
+fn print(text: &str) -> ExitCode {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
 }
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {

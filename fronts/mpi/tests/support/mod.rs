@@ -1,5 +1,7 @@
 //! Builds the C programs and runs them under our launcher, under MPICH's, and with MPICH's library.
 
+pub(crate) mod pmi_server;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -45,6 +47,19 @@ pub(crate) fn run(
     arguments: &[&str],
 ) -> Output {
     let trail = Trail::new();
+    let mut command = command(launcher, library, processes, program);
+    let output = trail.run(command.args(arguments), RUN_LIMIT);
+    trail.assert_gone(GONE_LIMIT);
+    output
+}
+
+/// The command that [`run`] runs, without arguments.
+pub(crate) fn command(
+    launcher: Launcher,
+    library: Library,
+    processes: u32,
+    program: &Path,
+) -> Command {
     let mut command = match launcher {
         Launcher::None => Command::new(program),
         Launcher::Landeck => launched(&tools().launcher, &["run", "-n"], processes, program),
@@ -57,12 +72,10 @@ pub(crate) fn run(
         Library::Ours => tools().libraries.clone(),
         Library::Mpich => mpich().expect("asked for beforehand").join("lib"),
     };
-    command.args(arguments).env("LD_LIBRARY_PATH", libraries);
+    command.env("LD_LIBRARY_PATH", libraries);
     // As shipped, MPICH spins without yielding; with this it ends in time on few processors.
     command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
-    let output = trail.run(&mut command, RUN_LIMIT);
-    trail.assert_gone(GONE_LIMIT);
-    output
+    command
 }
 
 /// Checks that a run went well and wrote a line.
@@ -115,12 +128,12 @@ pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libmpi_abi.so.1")
 }
 
-/// Where MPICH is installed, if it could be. Else this says, once, that the test is skipped.
+/// Whether MPICH is installed. If not, this says that the test is skipped.
 pub(crate) fn mpich_or_skip(test: &str) -> bool {
     if mpich().is_some() {
         return true;
     }
-    skip(test, "MPICH 5.0.2 could not be installed from the Python package index");
+    skip(test, "MPICH is not installed here; bench/peers.sh mpich does that");
     false
 }
 
@@ -171,20 +184,14 @@ fn built_folder() -> PathBuf {
     built.to_owned()
 }
 
-/// The folder of MPICH, installed by the script that installs the peers of the benchmark.
+/// The folder of MPICH, if the script that installs the peers of the benchmark has put it there.
 fn mpich() -> Option<&'static Path> {
     static MPICH: OnceLock<Option<PathBuf>> = OnceLock::new();
     MPICH
         .get_or_init(|| {
             let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
             let folder = root.join("bench-peers/venv-mpich");
-            let mpiexec = folder.join("bin/mpiexec");
-            if !mpiexec.exists() {
-                let mut install = Command::new(root.join("bench/peers.sh"));
-                let trail = Trail::new();
-                trail.run(install.arg("mpich"), Duration::from_secs(300));
-            }
-            mpiexec.exists().then_some(folder)
+            folder.join("bin/mpiexec").exists().then_some(folder)
         })
         .as_deref()
 }

@@ -1,0 +1,91 @@
+//! Launchers that claim a process in a way that is not understood here.
+//!
+//! Their processes would each take themselves for a job of one, and compute the same thing many
+//! times. So they fail, and say what to do.
+
+/// Why a process that no launcher can be talked to for is no job of one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// A launcher that speaks PMIx started it.
+    #[error(
+        "this process was started by a launcher that speaks PMIx ({name} is set), which this \
+         library does not: start the program with `landeck run`, with mpiexec of MPICH or with \
+         srun --mpi=pmi2, or unset {name} to run it alone"
+    )]
+    Pmix {
+        /// The variable that says so.
+        name: &'static str,
+    },
+    /// A launcher started it as one of several, and left no way to talk to it.
+    #[error(
+        "this process was started as one of {size} (PMI_SIZE), but neither PMI_FD nor PMI_PORT \
+         leads to the launcher: start the program with `landeck run` or with mpiexec of MPICH, or \
+         unset PMI_SIZE to run it alone"
+    )]
+    Pmi {
+        /// How many there are.
+        size: u32,
+    },
+    /// Slurm started it as one of several, without a protocol between them.
+    #[error(
+        "srun started this process as one of {size} (SLURM_STEP_NUM_TASKS) that have no way to find \
+         each other: use srun --mpi=pmi2, start one `landeck run` instead, or unset \
+         SLURM_STEP_NUM_TASKS to run it alone"
+    )]
+    Slurm {
+        /// How many there are.
+        size: u32,
+    },
+}
+
+/// Fails when a launcher claims the process of this environment. To be asked where neither ours nor
+/// one that speaks PMI-1 does.
+///
+/// # Errors
+/// [`ClaimError`].
+pub fn refuse(variable: impl Fn(&str) -> Option<String>) -> Result<(), ClaimError> {
+    let is_set = |name: &&str| variable(name).is_some();
+    if let Some(name) = ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(is_set) {
+        return Err(ClaimError::Pmix { name });
+    }
+    // One alone needs nobody to find the others.
+    let several = |name| variable(name)?.parse().ok().filter(|size: &u32| *size > 1);
+    match (several("PMI_SIZE"), several("SLURM_STEP_NUM_TASKS")) {
+        (Some(size), _) => Err(ClaimError::Pmi { size }),
+        (None, Some(size)) if is_set(&"SLURM_PROCID") => Err(ClaimError::Slurm { size }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(variables: &[(&str, &str)]) -> Result<(), ClaimError> {
+        refuse(|name| {
+            let found = variables.iter().find(|(own, _)| *own == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn launchers_that_are_not_understood_are_refused_by_name() {
+        let error = outcome(&[("PMIX_NAMESPACE", "x")]).unwrap_err();
+        assert!(error.to_string().contains("PMIX_NAMESPACE is set"), "{error}");
+        assert_eq!(outcome(&[("PMIX_RANK", "0")]), Err(ClaimError::Pmix { name: "PMIX_RANK" }));
+        assert_eq!(outcome(&[("PMI_SIZE", "4")]), Err(ClaimError::Pmi { size: 4 }));
+        let step = ("SLURM_STEP_NUM_TASKS", "3");
+        let error = outcome(&[step, ("SLURM_PROCID", "2")]).unwrap_err();
+        assert!(error.to_string().contains("as one of 3"), "{error}");
+    }
+
+    #[test]
+    fn who_is_alone_is_let_alone() {
+        assert_eq!(outcome(&[]), Ok(()));
+        assert_eq!(outcome(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), Ok(()));
+        assert_eq!(outcome(&[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")]), Ok(()));
+        // A batch script that starts the program itself.
+        assert_eq!(outcome(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), Ok(()));
+        assert_eq!(outcome(&[("PMI_SIZE", "many")]), Ok(()));
+    }
+}

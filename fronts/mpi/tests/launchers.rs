@@ -1,0 +1,239 @@
+//! Other launchers: a launcher of these tests that speaks PMI-1, well and badly, and MPICH's mpiexec.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use landeck_testing::{Random, Trail, Watchdog, leftovers, seed};
+use support::pmi_server::{self, Ended, Reply};
+use support::{Launcher, Library, assert_wrote, command, mpich_or_skip, program, run};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(400);
+/// How long a job may go on whose launcher was killed.
+const GONE_LIMIT: Duration = Duration::from_secs(20);
+
+#[test]
+fn processes_of_a_pmi_launcher_are_one_job() {
+    let _watchdog = Watchdog::start(LIMIT);
+    for processes in [1, 2, 4] {
+        let ended = pmi_server::run(processes, &program("ring"), &[], |_, _| Reply::AsHydra);
+        assert_wrote(&ended.processes[0], &format!("ring: {processes} processes agree"));
+        for (output, said) in ended.processes.iter().zip(&ended.said) {
+            assert!(output.status.success(), "{output:?}");
+            // Slurm reads its first line with a fixed pattern.
+            assert_eq!(said[0], "cmd=init pmi_version=1 pmi_subversion=1\n");
+            assert_eq!(said.last().map(String::as_str), Some("cmd=finalize\n"));
+            assert!(said.iter().all(|line| is_known_everywhere(line)), "{said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_launcher_may_say_less_and_more_than_hydra() {
+    let _watchdog = Watchdog::start(LIMIT);
+    // Slurm answers some requests without a return code, and others may say more than is asked.
+    let ended = pmi_server::run(2, &program("ring"), &[], |_, command| match command {
+        "get_maxes" => Reply::Line("cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=256 x=y\n"),
+        "get_my_kvsname" => Reply::Line("later=1 kvsname=1.0 cmd=my_kvsname\n"),
+        _ => Reply::AsHydra,
+    });
+    assert_wrote(&ended.processes[0], "ring: 2 processes agree");
+}
+
+#[test]
+fn a_launcher_that_answers_nonsense_is_told_of_and_nobody_is_alone() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let manners: [(pmi_server::Manner, &str); 5] = [
+        (|_, command| line(command == "init", "HTTP/1.1 400 Bad Request\n"), "makes no sense"),
+        (|_, command| line(command == "get_maxes", "cmd=maxes rc=0 keylen_max=-1\n"), "get_maxes"),
+        (|_, command| line(command == "put", "cmd=put_result rc=-1 msg=full\n"), "refused \"put\""),
+        (
+            |_, command| line(command == "get", "cmd=get_result rc=0 value=../../etc\n"),
+            "names no job",
+        ),
+        (
+            |_, command| if command == "barrier_in" { Reply::Gone } else { Reply::AsHydra },
+            "closed the conversation",
+        ),
+    ];
+    for (manner, words) in manners {
+        let Ended { processes, .. } = pmi_server::run(2, &program("hello"), &[], manner);
+        assert!(processes.iter().all(|output| !output.status.success()), "{processes:?}");
+        let errors = processes.iter().map(|output| String::from_utf8_lossy(&output.stderr));
+        assert!(errors.into_iter().any(|text| text.contains(words)), "{words}: {processes:?}");
+    }
+}
+
+#[test]
+fn a_launcher_that_goes_ends_the_job() {
+    let _watchdog = Watchdog::start(LIMIT);
+    // Rank 0 keeps the membership and sees it; that the agent is gone is how the others see it.
+    for victim in ["0", "2"] {
+        let arguments = [victim, "exit"];
+        let ended = pmi_server::run(3, &program("killed"), &arguments, |_, _| Reply::AsHydra);
+        for (rank, output) in ended.processes.iter().enumerate() {
+            let wanted = if rank.to_string() == victim { 7 } else { 58 };
+            assert_eq!(output.status.code(), Some(wanted), "rank {rank}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn an_abort_comes_first() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let ended = pmi_server::run(3, &program("killed"), &["1", "abort"], |_, _| Reply::AsHydra);
+    let aborts: Vec<&String> =
+        ended.said.iter().flatten().filter(|line| line.starts_with("cmd=abort")).collect();
+    assert!(aborts.first().is_some_and(|line| line.contains("exitcode=3 ")), "{aborts:?}");
+    assert_eq!(ended.processes[1].status.code(), Some(3), "{:?}", ended.processes[1]);
+}
+
+#[test]
+fn a_killed_process_ends_the_job_of_mpiexec() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("a_killed_process_ends_the_job_of_mpiexec") {
+        return;
+    }
+    for victim in ["0", "1", "3"] {
+        let arguments = [victim, "kill"];
+        let output = run(Launcher::Mpiexec, Library::Ours, 4, &program("killed"), &arguments);
+        assert!(!output.status.success(), "{output:?}");
+        let written = String::from_utf8_lossy(&output.stdout);
+        assert!(!written.contains("in vain"), "{written}");
+    }
+}
+
+#[test]
+fn the_code_of_an_abort_reaches_mpiexec() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("the_code_of_an_abort_reaches_mpiexec") {
+        return;
+    }
+    let killed = program("killed");
+    for victim in ["0", "2", "0", "2"] {
+        let output = run(Launcher::Mpiexec, Library::Ours, 3, &killed, &[victim, "abort"]);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+    }
+    // What was printed before is not lost, though the launcher kills; but what is on its way through
+    // this launcher may be, so it goes into a file.
+    let file = std::env::temp_dir().join(format!("landeck-abort-{}", std::process::id()));
+    let script = format!("exec \"$0\" 0 abort >'{}'", file.display());
+    let program = killed.to_string_lossy();
+    let output =
+        run(Launcher::Mpiexec, Library::Ours, 1, "sh".as_ref(), &["-c", &script, &program]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let written = std::fs::read_to_string(&file);
+    let _ = std::fs::remove_file(&file);
+    assert!(written.as_ref().is_ok_and(|text| text.contains("rank 0 aborts")), "{written:?}");
+}
+
+#[test]
+fn jobs_of_two_launchers_run_at_once() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("jobs_of_two_launchers_run_at_once") {
+        return;
+    }
+    let ring = program("ring");
+    let trail = Trail::new();
+    let launchers = [Launcher::Mpiexec, Launcher::Mpiexec, Launcher::Landeck, Launcher::None];
+    let children: Vec<Child> = launchers
+        .iter()
+        .map(|launcher| trail.spawn(&mut piped(command(*launcher, Library::Ours, 2, &ring))))
+        .collect();
+    for (launcher, child) in launchers.iter().zip(children) {
+        let processes = if matches!(launcher, Launcher::None) { 1 } else { 2 };
+        let output = trail.finish(child, GONE_LIMIT);
+        assert_wrote(&output, &format!("ring: {processes} processes agree"));
+    }
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn launchers_can_be_nested() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("launchers_can_be_nested") {
+        return;
+    }
+    let hello = program("hello");
+    for (outer, inner) in
+        [(Launcher::Mpiexec, Launcher::Landeck), (Launcher::Landeck, Launcher::Mpiexec)]
+    {
+        let inside = command(inner, Library::Ours, 3, &hello);
+        let words: Vec<String> =
+            inside.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = run(outer, Library::Ours, 1, inside.get_program().as_ref(), &words);
+        assert_wrote(&output, "hello: 3 processes agree");
+    }
+}
+
+#[test]
+fn a_launcher_is_reached_at_its_port() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("a_launcher_is_reached_at_its_port") {
+        return;
+    }
+    let hello = program("hello");
+    let inside = command(Launcher::Mpiexec, Library::Ours, 2, &hello);
+    let mut command = Command::new(inside.get_program());
+    command.arg("-pmi-port").args(inside.get_args());
+    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let trail = Trail::new();
+    let output = trail.run(&mut command, GONE_LIMIT);
+    assert_wrote(&output, "hello: 2 processes agree");
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn nothing_is_left_whoever_is_killed_whenever() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("nothing_is_left_whoever_is_killed_whenever") {
+        return;
+    }
+    let killed = program("killed");
+    let mut random = Random::new(seed());
+    for _ in 0..12 {
+        let trail = Trail::new();
+        let child = trail.spawn(&mut piped(command(Launcher::Mpiexec, Library::Ours, 3, &killed)));
+        // Starting takes about as long.
+        wait(Duration::from_millis(random.below(200)));
+        let there = trail.processes();
+        if there.is_empty() {
+            continue;
+        }
+        let (pid, name) = random.pick(&there);
+        let died = Command::new("kill").args(["-KILL", &pid.to_string()]).output();
+        assert!(died.is_ok(), "{name} cannot be killed: {died:?}");
+        let output: Output = trail.finish(child, GONE_LIMIT);
+        assert!(!output.status.success(), "{name} was killed: {output:?}");
+        trail.assert_gone(GONE_LIMIT);
+    }
+    assert_eq!(leftovers(), [""; 0]);
+}
+
+/// Lets that time go by.
+fn wait(time: Duration) {
+    let (_silent, ear) = mpsc::channel::<()>();
+    let _ = ear.recv_timeout(time);
+}
+
+fn piped(mut command: Command) -> Command {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn line(is_meant: bool, line: &'static str) -> Reply {
+    if is_meant { Reply::Line(line) } else { Reply::AsHydra }
+}
+
+/// Whether every launcher knows the request: others end the job under hydra.
+fn is_known_everywhere(line: &str) -> bool {
+    const KNOWN: [&str; 7] =
+        ["init", "get_maxes", "get_my_kvsname", "put", "barrier_in", "get", "finalize"];
+    let command = line.split_ascii_whitespace().next().and_then(|word| word.strip_prefix("cmd="));
+    command.is_some_and(|command| KNOWN.contains(&command)) && line.len() <= 1024
+}

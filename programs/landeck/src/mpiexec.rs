@@ -1,0 +1,560 @@
+//! `mpiexec` and `mpirun`, as users of MPICH know them: under these names the command takes their
+//! options and does what `landeck run` does.
+//!
+//! Nothing is decided here. A line of options becomes a line of `landeck run`, which is then read as
+//! if the user had written it. An option that is not known, or that asks for what there is not, is
+//! refused by name: a job that runs otherwise than asked is worse than none.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// The names under which this is meant.
+const NAMES: [&str; 2] = ["mpiexec", "mpirun"];
+/// The seconds after which a job is ended, where the environment has them.
+const TIMEOUT: &str = "MPIEXEC_TIMEOUT";
+
+/// What `mpiexec -help` says.
+pub(crate) const HELP: &str = "\
+Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...
+
+Starts processes on this host as one MPI job, and sees it to its end. This is `landeck run` with the
+options of MPICH's mpiexec; each may be written with one dash or two.
+
+For one program:
+  -n N, -np N           number of processes (1 if not given)
+  -env NAME VALUE       set a variable
+  -x NAME[=VALUE]       set a variable, or pass it on in spite of -envnone
+  -envlist A,B          pass on these variables, and no others
+  -envnone, -envall     pass on no variables, or all (as it is if not given)
+  -wdir DIRECTORY       start there
+
+For all programs, to be given before the first:
+  -genv NAME VALUE, -genvlist A,B, -genvnone, -genvall
+  -l, -prepend-rank     put the rank before each line of output
+  -bind-to WHAT         none, hwthread, core, l3, numa, socket
+  -map-by HOW           slot, core, l3, numa, and pe=N
+  -disable-auto-cleanup a process that fails ends no other
+  -host H, -hosts H,... accepted if all are this host
+  -ppn N                accepted: there is one host
+  -oversubscribe, -allow-run-as-root
+                        accepted: it is always so
+  -help, -version
+
+The variable MPIEXEC_TIMEOUT ends the job after so many seconds. `landeck run --help` has the options
+of Landeck's own, the exit codes and the signals.
+";
+
+/// What a line of `mpiexec` asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// It is none: the command was called by another name.
+    Nothing,
+    /// A line of `landeck run`.
+    Run(Vec<OsString>),
+    /// The help.
+    Help,
+    /// The version.
+    Version,
+}
+
+/// Why a line of `mpiexec` is not understood.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MpiexecError {
+    /// No such option.
+    #[error("{option}: there is no such option; mpiexec -help lists those there are")]
+    Unknown {
+        /// As it was written.
+        option: String,
+    },
+    /// MPICH has it, and this has not.
+    #[error("{option} is not supported: {reason}")]
+    NotHere {
+        /// As it was written.
+        option: String,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The line ends before the option's value.
+    #[error("{option} needs {values} after it")]
+    Value {
+        /// As it was written.
+        option: String,
+        /// What is missing.
+        values: &'static str,
+    },
+    /// An option for all programs after a colon.
+    #[error("{option} is for all programs: write it before the first of them")]
+    Late {
+        /// As it was written.
+        option: String,
+    },
+    /// Processes are wanted elsewhere.
+    #[error(
+        "{option} {host}: processes can be started on this host only, which is called {own}; leave \
+         the option out"
+    )]
+    OtherHost {
+        /// As it was written.
+        option: String,
+        /// Where.
+        host: String,
+        /// The name of this host.
+        own: String,
+    },
+    /// Nothing to start.
+    #[error("a program is needed {place}, as in mpiexec -n 4 ./program")]
+    NoProgram {
+        /// Where it is missing.
+        place: &'static str,
+    },
+}
+
+/// What an option means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    Processes,
+    Set {
+        all: bool,
+    },
+    Export,
+    Only {
+        all: bool,
+    },
+    Bare {
+        all: bool,
+    },
+    Inherit {
+        all: bool,
+    },
+    Directory,
+    Tag,
+    BindTo,
+    MapBy,
+    GoOn,
+    Hosts,
+    /// Always so on one host, with a word after it or without.
+    AsItIs {
+        has_value: bool,
+    },
+    Help,
+    Version,
+    NotHere(&'static str),
+}
+
+use Meaning::{
+    AsItIs, Bare, BindTo, Directory, Export, GoOn, Help, Hosts, Inherit, MapBy, NotHere, Only,
+    Processes, Set, Tag, Version,
+};
+
+const ONE_HOST: &str = "processes are started on this host only; leave the option out";
+const FILES: &str = "use landeck run --output-dir DIRECTORY";
+const TREE: &str = "there are no other launchers below this one; leave the option out";
+
+const OPTIONS: &[(&[&str], Meaning)] = &[
+    (&["n", "np", "c"], Processes),
+    (&["env"], Set { all: false }),
+    (&["genv"], Set { all: true }),
+    (&["x"], Export),
+    (&["envlist"], Only { all: false }),
+    (&["genvlist"], Only { all: true }),
+    (&["envnone"], Bare { all: false }),
+    (&["genvnone"], Bare { all: true }),
+    (&["envall"], Inherit { all: false }),
+    (&["genvall"], Inherit { all: true }),
+    (&["wdir", "wd"], Directory),
+    (&["l", "prepend-rank"], Tag),
+    (&["bind-to"], BindTo),
+    (&["map-by"], MapBy),
+    (&["disable-auto-cleanup"], GoOn),
+    (&["host", "hosts"], Hosts),
+    (&["ppn", "perhost"], AsItIs { has_value: true }),
+    (&["oversubscribe", "allow-run-as-root"], AsItIs { has_value: false }),
+    (&["h", "help"], Help),
+    (&["V", "version"], Version),
+    (&["f", "hostfile", "machinefile", "rankmap", "order-nodes"], NotHere(ONE_HOST)),
+    (&["iface", "localhost", "hybrid-hosts", "skip-launch-node", "usize"], NotHere(ONE_HOST)),
+    (&["launcher", "launcher-exec", "rmk", "enable-x", "disable-x", "demux"], NotHere(TREE)),
+    (&["disable-hostname-propagation", "nameserver", "pmi-port", "topolib"], NotHere(TREE)),
+    (&["outfile-pattern", "errfile-pattern"], NotHere(FILES)),
+    (&["prepend-pattern"], NotHere("use -prepend-rank, or landeck run --tag=host")),
+    (&["print-all-exitcodes", "profile", "info"], NotHere("landeck run --summary says some of it")),
+    (&["v", "verbose"], NotHere("landeck run --dry-run and --report-bindings say what is started")),
+    (&["configfile"], NotHere("write its lines with colons between them")),
+    (&["membind"], NotHere("memory comes from where its first user runs; use -bind-to")),
+    (&["gpus-per-proc"], NotHere("set CUDA_VISIBLE_DEVICES or the like with -env")),
+    (
+        &["memory-alloc-kinds"],
+        NotHere("the only kinds are mpi and system, and they are always there"),
+    ),
+];
+
+/// Reads a line that begins with the name under which the command was called.
+///
+/// # Errors
+/// [`MpiexecError`].
+pub(crate) fn read(
+    line: &[OsString],
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<Asked, MpiexecError> {
+    let Some((name, words)) = line.split_first() else { return Ok(Asked::Nothing) };
+    if !is_meant(name) {
+        return Ok(Asked::Nothing);
+    }
+    let mut job = JobWords::default();
+    if let Some(seconds) = variable(TIMEOUT) {
+        job.options.extend(["--timeout".into(), seconds]);
+    }
+    let mut programs = Vec::new();
+    for (number, words) in words.split(|word| word == ":").enumerate() {
+        match job.read_program(words, number == 0)? {
+            Read::Program(program) => programs.push(program),
+            Read::Asked(asked) => return Ok(asked),
+        }
+    }
+    Ok(Asked::Run(job.line(programs)))
+}
+
+/// Whether the command was called by one of its names here, as such or with a dot and more.
+fn is_meant(name: &OsStr) -> bool {
+    let file = Path::new(name).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    NAMES.contains(&file.split('.').next().unwrap_or_default())
+}
+
+/// What holds for the whole job.
+#[derive(Default)]
+struct JobWords {
+    /// Options of `landeck run` for the job.
+    options: Vec<OsString>,
+    /// Options of `landeck run` for each program, before its own.
+    of_each: Vec<OsString>,
+    /// Whether no program inherits variables, if it does not say otherwise.
+    is_bare: bool,
+}
+
+/// One program's options of `landeck run`, and the program with its arguments.
+struct ProgramWords {
+    options: Vec<OsString>,
+    processes: Option<OsString>,
+    is_bare: Option<bool>,
+    program: Vec<OsString>,
+}
+
+/// What was read between two colons.
+enum Read {
+    Program(ProgramWords),
+    Asked(Asked),
+}
+
+impl JobWords {
+    fn read_program(&mut self, words: &[OsString], is_first: bool) -> Result<Read, MpiexecError> {
+        let mut program = ProgramWords {
+            options: Vec::new(),
+            processes: None,
+            is_bare: None,
+            program: Vec::new(),
+        };
+        let mut words = Words { rest: words };
+        while let Some(flag) = words.flag() {
+            let meaning = flag.meaning()?;
+            if meaning.is_for_all() && !is_first {
+                return Err(MpiexecError::Late { option: flag.written });
+            }
+            match meaning {
+                Help => return Ok(Read::Asked(Asked::Help)),
+                Version => return Ok(Read::Asked(Asked::Version)),
+                _ => self.take(meaning, flag, &mut words, &mut program)?,
+            }
+        }
+        program.program = words.rest.to_vec();
+        if program.program.is_empty() {
+            let place = if is_first { "after the options" } else { "after the colon" };
+            return Err(MpiexecError::NoProgram { place });
+        }
+        Ok(Read::Program(program))
+    }
+
+    /// Takes an option with its values.
+    fn take(
+        &mut self,
+        meaning: Meaning,
+        mut flag: Flag,
+        words: &mut Words<'_>,
+        program: &mut ProgramWords,
+    ) -> Result<(), MpiexecError> {
+        let mut value = |what| words.value(&mut flag, what);
+        match meaning {
+            Processes => program.processes = Some(value("a number of processes")?),
+            Set { all } => {
+                let (name, value) = (value("a name and a value")?, value("a value")?);
+                self.exports(all, program).extend(["-x".into(), joined(&name, "=", &value)]);
+            }
+            Export => program.options.extend(["-x".into(), value("NAME or NAME=VALUE")?]),
+            Only { all } => {
+                let list = value("a list of names, such as A,B")?;
+                self.bare(all, program, true);
+                let names = list.to_string_lossy().into_owned();
+                let names = names.split(',').filter(|name| !name.is_empty());
+                self.exports(all, program)
+                    .extend(names.flat_map(|name| ["-x".into(), name.into()]));
+            }
+            Bare { all } => self.bare(all, program, true),
+            Inherit { all } => self.bare(all, program, false),
+            Directory => program.options.extend(["--wdir".into(), value("a directory")?]),
+            Tag => self.options.push("--tag".into()),
+            BindTo => self.options.extend(["--bind-to".into(), place(&value("what")?)]),
+            MapBy => self.options.extend(["--map-by".into(), place(&value("how")?)]),
+            GoOn => self.options.extend(["--on-failure".into(), "notify".into()]),
+            Hosts => {
+                let hosts = value("names of hosts")?;
+                check_hosts(&flag.written, &hosts)?;
+            }
+            AsItIs { has_value: true } => drop(value("a number")?),
+            AsItIs { has_value: false } | Help | Version => {}
+            NotHere(reason) => {
+                return Err(MpiexecError::NotHere { option: flag.written, reason });
+            }
+        }
+        // A value for an option that takes none.
+        let unused = flag.attached.map(|_| MpiexecError::Unknown { option: flag.written });
+        unused.map_or(Ok(()), Err)
+    }
+
+    fn exports<'a>(&'a mut self, all: bool, own: &'a mut ProgramWords) -> &'a mut Vec<OsString> {
+        if all { &mut self.of_each } else { &mut own.options }
+    }
+
+    fn bare(&mut self, all: bool, own: &mut ProgramWords, is_bare: bool) {
+        if all {
+            self.is_bare = is_bare;
+        } else {
+            own.is_bare = Some(is_bare);
+        }
+    }
+
+    /// The line of `landeck run`.
+    fn line(self, programs: Vec<ProgramWords>) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec!["landeck".into(), "run".into()];
+        line.extend(self.options);
+        for (number, program) in programs.into_iter().enumerate() {
+            if number > 0 {
+                line.push(":".into());
+            }
+            line.extend(["-n".into(), program.processes.unwrap_or_else(|| "1".into())]);
+            if program.is_bare.unwrap_or(self.is_bare) {
+                line.push("--env-none".into());
+            }
+            line.extend(self.of_each.iter().cloned());
+            line.extend(program.options);
+            line.push("--".into());
+            line.extend(program.program);
+        }
+        line
+    }
+}
+
+/// An option as it was written.
+struct Flag {
+    written: String,
+    name: String,
+    /// What stands behind its equals sign.
+    attached: Option<OsString>,
+}
+
+impl Flag {
+    fn meaning(&self) -> Result<Meaning, MpiexecError> {
+        let found = OPTIONS.iter().find(|(names, _)| names.contains(&self.name.as_str()));
+        found
+            .map(|(_, meaning)| *meaning)
+            .ok_or_else(|| MpiexecError::Unknown { option: self.written.clone() })
+    }
+}
+
+impl Meaning {
+    fn is_for_all(self) -> bool {
+        match self {
+            Set { all } | Only { all } | Bare { all } | Inherit { all } => all,
+            Tag | BindTo | MapBy | GoOn => true,
+            Processes | Export | Directory | Hosts | AsItIs { .. } => false,
+            Help | Version | NotHere(_) => false,
+        }
+    }
+}
+
+/// The words of one program that are not read yet.
+struct Words<'a> {
+    rest: &'a [OsString],
+}
+
+impl Words<'_> {
+    /// The next word if it is an option; a double dash ends them.
+    fn flag(&mut self) -> Option<Flag> {
+        let (first, rest) = self.rest.split_first()?;
+        let written = first.to_string_lossy().into_owned();
+        if written == "--" {
+            self.rest = rest;
+            return None;
+        }
+        let name = written.strip_prefix("--").or_else(|| written.strip_prefix('-'))?;
+        self.rest = rest;
+        let (name, attached) = match name.split_once('=') {
+            Some((name, value)) => (name, Some(value.into())),
+            None => (name, None),
+        };
+        Some(Flag { written: written.clone(), name: name.to_owned(), attached })
+    }
+
+    /// The next word, or what was attached to the option.
+    fn value(&mut self, flag: &mut Flag, values: &'static str) -> Result<OsString, MpiexecError> {
+        if let Some(attached) = flag.attached.take() {
+            return Ok(attached);
+        }
+        let (first, rest) = self
+            .rest
+            .split_first()
+            .ok_or_else(|| MpiexecError::Value { option: flag.written.clone(), values })?;
+        self.rest = rest;
+        Ok(first.clone())
+    }
+}
+
+/// What Landeck calls a place that MPICH's users call so.
+fn place(word: &OsStr) -> OsString {
+    match word.to_str() {
+        Some("socket") => "package".into(),
+        Some("l3cache") => "l3".into(),
+        _ => word.to_owned(),
+    }
+}
+
+/// Fails unless all the hosts of a list, each perhaps with a number behind a colon, are this one.
+fn check_hosts(option: &str, hosts: &OsStr) -> Result<(), MpiexecError> {
+    let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let short = own.split('.').next().unwrap_or_default();
+    let is_own = |host: &str| ["localhost", "127.0.0.1", own.as_str(), short].contains(&host);
+    let hosts = hosts.to_string_lossy().into_owned();
+    let names = hosts.split(',').map(|host| host.split(':').next().unwrap_or_default());
+    match names.filter(|host| !host.is_empty()).find(|host| !is_own(host)) {
+        None => Ok(()),
+        Some(host) => {
+            let (option, host) = (option.to_owned(), host.to_owned());
+            Err(MpiexecError::OtherHost { option, host, own })
+        }
+    }
+}
+
+fn joined(first: &OsStr, between: &str, second: &OsStr) -> OsString {
+    let mut text = first.to_owned();
+    text.push(between);
+    text.push(second);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(line: &str) -> Result<Asked, MpiexecError> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        read(&words, |_| None)
+    }
+
+    /// The line of `landeck run` for this one.
+    fn run(line: &str) -> String {
+        match asked(&format!("/opt/bin/mpiexec {line}")).unwrap() {
+            Asked::Run(words) => words.join(OsStr::new(" ")).into_string().unwrap(),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn refused(line: &str) -> String {
+        asked(&format!("mpiexec {line}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn other_names_are_not_meant() {
+        for name in ["landeck", "./mpi", "mpiexecs", "/mpiexec/landeck"] {
+            assert_eq!(asked(&format!("{name} -n 2 x")), Ok(Asked::Nothing), "{name}");
+        }
+        for name in ["mpirun", "/usr/bin/mpiexec", "mpiexec.landeck"] {
+            assert!(matches!(asked(&format!("{name} x")), Ok(Asked::Run(_))), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_line_becomes_one_of_landeck_run() {
+        for (line, wanted) in [
+            ("a -n 9 -l", "-n 1 -- a -n 9 -l"),
+            ("-n 4 ./a b", "-n 4 -- ./a b"),
+            ("-np 4 a", "-n 4 -- a"),
+            ("--np=4 a", "-n 4 -- a"),
+            ("-l -n 2 a", "--tag -n 2 -- a"),
+            ("-env K V a", "-n 1 -x K=V -- a"),
+            ("-env K V=W a", "-n 1 -x K=V=W -- a"),
+            ("-genv A 1 -n 2 -env A 2 a : b", "-n 2 -x A=1 -x A=2 -- a : -n 1 -x A=1 -- b"),
+            (
+                "-genvnone a : -envall b : c",
+                "-n 1 --env-none -- a : -n 1 -- b : -n 1 --env-none -- c",
+            ),
+            ("-envlist A,B a : b", "-n 1 --env-none -x A -x B -- a : -n 1 -- b"),
+            ("-wdir /tmp a", "-n 1 --wdir /tmp -- a"),
+            ("-bind-to socket -map-by l3cache a", "--bind-to package --map-by l3 -n 1 -- a"),
+            ("-disable-auto-cleanup a", "--on-failure notify -n 1 -- a"),
+            ("-ppn 2 -host localhost:4,127.0.0.1 -n 3 a", "-n 3 -- a"),
+            ("--oversubscribe --allow-run-as-root -n 3 -- -a", "-n 3 -- -a"),
+        ] {
+            assert_eq!(run(line), format!("landeck run {wanted}"), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_line_is_understood() {
+        for line in [
+            "-l -genv A 1 -genvnone -n 2 -env B 2 -x C -wdir /tmp a -x : -np 3 -envlist A,B b : c",
+            "-bind-to numa -map-by core -disable-auto-cleanup a",
+        ] {
+            let Ok(Asked::Run(words)) = asked(&format!("mpirun {line}")) else { panic!("{line}") };
+            let read = crate::cli::parse(words).map_err(|usage| usage.0.to_string());
+            assert!(matches!(read, Ok(crate::cli::Command::Run(..))), "{line}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_refused_by_name() {
+        for (line, words) in [
+            ("-frobnicate a", "-frobnicate: there is no such option"),
+            ("-l=3 a", "-l=3: there is no such option"),
+            ("-n4 a", "-n4: there is no such option"),
+            ("-f hosts a", "-f is not supported: processes are started on this host only"),
+            ("-host elsewhere a", "-host elsewhere: processes can be started on this host only"),
+            ("-n 2 a : -l b", "-l is for all programs: write it before the first"),
+            ("-n 2 a : -genv A 1 b", "-genv is for all programs"),
+            ("-n", "-n needs a number of processes after it"),
+            ("-env A", "-env needs a value after it"),
+            ("-n 2", "a program is needed after the options"),
+            ("a :", "a program is needed after the colon"),
+        ] {
+            let error = refused(line);
+            assert!(error.starts_with(words), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_option_is_there_once() {
+        let mut names: Vec<&str> = OPTIONS.iter().flat_map(|(names, _)| *names).copied().collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn help_version_and_time_limit() {
+        assert_eq!(asked("mpiexec -help"), Ok(Asked::Help));
+        assert_eq!(asked("mpiexec -n 2 --version a"), Ok(Asked::Version));
+        let read = read(&["mpiexec".into(), "a".into()], |name| {
+            (name == "MPIEXEC_TIMEOUT").then(|| "90".into())
+        });
+        let Ok(Asked::Run(words)) = read else { panic!("{read:?}") };
+        assert_eq!(words[2..4], ["--timeout", "90"]);
+    }
+}
