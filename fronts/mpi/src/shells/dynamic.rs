@@ -8,8 +8,6 @@ unsupported! { fn MPI_Comm_accept / PMPI_Comm_accept(port_name: *const c_char, i
 
 unsupported! { fn MPI_Comm_connect / PMPI_Comm_connect(port_name: *const c_char, info: Handle, root: c_int, comm: Handle, newcomm: *mut Handle) on Origin::Communicator(comm) }
 
-unsupported! { fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::CommunicatorAt(parent) }
-
 unsupported! { fn MPI_Comm_join / PMPI_Comm_join(fd: c_int, intercomm: *mut Handle) on Origin::Nothing }
 
 unsupported! { fn MPI_Comm_spawn / PMPI_Comm_spawn(command: *const c_char, argv: *mut *mut c_char, maxprocs: c_int, info: Handle, root: c_int, comm: Handle, intercomm: *mut Handle, array_of_errcodes: *mut c_int) on Origin::Communicator(comm) }
