@@ -3,6 +3,7 @@
 pub(crate) mod pmi_server;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -91,13 +92,12 @@ pub(crate) fn assert_wrote(output: &Output, line: &str) {
 
 /// Compiles one of the C programs, with our header, against our library.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    compile(Command::new(compiler).arg("-std=c11"), &format!("{name}.c"))
+    compile(Command::new(compiler("CC", "cc")).arg("-std=c11"), &format!("{name}.c"))
 }
 
 /// The same for a C++ program, if there is a compiler. Else this says that the test is skipped.
 pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> {
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let compiler = compiler("CXX", "c++");
     if Command::new(&compiler).arg("--version").output().is_err() {
         skip(test, "there is no C++ compiler");
         return None;
@@ -123,6 +123,11 @@ fn compile(compiler: &mut Command, source: &str) -> PathBuf {
     target
 }
 
+/// The compiler that a variable names, or the usual one.
+pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
+    std::env::var_os(variable).unwrap_or_else(|| usual.into())
+}
+
 /// The library under test.
 pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libmpi_abi.so.1")
@@ -130,11 +135,15 @@ pub(crate) fn library() -> PathBuf {
 
 /// Whether MPICH is installed. If not, this says that the test is skipped.
 pub(crate) fn mpich_or_skip(test: &str) -> bool {
-    if mpich().is_some() {
-        return true;
+    mpich_folder_or_skip(test).is_some()
+}
+
+/// Where MPICH is installed. If it is not, this says that the test is skipped.
+pub(crate) fn mpich_folder_or_skip(test: &str) -> Option<&'static Path> {
+    if mpich().is_none() {
+        skip(test, "MPICH is not installed here; bench/peers.sh mpich does that");
     }
-    skip(test, "MPICH is not installed here; bench/peers.sh mpich does that");
-    false
+    mpich()
 }
 
 /// Says that a test is skipped. Not with `println`, whose output nobody sees when a test passes.
