@@ -84,8 +84,7 @@ static int neighbour(int down, int across)
     return row * blocks_across + column;
 }
 
-/* What is left of a wave after one step, or, with a small step, of the equation's own after the time
- * of one. */
+/* What is left of a wave after one step; or, exactly, what the equation leaves of it in that time. */
 static double left_of_wave(int wave, int exactly)
 {
     double h = 1.0 / (size + 1), down = waves[wave].down * PI, across = waves[wave].across * PI;
@@ -159,6 +158,7 @@ static void show_progress(int step)
 {
     static double last;
     double now = MPI_Wtime();
+    if (step == 1) last = now;
     int is_terminal = isatty(2);
     if (rank != 0 || (step < steps && now - last < (is_terminal ? 0.1 : 2))) return;
     if (!is_terminal && step == steps) return;
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     size = argument(argc, argv, 1, 1024);
-    steps = argument(argc, argv, 2, 3000);
+    steps = argument(argc, argv, 2, 5000);
     divide();
 
     Block block = block_of(rank);
@@ -263,9 +263,9 @@ int main(int argc, char **argv)
     double rounding = difference(now, block, 0), exact = difference(now, block, 1);
     if (argc > 3) write_plate(argv[3], now, block);
     if (rank == 0)
-        printf("%d processes, %d steps of %dx%d cells: %.3f s; differs from the equation's solution by "
-               "%.2g degrees,\nfrom that of its steps by %.2g\n",
-               processes, steps, size, size, time, exact, rounding);
+        printf("%d process%s, %d steps of %dx%d cells: %.3f s; differs from the equation's solution by\n"
+               "%.2g degrees, from that of its steps by %.2g (rounding)\n",
+               processes, processes == 1 ? "" : "es", steps, size, size, time, exact, rounding);
     fflush(stdout);
     if (!(rounding < ROUNDING)) fail("the result is wrong");
     free(now);
