@@ -5,18 +5,21 @@
 # Where MPICH is installed as a peer of the benchmark (bench/peers.sh mpich), the same binary runs on
 # that, too. Called by `make run`; needs cargo and a C compiler on the PATH.
 #
-#     SIZE=1024 STEPS=5000 PROCESSES=4 make run
+#     SIZE=1024 STEPS=3000 PROCESSES=4 make run
 set -eu
 cd "$(dirname "$0")/.."
 
 size=${SIZE:-1024}
-steps=${STEPS:-5000}
+steps=${STEPS:-3000}
 processes=${PROCESSES:-4}
 results=out
 installed=$PWD/target/installed
 mpich=bench-peers/venv-mpich
 
 say() { printf '\n==> %s\n' "$*"; }
+
+# A number with commas between its thousands.
+with_commas() { echo "$1" | sed -e :again -e 's/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/;tagain'; }
 
 # What a file with the program's output says its time was.
 time_of() { sed -n 's/.* cells: \([0-9.]* s\);.*/\1/p' "$1"; }
@@ -72,5 +75,5 @@ fi
 
 rm -f "$results"/heat-*.cells
 target/release/draw_plate "$results/heat-landeck.plate" "$results/heat.png" \
-    "Waves on a plate, $steps steps later" --below "$size x $size cells, $processes processes. $times"
+    "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $processes processes. $times"
 say "$processes processes: $times. Look at it: $results/heat.png"

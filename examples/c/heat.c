@@ -48,7 +48,7 @@ static int argument(int count, char **words, int place, int otherwise)
     char *end;
     long value = strtol(words[place], &end, 10);
     if (*end != '\0' || value < 1 || value > 20000000) {
-        if (rank == 0) fprintf(stderr, "heat: %s: a number is needed, as in: heat 1024 5000\n", words[place]);
+        if (rank == 0) fprintf(stderr, "heat: %s: a number is needed, as in: heat 1024 3000\n", words[place]);
         MPI_Finalize();
         exit(rank == 0 ? 2 : 0);
     }
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &processes);
     size = argument(argc, argv, 1, 1024);
-    steps = argument(argc, argv, 2, 5000);
+    steps = argument(argc, argv, 2, 3000);
     divide();
 
     Block block = block_of(rank);

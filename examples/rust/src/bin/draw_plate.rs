@@ -1,7 +1,7 @@
 //! Draws a plate that a program in another language has computed:
 //!
 //! ```sh
-//! draw_plate out/heat.plate out/heat.png "Waves on a plate, 5,000 steps later"
+//! draw_plate out/heat.plate out/heat.png "Waves on a plate, 3,000 steps later"
 //! ```
 //!
 //! The file begins with a line `plate ROWS COLUMNS DOWN ACROSS`, the last two being blocks of the
