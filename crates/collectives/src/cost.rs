@@ -272,7 +272,7 @@ impl<'a> Clocks<'a> {
                     }
                 }
             }
-            Operation::AllToAll => match there.exchange(group) {
+            Operation::AllToAll => match there.exchange_of(group, 0) {
                 Some(_) => self.each_to_each(block / f64::from(group.size())),
                 // On the whole way of all rounds, half of all blocks are on it in each.
                 None => self.in_rounds(&rounds(), |_| block / 2.0, false),

@@ -40,6 +40,27 @@ impl Partial {
         Self { order, held: vec![Held { first: member, length: 1, cells }] }
     }
 
+    /// What somebody holds who has joined the data of all these members, in rising order.
+    pub fn of(order: Order, members: &[u32], cells: Cells) -> Self {
+        let mut held: Vec<Held> = Vec::new();
+        for &first in members {
+            held.push(Held { first, length: 1, cells });
+            while let [.., left, right] = &mut held[..] {
+                let merges = match order {
+                    Order::Free => true,
+                    Order::Canonical => are_siblings(left, right),
+                    Order::Late => false,
+                };
+                if !merges {
+                    break;
+                }
+                left.length += right.length;
+                held.pop();
+            }
+        }
+        Self { order, held }
+    }
+
     /// Where its values are, in rising order of members.
     pub fn cells(&self) -> Vec<Cells> {
         self.held.iter().map(|held| held.cells).collect()

@@ -50,6 +50,13 @@ impl Program {
         self.plans.len() as u32
     }
 
+    /// The member whose plan alone is kept; none when everybody's is.
+    pub fn only(&self) -> Option<u32> {
+        let mut kept = (0..self.size()).filter(|&member| self.is_kept(member));
+        let first = kept.next()?;
+        kept.next().is_none().then_some(first)
+    }
+
     /// Whether anybody asks what this member does.
     pub fn is_kept(&self, member: u32) -> bool {
         self.plans[member as usize].is_some()

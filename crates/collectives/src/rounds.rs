@@ -38,6 +38,23 @@ impl Rounds {
         )
     }
 
+    /// What of [`Rounds::everybody`] concerns one member.
+    pub fn everybody_and(member: u32, size: u32) -> Self {
+        Self::new((1..size).map(|round| {
+            let mut pairs =
+                vec![(member, (member + round) % size), ((member + size - round) % size, member)];
+            pairs.sort_unstable();
+            pairs
+        }))
+    }
+
+    /// What of these rounds concerns one member.
+    pub fn of_member(&self, member: u32) -> Self {
+        let concerns = |&(from, to): &(u32, u32)| from == member || to == member;
+        let of = |round: &[(u32, u32)]| round.iter().copied().filter(concerns).collect();
+        Self::new(self.iter().map(of))
+    }
+
     /// The rounds.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[(u32, u32)]> {
         self.0.iter().map(Vec::as_slice)
@@ -74,5 +91,9 @@ mod tests {
         unique.dedup();
         assert_eq!((pairs.len(), unique.len()), (20, 20));
         assert!(Rounds::everybody(1).is_empty());
+        for (member, size) in [(0, 1), (0, 2), (1, 2), (0, 5), (3, 5), (4, 6)] {
+            let expected = Rounds::everybody(size).of_member(member);
+            assert_eq!(Rounds::everybody_and(member, size), expected);
+        }
     }
 }

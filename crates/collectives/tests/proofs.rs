@@ -1,7 +1,7 @@
 //! The proof: the plans of every architecture and operation, for every size up to 64 and every
 //! root, do what they should (`check`) at exactly the cost that is derived without them
 //! (`derivation`); with clusters, for every division of up to 12 members into consecutive
-//! clusters, every division at all of up to 7, and drawn ones above.
+//! clusters, every division at all of up to 7 (in a soak of up to 12), and drawn ones above.
 //!
 //! Orders, segments, splitting and places change from case to case, so that all meet all. With
 //! `LANDECK_SOAK=1` every case is proven with all of them (divided data in groups above 16 from one
@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use landeck_collectives::architecture::{
@@ -213,23 +214,46 @@ fn compositions(size: u32) -> impl Iterator<Item = Vec<u32>> {
 
 /// All divisions into clusters, of which the lowest member leads: everybody joins the cluster of
 /// somebody before it, or founds one.
-fn divisions(size: u32) -> Vec<Vec<Vec<u32>>> {
-    let mut all: Vec<Vec<Vec<u32>>> = vec![vec![]];
-    for member in 0..size {
-        let mut next = Vec::new();
-        for division in &all {
-            for at in 0..=division.len() {
-                let mut division = division.clone();
-                match division.get_mut(at) {
-                    Some(cluster) => cluster.push(member),
-                    None => division.push(vec![member]),
-                }
-                next.push(division);
-            }
-        }
-        all = next;
+struct Divisions {
+    /// The cluster of each member; empty after the last division.
+    of: Vec<u32>,
+}
+
+impl Divisions {
+    fn new(size: u32) -> Self {
+        Self { of: vec![0; size as usize] }
     }
-    all
+
+    /// To the next division: the last member that can changes to the next cluster, and all behind
+    /// it go back to the first.
+    fn step(&mut self) {
+        let clusters_before = |at: usize| self.of[..at].iter().max().map_or(0, |last| last + 1);
+        match (1..self.of.len()).rev().find(|&at| self.of[at] < clusters_before(at)) {
+            Some(at) => {
+                self.of[at] += 1;
+                self.of[at + 1..].fill(0);
+            }
+            None => self.of.clear(),
+        }
+    }
+}
+
+impl Iterator for Divisions {
+    type Item = Vec<Vec<u32>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let count = self.of.iter().max()? + 1;
+        let mut clusters = vec![Vec::new(); count as usize];
+        (0..).zip(&self.of).for_each(|(member, &of)| clusters[of as usize].push(member));
+        self.step();
+        Some(clusters)
+    }
+
+    /// Those in between are not made.
+    fn nth(&mut self, number: usize) -> Option<Self::Item> {
+        (0..number).for_each(|_| self.step());
+        self.next()
+    }
 }
 
 /// Every root once, each with another operation; and one operation without a root.
@@ -264,14 +288,73 @@ fn every_division_into_consecutive_clusters_up_to_twelve() {
 #[test]
 fn every_division_at_all_up_to_seven() {
     let _watchdog = watchdog();
-    assert_eq!(divisions(7).len(), 877); // Bell's number
     for architecture in clustered() {
-        for size in 1..=if is_soak() { 8 } else { 7 } {
-            for (number, clusters) in (0..).zip(divisions(size)) {
+        for size in 1..=7 {
+            for (number, clusters) in (0..).zip(Divisions::new(size)) {
                 prove_some(&architecture, &Group::of(clusters).unwrap(), number);
             }
         }
     }
+}
+
+/// Operations that go every way of an architecture: up its trees, down, and through its rounds. The
+/// others go the same ways with more to prove about their data.
+const WAYS: [Operation; 5] = {
+    use Operation::{AllGather, Barrier, Broadcast, Gather, Scatter};
+    [Barrier, Broadcast, Gather, Scatter, AllGather]
+};
+
+/// One case for each division and architecture: the next operation, root and form each time. In a
+/// soak the millions of divisions above ten meet some operations only.
+fn prove_next(architectures: &[Arc<dyn Architecture>], clusters: Vec<Vec<u32>>, number: u32) {
+    let group = Group::of(clusters).unwrap();
+    for (number, architecture) in (number..).zip(architectures) {
+        let few = is_soak() && group.size() > 10;
+        let operations = if few { &WAYS[..] } else { &Operation::ALL };
+        let operation = operations[number as usize % operations.len()];
+        let root = if operation.has_root() { number / 11 % group.size() } else { 0 };
+        let (way, task) = case(architecture, operation, root, number / 5, number.is_multiple_of(7));
+        proven(&task, &way, &group);
+    }
+}
+
+/// 5,033,429 divisions in a soak; else one of so many of each size.
+const SAMPLES: [(u32, usize); 5] = [(8, 2), (9, 11), (10, 61), (11, 347), (12, 2_081)];
+
+#[test]
+fn divisions_at_all_of_eight_to_twelve() {
+    let _watchdog = watchdog();
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get());
+    let (architectures, count) = (clustered(), AtomicU32::new(0));
+    let prove_share = |thread: usize| {
+        for (size, sample) in SAMPLES {
+            let sample = if is_soak() { 1 } else { sample };
+            let (first, stride) = (thread * sample, threads * sample);
+            let own = Divisions::new(size).skip(first).step_by(stride);
+            for (number, clusters) in (first..).step_by(stride).zip(own) {
+                prove_next(&architectures, clusters, number as u32);
+                count.fetch_add(1, Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            let prove_share = &prove_share;
+            scope.spawn(move || prove_share(thread));
+        }
+    });
+    let expected = if is_soak() { 4_140 + 21_147 + 115_975 + 678_570 + 4_213_597 } else { 9_876 };
+    assert_eq!(count.load(Relaxed), expected);
+}
+
+#[test]
+fn divisions_are_as_many_as_there_are() {
+    let count = |size| Divisions::new(size).count();
+    assert_eq!([1, 2, 3, 4, 7, 8, 9].map(count), [1, 2, 5, 15, 877, 4_140, 21_147]); // Bell's numbers
+    let mut all: Vec<_> = Divisions::new(6).collect();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 203);
 }
 
 /// Walks all plans with sends that are over only when their message has been received.

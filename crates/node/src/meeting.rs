@@ -22,7 +22,7 @@ use crate::collective::visit::Visit;
 use crate::shared::{Kernel, Shared, WaitError, copy_times, why};
 
 impl Shared {
-    /// Does an operation whose data fit in a line of the board; false when it must go another way.
+    /// Does an operation with short data; false when it must go another way.
     #[inline]
     pub(crate) fn brief(
         &self,
@@ -111,7 +111,9 @@ impl Meeting<'_> {
     #[inline]
     fn look(&mut self) {
         let Some(board) = &mut self.circle.board else { return };
-        match self.brief.poll(board, &mut self.circle.combiner) {
+        let endpoint = &mut *self.endpoint;
+        let allocate = &mut |bytes| endpoint.allocate(bytes);
+        match self.brief.poll(board, allocate, &mut self.circle.combiner) {
             Ok(false) => {}
             Ok(true) => self.outcome = Some(Ok(())),
             Err(error) => self.fail(error),

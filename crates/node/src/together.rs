@@ -16,6 +16,7 @@
 
 use std::ops::Range;
 
+use landeck_arithmetic::Operator;
 use landeck_collectives::{Operation, Way};
 use landeck_kernel::Area;
 use landeck_layout::Layout;
@@ -491,11 +492,25 @@ impl World {
         root: usize,
         how: Option<&Combination>,
     ) -> Result<bool> {
-        let is_usual = self.manner.is_usual() && how.is_none_or(Combination::is_usual);
-        if !is_usual || root >= self.size() {
+        if !how.is_none_or(Combination::is_usual) {
             return Ok(false);
         }
-        let (operator, place) = (how.map(|how| &how.operator), (self.size(), self.rank()));
+        self.brief_with(operation, (input, output), root, how.map(|how| &how.operator))
+    }
+
+    /// The same with a predefined operator, in no special way.
+    #[inline]
+    pub(crate) fn brief_with(
+        &self,
+        operation: Operation,
+        (input, output): (Buffer, Buffer),
+        root: usize,
+        operator: Option<&Operator>,
+    ) -> Result<bool> {
+        if !self.manner.is_usual() || root >= self.size() {
+            return Ok(false);
+        }
+        let place = (self.size(), self.rank());
         let brief = Brief::new(operation, root as u32, (input, output), operator, place);
         let Some(brief) = brief else { return Ok(false) };
         let done = self.shared.brief(self.context, &self.members, self.rank(), brief);

@@ -32,4 +32,8 @@ impl Architecture for Flat {
     fn exchange(&self, group: &Group) -> Option<Rounds> {
         Some(Rounds::everybody(group.size()))
     }
+
+    fn exchange_of(&self, group: &Group, member: u32) -> Option<Rounds> {
+        Some(Rounds::everybody_and(member, group.size()))
+    }
 }

@@ -96,6 +96,11 @@ pub trait Architecture: Debug + Send + Sync {
     fn exchange(&self, _group: &Group) -> Option<Rounds> {
         None
     }
+
+    /// What of the exchange concerns one member. Who knows it without all pairs says so.
+    fn exchange_of(&self, group: &Group, member: u32) -> Option<Rounds> {
+        self.exchange(group).map(|rounds| rounds.of_member(member))
+    }
 }
 
 /// The tree from `root` over leaders and their clusters: `neighbours` says which clusters a

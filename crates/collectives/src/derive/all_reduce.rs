@@ -15,9 +15,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     if paths.split && program.size() > 1 {
         let rounds = paths.rounds();
         let results = reduce_scatter::results(program, task.order, &rounds, |_, block| own(block));
-        for (member, partial) in (0..).zip(results) {
-            partial.close(program, member, output(member));
-        }
+        reduce_scatter::close(program, results);
         all_gather::tell(program, &rounds, |member| vec![member]);
         return;
     }

@@ -58,7 +58,9 @@ fn split(program: &mut Program, task: &Task, paths: &Paths<'_>, tree: &Tree) {
     for (member, partial) in (0..).zip(results) {
         let store = if member == root { Store::Output } else { program.scratch(member) };
         let cells = output(member).at(store);
-        partial.close(program, member, cells);
+        if let Some(partial) = partial {
+            partial.close(program, member, cells);
+        }
         at.push(cells);
     }
     gather::up(program, tree, &at);

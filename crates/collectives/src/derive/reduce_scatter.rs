@@ -12,30 +12,50 @@ use crate::rounds::Rounds;
 pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     let own = |_, block| if task.in_place { output(block) } else { input(block) };
     let results = results(program, task.order, &paths.rounds(), own);
+    close(program, results);
+}
+
+/// Every result goes to its member's output.
+pub(super) fn close(program: &mut Program, results: Vec<Option<Partial>>) {
     for (member, partial) in (0..).zip(results) {
-        partial.close(program, member, output(member));
+        if let Some(partial) = partial {
+            partial.close(program, member, output(member));
+        }
     }
 }
 
 /// The partial result of block `m` that member `m` holds in the end: everybody's data are in it.
+/// None for members whose plans nobody asks for.
 pub(super) fn results(
     program: &mut Program,
     order: Order,
     rounds: &Rounds,
     own: impl Fn(u32, u32) -> Cells,
-) -> Vec<Partial> {
+) -> Vec<Option<Partial>> {
     let size = program.size();
-    let own = |member, block| Some(Partial::own(order, member, own(member, block)));
-    let row = |member| (0..size).map(|block| own(member, block)).collect();
+    let first = |member, block| Some(Partial::own(order, member, own(member, block)));
+    let row = |member| match program.is_kept(member) {
+        true => (0..size).map(|block| first(member, block)).collect(),
+        false => Vec::new(),
+    };
     let mut partials: Vec<Vec<Option<Partial>>> = (0..size).map(row).collect();
     let tells = know::tells(rounds, know::own(size));
+    let spread = know::Spread::of(size, &tells);
     for told in tells.iter().rev().flat_map(|round| round.iter().rev()) {
         let (giver, taker) = (told.to, told.from);
-        let mut sent = Vec::new();
-        let mut received = Vec::new();
-        let mut given = Vec::new();
+        if !program.is_kept(giver) && !program.is_kept(taker) {
+            continue;
+        }
+        let (mut sent, mut received, mut given) = (Vec::new(), Vec::new(), Vec::new());
         for &block in &told.blocks {
-            let Some(partial) = partials[giver as usize][block as usize].take() else { continue };
+            let partial = match partials[giver as usize].get_mut(block as usize) {
+                Some(held) => held.take(),
+                None => {
+                    let members = spread.through(block, giver);
+                    Some(Partial::of(order, &members, own(giver, block)))
+                }
+            };
+            let Some(partial) = partial else { continue };
             let arrived = partial.received(program, taker);
             sent.extend(partial.cells());
             received.extend(arrived.cells());
@@ -44,11 +64,11 @@ pub(super) fn results(
         program.message(giver, taker, sent, received);
         for (block, partial, arrived) in given {
             partial.release(program, giver);
-            if let Some(held) = &mut partials[taker as usize][block as usize] {
+            if let Some(Some(held)) = partials[taker as usize].get_mut(block as usize) {
                 held.join(program, taker, arrived);
             }
         }
     }
-    let own = |(member, mut row): (usize, Vec<Option<Partial>>)| row.swap_remove(member);
-    partials.into_iter().enumerate().filter_map(own).collect()
+    let own = |(member, row): (usize, Vec<Option<Partial>>)| row.into_iter().nth(member).flatten();
+    partials.into_iter().enumerate().map(own).collect()
 }

@@ -1,10 +1,10 @@
 //! One member's hold on a board.
 
-use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
+use super::deposits::Deposits;
 use super::place::{LinesPlace, is_board, lines_at};
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
@@ -30,12 +30,7 @@ pub struct Board {
     settled: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
     stated: [Stated; WINDOW],
-    /// Blocks that others may be reading, by operation.
-    kept: VecDeque<(u32, Block)>,
-    kept_bytes: usize,
-    spare_bytes: usize,
-    /// Blocks that nobody reads any more, for the next deposits: the last one back at the end.
-    spare: Vec<Block>,
+    deposits: Deposits,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
     pub(super) part: OwnPart,
@@ -130,11 +125,6 @@ pub enum Coming {
     Different,
 }
 
-/// Blocks kept for the next deposits, at most, and the bytes of all of them.
-const SPARE_MAX: usize = WINDOW;
-const SPARE_BYTES_MAX: usize = 1 << 20;
-/// Blocks up to this size go round.
-const ROUND_BYTES_MAX: usize = 128 << 10;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -174,10 +164,7 @@ impl Board {
             over_early: 0,
             settled: 1,
             stated: [Stated::default(); WINDOW],
-            kept: VecDeque::new(),
-            kept_bytes: 0,
-            spare_bytes: 0,
-            spare: Vec::new(),
+            deposits: Deposits::default(),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -233,83 +220,45 @@ impl Board {
         };
         let furthest = (0..self.size()).map(behind).max().unwrap_or(0);
         self.settled = number.wrapping_sub(furthest as u32);
-        self.free_settled();
+        self.deposits.settle(self.settled);
         number.wrapping_sub(self.settled) < WINDOW as u32
     }
 
-    fn free_settled(&mut self) {
-        while let Some((number, _)) = self.kept.front()
-            && (number.wrapping_sub(self.settled) as i32) < 0
-        {
-            let Some((_, block)) = self.kept.pop_front() else { return };
-            self.kept_bytes -= block.len();
-            if self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX {
-                self.spare_bytes += block.len();
-                self.spare.push(block);
-            }
-        }
-    }
-
     /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
-    /// more than twice. Short ones go round: what others have just read is in their caches, and is
-    /// written faster when it has left them. Of long ones the last is taken, which is in this
-    /// member's.
+    /// more than twice.
     #[inline]
     pub fn spare(&mut self, bytes: usize) -> Option<Block> {
-        let fits = |block: &Block| (bytes..=2 * bytes).contains(&block.len());
-        if bytes > ROUND_BYTES_MAX {
+        if !Deposits::go_round(bytes) {
             self.collect();
         }
-        let at = if bytes > ROUND_BYTES_MAX {
-            self.spare.iter().rposition(fits)?
-        } else {
-            self.spare.iter().position(fits)?
-        };
-        let block = self.spare.remove(at);
-        self.spare_bytes -= block.len();
-        Some(block)
+        self.deposits.spare(bytes)
     }
 
     /// Bytes of blocks that are kept for others.
     pub fn kept_bytes(&self) -> usize {
-        self.kept_bytes
+        self.deposits.kept_bytes()
     }
 
     /// Frees blocks that nobody reads any more.
     pub fn collect(&mut self) {
-        if !self.kept.is_empty() {
+        if !self.deposits.is_empty() {
             self.settle(self.next);
         }
     }
 
-    /// Keeps a block until all are over with an operation. Operations are in the order of their
-    /// numbers, except where several are under way at once.
-    fn keep(&mut self, number: u32, block: Block) {
-        self.kept_bytes += block.len();
-        let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 > 0;
-        let at = self.kept.iter().position(later).unwrap_or(self.kept.len());
-        self.kept.insert(at, (number, block));
-    }
-
     /// The block that this member has deposited in an operation, to be filled further.
     pub fn kept(&mut self, number: u32) -> Option<&mut Block> {
-        self.kept.iter_mut().find(|(of, _)| *of == number).map(|(_, block)| block)
+        self.deposits.of(number)
     }
 
     /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
     pub fn take_kept(&mut self, number: u32) -> Option<Block> {
-        let at = self.kept.iter().position(|(of, _)| *of == number)?;
-        let (_, block) = self.kept.remove(at)?;
-        self.kept_bytes -= block.len();
-        Some(block)
+        self.deposits.take(number)
     }
 
     /// Gives back what [`Board::take_kept`] took: others may be reading it.
     pub fn put_kept(&mut self, number: u32, block: Block) {
-        self.kept_bytes += block.len();
-        let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 >= 0;
-        let at = self.kept.iter().position(later).unwrap_or(self.kept.len());
-        self.kept.insert(at, (number, block));
+        self.deposits.put_back(number, block);
     }
 
     /// An operation is over for this member: it reads nothing of it any more.
@@ -359,7 +308,7 @@ impl Board {
         line.publish(number, signature);
         let stated = Stated { has_come: true, number, signature, block: Some((filled, 0)) };
         self.stated[number as usize % WINDOW] = stated;
-        self.keep(number, block);
+        self.deposits.keep(number, block);
     }
 
     /// Says how much of the block is filled, from its start.
@@ -558,7 +507,7 @@ impl Board {
         for (word, value) in commit.data.iter().zip([block.offset(), length, length, 0]) {
             word.store(value, Ordering::Relaxed);
         }
-        self.keep(number, block);
+        self.deposits.keep(number, block);
     }
 
     /// The result, after the operation is decided to be done.

@@ -16,6 +16,8 @@ mod agreement;
 mod words;
 
 #[cfg(not(loom))]
+mod deposits;
+#[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
 mod pool;

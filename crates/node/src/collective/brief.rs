@@ -1,4 +1,5 @@
-//! Operations whose data fit in a line of the board: the steps of their plans without any planning.
+//! Operations with short data in one piece: the steps of their plans without any planning. Data that
+//! fit in a line of the board are laid there, somewhat longer ones in a block.
 //!
 //! What members see of each other is the same as in a [`super::visit`]: some may take this way and
 //! some that one, in one operation. Here nothing is bound, kept or looked up, because for eight
@@ -9,7 +10,7 @@ use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
 use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::{Buffer, Bytes};
 
-use super::board::{AtBoard, BoardError, Manner};
+use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
 use super::combine::{Combiner, Source};
 use super::signature::Signature;
 
@@ -23,6 +24,8 @@ pub(crate) struct Brief<'a> {
     output: Buffer,
     /// Bytes of one block: of all data, or of what one member has for or from another.
     pub(crate) block_bytes: usize,
+    /// Bytes of the longest thing that a member lays down.
+    deposit_bytes: usize,
     pub(crate) operator: Option<&'a Operator>,
     number: u32,
     signature: u32,
@@ -30,6 +33,8 @@ pub(crate) struct Brief<'a> {
     is_counted: bool,
     has_come: bool,
     is_last: bool,
+    /// This member's own block is in its place.
+    has_own: bool,
     seen: u32,
 }
 
@@ -59,7 +64,7 @@ impl<'a> Brief<'a> {
             }
             _ => return None,
         };
-        if deposit_bytes > INLINE_BYTES || !fits {
+        if deposit_bytes > AT_ONCE_BYTES || !fits {
             return None;
         }
         Some(Self {
@@ -68,6 +73,7 @@ impl<'a> Brief<'a> {
             input,
             output,
             block_bytes,
+            deposit_bytes,
             operator,
             number: 0,
             signature: 0,
@@ -75,8 +81,15 @@ impl<'a> Brief<'a> {
             is_counted: false,
             has_come: false,
             is_last: false,
+            has_own: false,
             seen: 0,
         })
+    }
+
+    /// Whether it can be done in this style.
+    #[inline]
+    pub(crate) fn has_style(&self, style: BoardStyle) -> bool {
+        self.deposit_bytes <= INLINE_BYTES || style == BoardStyle::Each
     }
 
     /// Gives it its number, and what all members find alike.
@@ -91,9 +104,10 @@ impl<'a> Brief<'a> {
     pub(crate) fn poll(
         &mut self,
         board: &mut Board,
+        allocate: Allocate<'_>,
         combiner: &mut Combiner,
     ) -> Result<bool, BoardError> {
-        match self.go_on(board, combiner) {
+        match self.go_on(board, allocate, combiner) {
             Ok(is_over) => {
                 if is_over {
                     board.end(self.number);
@@ -105,8 +119,13 @@ impl<'a> Brief<'a> {
     }
 
     #[inline]
-    fn go_on(&mut self, board: &mut Board, combiner: &mut Combiner) -> Result<bool, BoardError> {
-        Ok((self.has_come || self.come(board)?) && self.step(board, combiner)?)
+    fn go_on(
+        &mut self,
+        board: &mut Board,
+        allocate: Allocate<'_>,
+        combiner: &mut Combiner,
+    ) -> Result<bool, BoardError> {
+        Ok((self.has_come || self.come(board, allocate)?) && self.step(board, combiner)?)
     }
 
     #[inline]
@@ -139,6 +158,10 @@ impl<'a> Brief<'a> {
             if self.is_counted {
                 board.decide(self.number, Outcome::Spoiled(board.own()));
             }
+        } else if matches!(error, BoardError::Heap(_)) {
+            // Others find that it brings too little.
+            board.come(self.number, self.signature, 0, &[]);
+            board.wake();
         } else if !self.has_come {
             board.refuse(self.number);
         }
@@ -184,7 +207,7 @@ impl<'a> Brief<'a> {
 
     /// Lays down what this member brings. False when there is no room yet.
     #[inline]
-    fn come(&mut self, board: &mut Board) -> Result<bool, BoardError> {
+    fn come(&mut self, board: &mut Board, allocate: Allocate<'_>) -> Result<bool, BoardError> {
         if !board.has_room(self.number) {
             return Ok(false);
         }
@@ -193,9 +216,16 @@ impl<'a> Brief<'a> {
             Operation::Reduce | Operation::Gather => !self.is_root(board),
             _ => true,
         };
-        let mut data = [0; INLINE_BYTES];
-        let bytes = if brings { self.input.bytes().copy_to_slice(&mut data) } else { 0 };
-        board.come(self.number, self.signature, 0, &data[..bytes]);
+        let bytes = if brings { self.input.len() } else { 0 };
+        if bytes <= INLINE_BYTES {
+            let mut data = [0; INLINE_BYTES];
+            self.input.bytes().part(0, bytes).copy_to_slice(&mut data);
+            board.come(self.number, self.signature, 0, &data[..bytes]);
+        } else {
+            let Some(mut block) = block_for(board, allocate, bytes)? else { return Ok(false) };
+            self.input.bytes().copy_to_slice(&mut block);
+            board.come_with(self.number, (self.signature, 0), block, (bytes, bytes));
+        }
         self.has_come = true;
         if self.is_counted {
             match board.count(self.number, self.signature) {
@@ -280,15 +310,19 @@ impl<'a> Brief<'a> {
     #[inline]
     fn collect(&mut self, board: &Board, place: usize) -> Result<bool, BoardError> {
         let parts = if self.operation == Operation::AllToAll { board.size() } else { 1 };
+        if !self.has_own {
+            self.has_own = true;
+            let own = self.input.bytes().part(place, self.block_bytes);
+            self.output.write(self.own_place(board), own);
+        }
         while self.seen < board.size() {
             let (member, target) = (self.seen, self.seen as usize * self.block_bytes);
-            if member == board.own() {
-                self.output.write(target, self.input.bytes().part(place, self.block_bytes));
-            } else if self.has_member_come(board, member)? {
+            if member != board.own() {
+                if !self.has_member_come(board, member)? {
+                    return Ok(false);
+                }
                 let deposit = board.deposit(member, self.number)?;
                 self.write(&deposit, member, (place, parts), target)?;
-            } else {
-                return Ok(false);
             }
             self.seen += 1;
         }
@@ -308,6 +342,10 @@ impl<'a> Brief<'a> {
         let theirs = match deposit {
             Deposit::Inline { words, bytes } if *bytes == ours => {
                 let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
+                self.output.write(target, bytes.part(place, self.block_bytes));
+                return Ok(());
+            }
+            Deposit::Block { bytes, .. } if bytes.len() == ours => {
                 self.output.write(target, bytes.part(place, self.block_bytes));
                 return Ok(());
             }
@@ -371,9 +409,10 @@ fn short_source(
     member: u32,
     number: u32,
     ours: usize,
-) -> Result<Source<'static>, BoardError> {
+) -> Result<Source<'_>, BoardError> {
     let theirs = match board.deposit(member, number)? {
         Deposit::Inline { words, bytes } if bytes == ours => return Ok(Source::Words(words)),
+        Deposit::Block { bytes, .. } if bytes.len() == ours => return Ok(Source::Place(bytes)),
         Deposit::Inline { bytes, .. } => bytes,
         Deposit::Block { bytes, .. } => bytes.len(),
     };
@@ -383,6 +422,7 @@ fn short_source(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_memory::heap::{Heap, HeapFull};
     use landeck_memory::{Segment, SegmentPlan};
 
     #[test]
@@ -398,8 +438,48 @@ mod tests {
             brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
             other.decide(number, failure);
             assert!(!other.is_past(0, number));
-            assert!(brief.poll(&mut own, &mut Combiner::default()).is_err());
+            let allocate = &mut |_| unreachable!("no data");
+            assert!(brief.poll(&mut own, allocate, &mut Combiner::default()).is_err());
             assert!(other.is_past(0, number), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn longer_data_go_through_a_block_and_one_that_there_is_no_room_for_spoils_the_operation() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
+        let (mut root, mut leaf, mut combiner) = (open(0), open(1), Combiner::default());
+        let (mut own, mut theirs) = ([7u8; 1000], [0u8; 1000]);
+        for has_room in [true, false] {
+            let begin = |board: &mut Board, bytes: &mut [u8], member| {
+                // SAFETY: both arrays outlive the operation, and nobody else uses them meanwhile.
+                let data = unsafe { Buffer::of_mut(bytes) };
+                let brief = Brief::new(Operation::Broadcast, 0, (data, data), None, (2, member));
+                let mut brief = brief.unwrap();
+                brief.begin(board.begin(), 5, BoardStyle::Each, Manner::brief(false));
+                brief
+            };
+            let mut first = begin(&mut root, &mut own, 0);
+            let mut second = begin(&mut leaf, &mut theirs, 1);
+            let nothing = &mut |_| Err(full);
+            assert_eq!(second.poll(&mut leaf, nothing, &mut combiner), Ok(false));
+            let room = &mut |bytes| if has_room { heap.allocate(bytes) } else { Err(full) };
+            root.collect();
+            let sent = first.poll(&mut root, room, &mut combiner);
+            let got = second.poll(&mut leaf, nothing, &mut combiner);
+            if has_room {
+                assert_eq!((sent, got), (Ok(true), Ok(true)));
+                assert_eq!(theirs, own);
+            } else {
+                let lengths = BoardError::Lengths { member: 0, theirs: 0, ours: 1000 };
+                assert_eq!((sent, got), (Err(BoardError::Heap(full)), Err(lengths)));
+            }
+            theirs.fill(0);
+            root.collect();
+            while root.spare(1000).is_some() {}
         }
     }
 

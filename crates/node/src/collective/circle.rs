@@ -16,7 +16,7 @@ use super::call::Call;
 use super::combine::Combiner;
 use super::fault::Fault;
 use super::groups::Holdings;
-use super::mismatch::Mismatch;
+use super::mismatch::{Mismatch, Remark};
 use super::plans::{Plans, Prepared};
 use super::running::Place;
 use super::signature::Signature;
@@ -29,11 +29,11 @@ pub(crate) struct Circle {
     /// Which way each call takes; with it the group as architectures see it.
     table: Table,
     plans: Plans,
-    next_number: u32,
+    pub(super) next_number: u32,
     /// The last calls, to recognise what others called in their place.
     pub(super) called: [Option<Signature>; CALLS_KEPT],
     /// What others who wait have said they are in, the last of each.
-    pub(super) remarks: Vec<(Peer, Signature)>,
+    pub(super) remarks: Vec<(Peer, Remark)>,
     /// Members are out of step: nothing that follows can be right.
     pub(crate) mismatch: Option<Mismatch>,
     /// Where all members are on one host.
@@ -122,12 +122,15 @@ impl Circle {
         }
     }
 
-    /// Begins an operation whose data fit in a line. False when it is not to go over the board.
+    /// Begins an operation with short data. False when it is not to go over the board.
     #[inline]
     pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {
         let bytes = brief.block_bytes as u64;
         let request = Request::new(brief.operation, bytes);
         let Way::Board(style) = self.table.way(&request).way else { return false };
+        if !brief.has_style(style) {
+            return false;
+        }
         let Some(board) = &mut self.board else { return false };
         let number = board.begin();
         let together = style == BoardStyle::Together;
@@ -211,6 +214,13 @@ impl Circle {
         self.next_number = self.next_number.wrapping_add(1);
         self.called[signature.number() as usize % CALLS_KEPT] = Some(signature);
         signature
+    }
+
+    /// What was called here with this number, if that was not long ago.
+    pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
+        let ago = self.next_number.wrapping_sub(number);
+        let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
+        is_kept.then(|| self.called[number as usize % CALLS_KEPT]).flatten()
     }
 
     /// What a message of another member says of its call, if that is not what this one called (or

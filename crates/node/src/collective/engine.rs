@@ -141,7 +141,7 @@ impl Engine {
         }
     }
 
-    /// Begins an operation whose data fit in a line, which the caller waits for by polling it:
+    /// Begins an operation with short data, which the caller waits for by polling it:
     /// the group and the endpoint. None when the group has no board, or something else goes on.
     #[inline]
     pub(crate) fn brief(

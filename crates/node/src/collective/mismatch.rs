@@ -4,6 +4,12 @@
 //! in its place waits for ever, and is found before this member sleeps. Who waits long for somebody
 //! says to it what it is in, for it may be that neither sends the other anything. Who finds a
 //! mismatch tells all.
+//!
+//! The tag of a message has room for 13 bits of a call's number. So a message from who is 8,192 calls
+//! ahead is taken for one of today if that member waited for nobody in all of them and now calls
+//! something else. That takes as many operations that only send, to a member that takes no part in any
+//! of them meanwhile: any operation in which all wait for each other, in between, prevents it. Words
+//! about calls have room for the whole number.
 
 use landeck_channel::Peer;
 use landeck_kernel::{Endpoint, Received, Wanted};
@@ -50,6 +56,26 @@ impl Mismatch {
     }
 }
 
+/// What a member has said that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Remark {
+    /// The number of its call, which its signature has a part of.
+    number: u32,
+    signature: Signature,
+}
+
+impl Remark {
+    fn encode(self) -> [u8; 8] {
+        let bits = u64::from(self.number) << 32 | u64::from(self.signature.tag());
+        bits.to_le_bytes()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let bits = u64::from_le_bytes(bytes.try_into().ok()?);
+        Some(Self { number: (bits >> 32) as u32, signature: Signature::of_tag(bits as u32) })
+    }
+}
+
 impl Circle {
     /// What the waiting messages of the group say against its calls here.
     #[cold]
@@ -68,27 +94,27 @@ impl Circle {
                 self.take_remark(endpoint, peer, said);
                 None
             } else {
-                self.against(peer, said)
+                self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
             };
             if found.is_some() {
                 return found;
             }
         }
         let remarks = std::mem::take(&mut self.remarks);
-        let found = remarks.iter().find_map(|&(peer, theirs)| self.against(peer, theirs));
+        let found = remarks.iter().find_map(|&(peer, theirs)| {
+            let ours = self.call_of(theirs.number)?;
+            let differs = ours != theirs.signature;
+            differs.then(|| self.against(peer, theirs.signature, ours)).flatten()
+        });
         self.remarks = remarks;
         self.forget_remarks();
         found
     }
 
-    /// What is about later calls is looked at again; the others would be taken for calls of today
-    /// when the numbers have come round.
+    /// What is about later calls is looked at again.
     fn forget_remarks(&mut self) {
-        let called = &self.called;
-        self.remarks.retain(|&(_, theirs)| {
-            let ours = called[theirs.number() as usize % called.len()];
-            ours.is_none_or(|ours| ours.is_before(theirs))
-        });
+        let next = self.next_number;
+        self.remarks.retain(|&(_, theirs)| theirs.number.wrapping_sub(next) as i32 >= 0);
     }
 
     fn take_remark(
@@ -98,15 +124,14 @@ impl Circle {
         remark: Signature,
     ) {
         let Some(bytes) = heard(endpoint, &self.place, peer, remark) else { return };
-        if let Ok(tag) = bytes.try_into().map(u32::from_le_bytes) {
+        if let Some(remark) = Remark::decode(&bytes) {
             self.remarks.retain(|&(other, _)| other != peer);
-            self.remarks.push((peer, Signature::of_tag(tag)));
+            self.remarks.push((peer, remark));
         }
     }
 
-    /// The mismatch, if a member called this and we something else.
-    fn against(&self, peer: Peer, theirs: Signature) -> Option<Mismatch> {
-        let ours = self.contradicts(theirs)?;
+    /// The mismatch of a member's call and ours.
+    fn against(&self, peer: Peer, theirs: Signature, ours: Signature) -> Option<Mismatch> {
         let rank = self.place.members.iter().position(|&member| member == peer)?;
         let (first, second) = (rank as u32, self.place.member);
         Some(Mismatch { first, first_calls: theirs, second, second_calls: ours })
@@ -126,15 +151,15 @@ impl Circle {
     }
 }
 
-/// Says to a member what this one is in and waits for it.
+/// Says to a member what this one is in and waits for it: the call with this number and signature.
 #[cold]
 pub(super) fn remark(
     endpoint: &mut Endpoint<SharedMemory>,
     place: &Place,
     to: u32,
-    signature: Signature,
+    (number, signature): (u32, Signature),
 ) {
-    let (tag, data) = (signature.remark().tag(), signature.tag().to_le_bytes());
+    let (tag, data) = (signature.remark().tag(), Remark { number, signature }.encode());
     if let Some(&peer) = place.members.get(to as usize) {
         // Without room there is something waiting for it anyway.
         let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
@@ -178,17 +203,41 @@ mod tests {
         assert_eq!(Mismatch::decode(&[0; 15]), None);
     }
 
+    fn circle() -> Circle {
+        let members = [Peer(0), Peer(1)].into();
+        Circle::new(5, members, 0, &SegmentPlan::new(1, 2), None).unwrap()
+    }
+
+    fn remark(number: u32) -> (Peer, Remark) {
+        (Peer(1), Remark { number, signature: Signature::new(number, Operation::Broadcast, 0) })
+    }
+
     #[test]
     fn remarks_on_past_calls_are_forgotten() {
-        let members = [Peer(0), Peer(1)].into();
-        let mut circle = Circle::new(5, members, 0, &SegmentPlan::new(1, 2), None).unwrap();
-        for number in 68..100 {
-            let place = number as usize % circle.called.len();
-            circle.called[place] = Some(Signature::new(number, Operation::Barrier, 0));
-        }
-        let of = |number| (Peer(1), Signature::new(number, Operation::Broadcast, 0));
-        circle.remarks = vec![of(1), of(99), of(100), of(131), of(8_191)];
+        let mut circle = circle();
+        circle.next_number = 100;
+        let of = |number| remark(number);
+        circle.remarks = vec![of(1), of(99), of(100), of(131), of(8_191), of(8_192 + 99)];
         circle.forget_remarks();
-        assert_eq!(circle.remarks, [of(100), of(131)]);
+        assert_eq!(circle.remarks, [of(100), of(131), of(8_191), of(8_192 + 99)]);
+    }
+
+    #[test]
+    fn calls_8192_apart_are_told_apart_in_words_about_calls() {
+        let mut circle = circle();
+        for _ in 0..8_192 + 100 {
+            circle.count(Operation::Barrier, 0, false);
+        }
+        let (_, today) = remark(8_192 + 99);
+        let (_, long_ago) = remark(99);
+        let (_, far_ahead) = remark(2 * 8_192 + 99);
+        assert_eq!(today.signature, long_ago.signature, "the tags are the same");
+        let calls = [today, long_ago, far_ahead].map(|theirs| circle.call_of(theirs.number));
+        let barrier = Signature::new(99, Operation::Barrier, 0);
+        assert_eq!(calls, [Some(barrier), None, None]);
+        assert_eq!(Remark::decode(&today.encode()), Some(today));
+        assert_eq!(Remark::decode(&[0; 4]), None);
+        // A message has the short number alone: the limit that stands at the head of this file.
+        assert_eq!(circle.contradicts(long_ago.signature), Some(barrier));
     }
 }

@@ -10,7 +10,7 @@
 //! | [`calls`] | the same for memory in one piece |
 //! | [`binding`] | where the blocks of a plan's stores lie in memory |
 //! | [`running`] | one operation on its way |
-//! | [`brief`] | one operation whose data fit in a line of the board |
+//! | [`brief`] | one operation with short data at the board |
 //! | [`visit`] | one operation over the board of a host |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |

@@ -60,6 +60,8 @@ pub(crate) struct Message {
 /// One collective operation on its way.
 pub(crate) struct Running {
     pub(crate) place: Place,
+    /// The number of the call in its group.
+    number: u32,
     signature: Signature,
     pub(super) call: Call,
     execution: Execution,
@@ -89,9 +91,11 @@ impl Running {
     /// something else is found.
     pub(crate) fn by_messages(circle: &mut Circle, call: Call, way: &Way) -> Self {
         let (prepared, segments) = circle.plan(&call, way);
+        let number = circle.next_number;
         let signature = circle.count(call.operation, call.root, call.manner.is_checked);
         let check = call.check_of(way);
-        let mut running = Self::new(&circle.place, signature, call, &prepared, segments);
+        let identity = (number, signature);
+        let mut running = Self::new(&circle.place, identity, call, &prepared, segments);
         if let Some(board) = &mut circle.board {
             let number = board.begin();
             if check != Check::NONE {
@@ -115,7 +119,8 @@ impl Running {
     ) -> Result<Self, Fault> {
         let (prepared, segments) = circle.plan(&call, &Way::Board(style));
         let place = circle.place.clone();
-        let mut running = Self::new(&place, Signature::default(), call, &prepared, segments);
+        let identity = (circle.next_number, Signature::default());
+        let mut running = Self::new(&place, identity, call, &prepared, segments);
         let visit = circle.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
@@ -123,7 +128,7 @@ impl Running {
 
     fn new(
         place: &Place,
-        signature: Signature,
+        (number, signature): (u32, Signature),
         mut call: Call,
         prepared: &Prepared,
         segments: u32,
@@ -153,6 +158,7 @@ impl Running {
         }
         Self {
             place: place.clone(),
+            number,
             signature,
             call,
             execution,
@@ -289,7 +295,7 @@ impl Running {
         awaited.sort_unstable();
         awaited.dedup();
         for member in awaited {
-            remark(kernel, &self.place, member, self.signature);
+            remark(kernel, &self.place, member, (self.number, self.signature));
         }
     }
 

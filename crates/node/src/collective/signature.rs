@@ -74,12 +74,6 @@ impl Signature {
         self.operation == REMARK
     }
 
-    /// Whether this call comes before the other, of two that are less than 4,096 calls apart.
-    pub(crate) fn is_before(self, other: Self) -> bool {
-        let ahead = other.number.wrapping_sub(self.number) % (1 << NUMBER_BITS);
-        (1..1 << (NUMBER_BITS - 1)).contains(&ahead)
-    }
-
     /// The number of the operation in its group; 8,192 is 0 again.
     pub(crate) fn number(self) -> u32 {
         self.number

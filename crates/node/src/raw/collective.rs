@@ -4,6 +4,7 @@ use landeck_arithmetic::Operator;
 use landeck_collectives::Operation as What;
 use landeck_kernel::Area;
 use landeck_layout::Layout;
+use landeck_memory::Buffer;
 
 use super::{Memory, Operation, memory};
 use crate::collective::binding::Blocks;
@@ -20,7 +21,8 @@ use crate::world::{Status, World};
 pub enum Data<'a> {
     /// None: the operation has none on this side, or not on this member.
     Nothing,
-    /// On the other side: the operation is done in place.
+    /// On the other side: the operation is done in place. The result of a reduction that is
+    /// scattered is put where the input begins.
     InPlace,
     /// One piece: so many items.
     Whole {
@@ -83,6 +85,9 @@ pub struct Asked<'a> {
 #[derive(Clone, Debug)]
 pub struct Prepared(Call);
 
+// SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
+unsafe impl Sync for Prepared {}
+
 /// Does a collective operation; returns when this member has done its part.
 ///
 /// # Errors
@@ -92,9 +97,50 @@ pub struct Prepared(Call);
 /// What the two sides name stays mapped during the call. The output is writable, and nobody else
 /// uses it; the input does not overlap it, and nobody writes to it.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
+    // SAFETY: as below.
+    if let Some(data) = unsafe { brief_data(world.size(), asked) }
+        && world.brief_with(asked.operation, data, asked.root, asked.operator.as_ref())?
+    {
+        return Ok(());
+    }
     // SAFETY: the caller leaves the memory to the operation until this returns, when it is over.
     let call = unsafe { call_of(world, asked) }?;
     world.collective(call)
+}
+
+/// Both sides of a call in one piece each, as short operations have them; none for calls that are
+/// to go the ordinary way.
+///
+/// # Safety
+/// As [`call()`].
+#[inline]
+unsafe fn brief_data(size: usize, asked: &Asked<'_>) -> Option<(Buffer, Buffer)> {
+    let is_own = |operator: &Operator| operator.reduction().is_none();
+    if asked.operator.as_ref().is_some_and(is_own) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let output = unsafe { one_piece(&asked.output, size)? };
+    let input = match (asked.operation, &asked.input) {
+        (What::Broadcast, _) | (What::Reduce | What::AllReduce, Data::InPlace) => output,
+        // SAFETY: as above.
+        (_, input) => unsafe { one_piece(input, size)? },
+    };
+    Some((input, output))
+}
+
+/// # Safety
+/// As [`call()`].
+#[inline]
+unsafe fn one_piece(data: &Data<'_>, size: usize) -> Option<Buffer> {
+    let (start, layout, count) = match *data {
+        Data::Nothing => return Some(Buffer::EMPTY),
+        Data::Whole { start, layout, count } => (start, layout, count),
+        Data::Blocks { start, layout, count } => (start, layout, count.checked_mul(size as u64)?),
+        Data::InPlace | Data::Varying { .. } | Data::Layouts { .. } => return None,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { Memory { start, layout, count }.one_piece() }
 }
 
 /// Begins a collective operation.
@@ -158,6 +204,9 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
         call.operator.clone_from(&asked.operator);
         (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
+        if asked.operation == What::ReduceScatter && is_in_place(&asked.output) {
+            call.output = blocks(&front_of(&asked.input, world.rank()))?;
+        }
         if world.manner.is_checked {
             call.value_type = type_of(asked);
         }
@@ -167,6 +216,17 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         Ok(call)
     })();
     made.map_err(|fault: Fault| world.error(WaitError::Collective(fault), None))
+}
+
+/// Where the result of a reduction that is scattered goes when it is done in place.
+fn front_of<'a>(input: &Data<'a>, rank: usize) -> Data<'a> {
+    match *input {
+        Data::Blocks { start, layout, count } => Data::Whole { start, layout, count },
+        Data::Varying { start, layout, counts, .. } => {
+            Data::Whole { start, layout, count: counts.get(rank).copied().unwrap_or(0) }
+        }
+        _ => Data::Nothing,
+    }
 }
 
 /// The type of what all members name alike, where they do.
@@ -251,11 +311,7 @@ fn too_large() -> Fault {
 ///
 /// # Safety
 /// As [`call()`], until the operation is over.
-pub(super) unsafe fn area(
-    start: *const u8,
-    layout: &Layout,
-    count: u64,
-) -> std::result::Result<Area, Fault> {
+unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
     // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

@@ -61,18 +61,27 @@ impl Memory<'_> {
     /// As [`Buffer::new`], for the bytes of the items.
     #[inline]
     pub(crate) unsafe fn area(&self) -> Result<Area, Failure> {
-        // A plain run of bytes that starts at its base, which most memory is.
-        if let Some(piece) = self.layout.single_piece(self.count) {
-            if piece.length == 0 {
-                return Ok(Area::EMPTY);
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.one_piece() {
+                Some(buffer) => Ok(Area::contiguous(buffer)),
+                None => self.area_of_parts(),
             }
-            // SAFETY: the caller's promise: these are exactly the bytes of the items.
-            return Ok(Area::contiguous(unsafe {
-                Buffer::new(self.at(piece.offset), piece.length)
-            }));
         }
-        // SAFETY: nothing is done here but to hand on what the caller vouches for.
-        unsafe { self.area_of_parts() }
+    }
+
+    /// The items, if they are a plain run of bytes, which most memory is.
+    ///
+    /// # Safety
+    /// As [`Memory::area`].
+    #[inline]
+    pub(crate) unsafe fn one_piece(&self) -> Option<Buffer> {
+        let piece = self.layout.single_piece(self.count)?;
+        if piece.length == 0 {
+            return Some(Buffer::EMPTY);
+        }
+        // SAFETY: the caller's promise: these are exactly the bytes of the items.
+        Some(unsafe { Buffer::new(self.at(piece.offset), piece.length) })
     }
 
     /// # Safety

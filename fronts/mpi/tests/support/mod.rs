@@ -221,8 +221,11 @@ fn tools() -> &'static Tools {
         fs::create_dir_all(programs.join("chapters")).expect("the target folder can be written");
         for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
             let link = libraries.join(name);
-            if link.symlink_metadata().is_err() {
-                symlink(built.join("libmpi_abi.so"), link).expect("a link can be made");
+            let library = built.join("libmpi_abi.so");
+            // A target folder that was copied has links into the other one.
+            if fs::read_link(&link).ok().as_ref() != Some(&library) {
+                let _ = fs::remove_file(&link);
+                symlink(library, link).expect("a link can be made");
             }
         }
         Tools { launcher: built.join("landeck"), libraries, programs }

@@ -108,7 +108,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "Allreduce with the same bits whatever the architecture, and without",
-        parts: parts!["reproducible": 2 SMALL, 4 SMALL, 7 SMALL],
+        parts: parts!["reproducible": 2 LARGE, 4 LARGE, 7 SMALL],
         ours_only: true,
         has_floor: false,
         rule: no_rule,

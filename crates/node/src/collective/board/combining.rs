@@ -187,7 +187,11 @@ impl AtBoard {
         self.combinable(around.board, members, length, (0, length))?;
         let mut short = [0; INLINE_BYTES];
         let is_short = length <= INLINE_BYTES;
-        let mut block = if is_short { None } else { Some(spare_or_new(around, length)?) };
+        let mut block = if is_short {
+            None
+        } else {
+            Some(spare_or_new(around.board, around.allocate, length)?)
+        };
         let into = match &mut block {
             Some(block) => &mut block[..length],
             None => &mut short[..length],

@@ -74,7 +74,9 @@ impl AtBoard {
             self.done = bytes;
             return Ok(true);
         }
-        let Some(mut block) = block_for(around, bytes)? else { return Ok(false) };
+        let Some(mut block) = block_for(around.board, around.allocate, bytes)? else {
+            return Ok(false);
+        };
         let first = if bytes <= AT_ONCE_BYTES { bytes } else { piece_bytes(0, bytes) };
         lay_out(around.memory, cells, except, 0, &mut block[..first]);
         self.done = first;
@@ -120,34 +122,39 @@ impl AtBoard {
     }
 }
 
-/// A block for a deposit or a result: one of those used before, or a new one. None while what
-/// others still read takes the room.
-pub(super) fn block_for<M: BlockMemory>(
-    around: &mut Around<'_, M>,
+/// Memory of this process's heap.
+pub(crate) type Allocate<'a> = &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>;
+
+/// A block for a deposit: one of those used before, or a new one. None while what others still read
+/// takes the room.
+pub(crate) fn block_for(
+    board: &mut Board,
+    allocate: Allocate<'_>,
     bytes: usize,
 ) -> Result<Option<Block>> {
-    match spare_or_new(around, bytes) {
+    match spare_or_new(board, allocate, bytes) {
         Ok(block) => Ok(Some(block)),
-        Err(_) if around.board.kept_bytes() > 0 => Ok(None),
+        Err(_) if board.kept_bytes() > 0 => Ok(None),
         Err(full) => Err(full.into()),
     }
 }
 
 /// The same, now or not at all.
-pub(super) fn spare_or_new<M: BlockMemory>(
-    around: &mut Around<'_, M>,
+pub(super) fn spare_or_new(
+    board: &mut Board,
+    allocate: Allocate<'_>,
     bytes: usize,
 ) -> std::result::Result<Block, HeapFull> {
-    if let Some(block) = around.board.spare(bytes) {
+    if let Some(block) = board.spare(bytes) {
         return Ok(block);
     }
-    if let Ok(block) = (around.allocate)(bytes) {
+    if let Ok(block) = allocate(bytes) {
         return Ok(block);
     }
-    around.board.collect();
-    match around.board.spare(bytes) {
+    board.collect();
+    match board.spare(bytes) {
         Some(block) => Ok(block),
-        None => (around.allocate)(bytes),
+        None => allocate(bytes),
     }
 }
 

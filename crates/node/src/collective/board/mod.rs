@@ -11,7 +11,7 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
-use landeck_memory::heap::{Block, HeapFull};
+use landeck_memory::heap::HeapFull;
 
 use super::check::Check;
 use super::combine::{CombineError, Combiner};
@@ -20,9 +20,11 @@ mod combining;
 mod deposit;
 mod take;
 
+pub(crate) use deposit::{Allocate, block_for};
+
 /// Deposits up to this size are filled before they are announced; results up to this size are made
 /// by the last to come alone.
-const AT_ONCE_BYTES: usize = 16 << 10;
+pub(crate) const AT_ONCE_BYTES: usize = 16 << 10;
 /// Pieces in which longer data are filled, read and combined.
 const PIECE_BYTES: usize = 16 << 10;
 /// The same for much longer data: telling of a piece costs the transfer of a line.
@@ -118,8 +120,7 @@ pub(crate) struct Around<'a, M> {
     pub(crate) memory: &'a M,
     /// In operations that reduce.
     pub(crate) operator: Option<&'a Operator>,
-    /// Memory of this process's heap.
-    pub(crate) allocate: &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>,
+    pub(crate) allocate: Allocate<'a>,
     /// Bytes that may still be moved in this call, more or less.
     pub(crate) budget: &'a mut u64,
 }
