@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use landeck_testing::{Trail, Watchdog};
-use support::{assert_wrote, compiler, library, mpich_folder_or_skip, skip};
+use support::{assert_wrote, compiler, library, peer_or_skip, skip};
 
 /// How long one test may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -86,7 +86,8 @@ fn constants_layouts_and_functions_are_those_of_the_table() {
 fn the_header_of_another_library_has_the_same_constants() {
     let _watchdog = Watchdog::start(LIMIT);
     let test = "the_header_of_another_library_has_the_same_constants";
-    let Some(folder) = mpich_folder_or_skip(test) else { return };
+    let Some(launcher) = peer_or_skip("mpich", "mpiexec", test) else { return };
+    let folder = launcher.parent().and_then(Path::parent).expect("it lies in FOLDER/bin");
     let text = text(&[constants(), LAYOUTS.to_owned(), handles()].concat());
     let mut command = Command::new(compiler("CC", "cc"));
     command.args(["-std=c11", "-DMPI_ABI", "-I"]).arg(folder.join("include"));
