@@ -35,41 +35,6 @@ pub(crate) struct Distributed {
     pub(crate) weights: Option<(Vec<i32>, Vec<i32>)>,
 }
 
-/// The neighbours of a process, each with the place that its piece has among those of the same pair.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Neighbours {
-    /// Who sends to it.
-    pub(crate) sources: Vec<(i32, usize)>,
-    /// Whom it sends to.
-    pub(crate) destinations: Vec<(i32, usize)>,
-}
-
-impl Topology {
-    /// The neighbours of a rank, in the order of its blocks.
-    pub(crate) fn neighbours(&self, rank: u32) -> Neighbours {
-        let in_order = |ranks: &[i32]| -> Vec<(i32, usize)> {
-            ranks.iter().enumerate().map(|(place, rank)| (*rank, place)).collect()
-        };
-        match self {
-            Self::Cartesian(grid) => {
-                let ranks = grid.neighbours(rank as i32);
-                let destinations = in_order(&ranks);
-                // What arrives from below was sent upwards, and the other way round.
-                let opposite = |(rank, direction): &(i32, usize)| (*rank, direction ^ 1);
-                Neighbours { sources: destinations.iter().map(opposite).collect(), destinations }
-            }
-            Self::Graph(graph) => {
-                let both = in_order(graph.neighbours(rank as usize));
-                Neighbours { sources: both.clone(), destinations: both }
-            }
-            Self::Distributed(graph) => Neighbours {
-                sources: in_order(&graph.sources),
-                destinations: in_order(&graph.destinations),
-            },
-        }
-    }
-}
-
 impl Cartesian {
     /// How many processes stand in the grid.
     pub(crate) fn processes(&self) -> usize {
@@ -100,12 +65,6 @@ impl Cartesian {
             (*place, left) = (left % dimension, left / dimension);
         }
         coordinates
-    }
-
-    /// The neighbours of a rank: in each dimension the one below and the one above.
-    fn neighbours(&self, rank: i32) -> Vec<i32> {
-        let pair = |dimension| [-1, 1].map(|distance| self.neighbour(rank, dimension, distance));
-        (0..self.dimensions.len()).flat_map(pair).collect()
     }
 
     /// Who stands at a distance from a rank in one dimension; MPI_PROC_NULL outside of the grid.
@@ -149,14 +108,6 @@ mod tests {
         assert_eq!(grid.neighbour(0, 0, i64::from(i32::MIN)), PROC_NULL);
         let point = Cartesian { dimensions: vec![], periods: vec![] };
         assert_eq!((point.processes(), point.rank(&[])), (1, Some(0)));
-    }
-
-    #[test]
-    fn what_goes_up_arrives_from_below() {
-        let ring = Cartesian { dimensions: vec![2], periods: vec![true] };
-        let all = Topology::Cartesian(ring).neighbours(0);
-        assert_eq!(all.destinations, [(1, 0), (1, 1)]);
-        assert_eq!(all.sources, [(1, 1), (1, 0)]);
     }
 
     #[test]

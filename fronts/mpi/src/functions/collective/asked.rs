@@ -134,7 +134,7 @@ impl Asked {
 
     /// Does it without calling the program back.
     #[inline]
-    pub(crate) unsafe fn move_data(&self) -> Result<(), Mistake> {
+    pub(super) unsafe fn move_data(&self) -> Result<(), Mistake> {
         if self.communicator.remote.is_some() {
             // SAFETY: the program leaves the memory to this call.
             return unsafe { self.call() }.map(drop);

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `moving` | operations that move data: arguments and their checks |
 //! | `combining` | operations that combine them |
-//! | `neighbours` | operations between the neighbours of a topology |
 //! | `side` | what the program brings, or gets |
 //! | `blocking` | the functions that return when this process has done its part |
 //! | `asked` | a call whose arguments are checked: done, started, kept |
@@ -18,7 +17,6 @@ mod blocking;
 pub(crate) mod combining;
 mod fold;
 pub(crate) mod moving;
-pub(crate) mod neighbours;
 mod side;
 
 pub(crate) use blocking::*;
@@ -55,15 +53,3 @@ macro_rules! each_combining {
     } };
 }
 pub(crate) use each_combining;
-
-/// The same for those between neighbours.
-macro_rules! each_neighbourly {
-    ($form:ident) => { $form! {
-        neighbor_allgather ineighbor_allgather neighbor_allgather_init(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle);
-        neighbor_allgatherv ineighbor_allgatherv neighbor_allgatherv_init(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcounts: Counts, displs: Counts, recvtype: Handle);
-        neighbor_alltoall ineighbor_alltoall neighbor_alltoall_init(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle);
-        neighbor_alltoallv ineighbor_alltoallv neighbor_alltoallv_init(sendbuf: *const c_void, sendcounts: Counts, sdispls: Counts, sendtype: Handle, recvbuf: *mut c_void, recvcounts: Counts, rdispls: Counts, recvtype: Handle);
-        neighbor_alltoallw ineighbor_alltoallw neighbor_alltoallw_init(sendbuf: *const c_void, sendcounts: Counts, sdispls: *const i64, sendtypes: *const Handle, recvbuf: *mut c_void, recvcounts: Counts, rdispls: *const i64, recvtypes: *const Handle);
-    } };
-}
-pub(crate) use each_neighbourly;

@@ -138,7 +138,7 @@ impl Named {
     }
 
     #[cold]
-    pub(super) fn misplaced(self) -> Mistake {
+    fn misplaced(self) -> Mistake {
         let name = self.name;
         let text = format!("{name} is MPI_IN_PLACE, which it may not be here; pass a buffer");
         Mistake::new(ERR_BUFFER, text)
@@ -165,7 +165,7 @@ pub(super) unsafe fn all_counts(
 ///
 /// # Safety
 /// As [`all_counts`].
-pub(super) unsafe fn all_of(
+unsafe fn all_of(
     argument: &'static str,
     counts: &Counts,
     processes: u32,

@@ -25,7 +25,7 @@ use crate::abi::{CART, COMM_NULL, DIST_GRAPH, ERR_ARG, ERR_TOPOLOGY, GRAPH, Hand
 use crate::arguments::give;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
-use crate::objects::topology::{Neighbours, Topology};
+use crate::objects::topology::Topology;
 
 /// Which kind of topology a communicator has.
 pub(crate) unsafe fn topo_test(comm: Handle, status: *mut c_int) -> Result<(), Mistake> {
@@ -37,14 +37,6 @@ pub(crate) unsafe fn topo_test(comm: Handle, status: *mut c_int) -> Result<(), M
     };
     // SAFETY: the program says that it is writable.
     unsafe { give("status", status, kind) }
-}
-
-/// The neighbours of this process.
-pub(super) fn neighbours(communicator: &Communicator) -> Result<Neighbours, Mistake> {
-    match communicator.topology.get() {
-        Some(topology) => Ok(topology.neighbours(communicator.rank)),
-        None => Err(has_no("topology")),
-    }
 }
 
 /// Gives out a communicator of the first processes of another one, with a topology.
