@@ -137,8 +137,9 @@ pub(crate) fn root(value: c_int, size: u32) -> Result<usize, Mistake> {
     })
 }
 
+/// A rank of a communicator.
 #[inline]
-fn rank(argument: &'static str, value: c_int, size: u32) -> Result<usize, Mistake> {
+pub(crate) fn rank(argument: &'static str, value: c_int, size: u32) -> Result<usize, Mistake> {
     usize::try_from(value)
         .ok()
         .filter(|rank| *rank < size as usize)
