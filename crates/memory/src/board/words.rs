@@ -246,14 +246,14 @@ pub(crate) struct Shared {
 pub(crate) struct Head {
     /// How many sleep in an operation on this board.
     pub(crate) sleepers: Apart<AtomicU32>,
-    /// How many of those wait until others are over with an operation.
-    pub(crate) room_sleepers: Apart<AtomicU32>,
-    /// All are over with the operations before this one, as far as somebody has looked.
-    pub(crate) settled: Apart<AtomicU32>,
     /// Not zero: the group was revoked.
     pub(crate) revoked: Apart<AtomicU32>,
     /// Who has decided the last agreement.
     pub(crate) agreement: Line,
+    /// How many of those who sleep wait until others are over with an operation.
+    pub(crate) room_sleepers: Apart<AtomicU32>,
+    /// All are over with the operations before this one, as far as somebody has looked.
+    pub(crate) settled: Apart<AtomicU32>,
     rest: [Line; 3],
 }
 
