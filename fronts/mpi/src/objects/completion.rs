@@ -93,8 +93,11 @@ pub(crate) fn complete(
 
 /// Waits until a request waits for nothing any more.
 pub(crate) fn wait_for(entry: &Entry) -> Result<(), Mistake> {
-    while let WaitsFor::Operation(operation) = entry.waits_for()? {
-        raw::wait_any(entry.world(), &[Some(operation)])?;
+    let WaitsFor::Operation(first) = entry.waits_for()? else { return Ok(()) };
+    let mut next = Some(first);
+    while next.is_some() {
+        raw::wait_any(entry.world(), &[next])?;
+        next = entry.waits_next()?;
     }
     Ok(())
 }
@@ -135,6 +138,7 @@ fn end_of(request: &Request) -> Result<Completing, Mistake> {
     Ok(match request {
         Request::PointToPoint(pending) => pending.end().into(),
         Request::Collective(pending) => pending.conclude(),
+        Request::Exchange(exchange) => exchange.end().into(),
         Request::Pair(pair) => pair.end().into(),
         Request::Persistent(persistent) => end_of_start(persistent),
         Request::Generalized(own) => Completing::asking(own.conclude()?),
@@ -148,6 +152,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
         None => End::well(Status::empty()).into(),
         Some(Started::Complete(status)) => End::well(status).into(),
         Some(Started::Pending(pending)) => pending.conclude(),
+        Some(Started::Exchange(exchange)) => exchange.end().into(),
     }
 }
 
