@@ -1,35 +1,79 @@
 #!/bin/sh
-# The first parallel program: builds everything, computes the heat equation on 4 processes and again
-# on 1, and checks that both got the same, bit for bit. Called by `make run`; needs cargo on the PATH.
+# The first parallel program, an unmodified MPI program in C: builds and installs everything below
+# target/, compiles examples/c/heat.c with the installed compiler, runs it on 4 processes and on 1,
+# and checks that both got the same, bit for bit; the program itself compares with the known solution.
+# Where MPICH is installed as a peer of the benchmark (bench/peers.sh mpich), the same binary runs on
+# that, too. Called by `make run`; needs cargo and a C compiler on the PATH.
 #
-#     SIZE=1024 STEPS=5000 PROCESSES=4 make run
+#     SIZE=1024 STEPS=3000 PROCESSES=4 make run
 set -eu
 cd "$(dirname "$0")/.."
 
 size=${SIZE:-1024}
-steps=${STEPS:-5000}
+steps=${STEPS:-3000}
 processes=${PROCESSES:-4}
 results=out
+installed=$PWD/target/installed
+mpich=bench-peers/venv-mpich
 
 say() { printf '\n==> %s\n' "$*"; }
 
+# A number with commas between its thousands.
+with_commas() { echo "$1" | sed -e :again -e 's/\([0-9]\)\([0-9]\{3\}\)\($\|,\)/\1,\2\3/;tagain'; }
+
+# What a file with the program's output says its time was.
+time_of() { sed -n 's/.* cells: \([0-9.]* s\);.*/\1/p' "$1"; }
+
+# Runs the program to its end with its last words in a file, too: NAME LAUNCHER...
 heat() {
-    target/release/landeck run -n "$1" target/release/heat --size "$size" --steps "$steps" \
-        --output "$results/heat-$1.png" --checksum-file "$results/heat-$1.sum"
+    name=$1
+    shift
+    "$@" "$installed/heat" "$size" "$steps" "$results/heat-$name.plate" >"$results/heat-$name.txt" || {
+        cat "$results/heat-$name.txt"
+        exit 1
+    }
+    cat "$results/heat-$name.txt"
 }
 
-say "Building the launcher and the examples (cargo build --release)"
-cargo build --release --package landeck-launcher --package landeck-examples
+# Compares the cells of two plates; the line before them says how many blocks there were.
+same() {
+    for name in "$1" "$2"; do
+        tail -n +2 "$results/heat-$name.plate" >"$results/heat-$name.cells"
+    done
+    cmp -s "$results/heat-$1.cells" "$results/heat-$2.cells" && echo "The same bits." && return
+    echo "The results differ: $results/heat-$1.plate and $results/heat-$2.plate." >&2
+    echo "Both runs must give the same cells, bit for bit. Please report this with the two files." >&2
+    exit 1
+}
 
-say "Heat equation, size $size, $steps steps, on $processes processes"
-heat "$processes"
+say "Building and installing into target/installed (cargo xtask install)"
+cargo xtask install --prefix "$installed"
+cargo build --quiet --release --package landeck-examples
+mkdir -p "$results"
+
+say "Compiling examples/c/heat.c (mpicc_abi)"
+# Without contracted operations the compiler's choices change no bit of a cell.
+"$installed/bin/mpicc_abi" -O3 -ffp-contract=off examples/c/heat.c -o "$installed/heat" -lm
+
+say "Heat equation, size $size, $steps steps, on $processes processes (landeck run)"
+heat landeck "$installed/bin/landeck" run -n "$processes"
 
 say "The same on 1 process, to compare"
-heat 1
+heat one "$installed/bin/landeck" run -n 1
+same landeck one
 
-if ! cmp -s "$results/heat-$processes.sum" "$results/heat-1.sum"; then
-    echo "The results differ: $results/heat-$processes.sum and $results/heat-1.sum." >&2
-    echo "Both runs must give the same bits. Please report this with the two files." >&2
-    exit 1
+times="Landeck $(time_of $results/heat-landeck.txt)"
+if [ -x "$mpich/bin/mpiexec" ]; then
+    say "The same binary with the library and the launcher of MPICH, on $processes processes"
+    # As shipped, its processes wait without letting others run, which takes minutes where there are
+    # fewer processors than processes.
+    LD_LIBRARY_PATH="$PWD/$mpich/lib" MPIR_CVAR_CH4_PROGRESS_THROTTLE=1 \
+        heat mpich "$mpich/bin/mpiexec" -n "$processes"
+    same landeck mpich
+    times="$times, MPICH (throttled) $(time_of $results/heat-mpich.txt)"
 fi
-say "Both runs gave the same result, bit for bit. Look at it: $results/heat-$processes.png"
+
+rm -f "$results"/heat-*.cells
+target/release/draw_plate "$results/heat-landeck.plate" "$results/heat.png" \
+    "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $processes processes. $times"
+say "$processes processes: $times. Look at it: $results/heat.png"

@@ -16,7 +16,8 @@ fail() {
 cargo xtask install --prefix "$prefix"
 cargo xtask install --prefix /usr --destdir "$staged"
 
-for part in bin/landeck lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
+for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
+    lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
     share/man/man1/landeck.1 share/man/man1/landeck-run.1 \
     share/bash-completion/completions/landeck share/zsh/site-functions/_landeck \
     share/fish/vendor_completions.d/landeck.fish \
@@ -44,4 +45,19 @@ export PKG_CONFIG_PATH
 cc -Wall -Werror fronts/mpi/tests/c/hello.c -o "$prefix/hello" $(pkg-config --cflags --libs landeck)
 LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
     fail "a C program does not run under the installed launcher"
+
+# As a script for another MPI would do it.
+(
+    PATH=$prefix/lib/landeck/bin:$PATH
+    mpicc -Wall -Werror fronts/mpi/tests/c/ring.c -o "$prefix/ring"
+    for starter in mpiexec mpirun; do
+        timeout 20 $starter -n 2 -genv A 1 "$prefix/ring" : -np 1 "$prefix/ring" |
+            grep -q "ring: 3 processes agree" || fail "a program of mpicc does not run under $starter"
+    done
+    # No code of an option that is refused is 0.
+    ! mpiexec -frobnicate true 2>"$prefix/refused" || fail "mpiexec takes every option"
+    grep -q -- "-frobnicate: there is no such option" "$prefix/refused" || fail "mpiexec refuses without a name"
+    mpiexec -help | grep -q "^Usage: mpiexec" || fail "mpiexec -help does not help"
+) || exit 1
+"$prefix/ring" | grep -q "ring: 1 processes agree" || fail "a program of mpicc does not run alone"
 echo "install: every part is in its place and works"

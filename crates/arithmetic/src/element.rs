@@ -27,10 +27,77 @@ pub enum Element {
     F32,
     /// A floating-point number of 64 bits.
     F64,
+    /// Eight bits that are no number.
+    Byte,
+    /// A truth value in 16 bits.
+    Bool16,
+    /// A truth value in 32 bits.
+    Bool32,
+    /// A truth value in 64 bits.
+    Bool64,
+    /// A truth value in 128 bits.
+    Bool128,
+    /// A signed integer of 128 bits.
+    I128,
+    /// The extended floating-point number of x86 processors: 80 bits in 16 bytes. Elsewhere no
+    /// operation fits it.
+    F80,
+    /// A complex number of two [`Element::F32`].
+    ComplexF32,
+    /// A complex number of two [`Element::F64`].
+    ComplexF64,
+    /// A complex number of two [`Element::F80`].
+    ComplexF80,
+    /// A value, and behind it, without a gap, the place where it was found.
+    Placed(Value, Place),
 }
 
+/// The value of an element that has a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // They are named as the elements.
+pub enum Value {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+    F80,
+}
+
+/// The place of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A signed integer of 32 bits.
+    I32,
+    /// A signed integer of 64 bits.
+    I64,
+    /// A number of the type of the value.
+    Same,
+}
+
+/// What operations ask of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Integer,
+    Float,
+    Complex,
+    Truth,
+    Bits,
+    Placed,
+    /// A type that this processor does not have.
+    Absent,
+}
+
+/// Whether this processor has numbers of 80 bits.
+const HAS_F80: bool = cfg!(target_arch = "x86_64");
+
 impl Element {
-    /// Every element type.
+    /// The numbers and truth values that every processor has registers for.
     pub const ALL: [Self; 11] = [
         Self::Bool,
         Self::I8,
@@ -48,14 +115,40 @@ impl Element {
     /// The width of one element.
     pub const fn size_bytes(self) -> usize {
         match self {
-            Self::Bool | Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
-            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::Bool | Self::I8 | Self::U8 | Self::Byte => 1,
+            Self::I16 | Self::U16 | Self::Bool16 => 2,
+            Self::I32 | Self::U32 | Self::F32 | Self::Bool32 => 4,
+            Self::I64 | Self::U64 | Self::F64 | Self::Bool64 | Self::ComplexF32 => 8,
+            Self::Bool128 | Self::I128 | Self::F80 | Self::ComplexF64 => 16,
+            Self::ComplexF80 => 32,
+            Self::Placed(value, place) => {
+                value.size_bytes()
+                    + match place {
+                        Place::I32 => 4,
+                        Place::I64 => 8,
+                        Place::Same => value.size_bytes(),
+                    }
+            }
         }
     }
 
-    /// The name of the type as Rust spells it.
+    pub(crate) const fn family(self) -> Family {
+        match self {
+            Self::F80 | Self::ComplexF80 | Self::Placed(Value::F80, _) if !HAS_F80 => {
+                Family::Absent
+            }
+            Self::Bool | Self::Bool16 | Self::Bool32 | Self::Bool64 | Self::Bool128 => {
+                Family::Truth
+            }
+            Self::Byte => Family::Bits,
+            Self::F32 | Self::F64 | Self::F80 => Family::Float,
+            Self::ComplexF32 | Self::ComplexF64 | Self::ComplexF80 => Family::Complex,
+            Self::Placed(..) => Family::Placed,
+            _ => Family::Integer,
+        }
+    }
+
+    /// The name of the type as Rust spells it, where Rust has it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Bool => "bool",
@@ -69,6 +162,29 @@ impl Element {
             Self::U64 => "u64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Byte => "byte",
+            Self::Bool16 => "bool of 16 bits",
+            Self::Bool32 => "bool of 32 bits",
+            Self::Bool64 => "bool of 64 bits",
+            Self::Bool128 => "bool of 128 bits",
+            Self::I128 => "i128",
+            Self::F80 => "f80",
+            Self::ComplexF32 => "complex f32",
+            Self::ComplexF64 => "complex f64",
+            Self::ComplexF80 => "complex f80",
+            Self::Placed(..) => "value with its place",
+        }
+    }
+}
+
+impl Value {
+    const fn size_bytes(self) -> usize {
+        match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+            Self::F80 => 16,
         }
     }
 }

@@ -10,6 +10,7 @@
 //! [`ReductionError`] by name.
 
 mod association;
+mod composed;
 mod element;
 mod error;
 mod loops;
@@ -19,7 +20,7 @@ mod reduction;
 mod scratch;
 mod user_function;
 
-pub use element::Element;
+pub use element::{Element, Place, Value};
 pub use error::ReductionError;
 pub use operation::Operation;
 pub use operator::Operator;

@@ -16,6 +16,8 @@ use std::mem::MaybeUninit;
 use std::ops;
 
 use crate::association::{self, HELD_MAX, Operand, Target};
+use crate::composed::{Complex, Extended, Located};
+use crate::element::{Place, Value};
 use crate::{Element, Operation};
 
 /// The loops of one operation on one type of element.
@@ -68,22 +70,32 @@ pub(crate) fn choose(operation: Operation, element: Element, vectors: Vectors) -
     if !operation.fits(element) {
         return None;
     }
-    match operation {
-        Operation::Minimum | Operation::Maximum => ordered(operation, element, vectors),
+    match (operation, element) {
+        (_, Element::Placed(value, place)) => placed(operation, value, place, vectors),
+        (Operation::Minimum | Operation::Maximum, _) => ordered(operation, element, vectors),
         _ => match element {
-            Element::Bool | Element::I8 | Element::U8 => integer::<u8>(operation, vectors),
-            Element::I16 | Element::U16 => integer::<u16>(operation, vectors),
-            Element::I32 | Element::U32 => integer::<u32>(operation, vectors),
-            Element::I64 | Element::U64 => integer::<u64>(operation, vectors),
+            Element::Bool | Element::I8 | Element::U8 | Element::Byte => {
+                integer::<u8>(operation, vectors)
+            }
+            Element::I16 | Element::U16 | Element::Bool16 => integer::<u16>(operation, vectors),
+            Element::I32 | Element::U32 | Element::Bool32 => integer::<u32>(operation, vectors),
+            Element::I64 | Element::U64 | Element::Bool64 => integer::<u64>(operation, vectors),
+            Element::I128 | Element::Bool128 => integer::<u128>(operation, vectors),
             Element::F32 => number::<f32>(operation, vectors),
             Element::F64 => number::<f64>(operation, vectors),
+            Element::F80 => number::<Extended>(operation, vectors),
+            Element::ComplexF32 => number::<Complex<f32>>(operation, vectors),
+            Element::ComplexF64 => number::<Complex<f64>>(operation, vectors),
+            Element::ComplexF80 => number::<Complex<Extended>>(operation, vectors),
+            Element::Placed(..) => None,
         },
     }
 }
 
 fn ordered(operation: Operation, element: Element, vectors: Vectors) -> Option<Loops> {
     match element {
-        Element::Bool => None,
+        Element::I128 => extreme::<i128>(operation, vectors),
+        Element::F80 => extreme::<Extended>(operation, vectors),
         Element::I8 => extreme::<i8>(operation, vectors),
         Element::I16 => extreme::<i16>(operation, vectors),
         Element::I32 => extreme::<i32>(operation, vectors),
@@ -94,6 +106,43 @@ fn ordered(operation: Operation, element: Element, vectors: Vectors) -> Option<L
         Element::U64 => extreme::<u64>(operation, vectors),
         Element::F32 => extreme::<f32>(operation, vectors),
         Element::F64 => extreme::<f64>(operation, vectors),
+        _ => None,
+    }
+}
+
+fn placed(operation: Operation, value: Value, place: Place, vectors: Vectors) -> Option<Loops> {
+    match value {
+        Value::I8 => found::<i8>(operation, place, vectors),
+        Value::I16 => found::<i16>(operation, place, vectors),
+        Value::I32 => found::<i32>(operation, place, vectors),
+        Value::I64 => found::<i64>(operation, place, vectors),
+        Value::U8 => found::<u8>(operation, place, vectors),
+        Value::U16 => found::<u16>(operation, place, vectors),
+        Value::U32 => found::<u32>(operation, place, vectors),
+        Value::U64 => found::<u64>(operation, place, vectors),
+        Value::F32 => found::<f32>(operation, place, vectors),
+        Value::F64 => found::<f64>(operation, place, vectors),
+        Value::F80 => found::<Extended>(operation, place, vectors),
+    }
+}
+
+fn found<V: Copy + PartialOrd>(
+    operation: Operation,
+    place: Place,
+    vectors: Vectors,
+) -> Option<Loops> {
+    match place {
+        Place::I32 => first_found::<Located<V, i32>>(operation, vectors),
+        Place::I64 => first_found::<Located<V, i64>>(operation, vectors),
+        Place::Same => first_found::<Located<V, V>>(operation, vectors),
+    }
+}
+
+fn first_found<T: Lane + Find>(operation: Operation, vectors: Vectors) -> Option<Loops> {
+    match operation {
+        Operation::MinimumAt => Some(vectors.loops::<T, MinimumAt>()),
+        Operation::MaximumAt => Some(vectors.loops::<T, MaximumAt>()),
+        _ => None,
     }
 }
 
@@ -182,7 +231,7 @@ unsafe fn fold<T: Lane, C: Combine<T>>(inputs: &[*const u8], into: *mut u8, leng
 
 /// Where the operands of a loop lie, and where its result goes.
 #[derive(Clone, Copy)]
-struct Places {
+pub(crate) struct Places {
     left: *const u8,
     right: *const u8,
     into: *mut u8,
@@ -252,7 +301,7 @@ unsafe fn store<V: Copy>(value: V, place: *mut u8) {
 }
 
 /// An element: any bits of its width are one.
-trait Lane: Copy {
+pub(crate) trait Lane: Copy {
     /// The body of every loop. Inlined always, so that it is compiled with its caller's features.
     ///
     /// # Safety
@@ -261,7 +310,7 @@ trait Lane: Copy {
 }
 
 /// An element that can be added and multiplied.
-trait Number: Lane {
+pub(crate) trait Number: Lane {
     fn sum(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
 }
@@ -278,8 +327,16 @@ trait Bits:
 {
 }
 
+/// A value with its place.
+pub(crate) trait Find: Lane {
+    /// This, unless the other value is smaller, or as small and its place is.
+    fn smaller(self, other: Self) -> Self;
+    /// This, unless the other value is larger, or as large and its place is smaller.
+    fn larger(self, other: Self) -> Self;
+}
+
 /// An operation on one type of element.
-trait Combine<T> {
+pub(crate) trait Combine<T> {
     fn combine(left: T, right: T) -> T;
 }
 
@@ -352,8 +409,9 @@ macro_rules! operation {
     )*};
 }
 
-lane!(i8 i16 i32 i64 u8 u16 u32 u64 f32 f64);
-integer!(u8 u16 u32 u64);
+lane!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 Extended);
+lane!(Complex<f32> Complex<f64> Complex<Extended>);
+integer!(u8 u16 u32 u64 u128);
 float!(f32 f64);
 
 operation! {
@@ -367,6 +425,18 @@ operation! {
     BitAnd: Bits, |left, right| left & right;
     BitOr: Bits, |left, right| left | right;
     BitXor: Bits, |left, right| left ^ right;
+    MinimumAt: Find, |left, right| left.smaller(right);
+    MaximumAt: Find, |left, right| left.larger(right);
+}
+
+impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Lane for Located<V, P> {
+    #[inline(always)]
+    unsafe fn combine_all<C: Combine<Self>>(places: Places, length_bytes: usize) {
+        for offset in (0..length_bytes).step_by(size_of::<Self>()) {
+            // SAFETY: the length is a whole number of elements, which all places have.
+            unsafe { combine_block::<Self, C, 1>(places, offset) };
+        }
+    }
 }
 
 #[cfg(test)]

@@ -27,11 +27,15 @@ pub enum Operation {
     BitOr,
     /// Bit by bit: exactly one.
     BitXor,
+    /// Of values with places: the smaller value; where both are equal, the smaller place.
+    MinimumAt,
+    /// Of values with places: the larger value; where both are equal, the smaller place.
+    MaximumAt,
 }
 
 impl Operation {
     /// Every operation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Sum,
         Self::Product,
         Self::Minimum,
@@ -42,20 +46,26 @@ impl Operation {
         Self::BitAnd,
         Self::BitOr,
         Self::BitXor,
+        Self::MinimumAt,
+        Self::MaximumAt,
     ];
 
     /// Whether the operation means something for elements of this type.
     pub const fn fits(self, element: Element) -> bool {
+        use crate::element::Family;
+        let family = element.family();
         match self {
-            Self::Sum | Self::Product | Self::Minimum | Self::Maximum => {
-                !matches!(element, Element::Bool)
+            Self::Sum | Self::Product => {
+                matches!(family, Family::Integer | Family::Float | Family::Complex)
             }
+            Self::Minimum | Self::Maximum => matches!(family, Family::Integer | Family::Float),
             Self::LogicalAnd | Self::LogicalOr | Self::LogicalXor => {
-                !matches!(element, Element::F32 | Element::F64)
+                matches!(family, Family::Integer | Family::Truth)
             }
             Self::BitAnd | Self::BitOr | Self::BitXor => {
-                !matches!(element, Element::Bool | Element::F32 | Element::F64)
+                matches!(family, Family::Integer | Family::Bits)
             }
+            Self::MinimumAt | Self::MaximumAt => matches!(family, Family::Placed),
         }
     }
 
@@ -72,6 +82,8 @@ impl Operation {
             Self::BitAnd => "bitwise and",
             Self::BitOr => "bitwise or",
             Self::BitXor => "bitwise exclusive or",
+            Self::MinimumAt => "minimum with its place",
+            Self::MaximumAt => "maximum with its place",
         }
     }
 }

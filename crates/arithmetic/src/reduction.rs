@@ -141,6 +141,7 @@ impl Reduction {
     ) {
         let is_near = inputs.len().saturating_mul(length_bytes) <= NEAR_INPUTS_BYTES;
         let chunk_max_bytes = if is_near { CHUNK_BYTES } else { FAR_CHUNK_BYTES };
+        let chunk_max_bytes = chunk_max_bytes - chunk_max_bytes % self.element.size_bytes();
         let held_max = association::held_max(inputs.len());
         let held = scratch.areas(held_max, chunk_max_bytes.min(length_bytes));
         for offset in (0..length_bytes).step_by(chunk_max_bytes) {
@@ -162,11 +163,15 @@ impl Reduction {
         }
     }
 
-    /// Whether so many bytes are whole elements, whose width is a power of two.
+    /// Whether so many bytes are whole elements, whose width mostly is a power of two.
     #[inline]
     fn check_whole(&self, length_bytes: usize) -> Result<(), ReductionError> {
-        let element = self.element;
-        if length_bytes & (element.size_bytes() - 1) != 0 {
+        let (element, width) = (self.element, self.element.size_bytes());
+        let is_whole = match width.is_power_of_two() {
+            true => length_bytes & (width - 1) == 0,
+            false => length_bytes.is_multiple_of(width),
+        };
+        if !is_whole {
             return Err(ReductionError::CutElement { length_bytes, element });
         }
         Ok(())

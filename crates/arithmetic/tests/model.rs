@@ -22,6 +22,7 @@ fn combine(operation: Operation, element: Element, accumulator: &[u8], input: &[
                 Operation::BitAnd => left & right,
                 Operation::BitOr => left | right,
                 Operation::BitXor => left ^ right,
+                Operation::MinimumAt | Operation::MaximumAt => unreachable!("they fit no number"),
             };
             result.to_ne_bytes().to_vec()
         }};
@@ -51,6 +52,7 @@ fn combine(operation: Operation, element: Element, accumulator: &[u8], input: &[
         Element::U64 => integer!(u64),
         Element::F32 => float!(f32),
         Element::F64 => float!(f64),
+        _ => unreachable!("not among those that are tested here"),
     }
 }
 
@@ -131,6 +133,12 @@ fn every_length_and_place_is_its_model() {
     }
 }
 
+/// The operations that fit some of the elements that are tested here.
+fn on_numbers() -> Vec<Operation> {
+    let fits = |operation: &Operation| operation.fits(Element::I32);
+    Operation::ALL.into_iter().filter(fits).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 3000,
@@ -140,7 +148,7 @@ proptest! {
 
     #[test]
     fn every_loop_is_its_model(
-        operation in prop::sample::select(Operation::ALL.to_vec()),
+        operation in prop::sample::select(on_numbers()),
         element in prop::sample::select(Element::ALL.to_vec()),
         count in 0usize..70,
         shifts in (0usize..9, 0usize..9),

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use landeck_testing::{Random, Trail, Watchdog, leftovers, seed};
 use support::pmi_server::{self, Ended, Reply};
-use support::{Launcher, Library, assert_wrote, command, mpich_or_skip, program, run};
+use support::{
+    Launcher, Library, assert_wrote, command, libraries, mpich_or_skip, peer_or_skip, program, run,
+};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -185,6 +187,44 @@ fn a_launcher_is_reached_at_its_port() {
     let trail = Trail::new();
     let output = trail.run(&mut command, GONE_LIMIT);
     assert_wrote(&output, "hello: 2 processes agree");
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn the_launcher_of_intel_mpi_is_understood() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "the_launcher_of_intel_mpi_is_understood";
+    let Some(mpiexec) = peer_or_skip("impi", "mpiexec", test) else { return };
+    let trail = Trail::new();
+    let run = |processes: &str, name: &str, arguments: &[&str]| {
+        let mut command = Command::new(&mpiexec);
+        command.args(["-n", processes]).arg(program(name)).args(arguments);
+        trail.run(command.env("LD_LIBRARY_PATH", libraries()), GONE_LIMIT)
+    };
+    for processes in ["1", "2", "4"] {
+        let output = run(processes, "ring", &[]);
+        assert_wrote(&output, &format!("ring: {processes} processes agree"));
+    }
+    assert_eq!(run("3", "killed", &["1", "abort"]).status.code(), Some(3));
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn the_launcher_of_open_mpi_is_refused_by_every_process() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "the_launcher_of_open_mpi_is_refused_by_every_process";
+    let Some(mpirun) = peer_or_skip("ompi", "mpirun", test) else { return };
+    let trail = Trail::new();
+    let mut command = Command::new(mpirun);
+    command.args(["--oversubscribe", "-n", "2"]).arg(program("hello"));
+    command.env("LD_LIBRARY_PATH", libraries());
+    for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
+        command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
+    }
+    let output = trail.run(&mut command, GONE_LIMIT);
+    assert!(!output.status.success(), "{output:?}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("speaks PMIx"), "{output:?}");
     trail.assert_gone(GONE_LIMIT);
 }
 

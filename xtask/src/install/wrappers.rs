@@ -9,8 +9,6 @@ use crate::Problem;
 
 /// The script of both compilers; it looks at the name by which it was called.
 const COMPILER: &str = "fronts/mpi/scripts/mpicc_abi";
-/// The script of both starters.
-const STARTER: &str = "fronts/mpi/scripts/mpiexec";
 
 /// The other names: where they are, and what they lead to.
 const LINKS: &[(&str, &str)] = &[
@@ -18,12 +16,13 @@ const LINKS: &[(&str, &str)] = &[
     ("lib/landeck/bin/mpicc", "../../../bin/mpicc_abi"),
     ("lib/landeck/bin/mpicxx", "../../../bin/mpicc_abi"),
     ("lib/landeck/bin/mpic++", "../../../bin/mpicc_abi"),
-    ("lib/landeck/bin/mpirun", "mpiexec"),
+    // The command looks at the name by which it was called.
+    ("lib/landeck/bin/mpiexec", "../../../bin/landeck"),
+    ("lib/landeck/bin/mpirun", "../../../bin/landeck"),
 ];
 
 /// Puts them in their places.
 pub(super) fn install(root: &Path, destination: &Destination) -> Result<(), Problem> {
     destination.file(&root.join(COMPILER), "bin/mpicc_abi", 0o755)?;
-    destination.file(&root.join(STARTER), "lib/landeck/bin/mpiexec", 0o755)?;
     LINKS.iter().try_for_each(|(name, target)| destination.link(target, name))
 }

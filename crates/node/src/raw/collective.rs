@@ -21,7 +21,8 @@ use crate::world::{Status, World};
 pub enum Data<'a> {
     /// None: the operation has none on this side, or not on this member.
     Nothing,
-    /// On the other side: the operation is done in place.
+    /// On the other side: the operation is done in place. The result of a reduction that is
+    /// scattered is put where the input begins.
     InPlace,
     /// One piece: so many items.
     Whole {
@@ -83,6 +84,9 @@ pub struct Asked<'a> {
 /// A call that is made any number of times.
 #[derive(Clone, Debug)]
 pub struct Prepared(Call);
+
+// SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
+unsafe impl Sync for Prepared {}
 
 /// Does a collective operation; returns when this member has done its part.
 ///
@@ -200,6 +204,9 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
         call.operator.clone_from(&asked.operator);
         (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
+        if asked.operation == What::ReduceScatter && is_in_place(&asked.output) {
+            call.output = blocks(&front_of(&asked.input, world.rank()))?;
+        }
         if world.manner.is_checked {
             call.value_type = type_of(asked);
         }
@@ -209,6 +216,17 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         Ok(call)
     })();
     made.map_err(|fault: Fault| world.error(WaitError::Collective(fault), None))
+}
+
+/// Where the result of a reduction that is scattered goes when it is done in place.
+fn front_of<'a>(input: &Data<'a>, rank: usize) -> Data<'a> {
+    match *input {
+        Data::Blocks { start, layout, count } => Data::Whole { start, layout, count },
+        Data::Varying { start, layout, counts, .. } => {
+            Data::Whole { start, layout, count: counts.get(rank).copied().unwrap_or(0) }
+        }
+        _ => Data::Nothing,
+    }
 }
 
 /// The type of what all members name alike, where they do.
@@ -293,11 +311,7 @@ fn too_large() -> Fault {
 ///
 /// # Safety
 /// As [`call()`], until the operation is over.
-pub(super) unsafe fn area(
-    start: *const u8,
-    layout: &Layout,
-    count: u64,
-) -> std::result::Result<Area, Fault> {
+unsafe fn area(start: *const u8, layout: &Layout, count: u64) -> std::result::Result<Area, Fault> {
     // SAFETY: the caller leaves these items to the operation until it is over.
     Ok(unsafe { Memory { start, layout, count }.area() }?)
 }

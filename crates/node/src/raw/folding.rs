@@ -10,13 +10,14 @@
 //! Values combine in the order of ranks and in the association of all reductions: the binary tree
 //! that splits at the largest power of two. The same function gives the same bits either way.
 
+use landeck_arithmetic::{Operator, Scratch};
 use landeck_collectives::Operation as What;
+use landeck_kernel::Failure;
 use landeck_layout::{Layout, LayoutError};
 
-use super::collective::{Asked, Data, area, call};
-use crate::collective::fault::Fault;
+use super::Memory;
+use super::collective::{Asked, Data, call};
 use crate::error::{Error, Result};
-use crate::shared::WaitError;
 use crate::world::World;
 
 /// Who gets what.
@@ -58,146 +59,118 @@ pub struct Application {
     pub count: u64,
 }
 
-/// A reduction whose caller combines. One that is given up costs its memory at most, also when
-/// nobody drops it.
+/// Values of several members that are brought together, and then combined by whoever has them.
 #[derive(Debug)]
-pub struct Folding {
-    share: Share,
-    own: *const u8,
-    result: *mut u8,
+pub struct Collected {
     layout: Layout,
     extent_bytes: i64,
-    count: u64,
-    /// The items of the current segment: from where on, how many, and how many at most.
-    from: u64,
+    /// The items of a value.
     length: u64,
-    at_once: u64,
-    /// What all have brought, one behind the other; empty where this member gets nothing.
-    memory: Vec<u128>,
+    /// Never touched but through `first`.
+    _memory: Vec<u128>,
     /// The base of the first item there.
     first: *mut u8,
     /// Whose values combine, in this order; a value stands where its last member's stood.
     merges: Vec<(u32, u32)>,
     next: usize,
-    is_begun: bool,
+    members: u32,
 }
 
-/// Bytes of everybody's values that are held at once, about.
-const HELD_BYTES: u64 = 16 << 20;
+// SAFETY: the pointer leads to memory that this owns and nobody else uses.
+unsafe impl Send for Collected {}
 
-impl Folding {
-    /// A reduction that has not begun. All members name the same share, count and root.
+impl Collected {
+    /// Room for the values of so many members, each so many items of a layout, one behind the
+    /// other, of which the first `combined` are to become one.
     ///
     /// # Errors
     /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for layouts that are too large to be anywhere.
-    ///
-    /// # Safety
-    /// What `values` name stays mapped until the reduction is over or given up; the result is
-    /// writable, nobody else uses it, and nobody writes to what this member brings.
-    pub unsafe fn new(world: &World, share: Share, values: &Values<'_>) -> Result<Self> {
-        let Values { own, result, layout, count } = *values;
-        let (size, rank) = (world.size() as u64, world.rank());
-        let item_bytes = layout.packed_bytes(1).map_err(too_large)?.max(1);
-        let at_once = (HELD_BYTES / size / item_bytes).max(1).min(count);
-        let members = share.members(rank, world.size());
-        let mut folding = Self {
-            share,
-            own,
-            result,
-            layout: layout.clone(),
-            extent_bytes: layout.extent_bytes().map_err(too_large)?,
-            count,
-            from: 0,
-            length: 0,
-            at_once,
-            memory: Vec::new(),
-            first: std::ptr::null_mut(),
-            merges: merges(members),
-            next: usize::MAX,
-            is_begun: false,
-        };
-        if folding.gets_values(rank) {
-            folding.make_room(size * at_once)?;
-        }
-        Ok(folding)
-    }
-
-    /// Room for so many items, aligned for all types.
-    fn make_room(&mut self, items: u64) -> Result<()> {
-        let span = self.layout.span(items).map_err(too_large)?;
+    pub fn new(layout: &Layout, length: u64, members: u32, combined: u32) -> Result<Self> {
+        let span = layout.span(length.saturating_mul(u64::from(members))).map_err(too_large)?;
         let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.unwrap_or(usize::MAX);
-        let words = bytes.div_ceil(size_of::<u128>());
-        self.memory.try_reserve_exact(words).map_err(|_| Error::NoMemory { bytes })?;
-        self.memory.resize(words, 0);
-        let start = self.memory.as_mut_ptr().cast::<u8>();
-        self.first = start.wrapping_offset(span.lower.saturating_neg() as isize);
-        Ok(())
+        let (words, mut memory) = (bytes.div_ceil(size_of::<u128>()), Vec::new());
+        memory.try_reserve_exact(words).map_err(|_| Error::NoMemory { bytes })?;
+        memory.resize(words, 0u128);
+        let start = memory.as_mut_ptr().cast::<u8>();
+        Ok(Self {
+            layout: layout.clone(),
+            extent_bytes: layout.extent_bytes().map_err(too_large)?,
+            length,
+            first: start.wrapping_offset(span.lower.saturating_neg() as isize),
+            _memory: memory,
+            merges: merges(combined),
+            next: 0,
+            members: combined,
+        })
     }
 
-    /// The next application of the function; none when this member's part is over. The function
-    /// has been applied as before when this is called again.
+    /// Where the values go: the base of the first item.
+    pub fn start(&self) -> *mut u8 {
+        self.first
+    }
+
+    /// Puts the value of a member where it belongs.
     ///
     /// # Errors
-    /// As the methods of [`World`].
-    pub fn next(&mut self, world: &World) -> Result<Option<Application>> {
-        loop {
-            if let Some(&(left, right)) = self.merges.get(self.next) {
-                self.next += 1;
-                let (left, right) = (self.value(left), self.value(right));
-                return Ok(Some(Application { left, right, count: self.length }));
-            }
-            if self.is_begun {
-                let delivered = self.deliver(world);
-                delivered.map_err(|fault| world.error(WaitError::Collective(fault), None))?;
-                if self.from + self.length == self.count {
-                    return Ok(None);
-                }
-            }
-            self.gather(world)?;
+    /// [`Error::OutsideBuffer`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// The items are readable.
+    pub unsafe fn put(&mut self, member: u32, value: &Memory<'_>) -> Result<()> {
+        let place = Memory { start: self.value(member), layout: &self.layout, count: self.length };
+        // SAFETY: the value is as the caller promises, the place is memory of this.
+        let (value, place) = unsafe { (value.area(), place.area()) };
+        value.map_err(outside)?.copy_to(&place.map_err(outside)?);
+        Ok(())
+    }
+
+    /// New values are on their way, as many as before.
+    pub fn begin_again(&mut self) {
+        self.next = 0;
+    }
+
+    /// The next application of a function; none when the values are one. The function has been
+    /// applied as before when this is called again.
+    pub fn next(&mut self) -> Option<Application> {
+        let &(left, right) = self.merges.get(self.next).filter(|_| self.length > 0)?;
+        self.next += 1;
+        let (left, right) = (self.value(left), self.value(right));
+        Some(Application { left, right, count: self.length })
+    }
+
+    /// Combines all values by an operator. Their items are packed elements.
+    ///
+    /// # Errors
+    /// [`Error::Reduction`] when items are no whole elements.
+    pub fn combine(&mut self, operator: &Operator) -> Result<()> {
+        let mut scratch = Scratch::new();
+        let bytes = self.layout.packed_bytes(self.length).map_err(too_large)? as usize;
+        while let Some(Application { left, right, .. }) = self.next() {
+            // SAFETY: both values lie in memory of this, each so long, and apart from each other.
+            unsafe { operator.combine_raw(left, right, right, bytes, &mut scratch) }?;
         }
-    }
-
-    /// Brings the next segment of all members together.
-    fn gather(&mut self, world: &World) -> Result<()> {
-        self.from += self.length;
-        self.length = self.at_once.min(self.count - self.from);
-        let (layout, count) = (&self.layout, self.length);
-        let (operation, root) = match self.share {
-            Share::Root(root) => (What::Gather, root),
-            _ => (What::AllGather, 0),
-        };
-        let start = self.item(self.own.cast_mut(), self.from);
-        let input = Data::Whole { start, layout, count };
-        let output = match self.gets_values(world.rank()) {
-            true => Data::Blocks { start: self.first, layout, count },
-            false => Data::Nothing,
-        };
-        let asked = Asked { operation, root, input, output, operator: None };
-        // SAFETY: the input is as the maker of this promised; the output is memory of this.
-        unsafe { call(world, &asked) }?;
-        self.is_begun = true;
-        self.next = if self.length > 0 { 0 } else { usize::MAX };
         Ok(())
     }
 
-    /// Puts the result of a segment where it goes.
-    fn deliver(&self, world: &World) -> std::result::Result<(), Fault> {
-        let members = self.share.members(world.rank(), world.size());
-        let Some(last) = members.checked_sub(1) else { return Ok(()) };
-        let (from, into) = (self.value(last), self.item(self.result, self.from));
-        // SAFETY: the value is memory of this, the result is as its maker promised.
-        let area = |start: *mut u8| unsafe { area(start, &self.layout, self.length) };
-        area(from)?.copy_to(&area(into)?);
+    /// Puts the one value, from an item on, where it goes: as many packed bytes as the result has.
+    ///
+    /// # Errors
+    /// [`Error::OutsideBuffer`] for results that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// The result is writable, and nobody else uses it.
+    pub unsafe fn deliver(&self, from: u64, result: &Memory<'_>) -> Result<()> {
+        let Some(last) = self.members.checked_sub(1) else { return Ok(()) };
+        let start = self.item(self.value(last), from);
+        let value = Memory { start, layout: &self.layout, count: self.length.saturating_sub(from) };
+        // SAFETY: the value is memory of this, the result is as the caller promises.
+        let (value, result) = unsafe { (value.area(), result.area()) };
+        value.map_err(outside)?.copy_to(&result.map_err(outside)?);
         Ok(())
     }
 
-    /// Whether others' values come to this member.
-    fn gets_values(&self, rank: usize) -> bool {
-        !matches!(self.share, Share::Root(root) if root != rank)
-    }
-
-    /// The value of a member in this segment.
+    /// The value of a member.
     fn value(&self, member: u32) -> *mut u8 {
         self.item(self.first, u64::from(member) * self.length)
     }
@@ -208,7 +181,106 @@ impl Folding {
     }
 }
 
+/// A reduction whose caller combines. One that is given up costs its memory at most, also when
+/// nobody drops it.
+#[derive(Debug)]
+pub struct Folding {
+    share: Share,
+    own: *const u8,
+    result: *mut u8,
+    count: u64,
+    /// The first item of the current segment, and how many one has at most.
+    from: u64,
+    at_once: u64,
+    /// What all have brought of the current segment, if this member gets any.
+    collected: Collected,
+    is_begun: bool,
+}
+
+/// Bytes of everybody's values that are held at once, about.
+const HELD_BYTES: u64 = 16 << 20;
+
+impl Folding {
+    /// A reduction that has not begun. All members name the same share, count and root.
+    ///
+    /// # Errors
+    /// As [`Collected::new`].
+    ///
+    /// # Safety
+    /// What `values` name stays mapped until the reduction is over or given up; the result is
+    /// writable, nobody else uses it, and nobody writes to what this member brings.
+    pub unsafe fn new(world: &World, share: Share, values: &Values<'_>) -> Result<Self> {
+        let Values { own, result, layout, count } = *values;
+        let (size, rank) = (world.size() as u64, world.rank());
+        let item_bytes = layout.packed_bytes(1).map_err(too_large)?.max(1);
+        let at_once = (HELD_BYTES / size / item_bytes).max(1).min(count);
+        let held = if share.gives_values(rank) { size as u32 } else { 0 };
+        let members = share.members(rank, world.size());
+        let collected = Collected::new(layout, at_once, held, members)?;
+        Ok(Self { share, own, result, count, from: 0, at_once, collected, is_begun: false })
+    }
+
+    /// The next application of the function; none when this member's part is over. The function
+    /// has been applied as before when this is called again.
+    ///
+    /// # Errors
+    /// As the methods of [`World`].
+    pub fn next(&mut self, world: &World) -> Result<Option<Application>> {
+        loop {
+            if self.is_begun {
+                if let Some(application) = self.collected.next() {
+                    return Ok(Some(application));
+                }
+                self.deliver()?;
+                if self.from + self.collected.length == self.count {
+                    return Ok(None);
+                }
+            }
+            self.gather(world)?;
+        }
+    }
+
+    /// Brings the next segment of all members together.
+    fn gather(&mut self, world: &World) -> Result<()> {
+        if self.is_begun {
+            self.from += self.collected.length;
+        }
+        let count = self.at_once.min(self.count - self.from);
+        self.collected.length = count;
+        let (operation, root) = match self.share {
+            Share::Root(root) => (What::Gather, root),
+            _ => (What::AllGather, 0),
+        };
+        let start = self.collected.item(self.own.cast_mut(), self.from);
+        let layout = &self.collected.layout;
+        let input = Data::Whole { start, layout, count };
+        let output = match self.share.gives_values(world.rank()) {
+            true => Data::Blocks { start: self.collected.start(), layout, count },
+            false => Data::Nothing,
+        };
+        let asked = Asked { operation, root, input, output, operator: None };
+        // SAFETY: the input is as the maker of this promised; the output is memory of this.
+        unsafe { call(world, &asked) }?;
+        self.is_begun = true;
+        self.collected.begin_again();
+        Ok(())
+    }
+
+    /// Puts the result of a segment where it goes.
+    fn deliver(&self) -> Result<()> {
+        let start = self.collected.item(self.result, self.from);
+        let (layout, count) = (&self.collected.layout, self.collected.length);
+        // SAFETY: the result is as the maker of this promised.
+        unsafe { self.collected.deliver(0, &Memory { start, layout, count }) }
+    }
+}
+
 impl Share {
+    /// Whether others' values come to this member.
+    fn gives_values(self, rank: usize) -> bool {
+        !matches!(self, Self::Root(root) if root != rank)
+    }
+
     /// The values of how many members, from the first on, are in this member's result.
     fn members(self, rank: usize, size: usize) -> u32 {
         let members = match self {
@@ -228,6 +300,10 @@ impl Share {
 }
 
 fn too_large(_: LayoutError) -> Error {
+    Error::OutsideBuffer { buffer_bytes: usize::MAX }
+}
+
+fn outside(_: Failure) -> Error {
     Error::OutsideBuffer { buffer_bytes: usize::MAX }
 }
 

@@ -74,6 +74,13 @@ impl Division {
         possible.min_by_key(|it| (it.border_cells(), it.across))
     }
 
+    /// Divides a plate into so many blocks. None when some would get no cell, or there are none.
+    pub fn of_shape(plate: Plate, down: usize, across: usize) -> Option<Self> {
+        let is_possible = |blocks, cells| blocks > 0 && blocks <= cells;
+        let possible = is_possible(down, plate.rows) && is_possible(across, plate.columns);
+        possible.then_some(Self { plate, down, across })
+    }
+
     /// The plate that is divided.
     pub fn plate(&self) -> Plate {
         self.plate

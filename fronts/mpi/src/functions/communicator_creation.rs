@@ -81,7 +81,7 @@ pub(crate) unsafe fn comm_create(
         Some(remote) => {
             let place = ranks.iter().position(|rank| *rank == communicator.rank as usize);
             let bridge = remote.bridge.split(place.map(|_| 0), place.unwrap_or(0) as i64)?;
-            bridge.map(|bridge| communicator.child_across(bridge))
+            bridge.map(|bridge| communicator.child_across(bridge)).transpose()?
         }
     };
     // SAFETY: checked above; the program says that it is writable.
@@ -218,7 +218,7 @@ pub(crate) unsafe fn comm_disconnect(comm: *mut Handle) -> Result<Walk, Mistake>
 }
 
 /// Refuses an intercommunicator.
-pub(super) fn only_one_group(communicator: &Communicator) -> Result<(), Mistake> {
+pub(crate) fn only_one_group(communicator: &Communicator) -> Result<(), Mistake> {
     match communicator.remote {
         None => Ok(()),
         Some(_) => Err(Mistake::new(
@@ -294,7 +294,7 @@ pub(super) fn divided(
         None => communicator.world.split(color, key)?.map(|world| communicator.child(world)),
         Some(remote) => {
             let bridge = remote.bridge.split(color, key)?;
-            bridge.map(|bridge| communicator.child_across(bridge))
+            bridge.map(|bridge| communicator.child_across(bridge)).transpose()?
         }
     })
 }
@@ -345,7 +345,7 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
     let communicator = communicator::get("comm", comm)?;
     let made = match &communicator.remote {
         None => communicator.child(communicator.world.duplicate()?),
-        Some(remote) => communicator.child_across(remote.bridge.duplicate()?),
+        Some(remote) => communicator.child_across(remote.bridge.duplicate()?)?,
     };
     let made = made.into_copy_of(communicator, hints);
     attributes::copy(comm, communicator.attributes.snapshot(), move |copies| {

@@ -59,7 +59,7 @@ pub(crate) unsafe fn intercomm_create(
         }
     };
     let bridge = communicator.world.bridge(leader, other, tag)?;
-    let made = communicator::keep(communicator.child_across(bridge));
+    let made = communicator::keep(communicator.child_across(bridge)?);
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("newintercomm", newintercomm, made) }
 }
@@ -103,7 +103,7 @@ pub(crate) unsafe fn intercomm_create_from_groups(
         }
     };
     let other = between.as_ref().map(|(between, rank)| (between, *rank));
-    let made = Communicator::across(world.bridge(leader, other, landeck::Tag(0))?);
+    let made = Communicator::across(world.bridge(leader, other, landeck::Tag(0))?)?;
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);
     // SAFETY: checked above; the program says that it is writable.

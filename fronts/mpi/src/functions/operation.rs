@@ -1,13 +1,18 @@
 //! Operations of the program, and combining without communication.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
+use landeck::arithmetic::Reduction;
+use landeck::layout::{Kind, Layout};
+use landeck::raw::folding::Collected;
 use landeck_c_boundary::pointer;
 
 use crate::abi::{Callback, ERR_ARG, Handle, OP_NULL, function};
-use crate::arguments::give;
+use crate::arguments::{Items, give};
+use crate::functions::collective::Combination;
 use crate::mistake::Mistake;
 use crate::objects::operation::{self, Function, Operation, Own};
+use crate::walk::Walk;
 
 /// Makes an operation of a function of the program.
 pub(crate) unsafe fn op_create(
@@ -44,11 +49,59 @@ pub(crate) unsafe fn op_free(op: *mut Handle) -> Result<(), Mistake> {
 /// Whether the operands of an operation may change places.
 pub(crate) unsafe fn op_commutative(op: Handle, commute: *mut c_int) -> Result<(), Mistake> {
     let commutes = match operation::get("op", op)? {
-        Operation::Predefined(_) => true,
+        Operation::Predefined(predefined) => predefined.is_commutative(),
         Operation::Own(own) => own.is_commutative,
     };
     // SAFETY: the program says that the place is writable.
     unsafe { give("commute", commute, c_int::from(commutes)) }
+}
+
+/// Combines without communication: `inoutbuf = inbuf op inoutbuf`.
+pub(crate) unsafe fn reduce_local(
+    inbuf: *const c_void,
+    inoutbuf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    op: Handle,
+) -> Result<Walk, Mistake> {
+    let input = Items::new("inbuf", inbuf, ("count", count), datatype)?;
+    let inout = Items::new("inoutbuf", inoutbuf, ("count", count), datatype)?;
+    match operation::get("op", op)? {
+        Operation::Predefined(predefined) => {
+            let reduction = predefined.on(inout.datatype)?;
+            // SAFETY: the program leaves both to this call.
+            unsafe { combine(reduction, &input, &inout)? };
+            Ok(Walk::Done)
+        }
+        Operation::Own(own) => {
+            let (input, inout, count) = (inbuf.cast_mut(), inoutbuf, inout.count);
+            let mut application =
+                (count > 0).then(|| Box::new(Combination { own, input, inout, count, datatype }));
+            let mut kept = None;
+            Ok(Walk::new(move || {
+                Ok(application.take().map(|application| kept.insert(application).call()))
+            }))
+        }
+    }
+}
+
+/// Combines items, which may have gaps.
+unsafe fn combine(reduction: Reduction, input: &Items, inout: &Items) -> Result<(), Mistake> {
+    if let Some(bytes) = inout.dense_bytes() {
+        // SAFETY: the program vouches for both.
+        unsafe { reduction.combine_raw(input.start, inout.start, inout.start, bytes)? };
+        return Ok(());
+    }
+    let packed = Layout::elements(Kind::BYTE, inout.datatype.size_bytes)?;
+    let mut collected = Collected::new(&packed, inout.count, 2, 2)?;
+    // SAFETY: as above.
+    unsafe {
+        collected.put(0, &input.memory())?;
+        collected.put(1, &inout.memory())?;
+        collected.combine(&reduction.into())?;
+        collected.deliver(0, &inout.memory())?;
+    }
+    Ok(())
 }
 
 unsafe fn create(function: Function, commute: c_int, op: *mut Handle) -> Result<(), Mistake> {

@@ -122,7 +122,8 @@ impl Slot {
     /// The messages that are in the buffer, if any are.
     pub(crate) fn start_flush(&self) -> Result<Option<Flush>, Mistake> {
         let Some(buffer) = self.get() else { return Ok(None) };
-        let (end, going) = (buffer.lock().next, buffer.first_before(u64::MAX)?);
+        let end = buffer.lock().next;
+        let going = buffer.first_before(end)?;
         Ok(going.map(|(_, world)| Flush { buffer, world, end }))
     }
 

@@ -52,6 +52,28 @@ pub(crate) struct Remote {
     /// What the two sides talk over. Its local world is that of the communicator; the ranks of its
     /// remote ones are those of the remote group.
     pub(crate) bridge: Bridge,
+    /// The world in which the collective operations of both groups go on.
+    both: World,
+}
+
+impl Remote {
+    /// The other side of a bridge. All members of both groups call it.
+    fn new(bridge: Bridge) -> Result<Self, Mistake> {
+        let both = bridge.merge(false)?;
+        Ok(Self { group: Group::of(bridge.remote()), bridge, both })
+    }
+
+    /// The world in which the collective operations of both groups go on.
+    pub(crate) fn both(&self) -> &World {
+        &self.both
+    }
+
+    /// The rank that a member of the other group has there.
+    pub(crate) fn place(&self, rank: usize) -> usize {
+        let local = self.bridge.local();
+        // One group follows the other.
+        if self.both.rank() == local.rank() { local.size() + rank } else { rank }
+    }
 }
 
 static TABLE: Table<Arc<Communicator>> = Table::new(Kind::Communicator as u8);
@@ -79,10 +101,10 @@ impl Communicator {
     }
 
     /// A communicator of two groups, with nothing attached.
-    pub(crate) fn across(bridge: Bridge) -> Self {
+    /// All members of both call it.
+    pub(crate) fn across(bridge: Bridge) -> Result<Self, Mistake> {
         let made = Self::new(bridge.local().clone());
-        let remote = Remote { group: Group::of(bridge.remote()), bridge };
-        Self { remote: Some(remote), ..made }
+        Ok(Self { remote: Some(Remote::new(bridge)?), ..made })
     }
 
     /// One that is predefined.
@@ -98,8 +120,8 @@ impl Communicator {
     }
 
     /// The same of two groups.
-    pub(crate) fn child_across(&self, bridge: Bridge) -> Self {
-        Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge) }
+    pub(crate) fn child_across(&self, bridge: Bridge) -> Result<Self, Mistake> {
+        Ok(Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge)? })
     }
 
     /// Makes this child a copy of its parent: with its topology and these hints.

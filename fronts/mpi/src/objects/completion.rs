@@ -85,26 +85,22 @@ pub(crate) fn complete(
         Found::Immediate(status) => return Ok((End::well(status).into(), REQUEST_NULL)),
         Found::Kept(entry) => entry,
     };
-    if !matches!(entry.request, Request::PointToPoint(_) | Request::Collective(_)) {
-        wait_for(entry)?;
+    match &entry.request {
+        // It must be found in the table until the program says that it is complete.
+        Request::Generalized(own) => drop(raw::wait_any(own.world(), &[Some(own.signal)])?),
+        Request::Flush(flush) => {
+            while let WaitsFor::Operation(operation) = flush.waits_for()? {
+                raw::wait_any(flush.world(), &[Some(operation)])?;
+            }
+        }
+        _ => {}
     }
     conclude(argument, handle, entry)
 }
 
-/// Waits until a request waits for nothing any more.
-pub(crate) fn wait_for(entry: &Entry) -> Result<(), Mistake> {
-    let WaitsFor::Operation(first) = entry.waits_for()? else { return Ok(()) };
-    let mut next = Some(first);
-    while next.is_some() {
-        raw::wait_any(entry.world(), &[next])?;
-        next = entry.waits_next()?;
-    }
-    Ok(())
-}
-
-/// Ends a request that is over, or that waits for one operation, which is waited for.
+/// Ends a request; waits for messages and collective operations.
 #[inline]
-pub(crate) fn conclude(
+fn conclude(
     argument: &'static str,
     handle: Handle,
     entry: &Entry,

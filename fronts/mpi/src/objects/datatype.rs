@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use landeck::arithmetic::Element;
-use landeck::layout::{Kind as ElementKind, Layout};
+use landeck::layout::Layout;
 use landeck_c_boundary::Table;
 
 use crate::abi::{DATATYPES, ERR_TYPE, Handle};
@@ -26,8 +26,6 @@ pub(crate) struct Datatype {
     pub(crate) is_dense: bool,
     /// What it is in a reduction.
     pub(crate) element: Option<Element>,
-    /// The value and the index that it is, if reductions may look for places with it.
-    pub(crate) pair: Option<[ElementKind; 2]>,
     /// Whether it may be used for messages.
     pub(crate) is_committed: AtomicBool,
     pub(crate) name: Mutex<String>,
@@ -64,7 +62,6 @@ impl Datatype {
             is_dense: part.layout.is_contiguous(),
             layout: part.layout.clone(),
             element: part.element,
-            pair: None,
             is_committed: AtomicBool::new(false),
             name: Mutex::default(),
             attributes: Attributes::default(),
@@ -87,8 +84,7 @@ impl Datatype {
         let name = DATATYPES.iter().find(|(own, _)| *own == handle)?.1;
         let made = Self::new(predefined::layout_of(handle)?, Contents::named());
         Some(Self {
-            element: predefined::kind_of(handle).and_then(predefined::element_of),
-            pair: predefined::pair_of(handle),
+            element: predefined::element_of_name(handle),
             is_committed: true.into(),
             name: Mutex::new(name.to_owned()),
             permanent: handle.into(),

@@ -1,11 +1,54 @@
 //! The operations of reductions: predefined ones and those of the program.
 
-use landeck::arithmetic::Operation as Predefined;
+use std::sync::PoisonError;
+
+use landeck::arithmetic::{Operation as Arithmetic, Reduction};
 use landeck_c_boundary::Table;
 
-use crate::abi::{self, Handle, UserFunction, UserFunctionLarge};
+use crate::abi::{self, ERR_OP, Handle, UserFunction, UserFunctionLarge};
 use crate::mistake::Mistake;
+use crate::objects::datatype::Datatype;
 use crate::objects::kind::Kind;
+
+/// An operation of the standard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Predefined {
+    Combines(Arithmetic),
+    /// One that only one-sided communication has.
+    OneSided(&'static str),
+}
+
+impl Predefined {
+    /// Whether its operands may change places.
+    pub(crate) fn is_commutative(self) -> bool {
+        matches!(self, Self::Combines(_))
+    }
+
+    /// The operation on items of a datatype.
+    #[inline]
+    pub(crate) fn on(self, datatype: &Datatype) -> Result<Reduction, Mistake> {
+        match (self, datatype.element) {
+            (Self::Combines(operation), Some(element)) => Ok(Reduction::new(operation, element)?),
+            (Self::Combines(operation), None) => Err(senseless(operation, datatype)),
+            (Self::OneSided(name), _) => Err(one_sided(name)),
+        }
+    }
+}
+
+#[cold]
+fn senseless(operation: Arithmetic, datatype: &Datatype) -> Mistake {
+    let name = datatype.name.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = if name.is_empty() { "a datatype that the program made" } else { name.as_str() };
+    let text = format!("op does not fit datatype: {operation} means nothing for {name}");
+    Mistake::new(ERR_OP, text)
+}
+
+#[cold]
+fn one_sided(name: &str) -> Mistake {
+    let text =
+        format!("op is {name}, which only one-sided communication has; use another operation");
+    Mistake::new(ERR_OP, text)
+}
 
 /// How a reduction combines.
 #[derive(Clone, Copy, Debug)]
@@ -61,19 +104,23 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
 }
 
 fn predefined(handle: Handle) -> Option<Predefined> {
-    Some(match handle {
-        abi::SUM => Predefined::Sum,
-        abi::MIN => Predefined::Minimum,
-        abi::MAX => Predefined::Maximum,
-        abi::PROD => Predefined::Product,
-        abi::BAND => Predefined::BitAnd,
-        abi::BOR => Predefined::BitOr,
-        abi::BXOR => Predefined::BitXor,
-        abi::LAND => Predefined::LogicalAnd,
-        abi::LOR => Predefined::LogicalOr,
-        abi::LXOR => Predefined::LogicalXor,
+    Some(Predefined::Combines(match handle {
+        abi::SUM => Arithmetic::Sum,
+        abi::MIN => Arithmetic::Minimum,
+        abi::MAX => Arithmetic::Maximum,
+        abi::PROD => Arithmetic::Product,
+        abi::BAND => Arithmetic::BitAnd,
+        abi::BOR => Arithmetic::BitOr,
+        abi::BXOR => Arithmetic::BitXor,
+        abi::LAND => Arithmetic::LogicalAnd,
+        abi::LOR => Arithmetic::LogicalOr,
+        abi::LXOR => Arithmetic::LogicalXor,
+        abi::MINLOC => Arithmetic::MinimumAt,
+        abi::MAXLOC => Arithmetic::MaximumAt,
+        abi::REPLACE => return Some(Predefined::OneSided("MPI_REPLACE")),
+        abi::NO_OP => return Some(Predefined::OneSided("MPI_NO_OP")),
         _ => return None,
-    })
+    }))
 }
 
 #[cfg(test)]

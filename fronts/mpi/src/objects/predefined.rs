@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use landeck::arithmetic::Element;
+use landeck::arithmetic::{Element, Place, Value};
 use landeck::layout::{Family, Kind, Layout, Member};
 
 use crate::abi::{self, Handle};
@@ -84,23 +84,66 @@ pub(crate) fn kind_of(handle: Handle) -> Option<Kind> {
     Kind::new(family, bytes).ok()
 }
 
-/// What elements of a kind are in a reduction.
+/// What a predefined datatype is in a reduction.
+pub(crate) fn element_of_name(handle: Handle) -> Option<Element> {
+    match pair_of(handle) {
+        Some(kinds) => element_of_pair(kinds),
+        None => kind_of(handle).and_then(element_of),
+    }
+}
+
+/// What elements of a kind are in a reduction, if the standard has any for them: it has none for
+/// characters and for what was packed.
 pub(crate) fn element_of(kind: Kind) -> Option<Element> {
     Some(match (kind.family(), kind.size_bytes()) {
-        (Family::Byte | Family::Packed | Family::Unsigned, 1) => Element::U8,
-        (Family::Character, 1) if std::ffi::c_char::MIN == 0 => Element::U8,
-        (Family::Character | Family::Signed, 1) => Element::I8,
-        (Family::Logical, 1) => Element::Bool,
-        (Family::Signed, 2) => Element::I16,
-        (Family::Signed, 4) => Element::I32,
-        (Family::Signed, 8) => Element::I64,
+        (Family::Byte, 1) => Element::Byte,
+        (Family::Unsigned, 1) => Element::U8,
         (Family::Unsigned, 2) => Element::U16,
         (Family::Unsigned, 4) => Element::U32,
         (Family::Unsigned, 8) => Element::U64,
+        (Family::Signed, 1) => Element::I8,
+        (Family::Signed, 2) => Element::I16,
+        (Family::Signed, 4) => Element::I32,
+        (Family::Signed, 8) => Element::I64,
+        (Family::Signed, 16) => Element::I128,
+        (Family::Logical, 1) => Element::Bool,
+        (Family::Logical, 2) => Element::Bool16,
+        (Family::Logical, 4) => Element::Bool32,
+        (Family::Logical, 8) => Element::Bool64,
+        (Family::Logical, 16) => Element::Bool128,
         (Family::Float, 4) => Element::F32,
         (Family::Float, 8) => Element::F64,
+        (Family::Extended, 16) => Element::F80,
+        (Family::Complex, 8) => Element::ComplexF32,
+        (Family::Complex, 16) => Element::ComplexF64,
+        (Family::ExtendedComplex, 32) => Element::ComplexF80,
         _ => return None,
     })
+}
+
+/// What a value and its index are in a reduction.
+pub(crate) fn element_of_pair([value, index]: [Kind; 2]) -> Option<Element> {
+    let place = match element_of(index)? {
+        Element::I32 => Place::I32,
+        Element::I64 => Place::I64,
+        other if other == element_of(value)? => Place::Same,
+        _ => return None,
+    };
+    let value = match element_of(value)? {
+        Element::I8 => Value::I8,
+        Element::I16 => Value::I16,
+        Element::I32 => Value::I32,
+        Element::I64 => Value::I64,
+        Element::U8 => Value::U8,
+        Element::U16 => Value::U16,
+        Element::U32 => Value::U32,
+        Element::U64 => Value::U64,
+        Element::F32 => Value::F32,
+        Element::F64 => Value::F64,
+        Element::F80 => Value::F80,
+        _ => return None,
+    };
+    Some(Element::Placed(value, place))
 }
 
 fn integer_of_c(handle: Handle) -> Option<(Family, usize)> {

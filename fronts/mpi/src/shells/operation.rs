@@ -23,6 +23,12 @@ works! {
     bodies::op_free(op)
 }
 
-unsupported! { fn MPI_Reduce_local / PMPI_Reduce_local(inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: Handle, op: Handle) on Origin::Nothing }
+calls_back! {
+    fn MPI_Reduce_local / PMPI_Reduce_local(inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: Handle, op: Handle) on Origin::Nothing =>
+    bodies::reduce_local(inbuf, inoutbuf, i64::from(count), datatype, op)
+}
 
-unsupported! { fn MPI_Reduce_local_c / PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: Handle, op: Handle) on Origin::Nothing }
+calls_back! {
+    fn MPI_Reduce_local_c / PMPI_Reduce_local_c(inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: Handle, op: Handle) on Origin::Nothing =>
+    bodies::reduce_local(inbuf, inoutbuf, count, datatype, op)
+}

@@ -25,6 +25,13 @@ static inline void begin(int *argc, char ***argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
+/* Returns when all have come this far. */
+static inline void meet(MPI_Comm comm)
+{
+    int one = 1, all;
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
+}
+
 /* Rank 0 says so once everybody has come this far. */
 static inline int end(const char *what)
 {

@@ -38,6 +38,15 @@ pub(crate) enum Library {
     Mpich,
 }
 
+/// Whose script compiles a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Compiler {
+    /// Ours, as it is installed.
+    Ours,
+    /// MPICH's.
+    Mpich,
+}
+
 /// Runs a program, prepared by [`program`], with these arguments.
 pub(crate) fn run(
     launcher: Launcher,
@@ -105,6 +114,47 @@ pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> 
     Some(compile(Command::new(compiler).arg("-std=c++17"), &format!("{name}.cpp")))
 }
 
+/// Compiles a C program with an installed compiler script, as users do.
+pub(crate) fn compiled_by(compiler: Compiler, source: &Path) -> PathBuf {
+    let (script, folder) = match compiler {
+        Compiler::Ours => (installed_compiler().to_owned(), "by-ours"),
+        Compiler::Mpich => {
+            (mpich().expect("asked for beforehand").join("bin/mpicc_abi"), "by-mpich")
+        }
+    };
+    let folder = tools().programs.join(folder);
+    fs::create_dir_all(&folder).expect("the target folder can be written");
+    let target = folder.join(source.file_stem().expect("a file has a name"));
+    let mut command = Command::new(script);
+    command.args(["-std=gnu11", "-O2", "-ffp-contract=off", "-pthread"]).arg(source);
+    succeed(command.arg("-o").arg(&target).arg("-lm"));
+    target
+}
+
+/// Our compiler script in a folder as installation makes it, but with the library under test.
+fn installed_compiler() -> &'static Path {
+    static SCRIPT: OnceLock<PathBuf> = OnceLock::new();
+    SCRIPT.get_or_init(|| {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let prefix = tools().programs.with_file_name("installed");
+        for folder in ["bin", "include", "lib"] {
+            fs::create_dir_all(prefix.join(folder)).expect("the target folder can be written");
+        }
+        let script = prefix.join("bin/mpicc_abi");
+        for (from, to) in [
+            (own.join("scripts/mpicc_abi"), script.clone()),
+            (own.join("include/mpi.h"), prefix.join("include/mpi.h")),
+            (library(), prefix.join("lib/libmpi_abi.so")),
+        ] {
+            // A copy that takes the name when it is whole: another test may be reading the old one.
+            let copy = to.with_extension(std::process::id().to_string());
+            fs::copy(from, &copy).expect("it can be copied");
+            fs::rename(copy, to).expect("it can be renamed");
+        }
+        script
+    })
+}
+
 fn compile(compiler: &mut Command, source: &str) -> PathBuf {
     // Another test may be running it already: it is compiled once.
     static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -123,6 +173,11 @@ fn compile(compiler: &mut Command, source: &str) -> PathBuf {
     target
 }
 
+/// The folder of the library under test.
+pub(crate) fn libraries() -> &'static Path {
+    &tools().libraries
+}
+
 /// The library under test.
 pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libmpi_abi.so.1")
@@ -130,11 +185,17 @@ pub(crate) fn library() -> PathBuf {
 
 /// Whether MPICH is installed. If not, this says that the test is skipped.
 pub(crate) fn mpich_or_skip(test: &str) -> bool {
-    if mpich().is_some() {
-        return true;
+    peer_or_skip("mpich", "mpiexec", test).is_some()
+}
+
+/// A launcher of another MPI, if that is installed. Else this says that the test is skipped.
+pub(crate) fn peer_or_skip(peer: &str, launcher: &str, test: &str) -> Option<PathBuf> {
+    let found = peer_folder(peer).join("bin").join(launcher);
+    if found.exists() {
+        return Some(found);
     }
-    skip(test, "MPICH is not installed here; bench/peers.sh mpich does that");
-    false
+    skip(test, &format!("{found:?} is not there; bench/peers.sh {peer} installs it"));
+    None
 }
 
 /// Says that a test is skipped. Not with `println`, whose output nobody sees when a test passes.
@@ -160,8 +221,11 @@ fn tools() -> &'static Tools {
         fs::create_dir_all(programs.join("chapters")).expect("the target folder can be written");
         for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
             let link = libraries.join(name);
-            if link.symlink_metadata().is_err() {
-                symlink(built.join("libmpi_abi.so"), link).expect("a link can be made");
+            let library = built.join("libmpi_abi.so");
+            // A target folder that was copied has links into the other one.
+            if fs::read_link(&link).ok().as_ref() != Some(&library) {
+                let _ = fs::remove_file(&link);
+                symlink(library, link).expect("a link can be made");
             }
         }
         Tools { launcher: built.join("landeck"), libraries, programs }
@@ -181,16 +245,14 @@ fn built_folder() -> PathBuf {
     built.to_owned()
 }
 
-/// The folder of MPICH, if the script that installs the peers of the benchmark has put it there.
-fn mpich() -> Option<&'static Path> {
-    static MPICH: OnceLock<Option<PathBuf>> = OnceLock::new();
-    MPICH
-        .get_or_init(|| {
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-            let folder = root.join("bench-peers/venv-mpich");
-            folder.join("bin/mpiexec").exists().then_some(folder)
-        })
-        .as_deref()
+/// The folder of MPICH, if it is installed.
+fn mpich() -> Option<PathBuf> {
+    Some(peer_folder("mpich")).filter(|folder| folder.join("bin/mpiexec").exists())
+}
+
+/// Where the script that installs the peers of the benchmark puts this one.
+fn peer_folder(peer: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench-peers").join(format!("venv-{peer}"))
 }
 
 fn launched(launcher: &Path, options: &[&str], processes: u32, program: &Path) -> Command {

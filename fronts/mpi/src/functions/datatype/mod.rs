@@ -63,7 +63,7 @@ pub(crate) unsafe fn type_dup(oldtype: Handle, newtype: *mut Handle) -> Result<W
         let contents = Contents::of(COMBINER_DUP, false).parts([old.part()]);
         let made = Datatype::new(old.layout.clone(), contents);
         let is_committed = old.is_committed.load(Ordering::Acquire).into();
-        let made = Datatype { element: old.element, pair: old.pair, is_committed, ..made };
+        let made = Datatype { element: old.element, is_committed, ..made };
         made.attributes.replace(copies);
         // SAFETY: checked at the start; the program says that it is writable.
         unsafe { give("newtype", newtype, datatype::keep(made)) }

@@ -26,10 +26,11 @@ static void works(MPI_Comm comm, int wanted_rank, int wanted_size)
 
 static void copies(void)
 {
-    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Comm copy = MPI_COMM_NULL, copies[3];
+    MPI_Request requests[3];
     MPI_Info info, used;
     char value[16];
-    int length = 16, flag;
+    int length = 16, flag, result;
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
     CHECK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &copy) == MPI_SUCCESS);
@@ -38,6 +39,16 @@ static void copies(void)
     MPI_Info_free(&used);
     works(copy, rank, size);
     CHECK(MPI_Comm_free(&copy) == MPI_SUCCESS && copy == MPI_COMM_NULL);
+    CHECK(MPI_Comm_idup(MPI_COMM_WORLD, &copies[0], &requests[0]) == MPI_SUCCESS);
+    CHECK(MPI_Comm_idup_with_info(MPI_COMM_WORLD, info, &copies[1], &requests[1]) == MPI_SUCCESS);
+    CHECK(MPI_Comm_idup(MPI_COMM_SELF, &copies[2], &requests[2]) == MPI_SUCCESS);
+    CHECK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    works(copies[0], rank, size);
+    works(copies[1], rank, size);
+    works(copies[2], 0, 1);
+    CHECK(MPI_Comm_compare(copies[0], copies[1], &result) == MPI_SUCCESS);
+    CHECK(result == MPI_CONGRUENT);
+    for (int i = 0; i < 3; i++) CHECK(MPI_Comm_free(&copies[i]) == MPI_SUCCESS);
     MPI_Info_free(&info);
 }
 

@@ -1,4 +1,4 @@
-/* Groups and communicators: bad arguments are refused with the right class of error.
+/* Groups, communicators, topologies: bad arguments are refused with the right class of error.
  * Only here: other libraries leave some of them unchecked. */
 #include "check.h"
 
@@ -64,6 +64,18 @@ static void intercommunicators(MPI_Comm inter, MPI_Comm half)
     CHECK(MPI_Comm_compare(inter, half, &result) == MPI_SUCCESS && result == MPI_UNEQUAL);
 }
 
+static void topologies(void)
+{
+    MPI_Comm made;
+    int value, negative[2] = {-1, 1}, large[2] = {size + 1, 1}, no[2] = {0, 0}, seven[1] = {7};
+    CHECK(class_of(MPI_Cartdim_get(MPI_COMM_WORLD, &value)) == MPI_ERR_TOPOLOGY);
+    CHECK(class_of(MPI_Graph_neighbors_count(MPI_COMM_WORLD, 0, &value)) == MPI_ERR_TOPOLOGY);
+    CHECK(class_of(MPI_Topo_test(MPI_COMM_NULL, &value)) == MPI_ERR_COMM);
+    CHECK(class_of(MPI_Cart_create(MPI_COMM_WORLD, 2, negative, no, 0, &made)) == MPI_ERR_DIMS);
+    CHECK(class_of(MPI_Cart_create(MPI_COMM_WORLD, 2, large, no, 0, &made)) == MPI_ERR_DIMS);
+    CHECK(class_of(MPI_Dims_create(6, 1, seven)) == MPI_ERR_DIMS);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Group world;
@@ -75,6 +87,7 @@ int main(int argc, char **argv)
     groups(world);
     MPI_Group_free(&world);
     communicators();
+    topologies();
     if (size > 1) {
         int is_second = rank >= size / 2;
         MPI_Comm_split(MPI_COMM_WORLD, is_second, 0, &half);

@@ -273,7 +273,6 @@ static void lonely(void)
                                          MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0,
                                          &t.comm) == MPI_SUCCESS);
     all(&t);
-    CHECK(MPI_Neighbor_alltoall(NULL, 1, MPI_INT, NULL, 1, MPI_INT, t.comm) == MPI_SUCCESS);
     MPI_Comm_free(&t.comm);
 }
 

@@ -147,25 +147,6 @@ static void distributed(void)
     MPI_Comm_free(&graph);
 }
 
-static int class_of(int code)
-{
-    int class_;
-    MPI_Error_class(code, &class_);
-    return class_;
-}
-
-static void mistakes(void)
-{
-    MPI_Comm made;
-    int value, negative[2] = {-1, 1}, large[2] = {size + 1, 1}, no[2] = {0, 0}, seven[1] = {7};
-    CHECK(class_of(MPI_Cartdim_get(MPI_COMM_WORLD, &value)) == MPI_ERR_TOPOLOGY);
-    CHECK(class_of(MPI_Graph_neighbors_count(MPI_COMM_WORLD, 0, &value)) == MPI_ERR_TOPOLOGY);
-    CHECK(class_of(MPI_Topo_test(MPI_COMM_NULL, &value)) == MPI_ERR_COMM);
-    CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, negative, no, 0, &made) != MPI_SUCCESS);
-    CHECK(MPI_Cart_create(MPI_COMM_WORLD, 2, large, no, 0, &made) != MPI_SUCCESS);
-    CHECK(class_of(MPI_Dims_create(6, 1, seven)) == MPI_ERR_DIMS);
-}
-
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -173,8 +154,5 @@ int main(int argc, char **argv)
     dimensions();
     graphs();
     distributed();
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    mistakes();
     return end("topology");
 }

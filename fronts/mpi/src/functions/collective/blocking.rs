@@ -1,0 +1,42 @@
+//! Collective operations that return when this process has done its part.
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::Handle;
+use crate::counts::Counts;
+use crate::functions::collective::{combining, each_combining, each_moving, moving};
+use crate::mistake::Mistake;
+use crate::walk::Walk;
+
+macro_rules! moved {
+    ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
+        /// See the function of this name in `moving`.
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) unsafe fn $name(
+            $($argument: $type,)*
+            comm: Handle,
+        ) -> Result<(), Mistake> {
+            // SAFETY: the program keeps what the standard demands of its arguments.
+            unsafe { moving::$name($($argument,)* comm)?.move_data() }
+        }
+    )*};
+}
+
+macro_rules! combined {
+    ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
+        /// See the function of this name in `combining`.
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) unsafe fn $name(
+            $($argument: $type,)*
+            comm: Handle,
+        ) -> Result<Walk, Mistake> {
+            // SAFETY: the program keeps what the standard demands of its arguments.
+            unsafe { combining::$name($($argument,)* comm)?.call() }
+        }
+    )*};
+}
+
+each_moving!(moved);
+each_combining!(combined);

@@ -1,0 +1,93 @@
+//! One binary, two libraries of the ABI: what our compiler script has compiled runs with MPICH's
+//! library, and the other way round, by the search path of libraries alone.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use landeck_testing::Watchdog;
+use support::{Compiler, Launcher, Library, assert_wrote, compiled_by, mpich_or_skip, run};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// The programs that check themselves.
+const PROGRAMS: [&str; 6] = ["whose", "hello", "ring", "pingpong", "isend_waitall", "allreduce"];
+
+#[test]
+fn what_our_compiler_made_runs_with_both_libraries() {
+    let _watchdog = Watchdog::start(LIMIT);
+    for name in PROGRAMS {
+        let program = compiled_by(Compiler::Ours, &source(name));
+        assert_runs_with_ours(&program, name);
+        if mpich_or_skip("what_our_compiler_made_runs_with_both_libraries (MPICH)") {
+            assert_runs_with_mpich(&program, name);
+        }
+    }
+}
+
+#[test]
+fn what_mpichs_compiler_made_runs_with_both_libraries() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("what_mpichs_compiler_made_runs_with_both_libraries") {
+        return;
+    }
+    for name in PROGRAMS {
+        let program = compiled_by(Compiler::Mpich, &source(name));
+        assert_runs_with_ours(&program, name);
+        assert_runs_with_mpich(&program, name);
+    }
+}
+
+#[test]
+fn the_heat_equation_is_the_same_with_both_libraries() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let heat = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c/heat.c");
+    let program = compiled_by(Compiler::Ours, &heat);
+    let plate = |launcher, library, processes: u32| {
+        let name = format!("landeck-heat-{}-{library:?}-{processes}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        let arguments = ["97", "150", &file.to_string_lossy()];
+        let output = run(launcher, library, processes, &program, &arguments);
+        assert!(output.status.success(), "{output:?}");
+        let plate = std::fs::read(&file).expect("the program has written it");
+        std::fs::remove_file(&file).expect("it is there");
+        // The first line says how many blocks there were.
+        let line = plate.iter().position(|byte| *byte == b'\n').expect("there is a first line");
+        assert_eq!(plate.len() - line - 1, 97 * 97 * 8);
+        plate[line + 1..].to_vec()
+    };
+    let alone = plate(Launcher::None, Library::Ours, 1);
+    for processes in [2, 3, 4] {
+        assert_eq!(plate(Launcher::Landeck, Library::Ours, processes), alone, "{processes}");
+    }
+    if mpich_or_skip("the_heat_equation_is_the_same_with_both_libraries (MPICH)") {
+        assert_eq!(plate(Launcher::Mpiexec, Library::Mpich, 2), alone);
+        assert_eq!(plate(Launcher::Mpiexec, Library::Ours, 4), alone);
+    }
+}
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"))
+}
+
+fn assert_runs_with_ours(program: &Path, name: &str) {
+    for launcher in [Launcher::Landeck, Launcher::None] {
+        let processes = if matches!(launcher, Launcher::None) { 1 } else { 3 };
+        let output = run(launcher, Library::Ours, processes, program, &[]);
+        assert_wrote(&output, &format!("{name}: {processes} processes agree"));
+        if name == "whose" {
+            assert_wrote(&output, "library: Lande");
+        }
+    }
+}
+
+fn assert_runs_with_mpich(program: &Path, name: &str) {
+    let output = run(Launcher::Mpiexec, Library::Mpich, 2, program, &[]);
+    assert_wrote(&output, &format!("{name}: 2 processes agree"));
+    if name == "whose" {
+        assert_wrote(&output, "library: MPICH");
+    }
+}
