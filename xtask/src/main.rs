@@ -1,5 +1,5 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask mpi`.
+//! `cargo xtask mpi`, `cargo xtask mpi4py`.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,8 @@ enum Command {
     Install(install::Options),
     /// Make what is made of the description of MPI's functions.
     Mpi,
+    /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
+    Mpi4py,
 }
 
 fn main() -> ExitCode {
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Test(options) => suites::run(root(), &options),
         Command::Install(options) => install::run(root(), &options),
         Command::Mpi => mpi::run(root()),
+        Command::Mpi4py => suites::run(root(), &suites::Options::only("mpi4py")),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

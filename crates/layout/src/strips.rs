@@ -51,8 +51,14 @@ impl Layout {
         self.span(count)?;
         let extent = self.extent_bytes()?;
         let mut walk = Walk { layout: self, each };
-        let items = Row { offset: 0, stride: extent, packed: 0, packed_stride: 0, count };
-        walk.part_of_row(Part::Item, items, -(range.start as i64), range);
+        let items =
+            Row { offset: 0, stride: extent, packed: 0, packed_stride: self.size_bytes(), count };
+        if range.end - range.start == size_bytes {
+            // The common case needs no divisions.
+            walk.row(Part::Item, items);
+        } else {
+            walk.part_of_row(Part::Item, items, -(range.start as i64), range);
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every test suite in turn, with its share of the time and one sum at the end.
 
+mod clients;
 mod runner;
 mod tally;
 
@@ -21,24 +22,55 @@ pub(crate) struct Options {
     suites: Vec<String>,
 }
 
+impl Options {
+    /// The suite of this name alone.
+    pub(crate) fn only(name: &str) -> Self {
+        Self { soak: false, suites: vec![name.to_owned()] }
+    }
+}
+
 /// One suite: its name, what it shows, and how it runs.
 struct Suite {
     name: &'static str,
     shows: &'static str,
+    /// Whether it runs only in the long form, or when it is named: it takes minutes, and packages of
+    /// others.
+    is_long: bool,
     run: fn(&Runner) -> Result<Tally, Problem>,
 }
 
 const SUITES: &[Suite] = &[
-    Suite { name: "format", shows: "the sources are formatted", run: format },
-    Suite { name: "tidy", shows: "the rules of the house hold", run: tidy },
-    Suite { name: "build", shows: "everything compiles", run: build },
-    Suite { name: "lints", shows: "clippy finds nothing", run: lints },
-    Suite { name: "tests", shows: "units, protocols, faults", run: tests },
-    Suite { name: "documents", shows: "examples in the documents work", run: documents },
-    Suite { name: "models", shows: "every interleaving of the queues", run: models },
-    Suite { name: "programs", shows: "the installed product, from outside", run: programs },
-    Suite { name: "fuzz", shows: "random bytes from a peer do no harm", run: fuzz },
-    Suite { name: "aarch64", shows: "the other architecture", run: aarch64 },
+    Suite { name: "format", shows: "the sources are formatted", is_long: false, run: format },
+    Suite { name: "tidy", shows: "the rules of the house hold", is_long: false, run: tidy },
+    Suite { name: "build", shows: "everything compiles", is_long: false, run: build },
+    Suite { name: "lints", shows: "clippy finds nothing", is_long: false, run: lints },
+    Suite { name: "tests", shows: "units, protocols, faults", is_long: false, run: tests },
+    Suite {
+        name: "documents",
+        shows: "examples in the documents work",
+        is_long: false,
+        run: documents,
+    },
+    Suite {
+        name: "models",
+        shows: "every interleaving of the queues",
+        is_long: false,
+        run: models,
+    },
+    Suite {
+        name: "programs",
+        shows: "the installed product, from outside",
+        is_long: false,
+        run: programs,
+    },
+    Suite { name: "fuzz", shows: "random bytes from a peer do no harm", is_long: false, run: fuzz },
+    Suite { name: "aarch64", shows: "the other architecture", is_long: false, run: aarch64 },
+    Suite {
+        name: "mpi4py",
+        shows: "its own tests, on our MPI",
+        is_long: true,
+        run: clients::mpi4py,
+    },
 ];
 
 /// The target that the suite of the other architecture builds for.
@@ -51,8 +83,9 @@ const EMULATED: &[&str] =
 /// Runs the suites and prints the sum; true if nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     let runner = Runner::new(root, options.soak);
-    let wanted = |suite: &&Suite| {
-        options.suites.is_empty() || options.suites.iter().any(|name| name == suite.name)
+    let wanted = |suite: &&Suite| match options.suites.as_slice() {
+        [] => options.soak || !suite.is_long,
+        names => names.iter().any(|name| name == suite.name),
     };
     let mut results: Vec<(&Suite, Tally, Duration)> = Vec::new();
     for suite in SUITES.iter().filter(wanted) {

@@ -71,6 +71,24 @@ impl Runner {
         Ok(tally.close(status.success()))
     }
 
+    /// Runs a script that counts its tests itself, or says in its last line why it cannot run.
+    pub(super) fn counted_or_skipped(
+        &self,
+        name: &str,
+        command: Command,
+    ) -> Result<Tally, Problem> {
+        let mut tally = Tally::default();
+        let mut last_line = String::new();
+        let status = run(command, |line| {
+            tally.read(line);
+            line.clone_into(&mut last_line);
+        })?;
+        if status.code() == Some(SKIPPED_CODE) {
+            return Ok(Tally::skipped_one(&format!("{name}: {last_line}")));
+        }
+        Ok(tally.close(status.success()))
+    }
+
     /// Runs a script that is one test.
     pub(super) fn script(&self, script: &Path) -> Result<Tally, Problem> {
         let name = script.strip_prefix(&self.root).unwrap_or(script).display().to_string();

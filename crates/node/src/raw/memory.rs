@@ -4,8 +4,11 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use landeck_kernel::{Area, Failure};
-use landeck_layout::{Layout, LayoutError};
-use landeck_memory::{Buffer, Bytes};
+use landeck_layout::{Layout, LayoutError, Strip};
+use landeck_memory::{Buffer, Bytes, Spread};
+
+/// Items up to this length are packed at once rather than described to a message.
+pub(crate) const SHORT_BYTES: usize = 1024;
 
 /// So many items of a layout. The address is that of the first item's base, which need not be its
 /// first byte.
@@ -50,6 +53,38 @@ impl Memory<'_> {
         let area = unsafe { self.area() }.map_err(|_| TOO_LARGE)?;
         area.write(first, Bytes::from(packed));
         Ok(())
+    }
+
+    /// Whether the items are short, and not one piece anyway.
+    #[inline]
+    pub(crate) fn is_short_and_scattered(&self) -> bool {
+        let bytes = self.layout.size_bytes().saturating_mul(self.count);
+        bytes <= SHORT_BYTES as u64 && self.layout.single_piece(self.count).is_none()
+    }
+
+    /// Short items, packed, as a message sees them; none if they are not anywhere.
+    ///
+    /// # Safety
+    /// The items are readable, and `room` is there as long as the area is used.
+    #[inline(never)]
+    pub(crate) unsafe fn packed_area(
+        &self,
+        room: &mut [MaybeUninit<u8>; SHORT_BYTES],
+    ) -> Option<Area> {
+        let bytes = self.layout.packed_bytes(self.count).ok()?;
+        let span = self.layout.span(self.count).ok()?;
+        let length = usize::try_from(span.extent()?).ok()?;
+        // SAFETY: the items lie there, and only their own bytes are read.
+        let items = unsafe { Bytes::from_raw(self.at(span.lower), length) };
+        let each = |strip: Strip| {
+            let from = Spread { start: strip.offset - span.lower, stride: strip.stride };
+            let to = Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 };
+            items.copy_blocks(from, room, to, strip.length, strip.count);
+        };
+        self.layout.strips(self.count, 0..bytes, each).ok()?;
+        // SAFETY: the caller keeps the room, of which the strips have filled these bytes.
+        let packed = unsafe { Buffer::new(NonNull::from(room).cast(), bytes as usize) };
+        Some(Area::contiguous(packed))
     }
 
     /// The items as a message sees them.

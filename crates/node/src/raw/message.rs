@@ -1,8 +1,11 @@
 //! Messages of items of a layout: in all modes, probed, taken out.
 
+use std::mem::MaybeUninit;
+
 use landeck_kernel::{Area, Failure, RequestId};
 use landeck_wire::Tag;
 
+use super::memory::SHORT_BYTES;
 use super::{Memory, Operation, going, started_receive, started_send};
 use crate::error::Result;
 use crate::shared::{Kernel, WaitError};
@@ -39,6 +42,14 @@ pub unsafe fn send(
     tag: Tag,
     mode: Mode,
 ) -> Result<()> {
+    if mode == Mode::Standard && memory.is_short_and_scattered() {
+        let mut packed = [MaybeUninit::uninit(); SHORT_BYTES];
+        // SAFETY: the items are readable, says the caller; what they pack to outlives the request,
+        // which is over when the call ends.
+        if let Some(area) = unsafe { memory.packed_area(&mut packed) } {
+            return world.send_area(area, to, tag);
+        }
+    }
     // SAFETY: the caller keeps the items as they are during the call, at whose end the request is over.
     let area = unsafe { area(world, memory) }?;
     if mode == Mode::Standard {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 
 use landeck_c_boundary::pointer;
 
-use crate::abi::{Handle, IDENT, MAX_OBJECT_NAME, UNEQUAL};
+use crate::abi::{COMM_NULL, Handle, IDENT, MAX_OBJECT_NAME, UNEQUAL};
 use crate::arguments::{give, give_text, text};
 use crate::functions::group::alike;
 use crate::mistake::Mistake;
@@ -58,8 +58,13 @@ pub(crate) unsafe fn comm_get_name(
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Result<(), Mistake> {
-    let communicator = communicator::get("comm", comm)?;
-    let name = communicator.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let name = match comm {
+        COMM_NULL => "MPI_COMM_NULL".to_owned(),
+        _ => {
+            let communicator = communicator::get("comm", comm)?;
+            communicator.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+    };
     let length = ("resultlen", resultlen);
     // SAFETY: the program has so much room.
     unsafe { give_text(("comm_name", comm_name), MAX_OBJECT_NAME, &name, length) }

@@ -11,6 +11,7 @@ pub(crate) mod communicator;
 pub(crate) mod communicator_creation;
 pub(crate) mod conversion;
 pub(crate) mod datatype;
+pub(crate) mod dynamic;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod generalized_request;

@@ -38,7 +38,7 @@ pub(crate) fn add_code(argument: &str, class: c_int) -> Result<c_int, Mistake> {
     Ok(FIRST + own.len() as c_int - 1)
 }
 
-/// Removes a class or a code of the program.
+/// Removes a class or a code of the program, of which nothing is left: no codes, no text.
 pub(crate) fn remove(argument: &str, number: c_int, is_class: bool) -> Result<(), Mistake> {
     let mut own = lock();
     let place = place_of(&own, number).ok_or_else(|| unknown(argument, number))?;
@@ -51,6 +51,9 @@ pub(crate) fn remove(argument: &str, number: c_int, is_class: bool) -> Result<()
     };
     if own.iter().enumerate().any(is_used) {
         return Err(refuse(argument, number, "a class that still has codes"));
+    }
+    if own[place].as_ref().is_some_and(|own| !own.text.is_empty()) {
+        return Err(refuse(argument, number, "which still has a text; remove that first"));
     }
     own[place] = None;
     while own.last().is_some_and(Option::is_none) {

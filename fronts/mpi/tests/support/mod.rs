@@ -3,6 +3,7 @@
 pub(crate) mod pmi_server;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -100,13 +101,12 @@ pub(crate) fn assert_wrote(output: &Output, line: &str) {
 
 /// Compiles one of the C programs, with our header, against our library.
 pub(crate) fn program(name: &str) -> PathBuf {
-    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-    compile(Command::new(compiler).arg("-std=c11"), &format!("{name}.c"))
+    compile(Command::new(compiler("CC", "cc")).arg("-std=c11"), &format!("{name}.c"))
 }
 
 /// The same for a C++ program, if there is a compiler. Else this says that the test is skipped.
 pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> {
-    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let compiler = compiler("CXX", "c++");
     if Command::new(&compiler).arg("--version").output().is_err() {
         skip(test, "there is no C++ compiler");
         return None;
@@ -171,6 +171,11 @@ fn compile(compiler: &mut Command, source: &str) -> PathBuf {
     compiler.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
     succeed(compiler);
     target
+}
+
+/// The compiler that a variable names, or the usual one.
+pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
+    std::env::var_os(variable).unwrap_or_else(|| usual.into())
 }
 
 /// The folder of the library under test.

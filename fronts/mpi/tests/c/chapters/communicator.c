@@ -30,6 +30,9 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     CHECK(MPI_Comm_get_name(MPI_COMM_WORLD, name, &length) == MPI_SUCCESS);
     CHECK(!strcmp(name, "MPI_COMM_WORLD") && length == 14);
+    CHECK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length) == MPI_SUCCESS);
+    CHECK(!strcmp(name, "MPI_COMM_NULL") && length == 13);
+    CHECK(MPI_Comm_get_parent(&copy) == MPI_SUCCESS && copy == MPI_COMM_NULL);
     CHECK(MPI_Comm_create_keyval(copies, deletes, &key, &copied) == MPI_SUCCESS);
     CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &copy) == MPI_SUCCESS);
     CHECK(MPI_Comm_compare(MPI_COMM_WORLD, copy, &result) == MPI_SUCCESS);

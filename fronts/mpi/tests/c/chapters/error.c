@@ -84,6 +84,10 @@ static void codes(void)
     CHECK(MPI_Add_error_string(code, "the soup is cold") == MPI_SUCCESS);
     CHECK(MPI_Error_string(code, text, &length) == MPI_SUCCESS);
     CHECK(!strcmp(text, "the soup is cold"));
+    /* What still has a text, or codes, cannot be removed. */
+    CHECK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN) == MPI_SUCCESS);
+    CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS);
+    CHECK(MPI_Remove_error_class(class_) != MPI_SUCCESS);
     CHECK(MPI_Remove_error_string(code) == MPI_SUCCESS);
     CHECK(MPI_Remove_error_code(code) == MPI_SUCCESS);
     CHECK(MPI_Remove_error_class(class_) == MPI_SUCCESS);

@@ -1,0 +1,29 @@
+//! Programs of others on the MPI front: each has a script in `fronts/mpi/clients/`, which gets the
+//! program, builds it against the installed product and runs its own tests. What was downloaded and
+//! built is kept in `target/clients/`.
+
+use std::path::PathBuf;
+
+use super::runner::Runner;
+use super::tally::Tally;
+use crate::Problem;
+
+/// The test suite of mpi4py, with several numbers of processes.
+pub(super) fn mpi4py(runner: &Runner) -> Result<Tally, Problem> {
+    run(runner, "mpi4py")
+}
+
+/// Installs the product, and runs the script of a client.
+fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
+    let folder = runner.root().join("target/clients");
+    let mut install = runner.cargo(&["run", "--quiet", "--package", "xtask", "--", "install"]);
+    install.arg("--prefix").arg(folder.join("prefix"));
+    let installed = runner.one(&format!("install for {client}"), install)?;
+    if installed.failed > 0 {
+        return Ok(installed);
+    }
+    let script: PathBuf = runner.root().join(format!("fronts/mpi/clients/{client}.sh"));
+    let mut command = runner.command(&script);
+    command.arg(folder);
+    runner.counted_or_skipped(client, command)
+}
