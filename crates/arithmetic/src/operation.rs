@@ -69,6 +69,11 @@ impl Operation {
         }
     }
 
+    /// Whether the operation is one on truth values.
+    pub const fn is_logical(self) -> bool {
+        matches!(self, Self::LogicalAnd | Self::LogicalOr | Self::LogicalXor)
+    }
+
     /// The name of the operation in plain words.
     pub const fn as_str(self) -> &'static str {
         match self {

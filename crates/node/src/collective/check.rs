@@ -37,8 +37,6 @@ const NAMED_TYPES: u32 = 1 + Element::ALL.len() as u32;
 /// Numbers of functions of the user's.
 const COMMUTATIVE: u32 = 30;
 const ORDERED: u32 = 31;
-/// Runs of a signature that are looked at.
-const RUNS_MAX: usize = 64;
 
 impl Field {
     fn of(&self, word: u32) -> u32 {
@@ -58,10 +56,7 @@ impl ValueType {
 
     /// The items of a layout. Packed data are alike to packed data only.
     pub(crate) fn of_layout(layout: &landeck_layout::Layout, count: u64) -> Self {
-        let runs = layout.signature(count).runs().take(RUNS_MAX);
-        Self::hashed(
-            runs.flat_map(|run| [run.kind.family() as u64, run.kind.size_bytes(), run.count]),
-        )
+        Self::hashed([layout.signature(count).fingerprint()])
     }
 
     fn hashed(numbers: impl IntoIterator<Item = u64>) -> Self {

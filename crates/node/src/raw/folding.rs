@@ -132,7 +132,7 @@ impl Collected {
 
     /// The next application of a function; none when the values are one. The function has been
     /// applied as before when this is called again.
-    pub fn next(&mut self) -> Option<Application> {
+    pub fn next_application(&mut self) -> Option<Application> {
         let &(left, right) = self.merges.get(self.next).filter(|_| self.length > 0)?;
         self.next += 1;
         let (left, right) = (self.value(left), self.value(right));
@@ -146,7 +146,7 @@ impl Collected {
     pub fn combine(&mut self, operator: &Operator) -> Result<()> {
         let mut scratch = Scratch::new();
         let bytes = self.layout.packed_bytes(self.length).map_err(too_large)? as usize;
-        while let Some(Application { left, right, .. }) = self.next() {
+        while let Some(Application { left, right, .. }) = self.next_application() {
             // SAFETY: both values lie in memory of this, each so long, and apart from each other.
             unsafe { operator.combine_raw(left, right, right, bytes, &mut scratch) }?;
         }
@@ -228,7 +228,7 @@ impl Folding {
     pub fn next(&mut self, world: &World) -> Result<Option<Application>> {
         loop {
             if self.is_begun {
-                if let Some(application) = self.collected.next() {
+                if let Some(application) = self.collected.next_application() {
                     return Ok(Some(application));
                 }
                 self.deliver()?;

@@ -83,9 +83,8 @@ pub(crate) unsafe fn comm_set_name(comm: Handle, comm_name: *const c_char) -> Re
 pub(crate) unsafe fn comm_get_info(comm: Handle, info_used: *mut Handle) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     pointer::check("info_used", info_used, 1)?;
-    let hints = communicator.info.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info_used", info_used, info::keep(hints)) }
+    unsafe { give("info_used", info_used, info::keep(communicator.hints())) }
 }
 
 /// Gives it hints.

@@ -28,12 +28,24 @@ impl Predefined {
     #[inline]
     pub(crate) fn on(self, datatype: &Datatype) -> Result<Reduction, Mistake> {
         match (self, datatype.element) {
+            (Self::Combines(operation), _) if operation.is_logical() && !has_truth(datatype) => {
+                Err(senseless(operation, datatype))
+            }
             (Self::Combines(operation), Some(element)) => Ok(Reduction::new(operation, element)?),
             (Self::Combines(operation), None) => Err(senseless(operation, datatype)),
             (Self::OneSided(name), _) => Err(one_sided(name)),
         }
     }
 }
+
+/// Whether the standard takes its items for truth values: integers of C, but none of Fortran.
+#[inline]
+fn has_truth(datatype: &Datatype) -> bool {
+    datatype.permanent.get().is_none_or(|handle| !INTEGERS_WITHOUT_TRUTH.contains(handle))
+}
+
+const INTEGERS_WITHOUT_TRUTH: [Handle; 6] =
+    [abi::INTEGER, abi::INTEGER1, abi::INTEGER2, abi::INTEGER4, abi::INTEGER8, abi::INTEGER16];
 
 #[cold]
 fn senseless(operation: Arithmetic, datatype: &Datatype) -> Mistake {

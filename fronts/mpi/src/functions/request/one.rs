@@ -126,10 +126,21 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
     }
 }
 
+/// Takes a message back. Its receiver has to answer; where that is this process itself, it does so at
+/// once, so that programs find the message taken back when they look next.
 fn cancel_message(pending: &Pending) -> Result<Walk, Mistake> {
-    raw::cancel(pending.world(), pending.operation)?;
+    let world = pending.world();
+    raw::cancel(world, pending.operation)?;
+    for _ in 0..LOOKS {
+        if raw::are_over(world, &[Some(pending.operation)])? {
+            break;
+        }
+    }
     Ok(Walk::Done)
 }
+
+/// How often that is looked at: question and answer are sent and arrive.
+const LOOKS: usize = 4;
 
 #[cold]
 fn not_cancellable(handle: Handle) -> Mistake {

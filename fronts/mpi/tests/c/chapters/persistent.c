@@ -91,7 +91,8 @@ static void ends(void)
     while (!flag) MPI_Request_get_status(receive, &flag, &status);
     CHECK(in == 5 && status.MPI_TAG == 11);
     MPI_Wait(&receive, &status);
-    CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 11);
+    /* To MPICH a request that was looked at is inactive. */
+    if (is_ours()) CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 11);
     MPI_Request_free(&receive);
 
     MPI_Recv_init(&in, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &receive);
@@ -99,7 +100,8 @@ static void ends(void)
     MPI_Start(&receive);
     MPI_Start(&send);
     MPI_Wait(&receive, &status);
-    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && receive != MPI_REQUEST_NULL);
+    CHECK(receive != MPI_REQUEST_NULL);
+    if (is_ours()) CHECK(status.MPI_SOURCE == MPI_PROC_NULL);
     MPI_Wait(&send, MPI_STATUS_IGNORE);
     MPI_Request_free(&receive);
     MPI_Request_free(&send);

@@ -120,13 +120,14 @@ static void exchanges(void)
         MPI_Isendrecv(out, length, MPI_INT, right, 5, in, length, MPI_INT, left, 5, MPI_COMM_WORLD,
                       &request);
         MPI_Wait(&request, &status);
-        CHECK(request == MPI_REQUEST_NULL && status.MPI_SOURCE == left && status.MPI_TAG == 5);
+        CHECK(request == MPI_REQUEST_NULL);
         MPI_Get_count(&status, MPI_INT, &count);
-        CHECK(count == length);
+        /* MPICH has no status for such requests. */
+        if (is_ours()) CHECK(status.MPI_SOURCE == left && status.MPI_TAG == 5 && count == length);
         for (int index = 0; index < length; index++) CHECK(in[index] == left + index);
         MPI_Isendrecv_replace(out, length, MPI_INT, right, 6, left, 6, MPI_COMM_WORLD, &request);
         MPI_Waitall(1, &request, &status);
-        CHECK(status.MPI_SOURCE == left && status.MPI_TAG == 6);
+        if (is_ours()) CHECK(status.MPI_SOURCE == left && status.MPI_TAG == 6);
         for (int index = 0; index < length; index++) CHECK(out[index] == left + index);
         MPI_Sendrecv_replace_c(out, length, MPI_INT, left, 7, right, 7, MPI_COMM_WORLD, &status);
         for (int index = 0; index < length; index++) CHECK(out[index] == rank + index);
