@@ -5,7 +5,7 @@
 //! between [`start`] and [`finish`].
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::{Options, Peer, ThreadMode, World};
@@ -45,6 +45,8 @@ static MEMBERSHIP: Mutex<Membership> =
     Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
 /// The process that joined. A child that it makes by fork has all of this, and is no member.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
+/// Whether one thread alone may call.
+static IS_SINGLE: AtomicBool = AtomicBool::new(false);
 /// The thread that called MPI_Init.
 static MAIN_THREAD: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -85,6 +87,7 @@ pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     if membership.job.is_none() {
         // At level serialised any thread may call, though only one at a time.
         let is_single = thread_level < THREAD_SERIALIZED;
+        IS_SINGLE.store(is_single, Ordering::Release);
         let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
         let options = Options { threads, ..Options::default() };
         membership.job = Some(landeck::Job::join_with(options)?);
@@ -194,6 +197,12 @@ pub(crate) fn is_finalized() -> bool {
 pub(crate) fn thread_level() -> Result<c_int, Mistake> {
     check_joined()?;
     Ok(lock().thread_level)
+}
+
+/// Whether one thread alone may call, as the program has said when it joined.
+#[inline]
+pub(crate) fn is_single() -> bool {
+    IS_SINGLE.load(Ordering::Relaxed)
 }
 
 /// Whether this thread called MPI_Init.

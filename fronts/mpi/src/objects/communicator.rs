@@ -1,7 +1,8 @@
 //! Communicators: a world of messages, its group, and what programs attach to it.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use landeck::{Bridge, World};
@@ -16,6 +17,7 @@ use crate::objects::error_handler::{Reaction, Slot};
 use crate::objects::group::Group;
 use crate::objects::info::Info;
 use crate::objects::kind::Kind;
+use crate::objects::neighbours::Neighbours;
 use crate::objects::topology::Topology;
 
 /// A communicator.
@@ -33,6 +35,11 @@ pub(crate) struct Communicator {
     /// The other side, if it is an intercommunicator.
     pub(crate) remote: Option<Remote>,
     pub(crate) topology: OnceLock<Topology>,
+    /// Those of the topology; found out when they are needed.
+    neighbours: OnceLock<Neighbours>,
+    /// How many operations with neighbours are kept, to be started again and again. Members make
+    /// them in the same order.
+    kept_exchanges: AtomicU32,
     pub(crate) error_handler: Slot,
     pub(crate) attributes: Attributes,
     pub(crate) name: Mutex<String>,
@@ -84,6 +91,8 @@ impl Communicator {
             inside: OnceLock::new(),
             remote: None,
             topology: OnceLock::new(),
+            neighbours: OnceLock::new(),
+            kept_exchanges: AtomicU32::new(0),
             error_handler: Slot::new(Kind::Communicator, ERRORS_ARE_FATAL),
             attributes: Attributes::default(),
             name: Mutex::default(),
@@ -150,6 +159,17 @@ impl Communicator {
         }
     }
 
+    /// With whom operations between neighbours talk; none without a topology.
+    pub(crate) fn neighbours(&self) -> Option<&Neighbours> {
+        let topology = self.topology.get()?;
+        Some(self.neighbours.get_or_init(|| Neighbours::of(topology, self.rank)))
+    }
+
+    /// The number of one more operation that is kept, from 1 on.
+    pub(crate) fn count_exchange(&self) -> u32 {
+        self.kept_exchanges.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
     /// The world for messages of the library itself, which never meet those of the program.
     pub(crate) fn inside(&self) -> Result<&World, Mistake> {
         if let Some(world) = self.inside.get() {
@@ -163,6 +183,37 @@ impl Communicator {
 impl fmt::Debug for Communicator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "communicator {:#x}: rank {} of {}", self.handle(), self.rank, self.size)
+    }
+}
+
+/// A communicator that something holds on to. Predefined ones are there until the process ends, and
+/// are not counted.
+#[derive(Clone, Debug)]
+pub(crate) enum Holder {
+    Predefined(&'static Arc<Communicator>),
+    Counted(Arc<Communicator>),
+}
+
+impl Holder {
+    /// Holds on to the communicator of a handle.
+    #[inline]
+    pub(crate) fn of(handle: Handle, communicator: &'static Arc<Communicator>) -> Self {
+        match handle {
+            COMM_WORLD | COMM_SELF => Self::Predefined(communicator),
+            _ => Self::Counted(Arc::clone(communicator)),
+        }
+    }
+}
+
+impl Deref for Holder {
+    type Target = Arc<Communicator>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Communicator> {
+        match self {
+            Self::Predefined(communicator) => communicator,
+            Self::Counted(communicator) => communicator,
+        }
     }
 }
 

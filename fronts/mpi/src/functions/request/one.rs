@@ -2,20 +2,17 @@
 
 use std::ffi::c_int;
 
-use landeck::raw;
+use landeck::{World, raw};
 use landeck_c_boundary::pointer;
 
 use super::Several;
 use super::batch::{Batch, Chosen};
-use super::watch::next_of;
 use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
 use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
 use crate::objects::completion::{self, End};
 use crate::objects::generalized::Generalized;
-use crate::objects::request::{
-    self, Entry, Found, Pending, Persistent, Request, Started, WaitsFor,
-};
+use crate::objects::request::{self, Entry, Found, Persistent, Request, Started, WaitsFor};
 use crate::walk::Walk;
 
 /// Waits until a request is complete.
@@ -113,11 +110,13 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
         Found::Immediate(_) => Ok(Walk::Done),
         Found::Kept(entry) => match &entry.request {
             Request::Generalized(own) => Ok(Walk::asking(own.cancel(own.is_over()))),
-            Request::PointToPoint(pending) => cancel_message(pending),
+            Request::PointToPoint(message) => cancel_message(message.world(), message.operation()),
             Request::Persistent(persistent) if persistent.is_message => {
                 match &*persistent.active() {
-                    Some(Started::Pending(pending)) => cancel_message(pending),
-                    Some(Started::Complete(_)) => Ok(Walk::Done),
+                    Some(Started::Pending(pending)) => {
+                        cancel_message(pending.world(), pending.operation)
+                    }
+                    Some(Started::Complete(_) | Started::Exchange(_)) => Ok(Walk::Done),
                     None if entry.is_seen() => Ok(Walk::Done),
                     None => Err(not_cancellable(handle)),
                 }
@@ -129,11 +128,10 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
 
 /// Takes a message back. Its receiver has to answer; where that is this process itself, it does so at
 /// once, so that programs find the message taken back when they look next.
-fn cancel_message(pending: &Pending) -> Result<Walk, Mistake> {
-    let world = pending.world();
-    raw::cancel(world, pending.operation)?;
+fn cancel_message(world: &World, operation: raw::Operation) -> Result<Walk, Mistake> {
+    raw::cancel(world, operation)?;
     for _ in 0..LOOKS {
-        if raw::are_over(world, &[Some(pending.operation)])? {
+        if raw::are_over(world, &[Some(operation)])? {
             break;
         }
     }
@@ -154,19 +152,19 @@ fn is_over(entry: &Entry) -> Result<bool, Mistake> {
     match entry.waits_for()? {
         WaitsFor::Inactive | WaitsFor::Nothing => Ok(true),
         WaitsFor::Operation(operation) => {
-            Ok(raw::are_over(entry.world(), &[Some(operation)])? && next_of(entry)?.is_none())
+            Ok(raw::are_over(entry.world(), &[Some(operation)])? && entry.waits_next()?.is_none())
         }
     }
 }
 
 fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
     match &entry.request {
-        Request::PointToPoint(pending) => release(entry, Some(pending.operation))?,
+        Request::PointToPoint(message) => release(entry, Some(message.operation()))?,
         Request::Pair(pair) => {
             release(entry, pair.receive)?;
             release(entry, Some(pair.send))?;
         }
-        Request::Collective(_) => return Err(goes_on(handle)),
+        Request::Collective(_) | Request::Exchange(_) => return Err(goes_on(handle)),
         Request::Persistent(persistent) => free_persistent(handle, entry, persistent)?,
         Request::Generalized(own) => return free_generalized(handle, own),
         Request::Flush(_) => {}
@@ -178,6 +176,7 @@ fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
 fn free_persistent(handle: Handle, entry: &Entry, persistent: &Persistent) -> Result<(), Mistake> {
     match &*persistent.active() {
         Some(Started::Pending(_)) if !persistent.is_message => Err(goes_on(handle)),
+        Some(Started::Exchange(_)) => Err(goes_on(handle)),
         Some(Started::Pending(pending)) => release(entry, Some(pending.operation)),
         Some(Started::Complete(_)) | None => Ok(()),
     }
