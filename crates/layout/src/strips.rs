@@ -293,11 +293,19 @@ impl Row {
 
     /// The row in slices that stay in the nearest cache when they are walked across.
     fn slices(self, size: u64) -> impl Iterator<Item = Self> {
-        let step = (ACROSS_BYTES / size.max(self.stride.unsigned_abs()).max(1)).max(ACROSS_MIN);
-        (0..self.count.div_ceil(step)).map(move |slice| {
-            let first = slice * step;
+        let reach = size.max(self.stride.unsigned_abs()).max(1);
+        let step = if self.count.saturating_mul(reach) <= ACROSS_BYTES {
+            self.count
+        } else {
+            (ACROSS_BYTES / reach).max(ACROSS_MIN)
+        };
+        let mut first = 0;
+        std::iter::from_fn(move || {
             let count = step.min(self.count - first);
-            Self { offset: self.at(first), packed: self.packed_at(first), count, ..self }
+            let slice =
+                Self { offset: self.at(first), packed: self.packed_at(first), count, ..self };
+            first += count;
+            (count > 0).then_some(slice)
         })
     }
 }

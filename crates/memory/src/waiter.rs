@@ -277,7 +277,8 @@ impl Waiter {
             self.segment.slot_record(slot).state == SlotState::Alive
                 && !sleep_word::is_raised(self.segment.sleep_word(slot))
         };
-        (0..plan.slots()).filter(is_awake).count() <= plan.cpus as usize
+        let processors = plan.cpus as usize;
+        (0..plan.slots()).filter(is_awake).take(processors + 1).count() <= processors
     }
 
     /// The verdict after a change. What arrived before the change still counts.

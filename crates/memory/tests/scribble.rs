@@ -226,8 +226,8 @@ fn take_part(board: &mut Board, number: u32, random: &mut Random) {
         assert!(owner < PROCESSES);
     }
     let _ = (board.outcome(number), board.result(number).is_ok(), board.is_revoked());
-    board.sleeps();
-    board.wakes();
+    board.sleeps(true);
+    board.wakes(true);
 }
 
 /// What the user of a heap holds.

@@ -184,6 +184,15 @@ impl Job {
         std::process::exit(if exit_code == 0 { 1 } else { exit_code })
     }
 
+    /// Waits until what was sent is out of this process's hands.
+    ///
+    /// # Errors
+    /// [`Error::Ended`].
+    pub fn drain(&self) -> Result<()> {
+        let drained = self.shared.drain(None);
+        drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))
+    }
+
     /// Leaves in good order: waits until what was sent is out of this process's hands, then says
     /// goodbye.
     ///
@@ -195,11 +204,11 @@ impl Job {
 
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
-        let drained = self.shared.drain(None);
+        let drained = self.drain();
         self.progress = None;
         self.shared.kernel.enter()?.publish_counters();
         attachment.leave()?;
-        drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))
+        drained
     }
 }
 

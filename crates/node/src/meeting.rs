@@ -48,6 +48,7 @@ impl Shared {
             polls: 0,
             outcome: None,
             is_asleep: false,
+            awaits_room: false,
         };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
@@ -105,6 +106,8 @@ struct Meeting<'a> {
     polls: u32,
     outcome: Option<Result<(), Fault>>,
     is_asleep: bool,
+    /// When it fell asleep.
+    awaits_room: bool,
 }
 
 impl Meeting<'_> {
@@ -151,7 +154,7 @@ impl Meeting<'_> {
         if self.is_asleep
             && let Some(board) = &self.circle.board
         {
-            board.wakes();
+            board.wakes(self.awaits_room);
         }
     }
 }
@@ -206,7 +209,8 @@ impl Waiting for Meeting<'_> {
         if !self.is_asleep
             && let Some(board) = &self.circle.board
         {
-            board.sleeps();
+            self.awaits_room = !self.brief.has_come();
+            board.sleeps(self.awaits_room);
             self.is_asleep = true;
         }
     }

@@ -1,12 +1,12 @@
 //! The job of this process, and where between MPI_Init and MPI_Finalize it is.
 //!
-//! A process is in its job from the first MPI_Init or MPI_Session_init to the last MPI_Finalize or
-//! MPI_Session_finalize: [`join`] and [`leave`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
+//! A process is in its job from the first MPI_Init or MPI_Session_init to MPI_Finalize, or to its end
+//! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
 //! between [`start`] and [`finish`].
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::{Options, Peer, ThreadMode, World};
 
@@ -45,6 +45,8 @@ static MEMBERSHIP: Mutex<Membership> =
     Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
 /// The process that joined. A child that it makes by fork has all of this, and is no member.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
+/// Whether one thread alone may call.
+static IS_SINGLE: AtomicBool = AtomicBool::new(false);
 /// The thread that called MPI_Init.
 static MAIN_THREAD: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
@@ -85,6 +87,7 @@ pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     if membership.job.is_none() {
         // At level serialised any thread may call, though only one at a time.
         let is_single = thread_level < THREAD_SERIALIZED;
+        IS_SINGLE.store(is_single, Ordering::Release);
         let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
         let options = Options { threads, ..Options::default() };
         membership.job = Some(landeck::Job::join_with(options)?);
@@ -94,6 +97,33 @@ pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     membership.users += 1;
     USERS.store(membership.users, Ordering::Release);
     Ok(membership.thread_level)
+}
+
+/// Ends the use that a session makes of the job. A job can be joined once, and another session may
+/// come, so the process stays in it until it ends, or until MPI_Finalize.
+pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
+    extern "C" fn at_exit() {
+        let is_member = MEMBER.load(Ordering::Acquire) == std::process::id();
+        let job = lock().job.take();
+        match job {
+            // Nobody is left to tell that it went wrong.
+            Some(job) if is_member => drop(job.leave()),
+            other => std::mem::forget(other),
+        }
+    }
+    static IS_REGISTERED: Once = Once::new();
+    let mut membership = lock();
+    membership.users = membership.users.saturating_sub(1);
+    USERS.store(membership.users, Ordering::Release);
+    if let (0, Some(job)) = (membership.users, &membership.job) {
+        job.drain()?;
+        IS_REGISTERED.call_once(|| {
+            // SAFETY: the function is one of this library, which is never unloaded. Where it cannot
+            // be registered, the end of the process is all that the others see of it.
+            let _ = unsafe { libc::atexit(at_exit) };
+        });
+    }
+    Ok(())
 }
 
 /// Leaves the job, if nobody else in this process needs it.
@@ -167,6 +197,12 @@ pub(crate) fn is_finalized() -> bool {
 pub(crate) fn thread_level() -> Result<c_int, Mistake> {
     check_joined()?;
     Ok(lock().thread_level)
+}
+
+/// Whether one thread alone may call, as the program has said when it joined.
+#[inline]
+pub(crate) fn is_single() -> bool {
+    IS_SINGLE.load(Ordering::Relaxed)
 }
 
 /// Whether this thread called MPI_Init.

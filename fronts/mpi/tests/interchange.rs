@@ -69,6 +69,23 @@ fn the_heat_equation_is_the_same_with_both_libraries() {
     }
 }
 
+#[test]
+fn architectures_are_built_from_communicators_with_both_libraries() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c/architectures.c");
+    let program = compiled_by(Compiler::Ours, &source);
+    for (processes, clusters) in [(1, 1), (4, 4), (7, 3), (12, 5)] {
+        let clusters = clusters.to_string();
+        let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[&clusters]);
+        let line = format!("architectures: {processes} processes in {clusters} clusters agree");
+        assert_wrote(&output, &line);
+    }
+    if mpich_or_skip("architectures_are_built_from_communicators_with_both_libraries (MPICH)") {
+        let output = run(Launcher::Mpiexec, Library::Mpich, 5, &program, &["3"]);
+        assert_wrote(&output, "architectures: 5 processes in 3 clusters agree");
+    }
+}
+
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(format!("{name}.c"))
 }

@@ -1,7 +1,7 @@
 //! One member's hold on a board.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
@@ -207,8 +207,24 @@ impl Board {
         number.wrapping_sub(self.settled) < WINDOW as u32 || self.settle(number)
     }
 
+    /// Looks how far all are: at what somebody else has found, and if that does not help at the
+    /// progress of each. With many members nobody could afford to do that in every operation.
     #[inline(never)]
     fn settle(&mut self, number: u32) -> bool {
+        let found = self.shared().head.settled.0.load(Ordering::Acquire);
+        let ahead = found.wrapping_sub(self.settled) as i32;
+        // Nobody is further than this member.
+        if ahead > 0 && ahead <= self.over.wrapping_sub(self.settled) as i32 {
+            self.settled = found;
+        }
+        if number.wrapping_sub(self.settled) >= WINDOW as u32 {
+            self.look_at_all(number);
+        }
+        self.deposits.settle(self.settled);
+        number.wrapping_sub(self.settled) < WINDOW as u32
+    }
+
+    fn look_at_all(&mut self, number: u32) {
         let most = number.wrapping_sub(self.settled) as i32;
         let behind = |member| {
             if member == self.own {
@@ -220,8 +236,7 @@ impl Board {
         };
         let furthest = (0..self.size()).map(behind).max().unwrap_or(0);
         self.settled = number.wrapping_sub(furthest as u32);
-        self.deposits.settle(self.settled);
-        number.wrapping_sub(self.settled) < WINDOW as u32
+        self.shared().head.settled.0.store(self.settled, Ordering::Release);
     }
 
     /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
@@ -242,7 +257,8 @@ impl Board {
     /// Frees blocks that nobody reads any more.
     pub fn collect(&mut self) {
         if !self.deposits.is_empty() {
-            self.settle(self.next);
+            self.look_at_all(self.next);
+            self.deposits.settle(self.settled);
         }
     }
 
@@ -261,7 +277,8 @@ impl Board {
         self.deposits.put_back(number, block);
     }
 
-    /// An operation is over for this member: it reads nothing of it any more.
+    /// An operation is over for this member: it reads nothing of it any more. Wakes those who wait
+    /// for room only; whoever gives up an operation wakes the others.
     #[inline]
     pub fn end(&mut self, number: u32) {
         let early = number.wrapping_sub(self.over);
@@ -277,7 +294,7 @@ impl Board {
             self.over_early >>= 1;
         }
         self.own_lines().progress.store(self.over, Ordering::Release);
-        self.wake();
+        self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
     /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
@@ -379,12 +396,18 @@ impl Board {
     /// Wakes members that sleep in an operation on this board, after something was published.
     #[inline]
     pub fn wake(&self) {
+        self.wake_if(&self.shared().head.sleepers.0);
+    }
+
+    /// Wakes them if some of these sleep.
+    #[inline]
+    fn wake_if(&self, sleepers: &AtomicU32) {
         if self.fenced {
             fence(Ordering::SeqCst);
         } else {
             compiler_fence(Ordering::SeqCst);
         }
-        if self.shared().head.sleepers.0.load(Ordering::Relaxed) != 0 {
+        if sleepers.load(Ordering::Relaxed) != 0 {
             self.wake_all();
         }
     }
@@ -398,17 +421,28 @@ impl Board {
         });
     }
 
-    /// Says that this member is about to sleep in an operation: from now on others wake it.
-    pub fn sleeps(&self) {
-        self.shared().head.sleepers.0.fetch_add(1, Ordering::SeqCst);
+    /// Says that this member is about to sleep in an operation, for room or later: from now on
+    /// others wake it.
+    pub fn sleeps(&self, awaits_room: bool) {
+        let head = &self.shared().head;
+        head.sleepers.0.fetch_add(1, Ordering::SeqCst);
+        if awaits_room {
+            head.room_sleepers.0.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
-    /// Says that it does not sleep any more.
-    pub fn wakes(&self) {
-        let sleepers = &self.shared().head.sleepers.0;
+    /// Says that it does not sleep any more; it is told what [`Board::sleeps`] was.
+    pub fn wakes(&self, awaited_room: bool) {
+        let head = &self.shared().head;
         // Somebody's scribble must not make it negative.
-        let _ =
-            sleepers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1));
+        let one_less = |count: u32| count.checked_sub(1);
+        let less = |sleepers: &AtomicU32| {
+            let _ = sleepers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);
+        };
+        less(&head.sleepers.0);
+        if awaited_room {
+            less(&head.room_sleepers.0);
+        }
     }
 
     /// What a member's line says of an operation.
@@ -561,7 +595,8 @@ impl Board {
 
     /// Whether this member may forget the board: nobody reads anything of it any more.
     pub fn is_settled(&mut self) -> bool {
-        self.settle(self.next);
+        self.look_at_all(self.next);
+        self.deposits.settle(self.settled);
         self.settled == self.next
     }
 
@@ -846,7 +881,7 @@ mod tests {
         boards[0].decide(1, Outcome::Done);
         boards[0].claim_piece(1, 4);
         boards[0].finish_piece(1, 0, 4);
-        boards[0].wakes();
+        boards[0].wakes(true);
         boards[0].end(1);
         assert!(boards[0].result(1).is_err() || boards[0].outcome(1) != Outcome::Open);
     }

@@ -1,9 +1,10 @@
 //! Where the words of boards can lie in a segment.
 
+use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use super::words::Lines;
+use super::words::{Head, Lines, Shared};
 use super::{LINES_BYTES, SHARED_BYTES};
 use crate::plan::BOARDS;
 use crate::segment::Segment;
@@ -18,7 +19,7 @@ pub struct LinesPlace {
 }
 
 /// Bytes from the start of the shared words to the one that says that the group was revoked.
-const REVOKED: u64 = 64;
+const REVOKED: u64 = (offset_of!(Shared, head) + offset_of!(Head, revoked)) as u64;
 
 impl Segment {
     /// Where the lines of a slot are on the first world's board.

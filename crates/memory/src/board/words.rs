@@ -16,7 +16,8 @@
 //! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
 //! | commit | any member, by exchange | once an operation |
 //! | cursor, finished, owners | any member, by exchange | while all combine together |
-//! | sleepers | any member | around its sleep |
+//! | sleepers, room_sleepers | any member | around its sleep |
+//! | settled | who has looked at the progress of all | when that was further |
 //! | revoked | any member | once |
 //! | vote | its member | when it brings its part to an agreement |
 //! | agreement | any member, by exchange | once an agreement |
@@ -249,7 +250,11 @@ pub(crate) struct Head {
     pub(crate) revoked: Apart<AtomicU32>,
     /// Who has decided the last agreement.
     pub(crate) agreement: Line,
-    rest: [Line; 5],
+    /// How many of those who sleep wait until others are over with an operation.
+    pub(crate) room_sleepers: Apart<AtomicU32>,
+    /// All are over with the operations before this one, as far as somebody has looked.
+    pub(crate) settled: Apart<AtomicU32>,
+    rest: [Line; 3],
 }
 
 /// Something on a line of its own.

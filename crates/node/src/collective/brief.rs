@@ -161,12 +161,17 @@ impl<'a> Brief<'a> {
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
             board.come(self.number, self.signature, 0, &[]);
-            board.wake();
         } else if !self.has_come {
             board.refuse(self.number);
         }
         board.end(self.number);
+        board.wake();
         error
+    }
+
+    /// Whether this member has come.
+    pub(crate) fn has_come(&self) -> bool {
+        self.has_come
     }
 
     /// What is called.

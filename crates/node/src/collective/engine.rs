@@ -265,7 +265,7 @@ impl Engine {
         for context in &self.asleep_on {
             let circle = self.circles.get(context);
             if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
-                board.sleeps();
+                board.sleeps(true);
             }
         }
     }
@@ -276,7 +276,7 @@ impl Engine {
         for context in self.asleep_on.drain(..) {
             let circle = self.circles.get(&context);
             if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
-                board.wakes();
+                board.wakes(true);
             }
         }
     }

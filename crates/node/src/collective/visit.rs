@@ -85,6 +85,7 @@ impl Visit {
             board.refuse(self.at.number());
         }
         board.end(self.at.number());
+        board.wake();
     }
 
     #[inline]

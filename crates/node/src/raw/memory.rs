@@ -8,7 +8,7 @@ use landeck_layout::{Layout, LayoutError, Strip};
 use landeck_memory::{Buffer, Bytes, Spread};
 
 /// Items up to this length are packed at once rather than described to a message.
-pub(crate) const SHORT_BYTES: usize = 1024;
+pub(crate) const SHORT_BYTES: usize = 4096;
 
 /// So many items of a layout. The address is that of the first item's base, which need not be its
 /// first byte.

@@ -8,6 +8,7 @@ use landeck_c_boundary::pointer;
 use crate::abi::{COMM_NULL, Handle, IDENT, MAX_OBJECT_NAME, UNEQUAL};
 use crate::arguments::{give, give_text, text};
 use crate::functions::group::alike;
+use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::{communicator, group, info};
 
@@ -31,6 +32,13 @@ pub(crate) unsafe fn comm_group(comm: Handle, group: *mut Handle) -> Result<(), 
     pointer::check("group", group, 1)?;
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("group", group, group::keep(Arc::clone(&communicator.group))) }
+}
+
+/// The communicator with those who have started this process: nobody of the job was started so.
+pub(crate) unsafe fn comm_get_parent(parent: *mut Handle) -> Result<(), Mistake> {
+    job::current()?;
+    // SAFETY: the program says that it is writable.
+    unsafe { give("parent", parent, COMM_NULL) }
 }
 
 /// How far two are alike.
@@ -60,7 +68,7 @@ pub(crate) unsafe fn comm_get_name(
 ) -> Result<(), Mistake> {
     let name = match comm {
         COMM_NULL => "MPI_COMM_NULL".to_owned(),
-        _ => {
+        comm => {
             let communicator = communicator::get("comm", comm)?;
             communicator.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
         }
@@ -83,9 +91,8 @@ pub(crate) unsafe fn comm_set_name(comm: Handle, comm_name: *const c_char) -> Re
 pub(crate) unsafe fn comm_get_info(comm: Handle, info_used: *mut Handle) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     pointer::check("info_used", info_used, 1)?;
-    let hints = communicator.info.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info_used", info_used, info::keep(hints)) }
+    unsafe { give("info_used", info_used, info::keep(communicator.hints())) }
 }
 
 /// Gives it hints.

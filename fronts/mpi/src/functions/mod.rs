@@ -11,7 +11,6 @@ pub(crate) mod communicator;
 pub(crate) mod communicator_creation;
 pub(crate) mod conversion;
 pub(crate) mod datatype;
-pub(crate) mod dynamic;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod generalized_request;

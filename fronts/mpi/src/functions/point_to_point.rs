@@ -17,7 +17,7 @@ use crate::arguments::{
 };
 use crate::mistake::Mistake;
 use crate::objects::buffer;
-use crate::objects::communicator::{self, Communicator};
+use crate::objects::communicator::{self, Communicator, Holder};
 use crate::objects::completion::status_of_error;
 use crate::objects::request::{self, Pair, Request, status_of};
 
@@ -208,7 +208,7 @@ pub(crate) unsafe fn irecv(
     // SAFETY: the program leaves the items to us until the request is complete, and says that the
     // request is writable.
     unsafe {
-        let started = start_receive(communicator, world, &incoming)?;
+        let started = start_receive((comm, communicator), world, &incoming)?;
         give("request", request, started)
     }
 }
@@ -287,7 +287,7 @@ pub(crate) unsafe fn isendrecv(
     // SAFETY: the program leaves both buffers to us until the request is complete, and says that
     // the request is writable.
     unsafe {
-        let started = start_exchange(communicator, world, &outgoing, &incoming)?;
+        let started = start_exchange((comm, communicator), world, &outgoing, &incoming)?;
         give("request", request, started)
     }
 }
@@ -317,7 +317,7 @@ pub(crate) unsafe fn isendrecv_replace(
         if let Some(to) = outgoing.to {
             buffer::LIBRARY.send(world, &items.memory(), to, outgoing.tag)?;
         }
-        let started = start_receive(communicator, world, &incoming)?;
+        let started = start_receive((comm, communicator), world, &incoming)?;
         give("request", request, started)
     }
 }
@@ -361,7 +361,7 @@ unsafe fn start_in(
             // SAFETY: the program keeps the items as they are until the request is complete.
             let operation =
                 unsafe { message::start_send(world, &items.memory(), to, outgoing.tag, mode)? };
-            request::keep_message(operation, communicator)
+            request::keep_message(operation, Holder::of(comm, communicator))
         }
     };
     // SAFETY: checked above; the program says that it is writable.
@@ -411,7 +411,7 @@ pub(crate) unsafe fn told(
 /// The items are writable until it is complete.
 #[inline]
 unsafe fn start_receive(
-    communicator: &Arc<Communicator>,
+    (comm, communicator): (Handle, &'static Arc<Communicator>),
     world: &World,
     incoming: &Incoming,
 ) -> Result<Handle, Mistake> {
@@ -419,7 +419,7 @@ unsafe fn start_receive(
     // SAFETY: as the caller says.
     let operation =
         unsafe { message::start_receive(world, &incoming.items.memory(), from, incoming.tag)? };
-    Ok(request::keep_message(operation, communicator))
+    Ok(request::keep_message(operation, Holder::of(comm, communicator)))
 }
 
 /// Sends and receives at once. A send that can go at once is over before the receive begins.
@@ -450,7 +450,7 @@ unsafe fn exchange(
 /// # Safety
 /// What is sent is readable, and what is received writable, until it is complete.
 unsafe fn start_exchange(
-    communicator: &Arc<Communicator>,
+    (comm, communicator): (Handle, &'static Arc<Communicator>),
     world: &World,
     outgoing: &Outgoing,
     incoming: &Incoming,
@@ -467,7 +467,7 @@ unsafe fn start_exchange(
     };
     let Some(send) = send else {
         // SAFETY: as the caller says.
-        return unsafe { start_receive(communicator, world, incoming) };
+        return unsafe { start_receive((comm, communicator), world, incoming) };
     };
     let receive = match incoming.from {
         None => None,

@@ -10,7 +10,7 @@ use super::point_to_point::told;
 use crate::abi::{Handle, MESSAGE_NO_PROC, MESSAGE_NULL, Status};
 use crate::arguments::{Items, give, source as source_of, tell, wanted_tag};
 use crate::mistake::Mistake;
-use crate::objects::communicator;
+use crate::objects::communicator::{self, Holder};
 use crate::objects::message::{self as messages, Message};
 use crate::objects::request::{self, status_of};
 
@@ -151,7 +151,7 @@ pub(crate) unsafe fn imrecv(
             // SAFETY: the program leaves the items to us until the request is complete.
             let operation = unsafe { message::start_receive_held(world, held, &items.memory()) }
                 .map_err(|error| Mistake::from(error).on(&communicator))?;
-            request::keep_message(operation, &communicator)
+            request::keep_message(operation, Holder::Counted(communicator))
         }
     };
     // SAFETY: checked above; the program says that it is writable.

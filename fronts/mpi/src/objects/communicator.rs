@@ -1,6 +1,7 @@
 //! Communicators: a world of messages, its group, and what programs attach to it.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -163,6 +164,37 @@ impl Communicator {
 impl fmt::Debug for Communicator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "communicator {:#x}: rank {} of {}", self.handle(), self.rank, self.size)
+    }
+}
+
+/// A communicator that something holds on to. Predefined ones are there until the process ends, and
+/// are not counted.
+#[derive(Clone, Debug)]
+pub(crate) enum Holder {
+    Predefined(&'static Arc<Communicator>),
+    Counted(Arc<Communicator>),
+}
+
+impl Holder {
+    /// Holds on to the communicator of a handle.
+    #[inline]
+    pub(crate) fn of(handle: Handle, communicator: &'static Arc<Communicator>) -> Self {
+        match handle {
+            COMM_WORLD | COMM_SELF => Self::Predefined(communicator),
+            _ => Self::Counted(Arc::clone(communicator)),
+        }
+    }
+}
+
+impl Deref for Holder {
+    type Target = Arc<Communicator>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<Communicator> {
+        match self {
+            Self::Predefined(communicator) => communicator,
+            Self::Counted(communicator) => communicator,
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
 use crate::objects::generalized::Asking;
 use crate::objects::request::{
-    self, Entry, Found, Pair, Pending, Persistent, Request, Rest, Started, WaitsFor, status_of,
+    self, Entry, Found, Message, Pair, Pending, Persistent, Request, Rest, Started, WaitsFor,
+    status_of,
 };
 use crate::walk::Call;
 
@@ -108,13 +109,12 @@ fn conclude(
     if let Request::Persistent(persistent) = &entry.request {
         return Ok((entry.take_seen().map_or_else(|| end_of_start(persistent), End::into), handle));
     }
-    let entry = request::take(argument, handle)?;
     let completing = match (entry.take_seen(), &entry.request) {
         (Some(end), _) => end.into(),
-        // Who looks at such a request needs no copy of this.
-        (None, Request::PointToPoint(pending)) => pending.end().into(),
+        (None, Request::PointToPoint(message)) => message.end().into(),
         (None, request) => end_of(request)?,
     };
+    request::discard(argument, handle)?;
     Ok((completing, REQUEST_NULL))
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn look(entry: &Entry) -> Result<Completing, Mistake> {
 #[cold]
 fn end_of(request: &Request) -> Result<Completing, Mistake> {
     Ok(match request {
-        Request::PointToPoint(pending) => pending.end().into(),
+        Request::PointToPoint(message) => message.end().into(),
         Request::Collective(pending) => pending.conclude(),
         Request::Pair(pair) => pair.end().into(),
         Request::Persistent(persistent) => end_of_start(persistent),
@@ -147,6 +147,14 @@ fn end_of_start(persistent: &Persistent) -> Completing {
         None => End::well(Status::empty()).into(),
         Some(Started::Complete(status)) => End::well(status).into(),
         Some(Started::Pending(pending)) => pending.conclude(),
+    }
+}
+
+impl Message {
+    /// Waits until it is over.
+    #[inline]
+    fn end(&self) -> End {
+        End::of(raw::wait(self.world(), self.operation()), &self.communicator)
     }
 }
 

@@ -7,14 +7,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck::{World, raw};
+use landeck::World;
+use landeck::raw::{self, OperationId};
 use landeck_c_boundary::{HandleError, Table};
 
 use crate::abi::{Handle, REQUEST_NULL, Status};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::buffer::Flush;
-use crate::objects::communicator::Communicator;
+use crate::objects::communicator::{Communicator, Holder};
 use crate::objects::completion::End;
 use crate::objects::datatype::Datatype;
 use crate::objects::generalized::Generalized;
@@ -25,7 +26,7 @@ use crate::walk::Call;
 #[derive(Debug)]
 pub(crate) enum Request {
     /// A message that is sent or received.
-    PointToPoint(Pending),
+    PointToPoint(Message),
     /// A message that is received while another is sent.
     Pair(Box<Pair>),
     /// A collective operation.
@@ -36,6 +37,13 @@ pub(crate) enum Request {
     Generalized(Arc<Generalized>),
     /// Messages that lie in a buffer of the program and leave it.
     Flush(Box<Flush>),
+}
+
+/// A message that goes on. Its memory is described by the operation itself.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) operation: OperationId,
+    pub(crate) communicator: Holder,
 }
 
 /// An operation of the library that goes on, with what it needs until its end.
@@ -112,17 +120,22 @@ pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 #[inline]
 pub(crate) fn keep(request: Request) -> Handle {
     let (seen, is_seen) = (Mutex::new(None), AtomicBool::new(false));
-    TABLE.insert(Entry { request, seen, is_seen }) as Handle
+    let entry = Entry { request, seen, is_seen };
+    if job::is_single() {
+        // SAFETY: the program has said that one thread calls.
+        return unsafe { TABLE.insert_alone(entry) } as Handle;
+    }
+    TABLE.insert(entry) as Handle
 }
 
 /// Gives out the handle of a message that was started.
 #[inline]
-pub(crate) fn keep_message(operation: raw::Operation, communicator: &Arc<Communicator>) -> Handle {
+pub(crate) fn keep_message(operation: raw::Operation, communicator: Holder) -> Handle {
     match operation {
         // Receives always begin as pending, so this was a send.
         raw::Operation::Complete(_) => SENT,
-        raw::Operation::Pending(_) => {
-            keep(Request::PointToPoint(Pending::message(operation, communicator)))
+        raw::Operation::Pending(operation) => {
+            keep(Request::PointToPoint(Message { operation, communicator }))
         }
     }
 }
@@ -181,6 +194,17 @@ pub(crate) fn take(argument: &str, handle: Handle) -> Result<Entry, Mistake> {
     TABLE.remove(handle as u64).map_err(|error| refuse(argument, handle, error))
 }
 
+/// Drops a request: its handle is stale from now on.
+#[inline]
+pub(crate) fn discard(argument: &str, handle: Handle) -> Result<(), Mistake> {
+    if job::is_single() {
+        // SAFETY: the program has said that one thread calls; who discards a request is through.
+        return unsafe { TABLE.discard_alone(handle as u64) }
+            .map_err(|error| refuse(argument, handle, error));
+    }
+    take(argument, handle).map(drop)
+}
+
 #[cold]
 fn refuse(argument: &str, handle: Handle, error: HandleError) -> Mistake {
     Kind::Request.refuse(argument, handle, error)
@@ -196,6 +220,20 @@ pub(crate) fn wrong(argument: &str, handle: Handle, wanted: &str) -> Mistake {
 /// The number of a handle, and the handle of a number.
 pub(crate) fn table() -> &'static Table<impl Sized> {
     &TABLE
+}
+
+impl Message {
+    /// As all functions take it.
+    #[inline]
+    pub(crate) fn operation(&self) -> raw::Operation {
+        raw::Operation::Pending(self.operation)
+    }
+
+    /// The world in which it goes on.
+    #[inline]
+    pub(crate) fn world(&self) -> &World {
+        self.communicator.messages().0
+    }
 }
 
 impl Pending {
@@ -232,7 +270,8 @@ impl Entry {
     /// A world of this process, to wait in.
     pub(crate) fn world(&self) -> &World {
         match &self.request {
-            Request::PointToPoint(pending) | Request::Collective(pending) => pending.world(),
+            Request::PointToPoint(message) => message.world(),
+            Request::Collective(pending) => pending.world(),
             Request::Pair(pair) => pair.communicator.messages().0,
             Request::Persistent(persistent) => persistent.communicator.messages().0,
             Request::Generalized(own) => own.world(),
@@ -280,9 +319,8 @@ impl Entry {
 impl Request {
     fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         Ok(match self {
-            Self::PointToPoint(pending) | Self::Collective(pending) => {
-                WaitsFor::Operation(pending.operation)
-            }
+            Self::PointToPoint(message) => WaitsFor::Operation(message.operation()),
+            Self::Collective(pending) => WaitsFor::Operation(pending.operation),
             Self::Pair(pair) => first_going(
                 pair.communicator.messages().0,
                 [pair.receive, Some(pair.send)].into_iter().flatten(),

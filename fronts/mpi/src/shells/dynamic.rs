@@ -1,18 +1,12 @@
 //! The shells of the chapter `dynamic`. Made by `cargo xtask mpi`.
 
 use super::*;
-use crate::functions::dynamic as bodies;
 
 unsupported! { fn MPI_Close_port / PMPI_Close_port(port_name: *const c_char) on Origin::Nothing }
 
 unsupported! { fn MPI_Comm_accept / PMPI_Comm_accept(port_name: *const c_char, info: Handle, root: c_int, comm: Handle, newcomm: *mut Handle) on Origin::Communicator(comm) }
 
 unsupported! { fn MPI_Comm_connect / PMPI_Comm_connect(port_name: *const c_char, info: Handle, root: c_int, comm: Handle, newcomm: *mut Handle) on Origin::Communicator(comm) }
-
-works! {
-    fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::CommunicatorAt(parent) =>
-    bodies::comm_get_parent(parent)
-}
 
 unsupported! { fn MPI_Comm_join / PMPI_Comm_join(fd: c_int, intercomm: *mut Handle) on Origin::Nothing }
 

@@ -6,6 +6,7 @@ mod exit;
 mod faults;
 mod input;
 mod members;
+mod mpiexec;
 mod options;
 mod output;
 mod signals;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use landeck::raw;
+use landeck::{World, raw};
 use landeck_c_boundary::pointer;
 
 use super::Several;
@@ -13,9 +13,7 @@ use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
 use crate::objects::completion::{self, End};
 use crate::objects::generalized::Generalized;
-use crate::objects::request::{
-    self, Entry, Found, Pending, Persistent, Request, Started, WaitsFor,
-};
+use crate::objects::request::{self, Entry, Found, Persistent, Request, Started, WaitsFor};
 use crate::walk::Walk;
 
 /// Waits until a request is complete.
@@ -113,10 +111,12 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
         Found::Immediate(_) => Ok(Walk::Done),
         Found::Kept(entry) => match &entry.request {
             Request::Generalized(own) => Ok(Walk::asking(own.cancel(own.is_over()))),
-            Request::PointToPoint(pending) => cancel_message(pending),
+            Request::PointToPoint(message) => cancel_message(message.world(), message.operation()),
             Request::Persistent(persistent) if persistent.is_message => {
                 match &*persistent.active() {
-                    Some(Started::Pending(pending)) => cancel_message(pending),
+                    Some(Started::Pending(pending)) => {
+                        cancel_message(pending.world(), pending.operation)
+                    }
                     Some(Started::Complete(_)) => Ok(Walk::Done),
                     None if entry.is_seen() => Ok(Walk::Done),
                     None => Err(not_cancellable(handle)),
@@ -129,11 +129,10 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
 
 /// Takes a message back. Its receiver has to answer; where that is this process itself, it does so at
 /// once, so that programs find the message taken back when they look next.
-fn cancel_message(pending: &Pending) -> Result<Walk, Mistake> {
-    let world = pending.world();
-    raw::cancel(world, pending.operation)?;
+fn cancel_message(world: &World, operation: raw::Operation) -> Result<Walk, Mistake> {
+    raw::cancel(world, operation)?;
     for _ in 0..LOOKS {
-        if raw::are_over(world, &[Some(pending.operation)])? {
+        if raw::are_over(world, &[Some(operation)])? {
             break;
         }
     }
@@ -161,7 +160,7 @@ fn is_over(entry: &Entry) -> Result<bool, Mistake> {
 
 fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
     match &entry.request {
-        Request::PointToPoint(pending) => release(entry, Some(pending.operation))?,
+        Request::PointToPoint(message) => release(entry, Some(message.operation()))?,
         Request::Pair(pair) => {
             release(entry, pair.receive)?;
             release(entry, Some(pair.send))?;

@@ -1,4 +1,4 @@
-/* Groups, communicators, topologies: bad arguments are refused with the right class of error.
+/* Groups, communicators, topologies, sessions: bad arguments are refused with the right class of error.
  * Only here: other libraries leave some of them unchecked. */
 #include "check.h"
 
@@ -76,6 +76,20 @@ static void topologies(void)
     CHECK(class_of(MPI_Dims_create(6, 1, seven)) == MPI_ERR_DIMS);
 }
 
+static void sessions(void)
+{
+    MPI_Session session = MPI_SESSION_NULL;
+    MPI_Group group;
+    int count, length = 0;
+    CHECK(class_of(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count)) == MPI_ERR_SESSION);
+    CHECK(class_of(MPI_Session_finalize(&session)) == MPI_ERR_SESSION);
+    CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
+    CHECK(class_of(MPI_Group_from_session_pset(session, "no set", &group)) == MPI_ERR_ARG);
+    CHECK(class_of(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, -1, &length, NULL)) ==
+          MPI_ERR_ARG);
+    CHECK(MPI_Session_finalize(&session) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Group world;
@@ -88,6 +102,7 @@ int main(int argc, char **argv)
     MPI_Group_free(&world);
     communicators();
     topologies();
+    sessions();
     if (size > 1) {
         int is_second = rank >= size / 2;
         MPI_Comm_split(MPI_COMM_WORLD, is_second, 0, &half);

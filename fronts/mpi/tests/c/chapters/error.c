@@ -36,6 +36,7 @@ static void handlers(void)
 
     CHECK(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &got) == MPI_SUCCESS);
     CHECK(got == MPI_ERRORS_ARE_FATAL);
+    CHECK(MPI_Errhandler_free(&got) == MPI_SUCCESS && got == MPI_ERRHANDLER_NULL);
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN) == MPI_SUCCESS);
     code = MPI_Send(&value, 1, MPI_INT, size, 0, MPI_COMM_WORLD);
     CHECK(class_of(code) == MPI_ERR_RANK);

@@ -134,7 +134,9 @@ static void several(void)
             for (flag = 0; !flag;) MPI_Testall(3, requests, &flag, statuses);
         for (int place = 0; place < 2; place++) {
             pthread_join(threads[place], NULL);
-            CHECK(owns[place].queries == 1 && owns[place].frees == 1);
+            /* MPICH asks more than once. */
+            if (is_ours()) CHECK(owns[place].queries == 1);
+            CHECK(owns[place].frees == 1);
             check_status(&statuses[2 * place], 0);
         }
         for (int place = 0; place < 3; place++) CHECK(requests[place] == MPI_REQUEST_NULL);

@@ -94,8 +94,11 @@ static void mistakes(void)
     MPI_Send(out, 2, MPI_INT, rank, 5, MPI_COMM_WORLD);
     MPI_Mprobe(rank, 5, MPI_COMM_WORLD, &message, &status);
     CHECK(class_of(MPI_Mrecv(&value, 1, MPI_INT, &message, &status)) == MPI_ERR_TRUNCATE);
-    CHECK(message == MPI_MESSAGE_NULL);
-    if (is_ours()) CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 5);
+    /* MPICH keeps the handle, and has no status. */
+    if (is_ours()) {
+        CHECK(message == MPI_MESSAGE_NULL);
+        CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 5);
+    }
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
