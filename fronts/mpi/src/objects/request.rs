@@ -184,7 +184,7 @@ pub(crate) fn generalized(
     argument: &str,
     handle: Handle,
 ) -> Result<&'static Arc<Generalized>, Mistake> {
-    // SAFETY: as above; one that is freed stays until the program says that it is complete.
+    // SAFETY: one that is freed stays until the program says that it is complete, in one call.
     match unsafe { TABLE.get(handle as u64) } {
         Ok(Entry { request: Request::Generalized(own), .. }) => Ok(own),
         Ok(_) => Err(wrong(argument, handle, "a generalized request that was started")),
