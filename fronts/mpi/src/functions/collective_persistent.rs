@@ -11,7 +11,7 @@ macro_rules! moved {
     ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
         /// See the function of this name in `moving`.
         #[inline]
-        #[allow(clippy::too_many_arguments)]
+        #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $kept(
             $($argument: $type,)*
             comm: Handle,
@@ -28,7 +28,7 @@ macro_rules! combined {
     ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
         /// See the function of this name in `combining`.
         #[inline]
-        #[allow(clippy::too_many_arguments)]
+        #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $kept(
             $($argument: $type,)*
             comm: Handle,

@@ -1,5 +1,8 @@
 //! Sending and receiving between two processes.
 
+// They have the arguments of the standard.
+#![allow(clippy::too_many_arguments)]
+
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::Arc;

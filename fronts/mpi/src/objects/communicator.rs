@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use landeck::{Bridge, World};
@@ -17,6 +17,7 @@ use crate::objects::error_handler::{Reaction, Slot};
 use crate::objects::group::Group;
 use crate::objects::info::Info;
 use crate::objects::kind::Kind;
+use crate::objects::neighbours::Neighbours;
 use crate::objects::topology::Topology;
 
 /// A communicator.
@@ -34,6 +35,11 @@ pub(crate) struct Communicator {
     /// The other side, if it is an intercommunicator.
     pub(crate) remote: Option<Remote>,
     pub(crate) topology: OnceLock<Topology>,
+    /// Those of the topology; found out when they are needed.
+    neighbours: OnceLock<Neighbours>,
+    /// How many operations with neighbours are kept, to be started again and again. Members make
+    /// them in the same order.
+    kept_exchanges: AtomicU32,
     pub(crate) error_handler: Slot,
     pub(crate) attributes: Attributes,
     pub(crate) name: Mutex<String>,
@@ -85,6 +91,8 @@ impl Communicator {
             inside: OnceLock::new(),
             remote: None,
             topology: OnceLock::new(),
+            neighbours: OnceLock::new(),
+            kept_exchanges: AtomicU32::new(0),
             error_handler: Slot::new(Kind::Communicator, ERRORS_ARE_FATAL),
             attributes: Attributes::default(),
             name: Mutex::default(),
@@ -149,6 +157,17 @@ impl Communicator {
             None => (&self.world, self.size),
             Some(remote) => (remote.bridge.remote(), remote.group.size()),
         }
+    }
+
+    /// With whom operations between neighbours talk; none without a topology.
+    pub(crate) fn neighbours(&self) -> Option<&Neighbours> {
+        let topology = self.topology.get()?;
+        Some(self.neighbours.get_or_init(|| Neighbours::of(topology, self.rank)))
+    }
+
+    /// The number of one more operation that is kept, from 1 on.
+    pub(crate) fn count_exchange(&self) -> u32 {
+        self.kept_exchanges.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// The world for messages of the library itself, which never meet those of the program.

@@ -134,6 +134,7 @@ fn end_of(request: &Request) -> Result<Completing, Mistake> {
     Ok(match request {
         Request::PointToPoint(message) => message.end().into(),
         Request::Collective(pending) => pending.conclude(),
+        Request::Exchange(exchange) => exchange.end().into(),
         Request::Pair(pair) => pair.end().into(),
         Request::Persistent(persistent) => end_of_start(persistent),
         Request::Generalized(own) => Completing::asking(own.conclude()?),
@@ -147,6 +148,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
         None => End::well(Status::empty()).into(),
         Some(Started::Complete(status)) => End::well(status).into(),
         Some(Started::Pending(pending)) => pending.conclude(),
+        Some(Started::Exchange(exchange)) => exchange.end().into(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::objects::buffer::Flush;
 use crate::objects::communicator::{Communicator, Holder};
 use crate::objects::completion::End;
 use crate::objects::datatype::Datatype;
+use crate::objects::exchange::Exchange;
 use crate::objects::generalized::Generalized;
 use crate::objects::kind::Kind;
 use crate::walk::Call;
@@ -31,6 +32,8 @@ pub(crate) enum Request {
     Pair(Box<Pair>),
     /// A collective operation.
     Collective(Pending),
+    /// Messages between neighbours.
+    Exchange(Box<Exchange>),
     /// One that is started any number of times. Its handle stays when it is complete.
     Persistent(Arc<Persistent>),
     /// The program's own operation.
@@ -86,6 +89,7 @@ pub(crate) enum Started {
     /// It is over already.
     Complete(Status),
     Pending(Pending),
+    Exchange(Exchange),
 }
 
 /// A request in the table.
@@ -180,7 +184,7 @@ pub(crate) fn generalized(
     argument: &str,
     handle: Handle,
 ) -> Result<&'static Arc<Generalized>, Mistake> {
-    // SAFETY: as above; one that is freed stays until the program says that it is complete.
+    // SAFETY: one that is freed stays until the program says that it is complete, in one call.
     match unsafe { TABLE.get(handle as u64) } {
         Ok(Entry { request: Request::Generalized(own), .. }) => Ok(own),
         Ok(_) => Err(wrong(argument, handle, "a generalized request that was started")),
@@ -267,11 +271,23 @@ impl Entry {
         self.request.waits_for()
     }
 
+    /// What it waits for when the operation that it waited for is over.
+    pub(crate) fn waits_next(&self) -> Result<Option<raw::Operation>, Mistake> {
+        if !self.request.has_several() {
+            return Ok(None);
+        }
+        Ok(match self.waits_for()? {
+            WaitsFor::Operation(operation) => Some(operation),
+            WaitsFor::Inactive | WaitsFor::Nothing => None,
+        })
+    }
+
     /// A world of this process, to wait in.
     pub(crate) fn world(&self) -> &World {
         match &self.request {
             Request::PointToPoint(message) => message.world(),
             Request::Collective(pending) => pending.world(),
+            Request::Exchange(exchange) => exchange.world(),
             Request::Pair(pair) => pair.communicator.messages().0,
             Request::Persistent(persistent) => persistent.communicator.messages().0,
             Request::Generalized(own) => own.world(),
@@ -317,6 +333,17 @@ impl Entry {
 }
 
 impl Request {
+    /// Whether it waits for one operation after the other.
+    fn has_several(&self) -> bool {
+        match self {
+            Self::Pair(_) | Self::Flush(_) | Self::Exchange(_) => true,
+            Self::Persistent(persistent) => {
+                matches!(&*persistent.active(), Some(Started::Exchange(_)))
+            }
+            Self::PointToPoint(_) | Self::Collective(_) | Self::Generalized(_) => false,
+        }
+    }
+
     fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         Ok(match self {
             Self::PointToPoint(message) => WaitsFor::Operation(message.operation()),
@@ -325,10 +352,12 @@ impl Request {
                 pair.communicator.messages().0,
                 [pair.receive, Some(pair.send)].into_iter().flatten(),
             )?,
+            Self::Exchange(exchange) => exchange.waits_for()?,
             Self::Persistent(persistent) => match &*persistent.active() {
                 None => WaitsFor::Inactive,
                 Some(Started::Complete(_)) => WaitsFor::Nothing,
                 Some(Started::Pending(pending)) => WaitsFor::Operation(pending.operation),
+                Some(Started::Exchange(exchange)) => exchange.waits_for()?,
             },
             Self::Generalized(own) => WaitsFor::Operation(own.signal),
             Self::Flush(flush) => flush.waits_for()?,

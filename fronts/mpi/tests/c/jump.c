@@ -1,4 +1,5 @@
-/* The program's own operation jumps out of MPI_Allreduce, on one process or on all; the library still
+/* The program's own operation jumps out of MPI_Allreduce, of the MPI_Wait that ends MPI_Iallreduce and
+ * of MPI_Reduce_local, on one process or on all; the library still
  * works, and nobody waits for who has jumped. */
 #include "check.h"
 
@@ -28,6 +29,21 @@ int main(int argc, char **argv)
             CHECK(size == 1 ? all == 0 : all == 7);
         } else {
             jumped++;
+        }
+        if (setjmp(outside) == 0) {
+            MPI_Request started;
+            all = 0;
+            MPI_Iallreduce(&mine, &all, 1, MPI_INT, operation, MPI_COMM_WORLD, &started);
+            MPI_Wait(&started, MPI_STATUS_IGNORE);
+            CHECK(size == 1 ? all == 0 : all == 7);
+        } else {
+            CHECK(jumper == rank || jumper == size);
+        }
+        if (setjmp(outside) == 0) {
+            MPI_Reduce_local(&mine, &all, 1, MPI_INT, operation);
+            CHECK(all == 7);
+        } else {
+            CHECK(jumper == rank || jumper == size);
         }
         MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         CHECK(all == size * (size - 1) / 2);

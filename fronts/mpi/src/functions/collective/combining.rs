@@ -97,7 +97,7 @@ fn prefix(
 }
 
 /// The combination goes to the root.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,

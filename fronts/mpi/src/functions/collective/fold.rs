@@ -121,7 +121,8 @@ impl Fold {
     fn step(&mut self) -> Result<Option<Call>, Mistake> {
         match self.combines {
             Combines::Own(own, datatype) => {
-                if let Some(Application { left, right, count }) = self.collected.next_application() {
+                if let Some(Application { left, right, count }) = self.collected.next_application()
+                {
                     let (input, inout) = (left.cast(), right.cast());
                     let combination = Combination { own, input, inout, count, datatype };
                     return Ok(Some(self.call.insert(Box::new(combination)).call()));

@@ -7,6 +7,7 @@
 //! | `combining` | operations that combine them |
 //! | `side` | what the program brings, or gets |
 //! | `blocking` | the functions that return when this process has done its part |
+//! | `quick` | the short way of the most usual calls |
 //! | `asked` | a call whose arguments are checked: done, started, kept |
 //! | `fold` | combining what was brought together, with the program's functions |
 //! | `between` | operations of two groups |
@@ -17,6 +18,7 @@ mod blocking;
 pub(crate) mod combining;
 mod fold;
 pub(crate) mod moving;
+mod quick;
 mod side;
 
 pub(crate) use blocking::*;

@@ -87,7 +87,7 @@ fn scattered(
 }
 
 /// Everybody's items go to the root.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn gather(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -105,7 +105,7 @@ pub(crate) unsafe fn gather(
 }
 
 /// The same, with as many of each as it has.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn gatherv(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -128,7 +128,7 @@ pub(crate) unsafe fn gatherv(
 }
 
 /// The root's blocks go to everybody.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn scatter(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -145,7 +145,7 @@ pub(crate) unsafe fn scatter(
 }
 
 /// The same, with as many for each as it says.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn scatterv(
     sendbuf: *const c_void,
     sendcounts: Counts,
@@ -187,7 +187,7 @@ fn with_both(mut asked: Asked, input: Side, output: Side) -> Result<Asked, Mista
 }
 
 /// Everybody's items go to everybody.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn allgather(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -205,7 +205,7 @@ pub(crate) unsafe fn allgather(
 }
 
 /// The same, with as many of each as it has.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn allgatherv(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -227,7 +227,7 @@ pub(crate) unsafe fn allgatherv(
 }
 
 /// Everybody has a block for everybody.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoall(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -245,7 +245,7 @@ pub(crate) unsafe fn alltoall(
 }
 
 /// The same, with as many for each as it says.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoallv(
     sendbuf: *const c_void,
     sendcounts: Counts,
@@ -270,7 +270,7 @@ pub(crate) unsafe fn alltoallv(
 }
 
 /// The same, with a datatype for each, and displacements in bytes.
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments)] // As many as the standard has.
 pub(crate) unsafe fn alltoallw(
     sendbuf: *const c_void,
     sendcounts: Counts,

@@ -58,7 +58,8 @@ pub(crate) unsafe fn request_get_status_any(
     status: *mut Status,
 ) -> Result<Walk, Mistake> {
     let several = any(count, array_of_requests, indx, status)?;
-    // SAFETY: as above.
+    // SAFETY: the program gives so many requests, a writable index and flag, a writable status, or
+    // none.
     unsafe {
         match test(several, indx, flag, status)? {
             Some(index) => Batch::looks(several, Chosen::One(index)).run(),

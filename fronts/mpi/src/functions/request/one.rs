@@ -7,7 +7,6 @@ use landeck_c_boundary::pointer;
 
 use super::Several;
 use super::batch::{Batch, Chosen};
-use super::watch::next_of;
 use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
 use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
@@ -117,7 +116,7 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
                     Some(Started::Pending(pending)) => {
                         cancel_message(pending.world(), pending.operation)
                     }
-                    Some(Started::Complete(_)) => Ok(Walk::Done),
+                    Some(Started::Complete(_) | Started::Exchange(_)) => Ok(Walk::Done),
                     None if entry.is_seen() => Ok(Walk::Done),
                     None => Err(not_cancellable(handle)),
                 }
@@ -153,7 +152,7 @@ fn is_over(entry: &Entry) -> Result<bool, Mistake> {
     match entry.waits_for()? {
         WaitsFor::Inactive | WaitsFor::Nothing => Ok(true),
         WaitsFor::Operation(operation) => {
-            Ok(raw::are_over(entry.world(), &[Some(operation)])? && next_of(entry)?.is_none())
+            Ok(raw::are_over(entry.world(), &[Some(operation)])? && entry.waits_next()?.is_none())
         }
     }
 }
@@ -165,7 +164,7 @@ fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
             release(entry, pair.receive)?;
             release(entry, Some(pair.send))?;
         }
-        Request::Collective(_) => return Err(goes_on(handle)),
+        Request::Collective(_) | Request::Exchange(_) => return Err(goes_on(handle)),
         Request::Persistent(persistent) => free_persistent(handle, entry, persistent)?,
         Request::Generalized(own) => return free_generalized(handle, own),
         Request::Flush(_) => {}
@@ -177,6 +176,7 @@ fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
 fn free_persistent(handle: Handle, entry: &Entry, persistent: &Persistent) -> Result<(), Mistake> {
     match &*persistent.active() {
         Some(Started::Pending(_)) if !persistent.is_message => Err(goes_on(handle)),
+        Some(Started::Exchange(_)) => Err(goes_on(handle)),
         Some(Started::Pending(pending)) => release(entry, Some(pending.operation)),
         Some(Started::Complete(_)) | None => Ok(()),
     }

@@ -49,7 +49,7 @@ pub(crate) unsafe fn testsome(
 ) -> Result<Walk, Mistake> {
     let several = Several::new(("incount", incount), array_of_requests, array_of_statuses)?;
     let answer = Answer::new(several, outcount, array_of_indices)?;
-    // SAFETY: as above.
+    // SAFETY: the program gives so many requests, indices and statuses, and a writable count.
     unsafe {
         match answer.find(several)? {
             Some(found) => Batch::completes(several, Chosen::Some(found)).run(),
@@ -68,7 +68,7 @@ pub(crate) unsafe fn request_get_status_some(
 ) -> Result<Walk, Mistake> {
     let several = Several::new(("incount", incount), array_of_requests, array_of_statuses)?;
     let answer = Answer::new(several, outcount, array_of_indices)?;
-    // SAFETY: as above.
+    // SAFETY: the program gives so many requests, indices and statuses, and a writable count.
     unsafe {
         match answer.find(several)? {
             Some(found) => Batch::looks(several, Chosen::Some(found)).run(),

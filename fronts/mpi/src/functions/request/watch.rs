@@ -4,7 +4,7 @@ use landeck::{World, raw};
 
 use super::Several;
 use crate::mistake::Mistake;
-use crate::objects::request::{self, Entry, Found, Request, WaitsFor};
+use crate::objects::request::{self, Found, WaitsFor};
 
 /// What is known of several requests.
 #[derive(Debug)]
@@ -166,7 +166,7 @@ impl Watched<'_> {
         let Found::Kept(entry) = request::find("array_of_requests", handle)? else {
             return Ok(true);
         };
-        match next_of(entry)? {
+        match entry.waits_next()? {
             Some(next) => {
                 self.operations[index] = Some(next);
                 Ok(false)
@@ -174,17 +174,6 @@ impl Watched<'_> {
             None => Ok(true),
         }
     }
-}
-
-/// What a request waits for whose operation was found over: those that have several look again.
-pub(super) fn next_of(entry: &Entry) -> Result<Option<raw::Operation>, Mistake> {
-    if !matches!(entry.request, Request::Pair(_) | Request::Flush(_)) {
-        return Ok(None);
-    }
-    Ok(match entry.waits_for()? {
-        WaitsFor::Operation(operation) => Some(operation),
-        WaitsFor::Inactive | WaitsFor::Nothing => None,
-    })
 }
 
 /// Does something with the operations that requests wait for.

@@ -102,10 +102,6 @@ static void graphs(void)
     free(index);
 }
 
-/* Some compilers take constants such as MPI_UNWEIGHTED for memory that is read. */
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wstringop-overread"
-
 static void distributed(void)
 {
     MPI_Comm graph;

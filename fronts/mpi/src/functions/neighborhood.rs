@@ -1,1 +1,0 @@
-//! Collective operations between neighbours.
