@@ -93,6 +93,27 @@ impl Bridge {
         Ok(Self { local, remote, inside })
     }
 
+    /// A bridge of a world of the own group and one of both groups, which is used for nothing else:
+    /// its members that are not of the own group are the other one, in their order there. Nobody
+    /// needs to talk for it.
+    ///
+    /// # Errors
+    /// [`Error::NotAMember`], [`Error::Thread`].
+    pub fn over(local: World, both: &World) -> Result<Self> {
+        let is_far = |peer: &&Peer| !local.members.contains(peer);
+        let remote: Arc<[Peer]> = both.members.iter().filter(is_far).copied().collect();
+        if remote.len() + local.size() != both.size() {
+            return Err(Error::NotAMember);
+        }
+        let (context, twin) = (both.context, twin_of(both.context));
+        let mut kernel = both.shared.kernel.enter()?;
+        kernel.set_members(context, remote.to_vec());
+        kernel.set_members(twin, remote.to_vec());
+        drop(kernel);
+        let (inside, remote) = (both.part(twin, remote.clone()), both.part(context, remote));
+        Ok(Self { local, remote, inside })
+    }
+
     /// The own group.
     pub fn local(&self) -> &World {
         &self.local

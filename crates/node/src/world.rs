@@ -150,8 +150,14 @@ impl World {
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
         self.shared.kernel.enter()?.set_members(context, self.members.to_vec());
-        let world = Self::new(self.shared.clone(), context, self.members.clone());
-        Ok(Self { _lease: self._lease.clone(), ..world })
+        Ok(self.part(context, self.members.clone()))
+    }
+
+    /// Some of the members as a world for messages in one of this world's contexts, which lives as
+    /// long as any of the two.
+    pub(crate) fn part(&self, context: u32, members: Arc<[Peer]>) -> World {
+        let part = Self::new(self.shared.clone(), context, members);
+        Self { _lease: self._lease.clone(), ..part }
     }
 
     /// Sends values. Returns when they may be changed again; that does not mean that they were

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex};
 
-use landeck::World;
+use landeck::{Bridge, Duplication, World};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
@@ -355,6 +355,35 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
     })
 }
 
+/// A copy of a communicator that is being made.
+struct Copying {
+    /// The world of the own group, for which the request waits.
+    own: Duplication,
+    /// Two of both groups: for what they do together, and for their bridge. They are there as soon as
+    /// all have begun.
+    of_both: Option<[Duplication; 2]>,
+}
+
+impl Copying {
+    fn start(communicator: &Communicator) -> Result<Self, Mistake> {
+        let own = communicator.world.start_duplicate()?;
+        let of_both = match &communicator.remote {
+            None => None,
+            Some(remote) => {
+                Some([remote.both().start_duplicate()?, remote.both().start_duplicate()?])
+            }
+        };
+        Ok(Self { own, of_both })
+    }
+
+    fn finish(self, parent: &Communicator) -> Result<Communicator, Mistake> {
+        let own = self.own.finish_waited()?;
+        let Some([both, between]) = self.of_both else { return Ok(parent.child(own)) };
+        let (both, between) = (both.finish()?, between.finish()?);
+        Ok(parent.child_over(Bridge::over(own, &between)?, both))
+    }
+}
+
 unsafe fn start_duplicate(
     comm: Handle,
     hints: Info,
@@ -364,12 +393,12 @@ unsafe fn start_duplicate(
     pointer::check("newcomm", newcomm, 1)?;
     pointer::check("request", request, 1)?;
     let communicator = communicator::get("comm", comm)?;
-    let duplication = communicator.world.start_duplicate()?;
-    let operation = duplication.operation();
+    let copying = Copying::start(communicator)?;
+    let operation = copying.own.operation();
     let place = Place(newcomm);
     let (parent, snapshot) = (Arc::clone(communicator), communicator.attributes.snapshot());
     let finish = attributes::copying(comm, snapshot, move |copies| {
-        let made = parent.child(duplication.finish_waited()?).into_copy_of(&parent, hints);
+        let made = copying.finish(&parent)?.into_copy_of(&parent, hints);
         made.attributes.replace(copies);
         // SAFETY: checked above; as the caller says, until the request is complete.
         unsafe { place.write(communicator::keep(made)) };

@@ -101,8 +101,7 @@ impl Communicator {
         }
     }
 
-    /// A communicator of two groups, with nothing attached.
-    /// All members of both call it.
+    /// A communicator of two groups, with nothing attached. All members of both call it.
     pub(crate) fn across(bridge: Bridge) -> Result<Self, Mistake> {
         let made = Self::new(bridge.local().clone());
         Ok(Self { remote: Some(Remote::new(bridge)?), ..made })
@@ -123,6 +122,13 @@ impl Communicator {
     /// The same of two groups.
     pub(crate) fn child_across(&self, bridge: Bridge) -> Result<Self, Mistake> {
         Ok(Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge)? })
+    }
+
+    /// The same of two groups, of which there are a bridge and a world already.
+    pub(crate) fn child_over(&self, bridge: Bridge, both: World) -> Self {
+        let made = self.child(bridge.local().clone());
+        let remote = Remote { group: Group::of(bridge.remote()), bridge, both };
+        Self { remote: Some(remote), ..made }
     }
 
     /// Makes this child a copy of its parent: with its topology and these hints.

@@ -155,7 +155,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
 impl Message {
     /// Waits until it is over.
     #[inline]
-    fn end(&self) -> End {
+    pub(crate) fn end(&self) -> End {
         End::of(raw::wait(self.world(), self.operation()), &self.communicator)
     }
 }

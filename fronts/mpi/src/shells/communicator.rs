@@ -19,6 +19,11 @@ works! {
 }
 
 works! {
+    fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::CommunicatorAt(parent) =>
+    bodies::comm_get_parent(parent)
+}
+
+works! {
     fn MPI_Comm_group / PMPI_Comm_group(comm: Handle, group: *mut Handle) on Origin::Communicator(comm) =>
     bodies::comm_group(comm, group)
 }

@@ -79,6 +79,29 @@ fn a_bridge_is_divided_on_both_sides() {
 }
 
 #[test]
+fn a_bridge_stands_on_a_world_of_both_groups() {
+    let name = "bridges::a_bridge_stands_on_a_world_of_both_groups";
+    in_job(5, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let bridge = connect(job);
+        let both = bridge.merge(world.rank() % 2 == 1).unwrap();
+        for _ in 0..3 {
+            // All is begun before anything is waited for.
+            let (own, between) =
+                (bridge.local().start_duplicate().unwrap(), both.start_duplicate().unwrap());
+            let (own, between) = (own.finish().unwrap(), between.finish().unwrap());
+            let copy = Bridge::over(own, &between).unwrap();
+            drop(between);
+            check(&copy, &world, &other_side(&world));
+        }
+        // A world that this process's group is not in.
+        let alone = world.split(Some(world.rank() as u32), 0).unwrap().unwrap();
+        assert!(Bridge::over(bridge.local().clone(), &alone).is_err());
+        check(&bridge, &world, &other_side(&world));
+    });
+}
+
+#[test]
 fn two_groups_become_one() {
     in_job(5, "bridges::two_groups_become_one", ThreadMode::Single, |job| {
         let world = job.world();

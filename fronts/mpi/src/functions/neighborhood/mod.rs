@@ -35,7 +35,7 @@ macro_rules! forms {
             comm: Handle,
             request: *mut Handle,
         ) -> Result<(), Mistake> {
-            // SAFETY: as above.
+            // SAFETY: the program keeps what the standard demands of its arguments.
             unsafe { operations::$name($($argument,)* comm)?.start(request) }
         }
 
@@ -47,7 +47,7 @@ macro_rules! forms {
             info: Handle,
             request: *mut Handle,
         ) -> Result<(), Mistake> {
-            // SAFETY: as above.
+            // SAFETY: the program keeps what the standard demands of its arguments.
             unsafe { operations::$name($($argument,)* comm)?.keep(info, request) }
         }
     )*};

@@ -10,7 +10,7 @@ use super::batch::{Batch, Chosen};
 use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
 use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
-use crate::objects::completion::{self, End};
+use crate::objects::completion::End;
 use crate::objects::generalized::Generalized;
 use crate::objects::request::{self, Entry, Found, Persistent, Request, Started, WaitsFor};
 use crate::walk::Walk;
@@ -20,18 +20,27 @@ use crate::walk::Walk;
 pub(crate) unsafe fn wait(request: *mut Handle, status: *mut Status) -> Result<Walk, Mistake> {
     // SAFETY: the program gives the address of a request, or it is refused.
     let handle = unsafe { pointer::read("request", request)? };
-    if let Found::Kept(entry) = request::find("request", handle)?
-        && !matches!(entry.request, Request::PointToPoint(_))
-    {
+    let end = match request::find("request", handle)? {
+        Found::Null => End::well(Status::empty()),
+        Found::Immediate(status) => End::well(status),
+        Found::Kept(entry @ Entry { request: Request::PointToPoint(message), .. })
+            if !entry.is_seen() =>
+        {
+            let end = message.end();
+            request::discard("request", handle)?;
+            end
+        }
         // SAFETY: the program gives a request, and a writable status, or none.
-        return unsafe { Batch::completes(alone(request, status), Chosen::One(0)).run() };
-    }
-    let (completing, left) = completion::complete("request", handle)?;
-    // A message calls nobody.
-    let Ok(end) = completing.into_end() else { return Ok(Walk::Done) };
+        Found::Kept(_) => unsafe {
+            return Batch::completes(alone(request, status), Chosen::One(0)).run();
+        },
+    };
     // SAFETY: the program gives a writable request, and a writable status, or none.
-    unsafe { told(request, left, status, end)? };
-    Ok(Walk::Done)
+    unsafe {
+        request.write(REQUEST_NULL);
+        tell(status, end.status)?;
+    }
+    end.mistake.map_or(Ok(Walk::Done), Err)
 }
 
 /// Looks whether a request is complete.
@@ -210,23 +219,4 @@ fn goes_on(handle: Handle) -> Mistake {
 /// A request alone.
 fn alone(request: *mut Handle, status: *mut Status) -> Several {
     Several { requests: request, count: 1, statuses: status }
-}
-
-/// Tells of a request that has ended.
-///
-/// # Safety
-/// The program gives a writable request, and a writable status, or none.
-#[inline]
-unsafe fn told(
-    request: *mut Handle,
-    left: Handle,
-    status: *mut Status,
-    end: End,
-) -> Result<(), Mistake> {
-    // SAFETY: as the caller says.
-    unsafe {
-        request.write(left);
-        tell(status, end.status)?;
-    }
-    end.mistake.map_or(Ok(()), Err)
 }

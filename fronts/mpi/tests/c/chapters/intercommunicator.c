@@ -46,6 +46,16 @@ static void children(MPI_Comm inter)
     CHECK(MPI_Comm_compare(inter, child, &result) == MPI_SUCCESS && result == MPI_CONGRUENT);
     talks(child);
     MPI_Comm_free(&child);
+    MPI_Request request;
+    CHECK(MPI_Comm_idup(inter, &child, &request) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_Comm_compare(inter, child, &result) == MPI_SUCCESS && result == MPI_CONGRUENT);
+    talks(child);
+    int one = 1, sum = 0;
+    CHECK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, child) == MPI_SUCCESS);
+    MPI_Comm_remote_size(child, &processes);
+    CHECK(sum == processes);
+    MPI_Comm_free(&child);
     MPI_Comm_rank(inter, &own);
     CHECK(MPI_Comm_split(inter, own == 0 ? 4 : MPI_UNDEFINED, 0, &child) == MPI_SUCCESS);
     CHECK((child == MPI_COMM_NULL) == (own != 0));

@@ -226,6 +226,8 @@ static void errors(void)
         CHECK(class_of(code) == MPI_ERR_IN_STATUS);
         for (int index = 0; index < 3; index++) {
             int expected = index == 1 ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+            /* MPICH fills in other statuses than these. */
+            if (!is_ours()) continue;
             CHECK(class_of(statuses[index].MPI_ERROR) == expected);
             CHECK(statuses[index].MPI_SOURCE == rank && statuses[index].MPI_TAG == index);
             CHECK(requests[index] == MPI_REQUEST_NULL);
