@@ -58,6 +58,8 @@ pub(crate) enum Begun {
 pub(crate) const START_BYTES: u64 = 32 << 10;
 /// Of so many looks in vain one is thorough.
 const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
+/// A synchronous message of this process to itself takes about half of them.
+const ROUNDS_PER_LOOK: u32 = 8;
 
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
@@ -311,15 +313,19 @@ impl Engine {
         self.endpoint.is_quiet() && self.running.is_idle()
     }
 
-    /// Makes progress for somebody who does not wait. Who only ever looks does now and then what
-    /// others do before they sleep.
+    /// Makes progress for somebody who does not wait, while anything moves, but not for ever: what
+    /// this process says to itself is over after one look. Who only ever looks does now and then
+    /// what others do before they sleep.
     #[inline]
     pub(crate) fn look(&mut self) {
         self.looks = self.looks.wrapping_add(1);
-        match self.looks.is_multiple_of(LOOKS_PER_THOROUGH_LOOK) {
-            true => self.progress_thoroughly(),
-            false => self.progress(),
-        };
+        let is_thorough = self.looks.is_multiple_of(LOOKS_PER_THOROUGH_LOOK);
+        for _ in 0..ROUNDS_PER_LOOK {
+            let moved = if is_thorough { self.progress_thoroughly() } else { self.progress() };
+            if !moved {
+                break;
+            }
+        }
     }
 
     /// Makes progress; true when anything moved.

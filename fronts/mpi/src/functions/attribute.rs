@@ -49,7 +49,7 @@ pub(crate) unsafe fn type_create_keyval(
     extra_state: *mut c_void,
 ) -> Result<(), Mistake> {
     let functions = (type_copy_attr_fn, type_delete_attr_fn);
-    // SAFETY: as above.
+    // SAFETY: the program gives functions of these types, or constants, and a writable place.
     unsafe { create(Kind::Datatype, functions, extra_state, ("type_keyval", type_keyval)) }
 }
 
@@ -61,7 +61,7 @@ pub(crate) unsafe fn win_create_keyval(
     extra_state: *mut c_void,
 ) -> Result<(), Mistake> {
     let functions = (win_copy_attr_fn, win_delete_attr_fn);
-    // SAFETY: as above.
+    // SAFETY: the program gives functions of these types, or constants, and a writable place.
     unsafe { create(Kind::Window, functions, extra_state, ("win_keyval", win_keyval)) }
 }
 
@@ -85,7 +85,7 @@ pub(crate) unsafe fn type_free_keyval(type_keyval: *mut c_int) -> Result<(), Mis
 
 /// Frees a key of windows.
 pub(crate) unsafe fn win_free_keyval(win_keyval: *mut c_int) -> Result<(), Mistake> {
-    // SAFETY: as above.
+    // SAFETY: the program gives the address of a key, or it is refused.
     unsafe { free(Kind::Window, ("win_keyval", win_keyval)) }
 }
 
@@ -163,7 +163,7 @@ pub(crate) unsafe fn type_get_attr(
     flag: *mut c_int,
 ) -> Result<(), Mistake> {
     let attributes = &datatype::get("datatype", datatype)?.attributes;
-    // SAFETY: as above.
+    // SAFETY: the program says that both places are writable.
     unsafe { get(attributes, (Kind::Datatype, "type_keyval", type_keyval), attribute_val, flag) }
 }
 

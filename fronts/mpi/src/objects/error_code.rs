@@ -228,6 +228,8 @@ mod tests {
         assert!(add_code("errorclass", code).is_err());
         assert!(remove("errorclass", class, true).is_err());
         assert!(remove("errorclass", code, true).is_err());
+        assert!(remove("errorcode", code, false).is_err(), "it has a text");
+        set_text("errorcode", code, String::new()).unwrap();
         remove("errorcode", code, false).unwrap();
         remove("errorclass", class, true).unwrap();
         assert_eq!(last_used(), ERR_LASTCODE);

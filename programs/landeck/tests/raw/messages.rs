@@ -155,6 +155,29 @@ fn a_message_that_is_taken_out_is_received_once() {
 }
 
 #[test]
+fn what_a_process_says_to_itself_is_over_after_one_look() {
+    in_pairs("messages::what_a_process_says_to_itself_is_over_after_one_look", |job| {
+        let (world, layout) = (job.world(), doubles());
+        let own = world.rank();
+        for length in [0usize, 1, 30, 1_000] {
+            let (values, mut received) = (vec![1.5; length], vec![0.0; length]);
+            let (items, place) =
+                (memory(&values, &layout, length), room(&mut received, &layout, length));
+            // SAFETY: the values are there until both operations are over.
+            unsafe {
+                let synchronous = Mode::Synchronous;
+                let send = message::start_send(&world, &items, own, Tag(1), synchronous).unwrap();
+                let (held, _) = message::hold(&world, own, Tag(1)).unwrap();
+                let receive = message::start_receive_held(&world, held, &place).unwrap();
+                assert!(raw::test(&world, receive).unwrap().is_some(), "{length} values");
+                assert!(raw::test(&world, send).unwrap().is_some(), "{length} values");
+            }
+            assert_eq!(received, values);
+        }
+    });
+}
+
+#[test]
 fn what_has_met_nobody_is_taken_back() {
     in_pairs("messages::what_has_met_nobody_is_taken_back", |job| {
         let (world, layout) = (job.world(), doubles());
