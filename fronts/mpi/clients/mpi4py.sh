@@ -16,8 +16,9 @@ shift
 prefix=$folder/prefix
 built=$folder/mpi4py-$version
 log=$folder/mpi4py.log
-# What chapters need that are not here yet; single cases of other modules stand in mpi4py-left-out.txt.
-modules='^test_(io|file|rma|rma_nb|win|util_sync|spawn|dynproc|util_pool|p2p_buf_part|ulfm)\.'
+# Modules about chapters that are not here yet; "subclass" opens a file while it is imported. Single cases
+# of other modules stand in mpi4py-left-out.txt.
+modules='^test_(io|file|subclass|rma|rma_nb|win|util_sync|spawn|dynproc|util_pool|p2p_buf_part|ulfm)\.'
 
 cannot() {
     tail -n 5 "$log" 2>/dev/null || true
