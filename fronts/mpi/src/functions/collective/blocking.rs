@@ -47,52 +47,34 @@ mod long {
 }
 
 pub(crate) use long::{
-    allgather, allgatherv, alltoall, alltoallv, alltoallw, exscan, gather, gatherv, reduce,
-    reduce_scatter, reduce_scatter_block, scan, scatter, scatterv,
+    allgatherv, alltoallv, alltoallw, exscan, gatherv, reduce_scatter, reduce_scatter_block, scan,
+    scatterv,
 };
 
-/// Waits for everybody.
-#[inline]
-pub(crate) unsafe fn barrier(comm: Handle) -> Result<(), Mistake> {
-    match quick::barrier(comm) {
-        // SAFETY: there are no buffers.
-        Some(quick) => unsafe { quick.call() },
-        // SAFETY: the program keeps what the standard demands of its arguments.
-        None => unsafe { long::barrier(comm) },
-    }
+/// Those that have a short way, by that if it can be.
+macro_rules! either_way {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $done:expr;)*) => {$(
+        /// See the function of this name in `moving` or `combining`.
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        pub(crate) unsafe fn $name($($argument: $type),*) -> Result<$result, Mistake> {
+            match quick::$name($($argument),*) {
+                // SAFETY: the program leaves the buffers to this call.
+                Some(quick) => unsafe { quick.call() }.map(|()| $done),
+                // SAFETY: the program keeps what the standard demands of its arguments.
+                None => unsafe { long::$name($($argument),*) },
+            }
+        }
+    )*};
 }
 
-/// The root's items go to all.
-#[inline]
-pub(crate) unsafe fn bcast(
-    buffer: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Result<(), Mistake> {
-    match quick::bcast(buffer, count, datatype, root, comm) {
-        // SAFETY: the program leaves the buffer to this call.
-        Some(quick) => unsafe { quick.call() },
-        // SAFETY: the program keeps what the standard demands of its arguments.
-        None => unsafe { long::bcast(buffer, count, datatype, root, comm) },
-    }
-}
-
-/// The combination goes to all.
-#[inline]
-pub(crate) unsafe fn allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: Handle,
-    op: Handle,
-    comm: Handle,
-) -> Result<Walk, Mistake> {
-    match quick::allreduce(sendbuf, recvbuf, count, datatype, op, comm) {
-        // SAFETY: the program leaves both buffers to this call.
-        Some(quick) => unsafe { quick.call() }.map(|()| Walk::Done),
-        // SAFETY: the program keeps what the standard demands of its arguments.
-        None => unsafe { long::allreduce(sendbuf, recvbuf, count, datatype, op, comm) },
-    }
+either_way! {
+    barrier(comm: Handle) -> () = ();
+    bcast(buffer: *mut c_void, count: i64, datatype: Handle, root: c_int, comm: Handle) -> () = ();
+    gather(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle, root: c_int, comm: Handle) -> () = ();
+    scatter(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle, root: c_int, comm: Handle) -> () = ();
+    allgather(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle, comm: Handle) -> () = ();
+    alltoall(sendbuf: *const c_void, sendcount: i64, sendtype: Handle, recvbuf: *mut c_void, recvcount: i64, recvtype: Handle, comm: Handle) -> () = ();
+    reduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Handle, op: Handle, root: c_int, comm: Handle) -> Walk = Walk::Done;
+    allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Handle, op: Handle, comm: Handle) -> Walk = Walk::Done;
 }

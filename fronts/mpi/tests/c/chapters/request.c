@@ -245,9 +245,11 @@ static void mistakes(void)
     CHECK(class_of(MPI_Cancel(&request)) == MPI_ERR_REQUEST);
     CHECK(class_of(MPI_Request_free(&request)) == MPI_ERR_REQUEST);
     CHECK(class_of(MPI_Waitall(-1, &request, statuses)) != MPI_SUCCESS);
-    CHECK(class_of(MPI_Waitany(-1, &request, &index, statuses)) != MPI_SUCCESS);
     CHECK(class_of(MPI_Test(&request, NULL, statuses)) == MPI_ERR_ARG);
-    CHECK(class_of(MPI_Testall(1, NULL, &flag, statuses)) != MPI_SUCCESS);
+    if (is_ours()) { /* MPICH 5.0.2 crashes. */
+        CHECK(class_of(MPI_Waitany(-1, &request, &index, statuses)) != MPI_SUCCESS);
+        CHECK(class_of(MPI_Testall(1, NULL, &flag, statuses)) != MPI_SUCCESS);
+    }
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
