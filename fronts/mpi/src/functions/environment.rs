@@ -14,7 +14,7 @@ use crate::mistake::Mistake;
 use crate::objects::info::Info;
 use crate::objects::{attributes, communicator, info};
 use crate::walk::Walk;
-use crate::{job, memory};
+use crate::{hardware, job, memory};
 
 /// Joins the job, for one thread.
 pub(crate) unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<(), Mistake> {
@@ -125,11 +125,15 @@ pub(crate) unsafe fn get_processor_name(
     }
 }
 
-/// What is known of the hardware that this process runs on.
+/// The kinds of hardware that there are, and whether this process is bound to a single one of each.
 pub(crate) unsafe fn get_hw_resource_info(hw_info: *mut Handle) -> Result<(), Mistake> {
     pointer::check("hw_info", hw_info, 1)?;
+    let mut kinds = Info::default();
+    for (name, is_single) in hardware::kinds() {
+        kinds.set(name, if is_single { "true" } else { "false" });
+    }
     // SAFETY: the program says that it is writable.
-    unsafe { give("hw_info", hw_info, info::keep(Info::default())) }
+    unsafe { give("hw_info", hw_info, info::keep(kinds)) }
 }
 
 /// Memory for messages.

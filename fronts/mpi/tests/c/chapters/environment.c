@@ -90,6 +90,37 @@ static void ask_wrongly(void)
     if (is_ours()) CHECK(MPI_Free_mem(memory) == MPI_ERR_BASE);
 }
 
+/* Each kind of hardware that is named can be split by; who is bound to a single one has a part. */
+static void hardware(void)
+{
+    MPI_Info kinds, info;
+    MPI_Comm part;
+    int kind, count, flag, length, all;
+    char key[MPI_MAX_INFO_KEY + 1], value[8];
+
+    CHECK(MPI_Get_hw_resource_info(&kinds) == MPI_SUCCESS);
+    CHECK(MPI_Info_get_nkeys(kinds, &count) == MPI_SUCCESS);
+    CHECK(count > 0 || !is_ours());
+    /* All have the same keys: they are on one host. */
+    for (kind = 0; kind < count && is_ours(); kind++) {
+        CHECK(MPI_Info_get_nthkey(kinds, kind, key) == MPI_SUCCESS && strstr(key, "://"));
+        length = sizeof value;
+        CHECK(MPI_Info_get_string(kinds, key, &length, value, &flag) == MPI_SUCCESS && flag);
+        CHECK(!strcmp(value, "true") || !strcmp(value, "false"));
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "mpi_hw_resource_type", key);
+        CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part) ==
+              MPI_SUCCESS);
+        MPI_Info_free(&info);
+        CHECK((part != MPI_COMM_NULL) == !strcmp(value, "true"));
+        if (part == MPI_COMM_NULL) continue;
+        MPI_Comm_size(part, &all);
+        CHECK(all >= 1 && all <= size);
+        MPI_Comm_free(&part);
+    }
+    MPI_Info_free(&kinds);
+}
+
 int main(int argc, char **argv)
 {
     int flag, level, version, subversion, length;
@@ -123,6 +154,7 @@ int main(int argc, char **argv)
     allocate();
     allocate_much();
     ask_wrongly();
+    hardware();
 
     CHECK(MPI_Abi_get_info(&info) == MPI_SUCCESS);
     length = sizeof text;
