@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-use landeck::{Options, Peer, ThreadMode, World};
+use landeck::{Loan, Options, Peer, ThreadMode, World};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
@@ -181,6 +181,24 @@ pub(crate) fn everybody() -> Result<World, Mistake> {
 /// This process as the members of groups are named.
 pub(crate) fn own_peer() -> Result<Peer, Mistake> {
     with_membership(|membership| Ok(membership.own_peer()))
+}
+
+/// Memory of the shared heap; none if this process is no member of a job, or if less than half of
+/// the heap would be left for messages.
+pub(crate) fn lend_memory(bytes: usize) -> Result<Option<Loan<u8>>, Mistake> {
+    let membership = lock();
+    let is_member = MEMBER.load(Ordering::Acquire) == std::process::id();
+    let Some(job) = membership.job.as_ref().filter(|_| is_member) else { return Ok(None) };
+    let half = job.segment().plan().heap_bytes_per_process / 2;
+    if job.heap_in_use()?.saturating_add(bytes as u64) > half {
+        return Ok(None);
+    }
+    match job.loan(bytes) {
+        Ok(loan) => Ok(Some(loan)),
+        // The room there is lies in pieces.
+        Err(landeck::Error::Heap(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether MPI_Init was called.

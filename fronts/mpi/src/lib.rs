@@ -11,6 +11,8 @@
 //! | `mistake` | what is wrong with a call |
 //! | `arguments`, `counts` | arguments that many functions have |
 //! | `job` | the job of this process, from MPI_Init to MPI_Finalize |
+//! | `hardware` | the hardware that this process is bound to |
+//! | `memory` | memory that the program asks for |
 //! | `objects` | what programs hold by handle |
 //! | `functions` | the bodies of the functions, by chapter |
 
@@ -24,7 +26,9 @@ mod arguments;
 mod counts;
 mod entry;
 mod functions;
+mod hardware;
 mod job;
+mod memory;
 mod mistake;
 mod objects;
 mod origin;

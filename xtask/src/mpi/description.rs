@@ -120,7 +120,7 @@ impl Description {
 }
 
 impl Function {
-    fn of(chapter: &str, row: &[String]) -> Option<Self> {
+    pub(super) fn of(chapter: &str, row: &[String]) -> Option<Self> {
         let [name, returns, parameters, since, deprecated, body] = row else { return None };
         let parameters = parameters.split(';').map(str::trim).filter(|text| !text.is_empty());
         let body = match body.as_str() {

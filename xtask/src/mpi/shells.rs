@@ -145,8 +145,10 @@ fn origin(function: &Function) -> String {
     if find("MPI_File", 0).is_some() || find("MPI_File", 1).is_some() {
         return "Origin::File".to_owned();
     }
-    // Functions that free take the address of a handle and no other object.
-    let frees = function.parameters.len() == 1;
+    // Functions that free read the handle at their only address; where others take an address, it is
+    // the place of a result, and may hold anything.
+    let ends_with = |end| function.name.ends_with(end);
+    let frees = ["_free", "_disconnect", "_finalize"].into_iter().any(ends_with);
     match (frees, find("MPI_Comm", 1), find("MPI_Session", 1)) {
         (true, Some(name), _) => format!("Origin::CommunicatorAt({name})"),
         (true, _, Some(name)) => format!("Origin::SessionAt({name})"),
@@ -192,5 +194,22 @@ fn rust_base(base: &str) -> &str {
         "MPI_Aint" | "MPI_Count" | "MPI_Offset" => "i64",
         "MPI_Status" => "Status",
         _ => "Handle",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_handles_that_are_read_say_whose_handler_is_told() {
+        let origin = |name: &str, parameters: &str| {
+            let row = [name, "int", parameters, "2.0", "", "works"].map(str::to_owned);
+            origin(&Function::of("a", &row).unwrap())
+        };
+        assert_eq!(origin("MPI_Comm_free", "MPI_Comm *comm"), "Origin::CommunicatorAt(comm)");
+        assert_eq!(origin("MPI_Session_finalize", "MPI_Session *s"), "Origin::SessionAt(s)");
+        assert_eq!(origin("MPI_Comm_get_parent", "MPI_Comm *parent"), "Origin::Nothing");
+        assert_eq!(origin("MPI_Comm_dup", "MPI_Comm c; MPI_Comm *n"), "Origin::Communicator(c)");
     }
 }

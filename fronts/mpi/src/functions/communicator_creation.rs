@@ -12,7 +12,6 @@ use crate::abi::{
 };
 use crate::arguments::{give, tag as tag_of, text};
 use crate::functions::group::places_in;
-use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
 use crate::objects::group::{self, Group};
@@ -22,6 +21,7 @@ use crate::objects::process_set::ProcessSet;
 use crate::objects::request::{self, Pending, Request};
 use crate::objects::{attributes, error_handler};
 use crate::walk::Walk;
+use crate::{hardware, job};
 
 /// A copy with messages of its own; the attributes are copied as their keys say, the hints too.
 pub(crate) unsafe fn comm_dup(comm: Handle, newcomm: *mut Handle) -> Result<Walk, Mistake> {
@@ -178,6 +178,11 @@ pub(crate) unsafe fn comm_split_type(
         Sharing::PartOfHost => {
             of_host(communicator, key)?.filter(|made| made.size < communicator.size)
         }
+        Sharing::Hardware(number) => {
+            // Other hosts have the same numbers.
+            let same = divided(communicator, Some(number), key)?;
+            same.map_or(Ok(None), |same| of_host(&same, key))?
+        }
         Sharing::Set(set) => divided(communicator, Some(set.color(job::own_peer()?)), key)?,
     };
     if let (Some(made), COMM_TYPE_HW_UNGUIDED) = (&made, split_type) {
@@ -259,13 +264,16 @@ enum Sharing {
     Nothing,
     Host,
     PartOfHost,
+    /// The one of this number, of some kind of hardware.
+    Hardware(u32),
     Set(ProcessSet),
 }
 
 fn sharing(split_type: c_int, hints: &Info) -> Result<Sharing, Mistake> {
     let guided = match hints.get(RESOURCE_TYPE) {
         Some(SHARED_MEMORY) => Some(Sharing::Host),
-        _ => None,
+        Some(kind) => hardware::single_of(kind).map(Sharing::Hardware),
+        None => None,
     };
     Ok(match split_type {
         UNDEFINED => Sharing::Nothing,

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::io::Write;
-use std::ptr::NonNull;
 
 use landeck_c_boundary::pointer;
 
@@ -11,11 +10,11 @@ use crate::abi::{
     SUBVERSION, THREAD_FUNNELED, THREAD_MULTIPLE, THREAD_SERIALIZED, THREAD_SINGLE, VERSION,
 };
 use crate::arguments::{give, give_text};
-use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::info::Info;
 use crate::objects::{attributes, communicator, info};
 use crate::walk::Walk;
+use crate::{hardware, job, memory};
 
 /// Joins the job, for one thread.
 pub(crate) unsafe fn init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> Result<(), Mistake> {
@@ -126,11 +125,15 @@ pub(crate) unsafe fn get_processor_name(
     }
 }
 
-/// What is known of the hardware that this process runs on.
+/// The kinds of hardware that there are, and whether this process is bound to a single one of each.
 pub(crate) unsafe fn get_hw_resource_info(hw_info: *mut Handle) -> Result<(), Mistake> {
     pointer::check("hw_info", hw_info, 1)?;
+    let mut kinds = Info::default();
+    for (name, is_single) in hardware::kinds() {
+        kinds.set(name, if is_single { "true" } else { "false" });
+    }
     // SAFETY: the program says that it is writable.
-    unsafe { give("hw_info", hw_info, info::keep(Info::default())) }
+    unsafe { give("hw_info", hw_info, info::keep(kinds)) }
 }
 
 /// Memory for messages.
@@ -139,28 +142,35 @@ pub(crate) unsafe fn alloc_mem(
     info: Handle,
     baseptr: *mut c_void,
 ) -> Result<(), Mistake> {
-    info::snapshot_or_empty("info", info)?;
+    let info = info::snapshot_or_empty("info", info)?;
     let baseptr = baseptr.cast::<*mut c_void>();
     pointer::check("baseptr", baseptr, 1)?;
     let bytes = usize::try_from(size)
         .map_err(|_| Mistake::new(ERR_ARG, format_args!("size is {size}; it must be 0 or more")))?;
-    // SAFETY: the size is not 0.
-    let memory = unsafe { libc::malloc(bytes.max(1)) };
-    let memory = NonNull::new(memory).ok_or_else(|| {
+    let start = memory::allocate(bytes, alignment_of(&info))?.ok_or_else(|| {
         Mistake::new(ERR_NO_MEM, format_args!("there is no memory for {bytes} bytes"))
     })?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("baseptr", baseptr, memory.as_ptr()) }
+    unsafe { give("baseptr", baseptr, start.cast()) }
+}
+
+/// What the memory is to begin at a multiple of. A hint that cannot be followed is none.
+fn alignment_of(info: &Info) -> usize {
+    let hint = info.get("mpi_minimum_memory_alignment").and_then(|text| text.trim().parse().ok());
+    hint.filter(|bytes: &usize| bytes.is_power_of_two()).unwrap_or(1)
 }
 
 /// Frees it.
 pub(crate) unsafe fn free_mem(base: *mut c_void) -> Result<(), Mistake> {
-    if base.is_null() {
-        return Err(Mistake::new(ERR_BASE, "base is a null pointer; pass what MPI_Alloc_mem gave"));
+    if memory::free(base.addr()) {
+        return Ok(());
     }
-    // SAFETY: the program passes what `alloc_mem` gave, once.
-    unsafe { libc::free(base) };
-    Ok(())
+    Err(Mistake::new(
+        ERR_BASE,
+        format_args!(
+            "base is {base:p}, where no memory begins; pass what MPI_Alloc_mem gave, once"
+        ),
+    ))
 }
 
 /// Seconds since some moment in the past, of the clock that all processes of a host share.

@@ -19,7 +19,7 @@ works! {
 }
 
 works! {
-    fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::CommunicatorAt(parent) =>
+    fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::Nothing =>
     bodies::comm_get_parent(parent)
 }
 

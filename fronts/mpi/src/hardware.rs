@@ -1,0 +1,67 @@
+//! The hardware that this process is bound to, by names that programs can ask and split by.
+
+use std::fs;
+
+use landeck::host::cpu_set::CpuSet;
+use landeck::host::topology::{Level, Topology};
+
+/// What the standard's "hardware resource types" are here.
+const KINDS: [(&str, Level); 4] = [
+    ("landeck://core", Level::Core),
+    ("landeck://l3_cache", Level::L3),
+    ("landeck://numa_node", Level::Numa),
+    ("landeck://package", Level::Package),
+];
+
+/// The names of all kinds, and whether this thread runs on a single one of it, at this moment.
+pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, bool)> {
+    KINDS.into_iter().map(|(name, level)| (name, single(level).is_some()))
+}
+
+/// The number of the single one of a kind that this thread runs on; the same for all processes of
+/// this host that run there.
+pub(crate) fn single_of(name: &str) -> Option<u32> {
+    let (_, level) = KINDS.into_iter().find(|(own, _)| *own == name)?;
+    single(level)
+}
+
+fn single(level: Level) -> Option<u32> {
+    let bound = CpuSet::of_this_thread().ok()?;
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok()?.parse().ok()?;
+    let topology = Topology::read(&online, &[level]);
+    common(topology.groups(level), &bound)
+}
+
+/// The first processor of the group that has all of these.
+fn common(groups: &[CpuSet], bound: &CpuSet) -> Option<u32> {
+    let first = bound.iter().next()?;
+    let group = groups.iter().find(|group| group.contains(first))?;
+    let whole = group.intersection(bound) == *bound;
+    group.iter().next().filter(|_| whole).and_then(|number| u32::try_from(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_one_has_all_processors() {
+        let set = |list: &str| list.parse::<CpuSet>().unwrap();
+        let groups = [set("0-1,4"), set("2-3")];
+        for (bound, expected) in [
+            ("4", Some(0)),
+            ("0-1", Some(0)),
+            ("3", Some(2)),
+            ("1-2", None),
+            ("7", None),
+            ("", None),
+        ] {
+            assert_eq!(common(&groups, &set(bound)), expected, "{bound}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_none_of_ours() {
+        assert_eq!(single_of("landeck://moon"), None);
+    }
+}
