@@ -56,7 +56,7 @@ macro_rules! either_way {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $done:expr;)*) => {$(
         /// See the function of this name in `moving` or `combining`.
         #[inline]
-        #[allow(clippy::too_many_arguments)]
+        #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $name($($argument: $type),*) -> Result<$result, Mistake> {
             match quick::$name($($argument),*) {
                 // SAFETY: the program leaves the buffers to this call.
