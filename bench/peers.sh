@@ -103,17 +103,17 @@ compile() {
     mv "$program.new" "$program"
 }
 
-# compile_standard: points.c against MPI's standard binary interface, for any library that has it.
+# compile_standard SOURCE: SOURCE.c against MPI's standard binary interface, for any library that has it.
 # It needs a header and a library to link with: MPICH brings both. Which library it runs with
 # is decided at run time.
 compile_standard() {
     environment=$folder/venv-mpich
-    program=$folder/points.abi
+    program=$folder/$1.abi
     [ -e "$environment/lib/libmpi_abi.so" ] || return 0
-    is_fresh "$program" points mpich && return 0
-    gcc -std=c11 -O2 -Wall -Wextra -DMPI_ABI -I"$environment/include" -o "$program.new" "$sources/points.c" \
+    is_fresh "$program" "$1" mpich && return 0
+    gcc -std=c11 -O2 -Wall -Wextra -DMPI_ABI -I"$environment/include" -o "$program.new" "$sources/$1.c" \
         -L"$environment/lib" -lmpi_abi >"$folder/abi.log" 2>&1 && mv "$program.new" "$program" ||
-        say "points.c does not compile against the standard interface, see $folder/abi.log"
+        say "$1.c does not compile against the standard interface, see $folder/abi.log"
 }
 
 mkdir -p "$folder" || exit 1
@@ -137,4 +137,5 @@ for peer in $peers; do
         say "$peer: left out: $why"
     fi
 done
-compile_standard
+compile_standard points
+compile_standard collectives

@@ -54,18 +54,28 @@ pub enum Element {
 
 /// The value of an element that has a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // They are named as the elements.
 pub enum Value {
+    /// A signed integer of 8 bits.
     I8,
+    /// A signed integer of 16 bits.
     I16,
+    /// A signed integer of 32 bits.
     I32,
+    /// A signed integer of 64 bits.
     I64,
+    /// An unsigned integer of 8 bits.
     U8,
+    /// An unsigned integer of 16 bits.
     U16,
+    /// An unsigned integer of 32 bits.
     U32,
+    /// An unsigned integer of 64 bits.
     U64,
+    /// A floating-point number of 32 bits.
     F32,
+    /// A floating-point number of 64 bits.
     F64,
+    /// As [`Element::F80`].
     F80,
 }
 

@@ -89,11 +89,6 @@ impl CountPlace {
         }
     }
 
-    /// Whether the place is wide enough for a count.
-    pub(crate) fn holds(&self, count: i64) -> bool {
-        matches!(self, Self::Wide(_)) || c_int::try_from(count).is_ok()
-    }
-
     /// Writes a count; MPI_UNDEFINED where it is too large for the place.
     ///
     /// # Safety
@@ -135,7 +130,6 @@ mod tests {
     fn what_is_too_large_for_its_place_is_undefined() {
         let (mut short, mut wide) = (0, 0i64);
         let places = [CountPlace::short(&raw mut short), CountPlace::wide(&raw mut wide)];
-        assert_eq!(places.map(|place| place.holds(1 << 40)), [false, true]);
         for place in places {
             // SAFETY: both are writable.
             unsafe { place.write("count", 1 << 40) }.unwrap();

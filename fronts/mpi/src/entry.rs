@@ -14,28 +14,29 @@ use crate::walk::Walk;
 /// Defines a function under its two names: `MPI_X`, which a tool may take the place of, and
 /// `PMPI_X`, by which the tool calls the library.
 macro_rules! shell {
-    ($name:ident / $twin:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $enter:expr) => {
+    ($name:ident / $twin:ident $arguments:tt -> $returns:ty => $enter:expr) => {
+        $crate::entry::symbol! { $name of $name $arguments -> $returns => $enter }
+        $crate::entry::symbol! { $twin of $name $arguments -> $returns => $enter }
+    };
+}
+pub(crate) use shell;
+
+/// Defines one of them; both go by the first.
+macro_rules! symbol {
+    ($symbol:ident of $name:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $enter:expr) => {
         const _: () = {
             #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $name($($argument: $type),*) -> $returns {
+            unsafe extern "C-unwind" fn $symbol($($argument: $type),*) -> $returns {
                 const FUNCTION: &str = stringify!($name);
+                #[allow(unused_unsafe, reason = "some bodies are safe")]
                 // SAFETY: the caller of a C function keeps what the standard demands of its
                 // arguments; what can be checked is checked in the body.
-                #[allow(unused_unsafe)]
-                unsafe { $enter(FUNCTION) }
-            }
-
-            #[unsafe(no_mangle)]
-            unsafe extern "C-unwind" fn $twin($($argument: $type),*) -> $returns {
-                const FUNCTION: &str = stringify!($name);
-                // SAFETY: as above.
-                #[allow(unused_unsafe)]
                 unsafe { $enter(FUNCTION) }
             }
         };
     };
 }
-pub(crate) use shell;
+pub(crate) use symbol;
 
 /// A function whose body gives a result: `Ok` or a mistake.
 macro_rules! works {

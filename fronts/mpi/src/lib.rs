@@ -18,8 +18,6 @@
 
 // The functions have the names of the standard.
 #![allow(non_snake_case)]
-// What objects have is here before all functions that use it are.
-#![allow(dead_code)]
 
 mod abi;
 mod arguments;

@@ -1,8 +1,6 @@
 //! Who takes part in which launch, and who is left out of it and why.
 
-use crate::candidate::Candidate::{
-    self, Bare, Counter, Landeck, LandeckMpi, Mpich, MpichThrottled,
-};
+use crate::candidate::Candidate::{self, Bare, Counter, Landeck, Mpich, MpichThrottled};
 use crate::figure::{Figure, Method, Program};
 
 /// What a candidate does in a launch.
@@ -35,7 +33,6 @@ pub(crate) fn attendance(
         Bare if figure.method == Method::Inside => HasNoPart,
         Counter if !figure.has_floor => HasNoPart,
         Bare | Counter => TakesPart,
-        LandeckMpi if collective => LeftOut("its front of MPI has no collective operations"),
         // Only there is it another comparison than MPICH as shipped.
         MpichThrottled if !crowded => HasNoPart,
         Mpich if collective && crowded => LeftOut(
@@ -76,5 +73,13 @@ mod tests {
         assert_eq!(of(Bare, "barrier", 2), HasNoPart);
         assert_eq!(of(Bare, "memory", 2), TakesPart);
         assert_eq!(of(Candidate::OpenMpi, "loan", 2), HasNoPart);
+    }
+
+    #[test]
+    fn the_front_of_mpi_runs_what_its_peers_run() {
+        for figure in ["round", "barrier", "allreduce"] {
+            assert_eq!(of(Candidate::LandeckMpi, figure, 2), TakesPart);
+            assert_eq!(of(Candidate::LandeckMpi, figure, 32), TakesPart);
+        }
     }
 }

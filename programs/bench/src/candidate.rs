@@ -100,7 +100,12 @@ impl Places {
     pub(crate) fn needs(&self, candidate: Candidate) -> Vec<PathBuf> {
         match candidate {
             Landeck => vec![self.programs.join("landeck"), self.points(candidate)],
-            LandeckMpi => vec![self.programs.join("landeck"), self.front(), self.points(candidate)],
+            LandeckMpi => vec![
+                self.programs.join("landeck"),
+                self.front(),
+                self.points(candidate),
+                self.program(candidate, Program::Collectives),
+            ],
             Bare => vec![self.peers.join("bare"), self.peers.join("nothing")],
             Counter => vec![self.points(candidate)],
             peer => vec![
@@ -117,8 +122,9 @@ impl Places {
 
     /// The measuring program of the candidate.
     pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
-        match (program, candidate.peer()) {
-            (Program::Collectives, Some(peer)) => self.peers.join(format!("collectives.{peer}")),
+        match (program, candidate, candidate.peer()) {
+            (Program::Collectives, LandeckMpi, _) => self.peers.join("collectives.abi"),
+            (Program::Collectives, _, Some(peer)) => self.peers.join(format!("collectives.{peer}")),
             _ => self.points(candidate),
         }
     }

@@ -415,7 +415,6 @@ unsafe fn start_duplicate(
     let pending = Pending {
         operation,
         communicator: Arc::clone(communicator),
-        datatypes: [None, None],
         rest: Mutex::new(Some(Box::new(finish))),
     };
     // SAFETY: checked above; the program says that it is writable.

@@ -17,7 +17,6 @@ use crate::mistake::Mistake;
 use crate::objects::buffer::Flush;
 use crate::objects::communicator::{Communicator, Holder};
 use crate::objects::completion::End;
-use crate::objects::datatype::Datatype;
 use crate::objects::exchange::Exchange;
 use crate::objects::generalized::Generalized;
 use crate::objects::kind::Kind;
@@ -53,8 +52,6 @@ pub(crate) struct Message {
 pub(crate) struct Pending {
     pub(crate) operation: raw::Operation,
     pub(crate) communicator: Arc<Communicator>,
-    /// Kept until the end, should the program free them before.
-    pub(crate) datatypes: [Option<Arc<Datatype>>; 2],
     /// What is left to do when the operation is over.
     pub(crate) rest: Mutex<Option<Rest>>,
 }
@@ -245,7 +242,7 @@ impl Pending {
     #[inline]
     pub(crate) fn message(operation: raw::Operation, communicator: &Arc<Communicator>) -> Self {
         let communicator = Arc::clone(communicator);
-        Self { operation, communicator, datatypes: [None, None], rest: Mutex::new(None) }
+        Self { operation, communicator, rest: Mutex::new(None) }
     }
 
     /// The world in which it goes on.
@@ -293,11 +290,6 @@ impl Entry {
             Request::Generalized(own) => own.world(),
             Request::Flush(flush) => flush.world(),
         }
-    }
-
-    /// Whether its handle stays when it is complete.
-    pub(crate) fn is_persistent(&self) -> bool {
-        matches!(self.request, Request::Persistent(_))
     }
 
     /// Whether its end is known.

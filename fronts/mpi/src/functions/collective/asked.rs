@@ -257,7 +257,6 @@ fn pending(
         // What a collective operation says of itself is nothing.
         operation,
         communicator: Arc::clone(communicator),
-        datatypes: [None, None],
         rest: Mutex::new(rest),
     }
 }
