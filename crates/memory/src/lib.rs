@@ -39,6 +39,7 @@ pub mod membership;
 #[cfg(not(loom))]
 pub mod page;
 #[cfg(not(loom))]
+mod placement;
 pub mod plain;
 #[cfg(not(loom))]
 pub mod plan;

@@ -2,7 +2,7 @@
 //! process writes, everybody may read, also when it is wedged, stopped or dead.
 //!
 //! ```text
-//! line 0   presence (32 bits)
+//! line 0   presence (32 bits) | processor plus one (32)
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
 //!          tag | context, bytes, since
 //! line 2   messages sent, bytes sent, messages received, bytes received,
@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
+const PROCESSOR: u64 = 4;
 const WAIT_LINE: u64 = LINE_BYTES;
 const COUNTER_LINE: u64 = 2 * LINE_BYTES;
 
@@ -152,6 +153,19 @@ impl Segment {
         self.word(self.plan().slot(slot)).store(presence as u32, Ordering::Release);
     }
 
+    /// The processor on which the process of a slot last began to wait; none when it never has.
+    #[inline]
+    pub fn processor(&self, slot: u32) -> Option<u32> {
+        let word = self.word(self.plan().slot(self.known(slot)) + PROCESSOR);
+        word.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Says on which processor the process of the slot is; for that process only.
+    pub(crate) fn set_processor(&self, slot: u32, processor: u32) {
+        let word = self.word(self.plan().slot(slot) + PROCESSOR);
+        word.store(processor.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// What the process of a slot waits for; operation `None` when it runs.
     pub fn wait_record(&self, slot: u32) -> WaitRecord {
         let line = self.plan().slot(self.known(slot)) + WAIT_LINE;
@@ -238,6 +252,16 @@ mod tests {
             assert_eq!(segment.wait_record(1), record);
         }
         assert_eq!(segment.wait_record(0), WaitRecord::default());
+    }
+
+    #[test]
+    fn a_processor_is_known_when_it_was_said() {
+        let segment = segment();
+        segment.set_presence(1, Presence::Attached);
+        assert_eq!(segment.processor(1), None);
+        segment.set_processor(1, 0);
+        assert_eq!((segment.processor(1), segment.processor(0)), (Some(0), None));
+        assert_eq!(segment.presence(1), Presence::Attached);
     }
 
     #[test]

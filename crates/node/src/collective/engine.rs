@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -203,6 +204,12 @@ impl Engine {
             Ok(_) => None,
             Err(error) => Some(Err(self.visit_fault(context, call, visit, error))),
         }
+    }
+
+    /// What the processes on this processor are to a visit that waits.
+    pub(crate) fn neighbours(&self, context: u32, visit: &Visit, processor: u32) -> Neighbours {
+        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
+        board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
     }
 
     /// Whether a member of a group is gone, or the group was revoked.
