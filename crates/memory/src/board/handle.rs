@@ -125,6 +125,8 @@ pub enum Coming {
     Different,
 }
 
+/// Members of a group whose processors are looked at.
+const LOOKED_AT_MAX: u32 = 32;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -195,7 +197,8 @@ impl Board {
     }
 
     /// What the members whose processes are on this processor are to this member, which waits in an
-    /// operation (or for room, before it has come to it) for those that `is_awaited` names.
+    /// operation (or for room, before it has come to it) for those that `is_awaited` names. In a large
+    /// group somebody always has something to do, and to look at all would take longer than a switch.
     #[inline]
     pub fn neighbours(
         &self,
@@ -203,6 +206,9 @@ impl Board {
         processor: u32,
         is_awaited: impl Fn(u32) -> bool,
     ) -> Neighbours {
+        if self.size() > LOOKED_AT_MAX {
+            return Neighbours::Awaited;
+        }
         let mut neighbours = Neighbours::Waiting;
         let before = number.wrapping_sub(WINDOW as u32);
         for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
