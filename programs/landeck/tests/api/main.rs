@@ -6,6 +6,7 @@ mod bridges;
 mod faults;
 mod founding;
 mod groups;
+mod mailboxes;
 mod messages;
 mod ports;
 #[path = "../support/mod.rs"]
