@@ -17,6 +17,7 @@
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
+//! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
 //! | [`waiter`] | the one way to wait |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`processors`] | how many processors there are for how many processes |
@@ -48,6 +49,8 @@ pub mod processors;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod semaphore;
 #[cfg(not(loom))]
 pub mod shared_area;
 mod sleep_word;

@@ -9,12 +9,15 @@ use landeck_host::objects::ObjectError;
 use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
 use landeck_memory::heap::HeapFull;
+use landeck_memory::shared_area::OutsideArea;
 use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
 use crate::mailbox::MailboxError;
 use crate::message::MessageError;
+use crate::semaphore::SemaphoreError;
+use crate::thread::ThreadError;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -51,6 +54,15 @@ pub enum Error {
     /// A mailbox cannot be used so.
     #[error(transparent)]
     Mailbox(#[from] MailboxError),
+    /// A semaphore does not do what was asked.
+    #[error(transparent)]
+    Semaphore(#[from] SemaphoreError),
+    /// There is no thread, or nothing of it.
+    #[error(transparent)]
+    Threads(#[from] ThreadError),
+    /// Values were to be read or written outside of a shared segment.
+    #[error(transparent)]
+    OutsideSegment(#[from] OutsideArea),
     /// The agent of the job did not do what was asked with an object.
     #[error(transparent)]
     Object(#[from] ObjectError),

@@ -30,6 +30,9 @@
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`message`], [`typed`] | values that travel with their types |
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`semaphore`] | units that processes and threads take in turn |
+//! | [`shared_segment`] | memory under a name |
+//! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | two jobs of one user that meet by name |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
@@ -55,8 +58,11 @@ pub mod port;
 pub mod progress;
 pub mod raw;
 pub mod scope;
+pub mod semaphore;
 mod shared;
+pub mod shared_segment;
 mod signals;
+pub mod thread;
 pub mod together;
 pub mod tuning;
 pub mod typed;
@@ -83,6 +89,9 @@ pub use persistent::Persistent;
 pub use port::{Port, Remote};
 pub use progress::Progress;
 pub use scope::{Request, Scope};
+pub use semaphore::{Permit, Semaphore, SemaphoreError};
+pub use shared_segment::SharedSegment;
+pub use thread::{Thread, ThreadError, Threads};
 pub use together::Part;
 pub use typed::Typed;
 pub use world::{Any, Status, World};

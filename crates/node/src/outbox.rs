@@ -59,7 +59,9 @@ impl Outbox {
         self.address
     }
 
-    /// Posts a message; returns when the message may be changed again.
+    /// Posts a message; returns when the message may be changed again. One of more than 256 KiB
+    /// (8 MiB where there are more processes than processors) waits until it is being retrieved:
+    /// post such from another thread if the mailbox is this thread's own.
     ///
     /// # Errors
     /// [`MailboxError::Gone`], [`Error::PeerFailed`] when the owner is no more, [`Error::Ended`],

@@ -315,8 +315,15 @@ impl Shared {
     ) -> Result<T, WaitError> {
         let mut found = None;
         let found_place = &mut found;
-        let mut turn =
-            InTurn { shared: self, id, record, found: found_place, ready, is_hopeless: false };
+        let mut turn = InTurn {
+            shared: self,
+            id,
+            record,
+            found: found_place,
+            ready,
+            news: self.segment.news(self.slot),
+            is_hopeless: false,
+        };
         let end = waiter.wait(&mut turn, deadline_ns);
         let mut kernel = self.kernel.enter()?;
         kernel.wake_up();
@@ -681,6 +688,8 @@ struct InTurn<'a, T, F> {
     record: &'a WaitRecord,
     found: &'a mut Option<T>,
     ready: &'a mut F,
+    /// What others had told of when it was looked at last.
+    news: u32,
     /// As in [`OneRequest`].
     is_hopeless: bool,
 }
@@ -694,7 +703,9 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
         if self.found.is_none() {
             *self.found = (self.ready)(&mut kernel);
         }
-        self.shared.call_ready(&kernel, moved);
+        let news = self.shared.segment.news(self.shared.slot);
+        let is_news = std::mem::replace(&mut self.news, news) != news;
+        self.shared.call_ready(&kernel, moved || is_news);
         self.found.is_some()
     }
 }

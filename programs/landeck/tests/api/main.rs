@@ -9,6 +9,7 @@ mod groups;
 mod mailboxes;
 mod messages;
 mod ports;
+mod semaphores;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;
