@@ -257,13 +257,12 @@ impl SemaphoreWords {
     /// Makes the holding of the slot this process's own; not if its last process held something.
     fn move_in(&self, seen: Holding) -> bool {
         let own = Holding { incarnation: self.incarnation, ..seen };
-        let exchanged = self.holding(self.slot).compare_exchange(
-            seen.to_word(),
-            own.to_word(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
-        seen.units == 0 && exchanged.is_ok()
+        let (seen_word, own_word) = (seen.to_word(), own.to_word());
+        let word = self.holding(self.slot);
+        seen.units == 0
+            && word
+                .compare_exchange(seen_word, own_word, Ordering::AcqRel, Ordering::Acquire)
+                .is_ok()
     }
 
     /// Does an operation of the process of `slot`, if nobody was faster.

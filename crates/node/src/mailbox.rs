@@ -362,7 +362,7 @@ impl Mailbox {
     fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
         let mut room = message.reuse();
         room.resize(SHORT_BYTES, 0);
-        // SAFETY: the request is over when the call returns; the room lives until then.
+        // SAFETY: the look ends before the room is used again, and leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
         let found = self.shared.receive_whole_now(&self.wanted(None), &area);
         if let Some(status) = found.map_err(|error| self.error(error, None))? {
@@ -375,7 +375,7 @@ impl Mailbox {
     }
 
     fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
-        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        // SAFETY: `receive_whole_now` leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let wanted = self.wanted(Some(tag_of_values::<T>()));
         let found = self.shared.receive_whole_now(&wanted, &area);
@@ -411,7 +411,7 @@ impl Mailbox {
         if message_bytes > buffer_bytes as u64 {
             return Err(MailboxError::TooLong { message_bytes, buffer_bytes }.into());
         }
-        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        // SAFETY: `wait_or_abandon` below ends the request, whatever happens; nothing returns before.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let id = self.shared.kernel.enter()?.receive(self.wanted(None), area);
         self.one_less();

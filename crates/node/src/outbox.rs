@@ -102,7 +102,7 @@ impl Outbox {
     /// As [`Outbox::post`].
     #[inline]
     pub fn post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
-        // SAFETY: the request is over when the call returns; the values are borrowed until then.
+        // SAFETY: `post_area` returns when nothing reads the values any more.
         let area = Area::contiguous(unsafe { Buffer::of(values) });
         self.post_area(tag_of_values::<T>(), area, Until::Sent, None)
     }
@@ -118,7 +118,7 @@ impl Outbox {
     fn post_message(&self, message: &Message, until: Until, time: Option<Duration>) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
-        // SAFETY: the request is over when the call returns; message and scratch live until then.
+        // SAFETY: `post_area` returns when nothing reads message and scratch any more.
         let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
         self.post_area(tag, area, until, time)
     }
