@@ -463,7 +463,10 @@ impl World {
         } else {
             self.overhead_ps(if is_announced { 0 } else { bytes })
         };
-        let what = What::Send { from, to, bytes };
+        let what = match stage {
+            Stage::Announcement => What::Handshake { member: from, with: to },
+            _ => What::Send { from, to, bytes },
+        };
         let record = self.busy(from, Doing::Send(id), what, span_ps, NOTHING, now);
         self.messages[id as usize].record = record;
         if is_near {
