@@ -517,7 +517,7 @@ impl Engine {
         }
     }
 
-    /// After a change of the membership: can this operation still complete?
+    /// For who waits, after a change of the membership: can this operation still complete?
     pub(crate) fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -528,6 +528,15 @@ impl Engine {
                 None
             }
             OperationId::Signal(_) => None,
+        }
+    }
+
+    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
+    /// makes no difference there.
+    pub(crate) fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
+        match id {
+            OperationId::Message(id) => self.endpoint.verdict_of_look(id),
+            other => self.verdict(other),
         }
     }
 

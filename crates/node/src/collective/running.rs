@@ -335,6 +335,10 @@ impl Running {
             self.visited(kernel, advanced);
             return;
         }
+        // A receive from who has left in good order ends only by this.
+        for &(_, id, _) in &self.out {
+            kernel.verdict(id);
+        }
         let Some(failure) = kernel.death_among(&self.place.members) else { return };
         kernel.progress_thoroughly();
         while self.advance(kernel, board.as_deref_mut(), &mut { u64::MAX }) {
