@@ -244,7 +244,7 @@ impl Engine {
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&self.endpoint, circle, call.operation, visit.signature(), error)
+        board_fault(&mut self.endpoint, circle, call.operation, visit.signature(), error)
     }
 
     /// A visit is over, or given up.
@@ -639,12 +639,14 @@ fn circle_of<'a>(
 /// What a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
-    endpoint: &Endpoint<SharedMemory>,
+    endpoint: &mut Endpoint<SharedMemory>,
     circle: &mut Circle,
     operation: Operation,
     signature: Signature,
     error: BoardError,
 ) -> Fault {
+    // Another member may have said on the board who is gone before this process heard of it.
+    endpoint.refresh();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {
