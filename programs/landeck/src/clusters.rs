@@ -2,7 +2,7 @@
 //! would place them, and which caches it would bind them to.
 
 use landeck::collectives::{Group, GroupError, Nearness, Place};
-use landeck::host::placement::{MapBy, PlacementError};
+use landeck::host::placement::{BindTo, MapBy, PlacementError};
 use landeck::host::plan::{caches_of, placement_here};
 
 /// Why there are none.
@@ -14,13 +14,14 @@ pub(crate) enum ClustersError {
     Group(#[from] GroupError),
 }
 
-/// So many processes of this machine, dealt out like this.
+/// So many processes of this machine, dealt out and bound like this.
 pub(crate) fn here(
     processes: u32,
     map_by: MapBy,
+    bind_to: Option<BindTo>,
     nearness: Nearness,
 ) -> Result<Group, ClustersError> {
-    let placement = placement_here(processes, map_by, None, None)?;
+    let placement = placement_here(processes, map_by, bind_to, None)?;
     let places = caches_of(&placement).into_iter().map(|cache| Place { host: 0, cache });
     Ok(nearness.group(&places.collect::<Vec<_>>())?)
 }
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn processes_of_this_machine_are_on_one_host() {
-        let group = here(3, MapBy::default(), Nearness::Hosts).unwrap();
+        let group = here(3, MapBy::default(), None, Nearness::Hosts).unwrap();
         assert_eq!(group.clusters(), [[0, 1, 2]]);
         assert!(group.is_on_one_host());
     }

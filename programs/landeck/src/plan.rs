@@ -8,7 +8,7 @@ use landeck::collectives::preset::NAMES;
 use landeck::collectives::{
     Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
-use landeck::host::placement::MapBy;
+use landeck::host::placement::{BindTo, MapBy};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -83,8 +83,8 @@ struct Division {
     /// Lay the members out row by row in this many columns; the columns are the clusters
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     columns: Option<u32>,
-    /// Divide the members as `landeck run` does on this machine, by the last-level caches it binds
-    /// them to; dealt out as --map-by there says
+    /// Divide the members as `landeck run --bind-to core` does on this machine, by their last-level
+    /// caches; dealt out as --map-by says there
     #[arg(
         long,
         value_name = "HOW",
@@ -151,7 +151,7 @@ impl PlanArguments {
         let Division { clusters, cluster_sizes, columns, derived } = &self.division;
         let members = self.members.unwrap_or(0);
         if let Some(map_by) = derived {
-            return Ok(clusters::here(members, *map_by, Nearness::Caches)?);
+            return Ok(clusters::here(members, *map_by, Some(BindTo::Core), Nearness::Caches)?);
         }
         Ok(match (clusters, cluster_sizes, columns) {
             (_, Some(sizes), _) => {
