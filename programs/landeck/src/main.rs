@@ -7,6 +7,7 @@ mod clusters;
 mod generate;
 mod mpiexec;
 mod plan;
+mod simulate;
 mod tune;
 
 use cli::{Command, Usage, Wishes};
@@ -46,6 +47,9 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
+        }
+        Ok(Command::Simulate(simulate)) => {
+            simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {

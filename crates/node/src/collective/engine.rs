@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -78,6 +79,8 @@ pub(crate) struct Engine {
     /// The groups without a board, as far as they agree and revoke.
     pub(super) councils: Councils,
     pub(crate) signals: Signals,
+    /// Numbers the mailboxes of this process.
+    pub(crate) last_mailbox: u32,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -116,6 +119,8 @@ impl Engine {
             estate: Estate::new(segment, slot),
             councils: Councils::default(),
             signals: Signals::default(),
+            // Not where the slot's last process began: its addresses must not fit ours.
+            last_mailbox: now_ns() as u32,
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -353,7 +358,7 @@ impl Engine {
 
     /// Whether something was begun that is not over.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.running.is_idle() || !self.endpoint.is_idle()
+        !self.running.is_idle() || !self.endpoint.is_idle() || self.endpoint.has_watched_mailboxes()
     }
 
     /// Makes progress where it can help an operation.
