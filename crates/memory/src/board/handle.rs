@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::place::{LinesPlace, is_board, lines_at};
-use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
+use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -143,7 +143,7 @@ impl Board {
         members: &[LinesPlace],
         own: u32,
     ) -> Result<Self, BoardBroken> {
-        if !is_board(segment, shared) {
+        if !is_board(segment.plan(), shared) {
             return Err(BoardBroken { member: 0 });
         }
         let open = |(member, place): (usize, &LinesPlace)| {
@@ -606,6 +606,10 @@ impl Board {
 
     pub(super) fn outcome_of_agreement(&self) -> &Line {
         &self.shared().head.agreement
+    }
+
+    pub(super) fn roster(&self) -> &Roster {
+        &self.shared().head.roster
     }
 
     #[inline]
