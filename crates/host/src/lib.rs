@@ -21,6 +21,7 @@ pub mod placement;
 pub mod plan;
 pub mod pmi;
 pub mod process;
+pub mod process_figures;
 pub mod program;
 pub mod report;
 pub mod signals;

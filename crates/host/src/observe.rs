@@ -29,8 +29,11 @@ pub struct ObservedJob {
     pub host: HostId,
     /// Its memory.
     pub segment: Observed,
-    /// The process in which its agent lives; none where that did not answer.
+    /// The process in which its agent lives; none where that did not answer, or cannot be seen.
     pub agent_pid: Option<u32>,
+    /// Whether the numbers of its processes are those that count here: not in a container whose
+    /// processes cannot be seen from here.
+    pub agent_is_seen: bool,
 }
 
 /// Why a job cannot be looked at.
@@ -52,6 +55,70 @@ pub enum ObserveError {
         /// Why.
         source: SegmentError,
     },
+}
+
+/// Why a job is not found by what it was called.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// There is no job at all.
+    #[error("no job of this user runs on this host; start one with `landeck run`")]
+    NoJob,
+    /// No job is called so.
+    #[error("no job is called \"{reference}\": {}", listed("there is", .jobs))]
+    Unknown {
+        /// What was asked for.
+        reference: String,
+        /// Those that there are.
+        jobs: Vec<(HostId, String)>,
+    },
+    /// Several jobs are called so, or nothing was said and there are several.
+    #[error("{}", listed("say which job is meant:", .jobs))]
+    Several {
+        /// Those that are called so.
+        jobs: Vec<(HostId, String)>,
+    },
+    /// It is there, and cannot be looked at.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+}
+
+fn listed(what: &str, jobs: &[(HostId, String)]) -> String {
+    let jobs: Vec<String> = jobs.iter().map(|(host, name)| format!("{name} ({host})")).collect();
+    format!("{what} {}", jobs.join(", "))
+}
+
+/// The job that is called so: by its name, or by the first digits of its identity. Nothing means
+/// the only one there is.
+///
+/// # Errors
+/// [`FindError`].
+pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
+    if let Some(host) = reference.and_then(|reference| reference.parse().ok()) {
+        return Ok(observe(host)?);
+    }
+    // Who is gone meanwhile was none of them.
+    let mut all: Vec<ObservedJob> =
+        jobs().into_iter().filter_map(|host| observe(host).ok()).collect();
+    let name = |job: &ObservedJob| (job.host, job.segment.plan().name.to_string());
+    let is_meant = |job: &ObservedJob| match reference {
+        None => true,
+        Some(reference) => {
+            job.segment.plan().name.to_string() == reference
+                || job.host.to_string().starts_with(reference)
+        }
+    };
+    if all.is_empty() {
+        return Err(FindError::NoJob);
+    }
+    let meant: Vec<usize> = (0..all.len()).filter(|&at| is_meant(&all[at])).collect();
+    match meant[..] {
+        [one] => Ok(all.swap_remove(one)),
+        [] => Err(FindError::Unknown {
+            reference: reference.unwrap_or_default().to_owned(),
+            jobs: all.iter().map(name).collect(),
+        }),
+        _ => Err(FindError::Several { jobs: meant.iter().map(|&at| name(&all[at])).collect() }),
+    }
 }
 
 /// This user's jobs on this host, in the order of their identities.
@@ -86,7 +153,7 @@ pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
         socket::observe(&index.address(host), ANSWER_TIME)
     });
     let error = match asked {
-        Ok((file, pid)) => return observed(host, file, Some(pid).filter(|&pid| pid != 0)),
+        Ok((file, pid)) => return observed(host, file, Some(pid)),
         Err(source) => ObserveError::Unreachable { host, source },
     };
     let open = segments_open_in_processes();
@@ -104,7 +171,9 @@ fn observed(
         let source = SegmentError::NotASegment { what: "it is another job's" };
         return Err(ObserveError::Segment { host, source });
     }
-    Ok(ObservedJob { host, segment, agent_pid })
+    let agent_is_seen = agent_pid != Some(0);
+    let agent_pid = agent_pid.filter(|&pid| pid != 0);
+    Ok(ObservedJob { host, segment, agent_pid, agent_is_seen })
 }
 
 /// The segments that processes of this user have open, for reading alone.
@@ -160,6 +229,36 @@ mod tests {
         assert_eq!((job.agent_pid, job.segment.plan()), (None, segment.plan()));
         drop((segment, job));
         assert!(matches!(observe(host), Err(ObserveError::Unreachable { .. })));
+    }
+
+    #[test]
+    fn a_job_is_found_by_its_name_and_the_first_digits_of_its_identity() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let named = |number, name| {
+            let plan = segment(number).plan().clone();
+            let plan = SegmentPlan { name: landeck_memory::JobName::new(name), ..plan };
+            Segment::create(&plan).unwrap()
+        };
+        let id = std::process::id();
+        let (own, twins) = (format!("find {id}"), format!("twins {id}"));
+        let all = [named(3, &own), named(4, &twins), named(5, &twins)];
+        let _agents = all.each_ref().map(|one| serve_in_thread(one, 0, None).unwrap());
+        let host = HostId(all[0].plan().host);
+        let digits = host.to_string();
+        for reference in [&own, &digits, &digits[..15]] {
+            match find(Some(reference)) {
+                Ok(job) => assert_eq!(job.host, host),
+                // All of this process begin alike.
+                Err(error) => {
+                    assert!(matches!(error, FindError::Several { .. }), "{error}");
+                    assert_eq!(reference.len(), 15);
+                }
+            }
+        }
+        let error = find(Some(&twins)).unwrap_err();
+        assert!(matches!(&error, FindError::Several { jobs } if jobs.len() == 2), "{error}");
+        let error = find(Some("nobody is called so")).unwrap_err();
+        assert!(matches!(error, FindError::Unknown { .. }), "{error}");
     }
 
     #[test]

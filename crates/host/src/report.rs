@@ -180,8 +180,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
         _ => "from",
     };
     let mut text = wait.operation.as_str().to_owned();
-    let has_message =
-        matches!(wait.operation, Operation::Send | Operation::Receive | Operation::Probe);
+    let has_message = wait.operation.has_message();
     match wait.peer {
         Some(peer) => text += &format!(" {preposition} rank {peer}"),
         None if has_message => text += &format!(" {preposition} any rank"),
@@ -190,7 +189,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     if wait.operation == Operation::Send && wait.bytes > 0 {
         text += &format!(", {}", size(wait.bytes));
     }
-    if let Some(tag) = wait.tag {
+    if let Some(tag) = wait.tag.filter(|_| has_message) {
         text += &format!(", tag {tag}");
     }
     if has_message {

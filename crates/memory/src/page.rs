@@ -79,6 +79,11 @@ impl Operation {
         Self::Collective,
     ];
 
+    /// Whether it is about one message, with a tag of the program's.
+    pub const fn has_message(self) -> bool {
+        matches!(self, Self::Send | Self::Receive | Self::Probe)
+    }
+
     /// Its name in reports.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -29,6 +29,7 @@
 //! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`port`] | two jobs of one user that meet by name |
+//! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
@@ -50,6 +51,7 @@ pub mod port;
 pub mod progress;
 pub mod raw;
 pub mod scope;
+pub mod seeing;
 mod shared;
 mod signals;
 pub mod together;

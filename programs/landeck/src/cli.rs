@@ -3,6 +3,9 @@
 use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::seeing::ps::PsArguments;
+use crate::seeing::top::TopArguments;
+use crate::seeing::why::WhyArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -35,6 +38,12 @@ pub(crate) enum Command {
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// List jobs.
+    Ps(PsArguments),
+    /// Watch a job.
+    Top(TopArguments),
+    /// Say why a job does not go on.
+    Why(WhyArguments),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
@@ -73,6 +82,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
+        CliCommand::Top(top) => Ok(Command::Top(top)),
+        CliCommand::Why(why) => Ok(Command::Why(why)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
@@ -94,6 +106,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(Box<RunArguments>),
+    Ps(PsArguments),
+    Top(TopArguments),
+    Why(WhyArguments),
     Plan(Box<PlanArguments>),
     Tune(TuneArguments),
     Bench(BenchArguments),
@@ -168,6 +183,9 @@ Examples:
 /// What holds for a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
+    /// What the job is called, for `landeck ps`, `top` and `why` [default: the program's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
     /// or package of its first core [default: core; none if there are more processes than cores, or
     /// threads are asked for, as by OMP_NUM_THREADS]
@@ -275,6 +293,7 @@ enum Failed {
 impl JobArguments {
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
+            name: self.name,
             map_by: self.map_by,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
@@ -392,7 +411,8 @@ fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
 }
 
-fn time(text: &str) -> Result<Duration, &'static str> {
+/// A time with or without a unit.
+pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_seconds = match &text[digits.len()..] {
         "" | "s" => 1.0,

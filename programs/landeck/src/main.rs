@@ -6,6 +6,7 @@ mod cli;
 mod generate;
 mod mpiexec;
 mod plan;
+mod seeing;
 mod tune;
 
 use cli::{Command, Usage};
@@ -46,6 +47,9 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
+        Ok(Command::Ps(ps)) => shown(ps.run()),
+        Ok(Command::Top(top)) => shown(top.run()),
+        Ok(Command::Why(why)) => shown(why.run()),
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
             let place = directory.display().to_string();
@@ -86,6 +90,10 @@ fn print(text: &str) -> ExitCode {
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {
     result.map_or_else(|error| failed(error, 1), |_| ExitCode::SUCCESS)
+}
+
+fn shown<E: Display>(result: Result<ExitCode, E>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(error, WRONG_USAGE))
 }
 
 fn failed(error: impl Display, exit_code: u8) -> ExitCode {
