@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use landeck_memory::{Observed, SegmentError};
+use landeck_memory::{JobName, Observed, SegmentError};
 use landeck_wire::HostId;
 use rustix::fs::{Mode, OFlags};
 
@@ -103,7 +103,7 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
     let is_meant = |job: &ObservedJob| match reference {
         None => true,
         Some(reference) => {
-            job.segment.plan().name.to_string() == reference
+            job.segment.plan().name == JobName::new(reference)
                 || job.host.to_string().starts_with(reference)
         }
     };
@@ -236,7 +236,7 @@ mod tests {
         let _watchdog = Watchdog::start(Duration::from_secs(60));
         let named = |number, name| {
             let plan = segment(number).plan().clone();
-            let plan = SegmentPlan { name: landeck_memory::JobName::new(name), ..plan };
+            let plan = SegmentPlan { name: JobName::new(name), ..plan };
             Segment::create(&plan).unwrap()
         };
         let id = std::process::id();

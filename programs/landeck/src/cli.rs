@@ -16,6 +16,7 @@ use landeck::host::input::InputTo;
 use landeck::host::launch::{Launch, Program};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
+use landeck::memory::JobName;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -184,7 +185,7 @@ Examples:
 #[derive(Debug, Args)]
 struct JobArguments {
     /// What the job is called, for `landeck ps`, `top` and `why` [default: the program's name]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = job_name)]
     name: Option<String>,
     /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
     /// or package of its first core [default: core; none if there are more processes than cores, or
@@ -393,6 +394,17 @@ fn takes_next(word: &OsStr, definition: &clap::Command) -> bool {
 fn bind_to() -> impl TypedValueParser<Value = BindTo> {
     PossibleValuesParser::new(["none", "hwthread", "core", "l3", "numa", "package"])
         .try_map(|word| word.parse::<BindTo>())
+}
+
+fn job_name(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a name has at least one letter".to_owned()),
+        _ if JobName::new(text).to_string() == text => Ok(text.to_owned()),
+        _ => Err(format!(
+            "a name has at most {} bytes, and no control characters",
+            JobName::BYTES_MAX
+        )),
+    }
 }
 
 fn export(text: OsString) -> Result<Export, &'static str> {

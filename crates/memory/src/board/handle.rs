@@ -347,10 +347,29 @@ impl Board {
         self.wake();
     }
 
-    /// Says again how far this member is and to what it has come, also where others may be still:
-    /// somebody may have overwritten it, and others may wait for it.
+    /// Says again how far this member is and to what it has come, also where others may be still,
+    /// if somebody has overwritten it: others may wait for it. They are woken only then: all who
+    /// sleep look here now and then, and would keep each other awake.
     #[cold]
     pub fn restate(&self) {
+        let lines = self.own_lines();
+        // A member that has ended nothing yet says nothing of it.
+        let progress = lines.progress.load(Ordering::Relaxed).max(1);
+        let mut is_as_stated = progress == self.over;
+        for stated in self.stated.iter().filter(|stated| stated.has_come) {
+            let line = self.own_line(stated.number);
+            is_as_stated &= line.published(stated.number) == Some(stated.signature);
+            if let Some((filled, resolved)) = stated.block {
+                let [there, result] = [2, 3].map(|at: usize| line.data[at].load(Ordering::Relaxed));
+                is_as_stated &= (there, result) == (filled, resolved);
+            }
+        }
+        if !is_as_stated {
+            self.overwrite();
+        }
+    }
+
+    fn overwrite(&self) {
         self.own_lines().progress.store(self.over, Ordering::Release);
         for stated in self.stated.iter().filter(|stated| stated.has_come) {
             let line = self.own_line(stated.number);
@@ -815,6 +834,23 @@ mod tests {
         let deposit = boards[1].deposit(0, number);
         assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
         assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
+    }
+
+    #[test]
+    fn sleepers_are_woken_only_by_what_was_overwritten() {
+        let (segment, mut boards) = boards(2);
+        let number = boards[0].begin();
+        boards[0].come(number, SIGNATURE, 0, &[]);
+        boards[1].sleeps(false);
+        let word = segment.sleep_word(1);
+        for overwritten in [false, true] {
+            word.store(crate::sleep_word::RAISED, Ordering::Relaxed);
+            if overwritten {
+                boards[0].own_line(number).publish(0, 0);
+            }
+            boards[0].restate();
+            assert_eq!(word.load(Ordering::Relaxed) == 0, overwritten);
+        }
     }
 
     #[test]

@@ -477,6 +477,9 @@ fn busy(member: &Member) -> &'static str {
         (_, landeck_memory::Presence::Finalized) => "runs, and has left the job",
         (Doing::Wait, _) => "sleeps in no call of ours (for a file, the network, a timer)",
         (Doing::Run, _) => "computes, in no call",
+        _ if member.figures.is_some_and(|figures| figures.threads > 1) => {
+            "computes, or is in a call that began a moment ago"
+        }
         _ => "is in a call that began a moment ago",
     }
 }
