@@ -64,10 +64,12 @@ pub enum Operation {
     Accept = 7,
     /// The other members of a group, in a collective operation.
     Collective = 8,
+    /// A unit of a semaphore.
+    Semaphore = 9,
 }
 
 impl Operation {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::None,
         Self::Send,
         Self::Receive,
@@ -77,6 +79,7 @@ impl Operation {
         Self::Leave,
         Self::Accept,
         Self::Collective,
+        Self::Semaphore,
     ];
 
     /// Whether it is about one message, with a tag of the program's.
@@ -96,6 +99,7 @@ impl Operation {
             Self::Leave => "leave",
             Self::Accept => "accept",
             Self::Collective => "collective operation",
+            Self::Semaphore => "semaphore",
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::plan::PlanArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
+use crate::simulate::SimulateArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Top(TopArguments),
     /// Say why a job does not go on.
     Why(WhyArguments),
+    /// Simulate an operation on a platform that is not here.
+    Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
@@ -86,6 +89,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
+        CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
@@ -111,6 +115,7 @@ enum CliCommand {
     Top(TopArguments),
     Why(WhyArguments),
     Plan(Box<PlanArguments>),
+    Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
     Bench(BenchArguments),
     /// Measure as a process of a job that `tune` has started.

@@ -7,6 +7,7 @@ mod generate;
 mod mpiexec;
 mod plan;
 mod seeing;
+mod simulate;
 mod tune;
 
 use cli::{Command, Usage};
@@ -50,6 +51,9 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),
+        Ok(Command::Simulate(simulate)) => {
+            simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
+        }
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
             let place = directory.display().to_string();
