@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::place::{LinesPlace, is_board, lines_at};
+use super::statement::Stated;
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
@@ -23,28 +24,18 @@ pub struct Board {
     /// The number of the next operation.
     next: u32,
     /// All operations before this one are over for this member.
-    over: u32,
+    pub(super) over: u32,
     /// Which of those after it are, bit by bit.
     over_early: u64,
     /// All operations before this one are over for everybody.
     settled: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
-    stated: [Stated; WINDOW],
+    pub(super) stated: [Stated; WINDOW],
     deposits: Deposits,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
-}
-
-/// What stands in a line, but for data.
-#[derive(Clone, Copy, Default)]
-struct Stated {
-    has_come: bool,
-    number: u32,
-    signature: u32,
-    /// Bytes in the block, if there is one, and of the result there.
-    block: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -347,41 +338,6 @@ impl Board {
         self.wake();
     }
 
-    /// Says again how far this member is and to what it has come, also where others may be still,
-    /// if somebody has overwritten it: others may wait for it. They are woken only then: all who
-    /// sleep look here now and then, and would keep each other awake.
-    #[cold]
-    pub fn restate(&self) {
-        let lines = self.own_lines();
-        // A member that has ended nothing yet says nothing of it.
-        let progress = lines.progress.load(Ordering::Relaxed).max(1);
-        let mut is_as_stated = progress == self.over;
-        for stated in self.stated.iter().filter(|stated| stated.has_come) {
-            let line = self.own_line(stated.number);
-            is_as_stated &= line.published(stated.number) == Some(stated.signature);
-            if let Some((filled, resolved)) = stated.block {
-                let [there, result] = [2, 3].map(|at: usize| line.data[at].load(Ordering::Relaxed));
-                is_as_stated &= (there, result) == (filled, resolved);
-            }
-        }
-        if !is_as_stated {
-            self.overwrite();
-        }
-    }
-
-    fn overwrite(&self) {
-        self.own_lines().progress.store(self.over, Ordering::Release);
-        for stated in self.stated.iter().filter(|stated| stated.has_come) {
-            let line = self.own_line(stated.number);
-            if let Some((filled, resolved)) = stated.block {
-                line.data[2].store(filled, Ordering::Release);
-                line.data[3].store(resolved, Ordering::Release);
-            }
-            line.publish(stated.number, stated.signature);
-        }
-        self.wake();
-    }
-
     /// Says that this member comes neither to an operation nor to any after it: its group is
     /// broken.
     #[cold]
@@ -656,12 +612,12 @@ impl Board {
     }
 
     #[inline]
-    fn own_lines(&self) -> &Lines {
+    pub(super) fn own_lines(&self) -> &Lines {
         self.lines(self.own)
     }
 
     #[inline]
-    fn own_line(&self, number: u32) -> &Line {
+    pub(super) fn own_line(&self, number: u32) -> &Line {
         self.line(self.own, number)
     }
 }
@@ -815,42 +771,6 @@ mod tests {
             }
         }
         assert_eq!(boards[0].next, 17);
-    }
-
-    #[test]
-    fn what_was_overwritten_is_said_again() {
-        let (segment, mut boards) = boards(2);
-        let mut heap = Heap::of(&segment, 0).unwrap();
-        let number = boards[0].begin();
-        let block = heap.allocate(100).unwrap();
-        boards[0].come_with(number, (SIGNATURE, 0), block, (100, 0));
-        boards[0].set_filled(number, 80);
-        let line = boards[0].own_line(number);
-        line.publish(0, 0);
-        line.data[2].store(0, Ordering::Relaxed);
-        boards[0].own_lines().progress.store(9, Ordering::Relaxed);
-        boards[0].restate();
-        assert_eq!(boards[1].came(0, number, SIGNATURE), Came::Here);
-        let deposit = boards[1].deposit(0, number);
-        assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
-        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
-    }
-
-    #[test]
-    fn sleepers_are_woken_only_by_what_was_overwritten() {
-        let (segment, mut boards) = boards(2);
-        let number = boards[0].begin();
-        boards[0].come(number, SIGNATURE, 0, &[]);
-        boards[1].sleeps(false);
-        let word = segment.sleep_word(1);
-        for overwritten in [false, true] {
-            word.store(crate::sleep_word::RAISED, Ordering::Relaxed);
-            if overwritten {
-                boards[0].own_line(number).publish(0, 0);
-            }
-            boards[0].restate();
-            assert_eq!(word.load(Ordering::Relaxed) == 0, overwritten);
-        }
     }
 
     #[test]

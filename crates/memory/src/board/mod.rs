@@ -24,6 +24,8 @@ mod pool;
 #[cfg(not(loom))]
 pub(crate) mod roster;
 #[cfg(not(loom))]
+mod statement;
+#[cfg(not(loom))]
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
