@@ -216,6 +216,7 @@ impl Launch {
         let (settings, began_ns) = (self.settings, clock::now_ns());
         let name = self.job_name(plan);
         let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..usual })?;
+        (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
             .map_err(system("open standard input for the processes"))?;

@@ -332,6 +332,11 @@ impl<N: Channel> Endpoint<N> {
         self.death_among(members)
     }
 
+    /// Whether a peer is known to be gone; if so, whether it died.
+    pub fn is_gone(&self, peer: Peer) -> Option<bool> {
+        self.core.membership.gone.get(&peer.0).copied()
+    }
+
     /// Which of these peers has died (or is broken), if any. Who has left in good order had done
     /// what others wait for.
     pub fn death_among(&self, members: &[Peer]) -> Option<Failure> {
