@@ -260,7 +260,7 @@ impl Engine {
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&self.endpoint, circle, call.operation, visit.signature(), error)
+        board_fault(&mut self.endpoint, circle, call.operation, visit.signature(), error)
     }
 
     /// A visit is over, or given up.
@@ -536,7 +536,7 @@ impl Engine {
         }
     }
 
-    /// After a change of the membership: can this operation still complete?
+    /// For who waits, after a change of the membership: can this operation still complete?
     pub(crate) fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -547,6 +547,15 @@ impl Engine {
                 None
             }
             OperationId::Signal(_) => None,
+        }
+    }
+
+    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
+    /// makes no difference there.
+    pub(crate) fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
+        match id {
+            OperationId::Message(id) => self.endpoint.verdict_of_look(id),
+            other => self.verdict(other),
         }
     }
 
@@ -667,12 +676,14 @@ fn places_in(segment: &Segment) -> Vec<Place> {
 /// What a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
-    endpoint: &Endpoint<SharedMemory>,
+    endpoint: &mut Endpoint<SharedMemory>,
     circle: &mut Circle,
     operation: Operation,
     signature: Signature,
     error: BoardError,
 ) -> Fault {
+    // Another member may have said on the board who is gone before this process heard of it.
+    endpoint.refresh();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {
