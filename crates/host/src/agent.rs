@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{
@@ -17,14 +17,16 @@ use landeck_groups::membership::{
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-use crate::socket::{
-    self, Address, Answer, PublicName, Published, QUESTION_BYTES, Question, Verdict,
-};
+use crate::index::{Entry, Index};
+use crate::keeper::Keeper;
+use crate::objects;
+use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
 
 /// What the driver of an agent is to do to processes, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,9 +47,12 @@ pub(crate) struct Agent {
     trusted_uid: u32,
     epoll: OwnedFd,
     door: OwnedFd,
+    /// The same in the user's index, where there is one.
+    entry: Option<Entry>,
     watched: HashMap<u64, Watched>,
     connections: HashMap<u64, Connection>,
     names: HashMap<u64, Name>,
+    keeper: Keeper,
     last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
@@ -59,6 +64,8 @@ pub(crate) struct Agent {
 enum Watched {
     /// The joining socket.
     Door,
+    /// The same in the index.
+    Entry,
     /// The socket of a published name.
     NameDoor,
     /// A connection, or the process at its other end: both mean the connection of this token.
@@ -102,6 +109,8 @@ impl Agent {
     pub(crate) fn new(segment: Segment, plan: Plan, began: Instant) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let door = Address::of_job(plan.host).listen()?;
+        // Without an entry the job is found all the same, but not from a container.
+        let entry = Index::of_user().and_then(|index| index.enter(plan.host).ok());
         let mut agent = Self {
             segment,
             membership: Membership::new(plan),
@@ -109,9 +118,11 @@ impl Agent {
             trusted_uid: socket::own_uid(),
             epoll,
             door,
+            entry,
             watched: HashMap::new(),
             connections: HashMap::new(),
             names: HashMap::new(),
+            keeper: Keeper::default(),
             last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
@@ -119,6 +130,10 @@ impl Agent {
         };
         let token = agent.new_token(Watched::Door);
         agent.watch(&agent.door, token, EventFlags::IN)?;
+        let token = agent.new_token(Watched::Entry);
+        if let Some(entry) = &agent.entry {
+            agent.watch(entry.socket(), token, EventFlags::IN)?;
+        }
         let begin = agent.membership.begin();
         agent.perform(begin);
         agent.announce();
@@ -235,6 +250,7 @@ impl Agent {
         self.segment.set_slot_record(slot.0, written(record));
         if matches!(record.state, State::Departed | State::Dead) {
             self.drop_names(|published| published.process.slot == slot);
+            self.keeper.forget(slot);
         }
     }
 
@@ -254,22 +270,18 @@ impl Agent {
 
     fn serve(&mut self, token: u64) {
         match self.watched.get(&token) {
-            Some(Watched::Door) => self.accept_all(None),
-            Some(Watched::NameDoor) => self.accept_all(Some(token)),
+            Some(&door @ (Watched::Door | Watched::Entry | Watched::NameDoor)) => {
+                self.accept_all(door, token);
+            }
             Some(&Watched::Connection(connection)) => self.serve_connection(connection, token),
             None => {} // closed by what came before it in this round
         }
     }
 
-    fn accept_all(&mut self, name: Option<u64>) {
+    fn accept_all(&mut self, watched: Watched, token: u64) {
+        let name = matches!(watched, Watched::NameDoor).then_some(token);
         loop {
-            let door = match name {
-                None => &self.door,
-                Some(token) => match self.names.get(&token) {
-                    Some(name) => &name.door,
-                    None => return,
-                },
-            };
+            let Some(door) = self.door_of(watched, token) else { return };
             match accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.receive(socket, name),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -280,6 +292,16 @@ impl Agent {
                     return;
                 }
             }
+        }
+    }
+
+    /// The socket that a token stands for, if it stands for one that is listened at.
+    fn door_of(&self, watched: Watched, token: u64) -> Option<&OwnedFd> {
+        match watched {
+            Watched::Door => Some(&self.door),
+            Watched::Entry => self.entry.as_ref().map(Entry::socket),
+            Watched::NameDoor => self.names.get(&token).map(|name| &name.door),
+            Watched::Connection(_) => None,
         }
     }
 
@@ -315,11 +337,14 @@ impl Agent {
             }
             return;
         }
-        let mut bytes = [0; QUESTION_BYTES + 1];
+        let mut bytes = [0; objects::QUESTION_BYTES + 1];
         match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok((length @ 1.., _)) => {
                 let name = found.name;
+                if let Some(question) = objects::Question::decode(&bytes[..length], self.host()) {
+                    return self.answer_about_object(connection, question);
+                }
                 match Question::decode(&bytes[..length], self.host()) {
                     Some(question) => self.answer(connection, name, question),
                     None => self.refuse(connection, Verdict::Senseless),
@@ -338,6 +363,7 @@ impl Agent {
             (Question::Join { wanted: None }, Some(_)) => {
                 self.tell(Input::Asked { request: connection, wanted: None, pid });
             }
+            (Question::Observe, None) => self.show(connection),
             (Question::LookUp, Some(token)) => match self.names.get(&token) {
                 Some(name) => {
                     let bare = Answer::bare(self.host(), Verdict::Granted);
@@ -355,6 +381,36 @@ impl Agent {
             }
             _ => self.refuse(connection, Verdict::Senseless),
         }
+    }
+
+    /// Lets somebody look at the segment: gives it a descriptor that cannot be written.
+    fn show(&mut self, connection: u64) {
+        let shown = self.segment.descriptor().and_then(|file| read_only(file).ok());
+        match (shown, self.connections.get(&connection)) {
+            (Some(file), Some(found)) => {
+                let answer = Answer::bare(self.host(), Verdict::Granted);
+                // Who does not take its answer asked in vain.
+                let _ = answer.send(&found.socket, Some(file.as_fd()));
+                self.close(connection);
+            }
+            _ => self.refuse(connection, Verdict::TooMany),
+        }
+    }
+
+    fn answer_about_object(&mut self, connection: u64, question: objects::Question) {
+        let process = question.process;
+        let is_here = process.slot.0 < self.segment.plan().slots();
+        let (answer, memory) = if is_here && self.membership.is_alive(process) {
+            let pid = self.membership.record(process.slot).pid;
+            self.keeper.answer(question, pid)
+        } else {
+            (objects::Answer::bare(process.host, Verdict::NotAlive), None)
+        };
+        if let Some(found) = self.connections.get(&connection) {
+            // Who does not take its answer asked in vain.
+            let _ = answer.send(&found.socket, memory);
+        }
+        self.close(connection);
     }
 
     fn publish(&mut self, process: ProcessId, context: u32, name: PublicName) -> Answer {
@@ -484,14 +540,7 @@ impl Agent {
     fn shut_doors(&mut self, until: Option<Instant>) {
         let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
         for (&token, watched) in &self.watched {
-            let door = match watched {
-                Watched::Door => &self.door,
-                Watched::NameDoor => match self.names.get(&token) {
-                    Some(name) => &name.door,
-                    None => continue,
-                },
-                Watched::Connection(_) => continue,
-            };
+            let Some(door) = self.door_of(*watched, token) else { continue };
             // It is watched already: this cannot fail for want of anything.
             let _ = self.rewatch(door, token, what);
         }
@@ -520,6 +569,12 @@ impl Agent {
         self.last_token += 1;
         self.last_token
     }
+}
+
+/// Another descriptor of a file, for reading alone.
+fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// A process's own word, as the membership takes it.
@@ -782,7 +837,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        for nonsense in [&b"hello"[..], &[0xff; QUESTION_BYTES], &[7; 4000]] {
+        for nonsense in [&b"hello"[..], &[0xff; objects::QUESTION_BYTES], &[7; 4000]] {
             let socket = connected(&segment);
             send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
             let mut answer = [0; 64];

@@ -2,7 +2,8 @@
 //!
 //! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on
 //! one more for each name that a process of the job publishes, `landeck-<uid>-name-<name>`. They
-//! have no file, and go with the agent. Both ends check that the other is the same user. One
+//! have no file, and go with the agent. One more has a file, in the user's index
+//! ([`crate::index`]). Both ends check that the other is the same user. One
 //! question, one answer; who was let in keeps the connection for as long as it stays.
 //!
 //! | bytes of a question | |  bytes of an answer | |
@@ -14,12 +15,15 @@
 //! | 16..20 | context | 24..32 | slot and incarnation of who published |
 //! | 20..84 | name | 32..40 | its process number, its context |
 
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -190,6 +194,12 @@ pub enum Verdict {
     /// The question has no sense there.
     #[error("it does not understand the question; use the same version of Landeck on both sides")]
     Senseless = 8,
+    /// There is no such object.
+    #[error("there is no such object")]
+    Unknown = 9,
+    /// There is no memory for the object.
+    #[error("there is no memory for it; make it smaller, or raise the limits of the job")]
+    NoMemory = 10,
 }
 
 /// Joins the job of a host as a guest.
@@ -232,6 +242,28 @@ pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
         Verdict::Granted => Ok(exchanged.answer.published),
         verdict => Err(JoinError::Refused(verdict)),
     }
+}
+
+/// The segment of the job whose agent listens there, for reading alone, and the agent's process
+/// number. The caller does not become part of the job.
+pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, u32), JoinError> {
+    let Exchanged { answer, passed, connection } = exchange(address, &Question::Observe, timeout)?;
+    match (answer.verdict, passed) {
+        (Verdict::Granted, Some(segment)) => {
+            Ok((segment, peer(&connection).map_or(0, |own| own.1)))
+        }
+        (Verdict::Granted, None) => {
+            Err(ExchangeError::Garbled { address: address.to_string() }.into())
+        }
+        (verdict, _) => Err(JoinError::Refused(verdict)),
+    }
+}
+
+/// Whether anybody listens there. Where that cannot be found out, somebody does.
+pub(crate) fn is_listened_to(address: &Address) -> bool {
+    const MOMENT: Duration = Duration::from_millis(100);
+    let outcome = dial(address, Instant::now() + MOMENT);
+    !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Publishes a name for a process of the host's job. It stands as long as the process lives, or
@@ -288,17 +320,36 @@ impl PublicName {
     }
 }
 
-/// An abstract address of this user.
-#[derive(Clone, Debug)]
-pub(crate) struct Address(String);
+/// Where a socket of this user is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Under a name that is no file.
+    Abstract(String),
+    /// Under a file: also reached from another network namespace, as a container's.
+    File(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Abstract(name) => formatter.write_str(name),
+            Self::File(path) => write!(formatter, "{}", path.display()),
+        }
+    }
+}
 
 impl Address {
     pub(crate) fn of_job(host: HostId) -> Self {
-        Self(format!("landeck-{}-{host}", own_uid()))
+        Self::Abstract(format!("landeck-{}-{host}", own_uid()))
     }
 
     pub(crate) fn of_public_name(name: &PublicName) -> Self {
-        Self(format!("landeck-{}-name-{}", own_uid(), name.0))
+        Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.0))
+    }
+
+    /// What came from here is no answer.
+    pub(crate) fn garbled(&self) -> ExchangeError {
+        ExchangeError::Garbled { address: self.to_string() }
     }
 
     fn of_name(name: &str) -> Result<Self, NameError> {
@@ -310,13 +361,33 @@ impl Address {
         const BACKLOG: i32 = 64;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        bind(&socket, &self.socket_address()?)?;
+        self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
         listen(&socket, BACKLOG)?;
         Ok(socket)
     }
 
-    fn socket_address(&self) -> io::Result<SocketAddrUnix> {
-        Ok(SocketAddrUnix::new_abstract_name(self.0.as_bytes())?)
+    /// Calls with the address as the kernel takes it. A path may be longer than fits in one: it is
+    /// then reached by the descriptor of its directory.
+    fn with_socket_address<T>(
+        &self,
+        call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let path = match self {
+            Self::Abstract(name) => {
+                return call(&SocketAddrUnix::new_abstract_name(name.as_bytes())?);
+            }
+            Self::File(path) => path,
+        };
+        if let Ok(address) = SocketAddrUnix::new(path) {
+            return call(&address);
+        }
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        call(&SocketAddrUnix::new(&short)?)
     }
 }
 
@@ -357,6 +428,8 @@ pub(crate) enum Question {
     Unpublish { process: ProcessId, name: PublicName },
     /// What is published here.
     LookUp,
+    /// To look at the job without being in it.
+    Observe,
 }
 
 /// What is answered.
@@ -367,13 +440,16 @@ pub(crate) struct Answer {
     pub(crate) published: Published,
 }
 
-const MAGIC: [u8; 4] = *b"LDK\x01";
+pub(crate) const MAGIC: [u8; 4] = *b"LDK\x01";
 pub(crate) const QUESTION_BYTES: usize = 84;
 const ANSWER_BYTES: usize = 40;
+/// The longest answer there is.
+const ANSWER_BYTES_MAX: usize = 64;
 const JOIN: u8 = 1;
 const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;
 const LOOK_UP: u8 = 4;
+const OBSERVE: u8 = 5;
 /// Where a guest writes the slot it wants.
 const ANY_SLOT: u32 = u32::MAX;
 
@@ -398,6 +474,7 @@ impl Question {
                 about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, &name.0);
             }
             Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
+            Self::Observe => about(OBSERVE, 0, 0, 0, ""),
         }
         bytes
     }
@@ -419,6 +496,7 @@ impl Question {
             PUBLISH => Some(Self::Publish { process, context: word(bytes, 16), name: name()? }),
             UNPUBLISH => Some(Self::Unpublish { process, name: name()? }),
             LOOK_UP => Some(Self::LookUp),
+            OBSERVE => Some(Self::Observe),
             _ => None,
         }
     }
@@ -439,16 +517,7 @@ impl Answer {
         connection: &OwnedFd,
         passed: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let bytes = self.encode();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let passed: Vec<_> = passed.into_iter().collect();
-        if !passed.is_empty() {
-            control.push(SendAncillaryMessage::ScmRights(&passed));
-        }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(connection, &[IoSlice::new(&bytes)], &mut control, flags)?;
-        Ok(())
+        send_answer(connection, &self.encode(), passed)
     }
 
     fn encode(&self) -> [u8; ANSWER_BYTES] {
@@ -488,7 +557,7 @@ impl Answer {
 }
 
 impl Verdict {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Granted,
         Self::Full,
         Self::NoSuchSlot,
@@ -498,11 +567,30 @@ impl Verdict {
         Self::InUse,
         Self::TooMany,
         Self::Senseless,
+        Self::Unknown,
+        Self::NoMemory,
     ];
 
-    fn from_bits(bits: u8) -> Option<Self> {
+    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
         Self::ALL.get(usize::from(bits)).copied()
     }
+}
+
+/// Sends an answer, with a descriptor where there is one.
+pub(crate) fn send_answer(
+    connection: &OwnedFd,
+    answer: &[u8],
+    passed: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let passed: Vec<_> = passed.into_iter().collect();
+    if !passed.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&passed));
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(connection, &[IoSlice::new(answer)], &mut control, flags)?;
+    Ok(())
 }
 
 /// The outcome of one question.
@@ -523,7 +611,7 @@ fn join_at(
             Ok((answer.published, Joined { segment, process: answer.joined, connection }))
         }
         (Verdict::Granted, None) => {
-            Err(ExchangeError::Garbled { address: address.0.clone() }.into())
+            Err(ExchangeError::Garbled { address: address.to_string() }.into())
         }
         (verdict, _) => Err(JoinError::Refused(verdict)),
     }
@@ -553,58 +641,76 @@ fn exchange_as(
     question: &Question,
     timeout: Duration,
 ) -> Result<Exchanged, ExchangeError> {
+    let (bytes, passed, connection) =
+        exchange_bytes_as(trusted_uid, address, &question.encode(), timeout)?;
+    let answer = Answer::decode(&bytes).ok_or_else(|| address.garbled())?;
+    Ok(Exchanged { answer, passed, connection })
+}
+
+/// Asks in bytes; what is answered, with a descriptor where one came.
+pub(crate) fn exchange_bytes(
+    address: &Address,
+    question: &[u8],
+    timeout: Duration,
+) -> Result<(Vec<u8>, Option<OwnedFd>), ExchangeError> {
+    let exchanged = exchange_bytes_as(own_uid(), address, question, timeout);
+    exchanged.map(|(bytes, passed, _)| (bytes, passed))
+}
+
+fn exchange_bytes_as(
+    trusted_uid: u32,
+    address: &Address,
+    question: &[u8],
+    timeout: Duration,
+) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
     let give_up = Instant::now() + timeout;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            ExchangeError::Silent { address: address.0.clone(), timeout }
+            ExchangeError::Silent { address: address.to_string(), timeout }
         }
-        io::ErrorKind::ConnectionRefused => {
-            ExchangeError::NobodyThere { address: address.0.clone() }
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            ExchangeError::NobodyThere { address: address.to_string() }
         }
-        _ => ExchangeError::System { address: address.0.clone(), source },
+        _ => ExchangeError::System { address: address.to_string(), source },
     };
     let connection = dial(address, give_up).map_err(failed)?;
     let (uid, _) = peer(&connection).map_err(failed)?;
     if uid != trusted_uid {
-        return Err(ExchangeError::Stranger { address: address.0.clone(), uid });
+        return Err(ExchangeError::Stranger { address: address.to_string(), uid });
     }
     let (bytes, passed) = ask(&connection, question, give_up).map_err(failed)?;
     if bytes.is_empty() {
-        return Err(ExchangeError::NobodyThere { address: address.0.clone() });
+        return Err(ExchangeError::NobodyThere { address: address.to_string() });
     }
-    match Answer::decode(&bytes) {
-        Some(answer) => Ok(Exchanged { answer, passed, connection }),
-        None => Err(ExchangeError::Garbled { address: address.0.clone() }),
-    }
+    Ok((bytes, passed, connection))
 }
 
 fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    let address = address.socket_address()?;
-    let connect_once = || {
-        // For a Unix socket this also limits the wait for room in the listener's queue.
-        set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
-        Ok(connect(&connection, &address)?)
-    };
-    uninterrupted(connect_once)?;
+    address.with_socket_address(|address| {
+        uninterrupted(|| {
+            // For a Unix socket this also limits the wait for room in the listener's queue.
+            set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
+            Ok(connect(&connection, address)?)
+        })
+    })?;
     Ok(connection)
 }
 
 /// Sends a question and waits for the answer. No bytes: the other end is gone.
 fn ask(
     connection: &OwnedFd,
-    question: &Question,
+    question: &[u8],
     give_up: Instant,
 ) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let bytes = question.encode();
-    match uninterrupted(|| Ok(rustix::net::send(connection, &bytes, SendFlags::NOSIGNAL)?)) {
+    match uninterrupted(|| Ok(rustix::net::send(connection, question, SendFlags::NOSIGNAL)?)) {
         Ok(_) => {}
         // It may have answered all the same, without having read.
         Err(error) if is_closed(&error) => {}
         Err(error) => return Err(error),
     }
-    let mut answer = [0; ANSWER_BYTES + 1];
+    let mut answer = [0; ANSWER_BYTES_MAX + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = uninterrupted(|| {
@@ -647,7 +753,7 @@ fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T>
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
@@ -674,6 +780,7 @@ mod tests {
             },
             Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
             Question::LookUp,
+            Question::Observe,
         ] {
             assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
         }
@@ -734,7 +841,7 @@ mod tests {
 
     #[test]
     fn another_users_socket_is_not_talked_to() {
-        let address = Address(format!("landeck-test-stranger-{}", std::process::id()));
+        let address = Address::Abstract(format!("landeck-test-stranger-{}", std::process::id()));
         let _listener = address.listen().unwrap();
         let timeout = Duration::from_secs(5);
         let outcome = exchange_as(own_uid() + 1, &address, &Question::LookUp, timeout);
@@ -742,8 +849,27 @@ mod tests {
     }
 
     #[test]
+    fn a_path_of_any_length_is_an_address() {
+        let base = std::env::temp_dir().join(format!("landeck-test-path-{}", std::process::id()));
+        let directory = base.join("d".repeat(120));
+        std::fs::create_dir_all(&directory).unwrap();
+        for directory in [&base, &directory] {
+            let address = Address::File(directory.join("socket"));
+            assert!(matches!(
+                exchange(&address, &Question::LookUp, Duration::from_secs(5)),
+                Err(ExchangeError::NobodyThere { .. })
+            ));
+            let listener = address.listen().unwrap();
+            assert!(is_listened_to(&address));
+            drop(listener);
+            assert!(!is_listened_to(&address));
+        }
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
     fn silence_ends_at_the_deadline() {
-        let address = Address(format!("landeck-test-silent-{}", std::process::id()));
+        let address = Address::Abstract(format!("landeck-test-silent-{}", std::process::id()));
         let _listener = address.listen().unwrap();
         let timeout = Duration::from_millis(30);
         let outcome = exchange(&address, &Question::LookUp, timeout);

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
-use landeck_memory::{Bytes, Counters, Segment};
+use landeck_memory::{Bytes, Segment, Tally};
 use landeck_wire::{Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::failure::Failure;
+use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Wanted};
 use crate::membership::Membership;
 use crate::request::{Completion, RequestId, Requests, Status};
@@ -33,7 +34,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     pub(crate) heap: Heap,
     pub(crate) membership: Membership,
-    pub(crate) counters: Counters,
+    pub(crate) tally: Tally,
+    pub(crate) mailboxes: Mailboxes,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
     /// How often a message was left where it is since one was received.
@@ -88,7 +90,8 @@ impl Core {
             requests: Requests::default(),
             heap,
             membership: Membership::new(segment),
-            counters: Counters::default(),
+            tally: Tally::of(segment, slot),
+            mailboxes: Mailboxes::default(),
             keeps_all: false,
             left: 0,
             kept_bytes: 0,
@@ -149,9 +152,7 @@ impl Core {
     #[inline]
     fn count_received(&mut self, bytes: u64) {
         self.left = 0;
-        self.counters.messages_received += 1;
-        // The length is what a message claims, and may be anything.
-        self.counters.bytes_received = self.counters.bytes_received.wrapping_add(bytes);
+        self.tally.received(bytes);
     }
 
     /// A message whose data lie in a block meets its receive.
@@ -202,7 +203,7 @@ impl Core {
 
     /// Keeps a message that nobody has asked for, if there is room.
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
-        if self.membership.is_revoked(label.context) {
+        if self.membership.is_revoked(label.context) || !self.mailboxes.admits(label.context) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
@@ -215,6 +216,7 @@ impl Core {
         *self.kept_bytes_by_peer.entry(label.source).or_default() += cost;
         self.kept_bytes += cost;
         self.matching.keep(label, kept);
+        self.mailboxes.arrived(label.context);
         Verdict::Taken
     }
 
@@ -384,6 +386,8 @@ pub(crate) struct Direct<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) wanted: &'a Wanted,
     pub(crate) area: &'a Area,
+    /// A message that is longer than the area is left to the endpoint as well.
+    pub(crate) is_whole: bool,
     pub(crate) result: Option<Result<Status, Failure>>,
 }
 
@@ -393,6 +397,7 @@ impl Sink for Direct<'_> {
         let label = Label { context: header.context, source: from.0, tag: header.tag };
         let is_it =
             header.kind == Kind::Eager && self.result.is_none() && self.wanted.accepts(label);
+        let is_it = is_it && !(self.is_whole && data.len() as u64 > self.area.packed_bytes());
         // A message that was kept meanwhile would be overtaken by the next.
         if !is_it || self.core.matching.waiting() != 0 {
             return self.core.arrive(from, header, data);

@@ -3,16 +3,21 @@
 use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::seeing::ps::PsArguments;
+use crate::seeing::top::TopArguments;
+use crate::seeing::why::WhyArguments;
+use crate::simulate::SimulateArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use landeck::collectives::Overrides;
+use landeck::collectives::{Nearness, Overrides};
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
 use landeck::host::launch::{Launch, Program};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
+use landeck::memory::JobName;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +26,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a job.
-    Run(Box<Launch>, Option<Overrides>),
+    Run(Box<Launch>, Wishes),
     /// Measure this host.
     Tune,
     /// Show the figures of this host, and the ways of so many processes.
@@ -29,12 +34,20 @@ pub(crate) enum Command {
         /// How many.
         processes: Option<u32>,
         /// What was asked for.
-        overrides: Option<Overrides>,
+        wishes: Wishes,
     },
     /// Measure as a process of a job.
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// List jobs.
+    Ps(PsArguments),
+    /// Watch a job.
+    Top(TopArguments),
+    /// Say why a job does not go on.
+    Why(WhyArguments),
+    /// Simulate an operation on a platform that is not here.
+    Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
@@ -44,6 +57,15 @@ pub(crate) enum Command {
         /// Where to.
         directory: PathBuf,
     },
+}
+
+/// What is asked of collective operations; none where the environment is to say.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// Which ways they take.
+    pub(crate) overrides: Option<Overrides>,
+    /// What makes members near.
+    pub(crate) nearness: Option<Nearness>,
 }
 
 /// A command line that is not understood, or that asks for help.
@@ -64,15 +86,21 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
             }
-            let overrides = run.job.collectives.clone();
-            Ok(Command::Run(Box::new(run.job.launch(programs)), overrides))
+            let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
+            let wishes = Wishes { overrides, nearness };
+            Ok(Command::Run(Box::new(run.job.launch(programs)), wishes))
         }
         CliCommand::Tune(TuneArguments { show: false, .. }) => Ok(Command::Tune),
-        CliCommand::Tune(TuneArguments { processes, collectives: overrides, .. }) => {
-            Ok(Command::ShowTuning { processes, overrides })
+        CliCommand::Tune(TuneArguments { processes, collectives: overrides, clusters, .. }) => {
+            let wishes = Wishes { overrides, nearness: clusters };
+            Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
+        CliCommand::Top(top) => Ok(Command::Top(top)),
+        CliCommand::Why(why) => Ok(Command::Why(why)),
+        CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
@@ -94,7 +122,11 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(Box<RunArguments>),
+    Ps(PsArguments),
+    Top(TopArguments),
+    Why(WhyArguments),
     Plan(Box<PlanArguments>),
+    Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
     Bench(BenchArguments),
     /// Measure as a process of a job that `tune` has started.
@@ -150,6 +182,9 @@ struct TuneArguments {
     /// With these ways asked for, as in `landeck run`
     #[arg(long, value_name = "WAYS", requires = "show", value_parser = overrides)]
     collectives: Option<Overrides>,
+    /// With what makes members near, as in `landeck run`
+    #[arg(long, value_name = "BY", requires = "show", value_parser = nearness())]
+    clusters: Option<Nearness>,
 }
 
 const RUN_NOTES: &str = "\
@@ -168,6 +203,9 @@ Examples:
 /// What holds for a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
+    /// What the job is called, for `landeck ps`, `top` and `why` [default: the program's name]
+    #[arg(long, value_name = "NAME", value_parser = job_name)]
+    name: Option<String>,
     /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
     /// or package of its first core [default: core; none if there are more processes than cores, or
     /// threads are asked for, as by OMP_NUM_THREADS]
@@ -218,6 +256,10 @@ struct JobArguments {
     /// [default: LANDECK_COLLECTIVES, else what `landeck tune --show` says]
     #[arg(long, value_name = "WAYS", value_parser = overrides)]
     collectives: Option<Overrides>,
+    /// What makes members near, for the ways that care: the last-level cache they are bound to
+    /// (caches), their host (hosts), or nothing (none) [default: LANDECK_CLUSTERS, else caches]
+    #[arg(long, value_name = "BY", value_parser = nearness())]
+    clusters: Option<Nearness>,
 }
 
 /// What holds for one program of a job.
@@ -275,6 +317,7 @@ enum Failed {
 impl JobArguments {
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
+            name: self.name,
             map_by: self.map_by,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
@@ -376,6 +419,17 @@ fn bind_to() -> impl TypedValueParser<Value = BindTo> {
         .try_map(|word| word.parse::<BindTo>())
 }
 
+fn job_name(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a name has at least one letter".to_owned()),
+        _ if JobName::new(text).to_string() == text => Ok(text.to_owned()),
+        _ => Err(format!(
+            "a name has at most {} bytes, and no control characters",
+            JobName::BYTES_MAX
+        )),
+    }
+}
+
 fn export(text: OsString) -> Result<Export, &'static str> {
     Export::parse(&text).ok_or("a name is needed, as in NAME=value")
 }
@@ -388,11 +442,16 @@ fn input_to(word: &str) -> Result<InputTo, &'static str> {
     }
 }
 
+fn nearness() -> impl TypedValueParser<Value = Nearness> {
+    PossibleValuesParser::new(["caches", "hosts", "none"]).try_map(|word| word.parse::<Nearness>())
+}
+
 fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
 }
 
-fn time(text: &str) -> Result<Duration, &'static str> {
+/// A time with or without a unit.
+pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_seconds = match &text[digits.len()..] {
         "" | "s" => 1.0,
@@ -491,16 +550,14 @@ mod tests {
         };
         assert!(matches!(parse("tune"), Ok(Command::Tune)));
         let shown = parse("tune --show -n 8 --collectives flat").unwrap();
-        let Command::ShowTuning { processes: Some(8), overrides: Some(ways) } = shown else {
-            panic!("{shown:?}")
-        };
-        assert_eq!(ways.to_string(), "flat");
+        let Command::ShowTuning { processes: Some(8), wishes } = shown else { panic!("{shown:?}") };
+        assert_eq!(wishes.overrides.unwrap().to_string(), "flat");
         assert!(parse("tune -n 8").unwrap_err().contains("--show"));
         assert!(matches!(parse("measure switch"), Ok(Command::Measure(Subject::Switch))));
-        let Ok(Command::Run(_, Some(ways))) = parse("run --collectives scan=flat x") else {
-            panic!("ways were asked for")
-        };
-        assert_eq!(ways.to_string(), "scan=flat");
+        let line = "run --collectives scan=flat --clusters hosts x";
+        let Ok(Command::Run(_, wishes)) = parse(line) else { panic!("ways were asked for") };
+        assert_eq!(wishes.overrides.unwrap().to_string(), "scan=flat");
+        assert_eq!(wishes.nearness, Some(Nearness::Hosts));
     }
 
     #[test]
@@ -514,6 +571,7 @@ mod tests {
             ("-x =3 x", "a name is needed"),
             ("--stacks x", "--timeout"),
             ("--collectives star x", "no architecture \"star\""),
+            ("--clusters cores x", "caches, hosts, none"),
             ("--tag", "PROGRAM"),
             ("--timout 3 x", "a similar argument exists: '--timeout'"),
         ] {

@@ -3,13 +3,16 @@
 
 mod bench;
 mod cli;
+mod clusters;
 mod generate;
 mod mpiexec;
 mod plan;
+mod seeing;
+mod simulate;
 mod tune;
 
-use cli::{Command, Usage};
-use landeck::collectives::{Overrides, Settings};
+use cli::{Command, Usage, Wishes};
+use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::tuning;
 use mpiexec::Asked;
@@ -39,12 +42,18 @@ fn main() -> ExitCode {
 /// Does what a command line of `landeck` says.
 fn follow(line: Vec<OsString>) -> ExitCode {
     match cli::parse(line) {
-        Ok(Command::Run(launch, overrides)) => run(*launch, overrides),
+        Ok(Command::Run(launch, wishes)) => run(*launch, wishes),
         Ok(Command::Tune) => said(tune::run()),
-        Ok(Command::ShowTuning { processes, overrides }) => said(tune::show(processes, overrides)),
+        Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
+        }
+        Ok(Command::Ps(ps)) => shown(ps.run()),
+        Ok(Command::Top(top)) => shown(top.run()),
+        Ok(Command::Why(why)) => shown(why.run()),
+        Ok(Command::Simulate(simulate)) => {
+            simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
@@ -56,8 +65,8 @@ fn follow(line: Vec<OsString>) -> ExitCode {
 }
 
 /// Starts a job with the settings of this host and what the user asks for; that wins.
-fn run(mut launch: Launch, overrides: Option<Overrides>) -> ExitCode {
-    match settings(overrides) {
+fn run(mut launch: Launch, wishes: Wishes) -> ExitCode {
+    match settings(wishes) {
         Ok(settings) => launch.settings = settings.to_words(),
         Err(error) => return failed(error, LAUNCHER_FAILED),
     }
@@ -67,14 +76,15 @@ fn run(mut launch: Launch, overrides: Option<Overrides>) -> ExitCode {
     }
 }
 
-fn settings(overrides: Option<Overrides>) -> Result<Settings, Box<dyn Error>> {
+fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
     let (mut settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {
         eprintln!("landeck: {trouble}");
     }
-    if let Some(asked) = overrides {
+    if let Some(asked) = wishes.overrides {
         settings.overrides = settings.overrides.then(asked)?;
     }
+    settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
     Ok(settings)
 }
 
@@ -86,6 +96,10 @@ fn print(text: &str) -> ExitCode {
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {
     result.map_or_else(|error| failed(error, 1), |_| ExitCode::SUCCESS)
+}
+
+fn shown<E: Display>(result: Result<ExitCode, E>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(error, WRONG_USAGE))
 }
 
 fn failed(error: impl Display, exit_code: u8) -> ExitCode {

@@ -29,6 +29,7 @@ pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod circle;
 mod combine;
+mod council;
 pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod groups;
@@ -37,7 +38,7 @@ mod mismatch;
 mod plans;
 mod roll_call;
 mod running;
-mod signature;
+pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;
 
