@@ -250,14 +250,7 @@ impl<N: Channel> Endpoint<N> {
     }
 
     fn settled(&mut self, id: RequestId) -> Started {
-        match self.core.requests.get(id) {
-            Some(Work::Done(Completion { result: Ok(status), data: None })) => {
-                let status = *status;
-                self.core.requests.remove(id);
-                Started::Complete(status)
-            }
-            _ => Started::Pending(id),
-        }
+        self.take_well(id).map_or(Started::Pending(id), Started::Complete)
     }
 
     /// Receives into an area.
@@ -294,17 +287,21 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     fn receive_into(&mut self, wanted: Wanted, target: Target) -> RequestId {
         let id = self.core.requests.insert(Work::Posted { wanted, target });
-        if self.core.matching.waiting() != 0
-            && let Some((label, kept)) = self.core.matching.take(&wanted)
-        {
-            self.core.receive_kept(id, label, kept);
-            if self.core.is_busy() {
-                self.advance();
-            }
-        } else {
+        if self.core.matching.waiting() == 0 || !self.receive_waiting(id, &wanted) {
             self.core.matching.post(wanted, id);
         }
         id
+    }
+
+    /// Receives a message that came before it was asked for; false when there is none.
+    #[inline(never)]
+    fn receive_waiting(&mut self, id: RequestId, wanted: &Wanted) -> bool {
+        let Some((label, kept)) = self.core.matching.take(wanted) else { return false };
+        self.core.receive_kept(id, label, kept);
+        if self.core.is_busy() {
+            self.advance();
+        }
+        true
     }
 
     /// What a receive would get, without receiving it.
@@ -395,6 +392,13 @@ impl<N: Channel> Endpoint<N> {
             Some(_) => None,
             None => Some(Completion { result: Err(Failure::Gone), data: None }),
         }
+    }
+
+    /// Takes the status of a request that has ended well and brought no data of its own, as most
+    /// do; the request is no more. None when it goes on, or [`Endpoint::take`] has more to tell.
+    #[inline]
+    pub fn take_well(&mut self, id: RequestId) -> Option<Status> {
+        self.core.requests.take_well(id)
     }
 
     /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,

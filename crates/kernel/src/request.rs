@@ -63,17 +63,17 @@ struct Entry {
 impl Requests {
     #[inline]
     pub(crate) fn insert(&mut self, work: Work) -> RequestId {
-        match self.free.pop() {
-            Some(index) => {
-                let entry = &mut self.entries[index as usize];
-                entry.work = work;
-                RequestId { index, generation: entry.generation }
-            }
-            None => {
-                self.entries.push(Entry { generation: 1, work });
-                RequestId { index: (self.entries.len() - 1) as u32, generation: 1 }
-            }
-        }
+        let index = self.free.pop().unwrap_or_else(|| self.grow());
+        let entry = &mut self.entries[index as usize];
+        entry.work = work;
+        RequestId { index, generation: entry.generation }
+    }
+
+    /// One place more.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.entries.push(Entry { generation: 1, work: Work::Free });
+        (self.entries.len() - 1) as u32
     }
 
     #[inline]
@@ -95,6 +95,32 @@ impl Requests {
         if let Some(place) = self.get_mut(id) {
             *place = work;
             self.endings += u64::from(is_end);
+        }
+    }
+
+    /// Ends a request well, without data of its own; nothing when it is not there (any more).
+    #[inline]
+    pub(crate) fn end_well(&mut self, id: RequestId, status: Status) {
+        if let Some(place) = self.get_mut(id) {
+            *place = Work::Done(Completion { result: Ok(status), data: None });
+            self.endings += 1;
+        }
+    }
+
+    /// Takes the status of a request that has ended well, without data of its own; it is no more.
+    #[inline]
+    pub(crate) fn take_well(&mut self, id: RequestId) -> Option<Status> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        match entry.work {
+            Work::Done(Completion { result: Ok(status), data: None })
+                if entry.generation == id.generation =>
+            {
+                entry.generation = entry.generation.wrapping_add(1);
+                entry.work = Work::Free;
+                self.free.push(id.index);
+                Some(status)
+            }
+            _ => None,
         }
     }
 

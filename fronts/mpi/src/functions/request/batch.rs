@@ -4,7 +4,9 @@
 use landeck::raw;
 
 use super::Several;
-use crate::abi::{ERR_IN_STATUS, ERR_PENDING, ERR_PROC_ABORTED, Handle, SUCCESS, Status};
+use crate::abi::{
+    ERR_IN_STATUS, ERR_PENDING, ERR_PROC_ABORTED, Handle, REQUEST_NULL, SUCCESS, Status,
+};
 use crate::arguments::tell;
 use crate::mistake::Mistake;
 use crate::objects::completion::{self, Completing, End};
@@ -107,6 +109,12 @@ impl Batch {
         if self.looks {
             self.current = Some(look(handle)?);
             return Ok(());
+        }
+        if self.failed.is_none()
+            && let Some(end) = completion::complete_message("array_of_requests", handle)?
+        {
+            // SAFETY: as the caller says.
+            return unsafe { self.tell(end, REQUEST_NULL) };
         }
         if self.is_pending(handle)? {
             // SAFETY: as the caller says.
