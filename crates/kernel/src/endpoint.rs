@@ -254,7 +254,7 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Receives into an area.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, wanted: Wanted, area: Area) -> RequestId {
         self.receive_into(wanted, Target::Area(area))
     }
@@ -284,7 +284,7 @@ impl<N: Channel> Endpoint<N> {
         direct.result
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_into(&mut self, wanted: Wanted, target: Target) -> RequestId {
         let id = self.core.requests.insert(Work::Posted { wanted, target });
         if self.core.matching.waiting() == 0 || !self.receive_waiting(id, &wanted) {

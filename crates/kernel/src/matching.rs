@@ -306,6 +306,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     }
 
     /// Makes room for receives that ask for something else.
+    #[inline(never)]
     fn shelve(&mut self) {
         let wanted = self.newest_wanted;
         let key = Key::of(&wanted);

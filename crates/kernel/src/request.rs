@@ -61,7 +61,7 @@ struct Entry {
 }
 
 impl Requests {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, work: Work) -> RequestId {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let entry = &mut self.entries[index as usize];

@@ -497,7 +497,7 @@ impl World {
     }
 
     /// Waits for an operation; whatever happens, it is over afterwards.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait(&self, id: OperationId) -> Result<Status> {
         match self.shared.ended_well(id) {
             Some(status) => Ok(self.status_of(&status)),

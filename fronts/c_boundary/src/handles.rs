@@ -91,13 +91,9 @@ impl<T> Table<T> {
     /// No other thread uses the table meanwhile.
     #[inline]
     pub unsafe fn insert_alone(&self, value: T) -> u64 {
-        let head = self.free.load(Ordering::Relaxed);
-        let found =
-            (head as u32).checked_sub(1).and_then(|index| Some((index, self.place(index)?)));
-        let Some((index, place)) = found else { return self.insert(value) };
-        let next = place.next.load(Ordering::Relaxed);
-        self.free.store(head_of(head, next), Ordering::Relaxed);
-        // SAFETY: the place was free, and is this thread's now.
+        let index = self.take_free_alone().unwrap_or_else(|| self.add_place());
+        let place = self.place(index).expect("the place was just found");
+        // SAFETY: the place was free, or is new, and is this thread's now.
         unsafe { (*place.value.get()).write(value) };
         let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
         place.generation.store(generation, Ordering::Relaxed);
@@ -239,6 +235,16 @@ impl<T> Table<T> {
                 Err(current) => head = current,
             }
         }
+    }
+
+    /// The same, where one thread alone uses the table.
+    #[inline]
+    fn take_free_alone(&self) -> Option<u32> {
+        let head = self.free.load(Ordering::Relaxed);
+        let index = (head as u32).checked_sub(1)?;
+        let next = self.place(index)?.next.load(Ordering::Relaxed);
+        self.free.store(head_of(head, next), Ordering::Relaxed);
+        Some(index)
     }
 
     fn give_back(&self, index: u32, place: &Place<T>) {

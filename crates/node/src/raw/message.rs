@@ -66,6 +66,7 @@ pub unsafe fn send(
 ///
 /// # Safety
 /// The items stay readable and unchanged until the operation is over.
+#[inline(always)]
 pub unsafe fn start_send(
     world: &World,
     memory: &Memory<'_>,
@@ -83,6 +84,7 @@ pub unsafe fn start_send(
     started_send(world, started)
 }
 
+#[inline(never)]
 fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<Operation> {
     let peer = world.peer(to)?;
     let started = world.shared.kernel.enter()?.send_synchronous(peer, world.context, tag.0, area);
@@ -116,6 +118,7 @@ pub unsafe fn receive(
 ///
 /// # Safety
 /// The items stay writable until the operation is over, and nobody else uses them.
+#[inline(always)]
 pub unsafe fn start_receive(
     world: &World,
     memory: &Memory<'_>,

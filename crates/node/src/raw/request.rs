@@ -14,7 +14,7 @@ use crate::world::{Status, World};
 ///
 /// # Errors
 /// As [`World::send`] and [`World::receive_into`]; the operation is over in any case.
-#[inline]
+#[inline(always)]
 pub fn wait(world: &World, operation: Operation) -> Result<Status> {
     match operation {
         Operation::Complete(status) => Ok(status),

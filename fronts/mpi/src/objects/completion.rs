@@ -77,7 +77,7 @@ pub(crate) fn status_of_error(error: &landeck::Error) -> Status {
 
 /// Waits until a request is over and gives how it ended, if it is a message, or leads to nothing: as
 /// most are. None for others: [`complete`].
-#[inline]
+#[inline(always)]
 pub(crate) fn complete_message(
     argument: &'static str,
     handle: Handle,
@@ -175,7 +175,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
 
 impl Message {
     /// Waits until it is over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&self) -> End {
         End::of(raw::wait(self.world(), self.operation()), &self.communicator)
     }
