@@ -65,7 +65,7 @@ impl Requests {
     pub(crate) fn insert(&mut self, work: Work) -> RequestId {
         let index = self.free.pop().unwrap_or_else(|| self.grow());
         let entry = &mut self.entries[index as usize];
-        entry.work = work;
+        fill(&mut entry.work, work);
         RequestId { index, generation: entry.generation }
     }
 
@@ -116,7 +116,7 @@ impl Requests {
                 if entry.generation == id.generation =>
             {
                 entry.generation = entry.generation.wrapping_add(1);
-                entry.work = Work::Free;
+                fill(&mut entry.work, Work::Free);
                 self.free.push(id.index);
                 Some(status)
             }
@@ -147,4 +147,15 @@ impl Requests {
             pending.then_some(RequestId { index, generation: entry.generation })
         })
     }
+}
+
+/// Puts work where there is nothing to drop: in a free place, or one that has only a status.
+#[inline(always)]
+fn fill(place: &mut Work, work: Work) {
+    let before = std::mem::replace(place, work);
+    debug_assert!(matches!(
+        before,
+        Work::Free | Work::Done(Completion { result: Ok(_), data: None })
+    ));
+    std::mem::forget(before);
 }

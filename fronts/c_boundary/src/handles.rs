@@ -46,6 +46,16 @@ struct Place<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
+/// A place that has no value yet, in a table that one thread uses: [`Table::vacant_alone`].
+#[derive(Debug)]
+pub struct Vacant<'a, T> {
+    table: &'a Table<T>,
+    place: &'a Place<T>,
+    index: u32,
+    /// The head of the list of free places, which this one is the first of.
+    head: u64,
+}
+
 // SAFETY: a place is written by the thread that has it from the list of free ones, and read by
 // others only after its generation says so.
 unsafe impl<T: Send + Sync> Sync for Table<T> {}
@@ -81,23 +91,17 @@ impl<T> Table<T> {
         self.handle(generation, index)
     }
 
-    /// The same, for a process in which one thread alone uses the table: it is spared what keeps
-    /// threads apart.
-    ///
-    /// # Panics
-    /// As [`Table::insert`].
+    /// A place for one more value, in a process in which one thread alone uses the table: it is spared
+    /// what keeps threads apart. None when no place was freed before: then [`Table::insert`] it.
     ///
     /// # Safety
-    /// No other thread uses the table meanwhile.
-    #[inline]
-    pub unsafe fn insert_alone(&self, value: T) -> u64 {
-        let index = self.take_free_alone().unwrap_or_else(|| self.add_place());
-        let place = self.place(index).expect("the place was just found");
-        // SAFETY: the place was free, or is new, and is this thread's now.
-        unsafe { (*place.value.get()).write(value) };
-        let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
-        place.generation.store(generation, Ordering::Relaxed);
-        self.handle(generation, index)
+    /// No other thread uses the table meanwhile, and nothing is kept before the place is filled.
+    #[inline(always)]
+    pub unsafe fn vacant_alone(&self) -> Option<Vacant<'_, T>> {
+        let head = self.free.load(Ordering::Relaxed);
+        let index = (head as u32).checked_sub(1)?;
+        let place = self.place(index)?;
+        Some(Vacant { table: self, place, index, head })
     }
 
     /// Drops what a handle leads to, for a process in which one thread alone uses the table.
@@ -237,16 +241,6 @@ impl<T> Table<T> {
         }
     }
 
-    /// The same, where one thread alone uses the table.
-    #[inline]
-    fn take_free_alone(&self) -> Option<u32> {
-        let head = self.free.load(Ordering::Relaxed);
-        let index = (head as u32).checked_sub(1)?;
-        let next = self.place(index)?.next.load(Ordering::Relaxed);
-        self.free.store(head_of(head, next), Ordering::Relaxed);
-        Some(index)
-    }
-
     fn give_back(&self, index: u32, place: &Place<T>) {
         let mut head = self.free.load(Ordering::Relaxed);
         loop {
@@ -279,6 +273,21 @@ impl<T> Table<T> {
             }
         }
         index
+    }
+}
+
+impl<T> Vacant<'_, T> {
+    /// Keeps a value here and gives out its handle.
+    #[inline(always)]
+    pub fn fill(self, value: T) -> u64 {
+        let Self { table, place, index, head } = self;
+        let next = place.next.load(Ordering::Relaxed);
+        table.free.store(head_of(head, next), Ordering::Relaxed);
+        // SAFETY: the place is the first of the free ones, and only this thread uses the table.
+        unsafe { (*place.value.get()).write(value) };
+        let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
+        place.generation.store(generation, Ordering::Relaxed);
+        table.handle(generation, index)
     }
 }
 
@@ -328,11 +337,12 @@ mod tests {
         let (table, owned) = (Table::new(1), Arc::new(()));
         // SAFETY: no other thread has this table.
         unsafe {
-            let handles = [table.insert_alone(owned.clone()), table.insert_alone(owned.clone())];
+            assert!(table.vacant_alone().is_none());
+            let handles = [table.insert(owned.clone()), table.insert(owned.clone())];
             assert_eq!(table.discard_alone(handles[0]), Ok(()));
             assert_eq!(Arc::strong_count(&owned), 2);
             assert_eq!(table.discard_alone(handles[0]), Err(HandleError::Stale(handles[0])));
-            let third = table.insert_alone(owned.clone());
+            let third = table.vacant_alone().unwrap().fill(owned.clone());
             assert_eq!(third as u32, handles[0] as u32);
             assert!(table.get(third).is_ok() && table.get(handles[0]).is_err());
             assert!(table.remove(third).is_ok() && table.discard_alone(third).is_err());

@@ -118,15 +118,14 @@ pub(crate) const SENT: Handle = (Kind::Request as Handle) << 56 | 1;
 pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 
 /// Gives out the handle of a request.
-#[inline]
+#[inline(always)]
 pub(crate) fn keep(request: Request) -> Handle {
-    let (seen, is_seen) = (Mutex::new(None), AtomicBool::new(false));
-    let entry = Entry { request, seen, is_seen };
-    if job::is_single() {
-        // SAFETY: the program has said that one thread calls.
-        return unsafe { TABLE.insert_alone(entry) } as Handle;
+    // SAFETY: the program has said that one thread calls; the place is filled at once.
+    let vacant = if job::is_single() { unsafe { TABLE.vacant_alone() } } else { None };
+    match vacant {
+        Some(vacant) => vacant.fill(Entry::new(request)) as Handle,
+        None => TABLE.insert(Entry::new(request)) as Handle,
     }
-    TABLE.insert(entry) as Handle
 }
 
 /// Gives out the handle of a message that was started.
@@ -260,6 +259,11 @@ impl Persistent {
 }
 
 impl Entry {
+    #[inline(always)]
+    fn new(request: Request) -> Self {
+        Self { request, seen: Mutex::new(None), is_seen: AtomicBool::new(false) }
+    }
+
     /// What it waits for at the moment.
     pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         if self.is_seen() {

@@ -164,7 +164,7 @@ impl Batch {
     ///
     /// # Safety
     /// As [`Batch::run`].
-    #[inline]
+    #[inline(always)]
     unsafe fn tell(&mut self, end: End, left: Handle) -> Result<(), Mistake> {
         let Some(index) = self.index() else { return Ok(()) };
         if !self.looks {
