@@ -5,13 +5,19 @@ use std::time::Duration;
 use landeck_channel::Peer;
 use landeck_collectives::GroupError;
 use landeck_host::attach::AttachError;
+use landeck_host::objects::ObjectError;
 use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
 use landeck_memory::heap::HeapFull;
-use landeck_memory::{GateError, Segment, SegmentError, SlotRecord};
-use landeck_wire::Tag;
+use landeck_memory::shared_area::OutsideArea;
+use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
+use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
+use crate::mailbox::MailboxError;
+use crate::message::MessageError;
+use crate::semaphore::SemaphoreError;
+use crate::thread::ThreadError;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -42,6 +48,24 @@ pub enum Error {
     /// Another job cannot be reached.
     #[error(transparent)]
     Connect(#[from] JoinError),
+    /// A message does not hold what was asked for.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// A mailbox cannot be used so.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+    /// A semaphore does not do what was asked.
+    #[error(transparent)]
+    Semaphore(#[from] SemaphoreError),
+    /// There is no thread, or nothing of it.
+    #[error(transparent)]
+    Threads(#[from] ThreadError),
+    /// Values were to be read or written outside of a shared segment.
+    #[error(transparent)]
+    OutsideSegment(#[from] OutsideArea),
+    /// The agent of the job did not do what was asked with an object.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// A process that the call depends on is gone.
     #[error("{who} {how}: the call cannot complete without it. Go on without it, or end the job")]
     PeerFailed {
@@ -298,6 +322,18 @@ impl Error {
 }
 
 impl Error {
+    /// A process that was in a slot is gone; what is known of the slot now may be another's.
+    pub(crate) fn process_gone(process: ProcessId, record: &SlotRecord) -> Self {
+        let is_its_own = record.incarnation == process.incarnation.0;
+        let record = if is_its_own { *record } else { SlotRecord::default() };
+        let how = if is_its_own {
+            how(record.state == SlotState::Dead, &record)
+        } else {
+            "is gone, and another process has its place".to_owned()
+        };
+        Self::PeerFailed { rank: None, who: who(None, Peer(process.slot.0), &record), how }
+    }
+
     /// What a fault of a collective operation means.
     pub(crate) fn of_fault(
         fault: Fault,
@@ -377,7 +413,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{SegmentPlan, SlotState};
+    use landeck_memory::SegmentPlan;
 
     #[test]
     fn a_death_is_told_with_rank_process_and_cause() {

@@ -3,6 +3,7 @@
 use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::simulate::SimulateArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// Simulate an operation on a platform that is not here.
+    Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
     Bench(BenchArguments),
     /// Write man pages or completions.
@@ -73,6 +76,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
     }
@@ -95,6 +99,7 @@ struct Cli {
 enum CliCommand {
     Run(Box<RunArguments>),
     Plan(Box<PlanArguments>),
+    Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
     Bench(BenchArguments),
     /// Measure as a process of a job that `tune` has started.

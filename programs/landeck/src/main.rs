@@ -6,6 +6,7 @@ mod cli;
 mod generate;
 mod mpiexec;
 mod plan;
+mod simulate;
 mod tune;
 
 use cli::{Command, Usage};
@@ -45,6 +46,9 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
+        }
+        Ok(Command::Simulate(simulate)) => {
+            simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {

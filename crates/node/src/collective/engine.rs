@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -71,6 +72,8 @@ pub(crate) struct Engine {
     asleep_on: Vec<u32>,
     pub(super) estate: Estate,
     pub(crate) signals: Signals,
+    /// Numbers the mailboxes of this process.
+    pub(crate) last_mailbox: u32,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -106,6 +109,8 @@ impl Engine {
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
             signals: Signals::default(),
+            // Not where the slot's last process began: its addresses must not fit ours.
+            last_mailbox: now_ns() as u32,
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -342,7 +347,7 @@ impl Engine {
 
     /// Whether something was begun that is not over.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.running.is_idle() || !self.endpoint.is_idle()
+        !self.running.is_idle() || !self.endpoint.is_idle() || self.endpoint.has_watched_mailboxes()
     }
 
     /// Makes progress where it can help an operation.

@@ -1,0 +1,158 @@
+//! The board of a host: who has come, what is there, and what a step on it takes.
+//!
+//! Steps take what `collectives::cost` says of them: a word or a copy to deposit, a line or two and
+//! a copy to take, a line and a reduction for each deposit that is combined.
+
+use landeck_collectives::{Action, Cells, Figures, Plan};
+
+use crate::history::{NOTHING, RecordId};
+use crate::load::Sizes;
+use crate::platform::bytes_ps;
+
+/// Bytes of a deposit that lie in its word's line.
+const INLINE_BYTES: u64 = 48;
+/// Data up to this are combined by one member for all; of longer data each takes such a piece.
+const PIECE_BYTES: u64 = 32 * 1024;
+
+/// What lies on the board.
+#[derive(Debug)]
+pub(crate) struct Board {
+    figures: Figures,
+    /// By member: its deposit is there, by this record.
+    deposits: Vec<Option<RecordId>>,
+    results: Vec<Option<RecordId>>,
+    come: u32,
+    last: RecordId,
+    /// Of what all combine together: bytes that nobody has begun with, and that are not done yet.
+    to_begin: Option<u64>,
+    to_do: u64,
+    together: RecordId,
+}
+
+/// What a member that looks at the board can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Not what it needs.
+    Wait,
+    /// It can do its step, which takes so long; this came before.
+    Do(u64, RecordId),
+    /// It combines a piece of so many bytes for all, in so long; then it looks again.
+    Piece(u64, u64, RecordId),
+}
+
+impl Board {
+    pub(crate) fn new(figures: Figures, size: u32) -> Self {
+        let nothing = vec![None; size as usize];
+        Self {
+            figures,
+            deposits: nothing.clone(),
+            results: nothing,
+            come: 0,
+            last: NOTHING,
+            to_begin: None,
+            to_do: 0,
+            together: NOTHING,
+        }
+    }
+
+    /// What a member can do about a step of its plan.
+    pub(crate) fn look(&mut self, plan: &Plan, step: u32, sizes: &Sizes) -> Look {
+        let have_all = self.come as usize == self.deposits.len();
+        let all = if have_all { Some(self.last) } else { None };
+        let (there, span_ps) = match &plan.steps[step as usize].action {
+            Action::Deposit { cells, except } => {
+                let kept = except.map_or(0, |block| sizes.of(one(*cells, block)));
+                (Some(NOTHING), self.deposit_ps(sizes.of(*cells) - kept))
+            }
+            Action::Await => (all, self.figures.line_ps),
+            Action::Take { from, into, resolved, .. } => {
+                let places = if *resolved { &self.results } else { &self.deposits };
+                (places[*from as usize], self.take_ps(sizes.of(*into)))
+            }
+            Action::CombineDeposits { members, into, .. } => {
+                (self.first(*members), self.combine_ps(*members, sizes.of(*into)))
+            }
+            Action::Resolve { deposited, block } => {
+                (all, self.combine_ps(plan.size, sizes.of(one(*deposited, *block))))
+            }
+            Action::Together { deposited } => {
+                return all.map_or(Look::Wait, |all| self.piece(sizes.of(*deposited), all));
+            }
+            Action::TakeResult { into } => (Some(self.together), self.take_ps(sizes.of(*into))),
+            Action::Send { .. }
+            | Action::Receive { .. }
+            | Action::Copy { .. }
+            | Action::Combine { .. } => (Some(NOTHING), 0),
+        };
+        there.map_or(Look::Wait, |cause| Look::Do(span_ps, cause))
+    }
+
+    /// A member has done a step. Whether others may wait for that.
+    pub(crate) fn done(&mut self, plan: &Plan, step: u32, record: RecordId) -> bool {
+        match &plan.steps[step as usize].action {
+            Action::Deposit { .. } => {
+                self.deposits[plan.member as usize] = Some(record);
+                self.come += 1;
+                self.last = record;
+                true
+            }
+            Action::Resolve { .. } => {
+                self.results[plan.member as usize] = Some(record);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A member has combined a piece for all. Whether that was the last.
+    pub(crate) fn piece_done(&mut self, bytes: u64, record: RecordId) -> bool {
+        self.to_do -= bytes;
+        self.together = record;
+        self.to_do == 0
+    }
+
+    fn piece(&mut self, bytes: u64, all: RecordId) -> Look {
+        if self.to_begin.is_none() {
+            (self.to_begin, self.to_do) = (Some(bytes), bytes);
+            if bytes == 0 {
+                return Look::Do(0, all);
+            }
+        }
+        let left = self.to_begin.unwrap_or(0);
+        if left == 0 {
+            return if self.to_do == 0 { Look::Do(0, self.together) } else { Look::Wait };
+        }
+        let piece = left.min(PIECE_BYTES);
+        self.to_begin = Some(left - piece);
+        Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece), all)
+    }
+
+    /// The last of the first members to come, once they are there.
+    fn first(&self, members: u32) -> Option<RecordId> {
+        let there = self.deposits[..members as usize].iter();
+        there.copied().try_fold(0, |last, record| Some(last.max(record?)))
+    }
+
+    fn deposit_ps(&self, bytes: u64) -> u64 {
+        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
+        self.figures.deposit_ps + bytes_ps(copied, self.figures.local_copy_kib_ps)
+    }
+
+    fn take_ps(&self, bytes: u64) -> u64 {
+        let line_ps = self.figures.line_ps;
+        if bytes <= INLINE_BYTES {
+            return line_ps;
+        }
+        2 * line_ps + bytes_ps(bytes, self.figures.one_copy_kib_ps)
+    }
+
+    fn combine_ps(&self, members: u32, bytes: u64) -> u64 {
+        let each_ps = self.figures.line_ps + bytes_ps(bytes, self.figures.reduction_kib_ps);
+        u64::from(members.saturating_sub(1)) * each_ps
+    }
+}
+
+/// One block in the store of others.
+const fn one(cells: Cells, block: u32) -> Cells {
+    Cells::new(cells.store, block, 1)
+}

@@ -1,0 +1,117 @@
+//! What goes wrong, and the randomness of it: from a seed, so that it goes wrong again.
+
+use std::collections::BTreeMap;
+
+use crate::time::Time;
+
+/// What goes wrong in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// From this all that is random follows.
+    pub seed: u64,
+    /// Everything takes longer by up to so many thousandths, each thing by its own part.
+    pub jitter_permille: u32,
+    /// So many of a million messages between hosts are lost, and sent again.
+    pub loss_per_million: u32,
+    /// After this time a lost message is sent again.
+    pub resend_ps: u64,
+    /// Members that end at some moment: they do nothing from then on.
+    pub deaths: Vec<(u32, Time)>,
+}
+
+/// The randomness of a run, and what of a pair's messages must not overtake each other.
+#[derive(Debug)]
+pub(crate) struct Chance {
+    faults: Faults,
+    state: u64,
+    /// When the last message of a pair arrives.
+    last: BTreeMap<(u32, u32), Time>,
+}
+
+impl Chance {
+    pub(crate) fn new(faults: &Faults) -> Self {
+        Self { faults: faults.clone(), state: faults.seed, last: BTreeMap::new() }
+    }
+
+    /// A length of time, with its jitter.
+    pub(crate) fn stretched_ps(&mut self, picoseconds: u64) -> u64 {
+        if self.faults.jitter_permille == 0 {
+            return picoseconds;
+        }
+        let most = u128::from(picoseconds) * u128::from(self.faults.jitter_permille);
+        let share = ((most * u128::from(self.random() >> 32)) >> 32) / 1000;
+        picoseconds.saturating_add(u64::try_from(share).unwrap_or(u64::MAX))
+    }
+
+    /// How much later a message arrives because it was lost.
+    pub(crate) fn lost_ps(&mut self) -> u64 {
+        let (mut late_ps, mut times) = (0u64, 0);
+        while self.faults.loss_per_million > 0 && times < 16 && self.is_lost() {
+            times += 1;
+            late_ps = late_ps.saturating_add(self.faults.resend_ps);
+        }
+        late_ps
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.random() % 1_000_000 < u64::from(self.faults.loss_per_million)
+    }
+
+    /// When a message that could arrive at some moment does so: behind those of its pair that were
+    /// sent before it.
+    pub(crate) fn in_order(&mut self, from: u32, to: u32, at: Time) -> Time {
+        if self.faults.jitter_permille == 0 && self.faults.loss_per_million == 0 {
+            return at; // all ports keep the order
+        }
+        let last = self.last.entry((from, to)).or_default();
+        *last = at.max(*last + 1);
+        *last
+    }
+
+    /// After Vigna's SplitMix64.
+    fn random(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chance(seed: u64, jitter_permille: u32, loss_per_million: u32) -> Chance {
+        let faults =
+            Faults { seed, jitter_permille, loss_per_million, resend_ps: 9, deaths: vec![] };
+        Chance::new(&faults)
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_again() {
+        let draw = |seed| {
+            let mut chance = chance(seed, 100, 0);
+            [1_000_000; 8].map(|span| chance.stretched_ps(span))
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        assert!(draw(3).iter().all(|span| (1_000_000..=1_100_000).contains(span)));
+    }
+
+    #[test]
+    fn losses_cost_the_time_until_the_message_is_sent_again() {
+        let mut chance = chance(7, 0, 500_000);
+        let late: Vec<u64> = (0..1000).map(|_| chance.lost_ps()).collect();
+        let lost = late.iter().filter(|&&late| late > 0).count();
+        assert!((400..600).contains(&lost) && late.iter().all(|late| late % 9 == 0), "{lost}");
+    }
+
+    #[test]
+    fn messages_of_a_pair_stay_in_order() {
+        let mut chance = chance(0, 1, 0);
+        let times = [5, 3, 8].map(|at| chance.in_order(0, 1, Time::from_ps(at)).ps());
+        assert_eq!(times, [5, 6, 8]);
+        assert_eq!(chance.in_order(1, 0, Time::from_ps(2)).ps(), 2);
+    }
+}

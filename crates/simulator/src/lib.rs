@@ -1,0 +1,53 @@
+//! The simulator: the product's plans, executor and matching on simulated networks, hosts and time.
+//!
+//! Nothing here knows the time or the machine: a run depends on what it is given, and gives the same
+//! again. Its parts are files of their own, since more than collective operations will run on them.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`time`] | time in picoseconds, and what is to happen |
+//! | [`platform`] | hosts and networks as text files |
+//! | `network` | cards and switches that carry one message at a time |
+//! | `processors` | processes that take turns |
+//! | `board` | the shared memory of a host |
+//! | [`fault`] | what goes wrong |
+//! | [`simulation`] | a run |
+//! | `world` | members, and what is under way between them |
+//! | [`history`] | what was done when: the critical path |
+//!
+//! ```
+//! use landeck_collectives::architecture::Knomial;
+//! use landeck_collectives::{Group, Operation, Task, Way};
+//! use landeck_simulator::{Faults, Setting, Work, platform, run};
+//!
+//! let group = Group::whole(120).expect("members");
+//! let task = Task::new(Operation::Broadcast);
+//! let way = Way::by(Knomial::BINOMIAL);
+//! let work = Work { task: &task, way: &way, group: &group, bytes: 40 };
+//! let platform = platform::library::find("myrinet2000")?;
+//! let faults = Faults::default();
+//! let setting =
+//!     Setting { platform: &platform, per_host: None, faults: &faults, keeps_history: false };
+//! let report = run(&work, &setting, &mut |_| {}).expect("room for 120 on 96 hosts");
+//! assert_eq!(report.messages, 119);
+//! # Ok::<(), landeck_simulator::PlatformError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod board;
+pub mod fault;
+pub mod history;
+mod load;
+mod network;
+pub mod platform;
+mod processors;
+pub mod simulation;
+pub mod time;
+mod world;
+
+pub use fault::Faults;
+pub use history::{History, Record, What};
+pub use platform::{Platform, PlatformError};
+pub use simulation::{Progress, Report, Setting, SimulationError, Work, run};
+pub use time::{Events, Time};

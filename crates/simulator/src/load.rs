@@ -1,0 +1,53 @@
+//! How many bytes the blocks of an operation have.
+
+use landeck_collectives::{Cells, Operation};
+
+/// The sizes of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    bytes: u64,
+    /// Into so many parts the data are cut; none where each block has all the bytes.
+    parts: Option<u64>,
+}
+
+impl Sizes {
+    /// Those of an operation whose data have `bytes`: what one member has for another or for all in
+    /// gather, scatter, allgather and alltoall, else all data of one member.
+    pub(crate) fn new(operation: Operation, bytes: u64, segments: u32, size: u32) -> Self {
+        let parts = match operation {
+            Operation::Barrier => return Self { bytes: 0, parts: None },
+            Operation::ReduceScatter => Some(size),
+            _ if operation.has_segments() => Some(segments.max(1)),
+            _ => None,
+        };
+        Self { bytes, parts: parts.map(u64::from) }
+    }
+
+    pub(crate) fn of(&self, cells: Cells) -> u64 {
+        let Some(parts) = self.parts else { return self.bytes * u64::from(cells.count) };
+        let begin =
+            |block: u32| (u128::from(self.bytes) * u128::from(block) / u128::from(parts)) as u64;
+        begin(cells.first + cells.count) - begin(cells.first)
+    }
+
+    pub(crate) fn of_all(&self, cells: &[Cells]) -> u64 {
+        cells.iter().map(|cells| self.of(*cells)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::Store;
+
+    #[test]
+    fn segments_are_parts_and_blocks_are_whole() {
+        let cells = |first, count| Cells::new(Store::Output, first, count);
+        let segments = Sizes::new(Operation::Broadcast, 10, 4, 9);
+        assert_eq!([0, 1, 2, 3].map(|first| segments.of(cells(first, 1))), [2, 3, 2, 3]);
+        assert_eq!(segments.of_all(&[cells(0, 2), cells(2, 2)]), 10);
+        assert_eq!(Sizes::new(Operation::Gather, 10, 1, 9).of(cells(3, 2)), 20);
+        assert_eq!(Sizes::new(Operation::ReduceScatter, 9, 1, 9).of(cells(3, 2)), 2);
+        assert_eq!(Sizes::new(Operation::Barrier, 9, 1, 9).of(cells(3, 2)), 0);
+    }
+}

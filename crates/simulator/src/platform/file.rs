@@ -1,0 +1,246 @@
+//! Reading a platform file, and saying what is wrong with it and where.
+
+use landeck_collectives::Figures;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::quantity::{Rate, Size, Span};
+use super::{Host, Level, Network, Platform};
+
+/// Why a text is no platform.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlatformError {
+    /// It does not say what a platform file says.
+    #[error("platform {name}, line {line}: {what}")]
+    Line {
+        /// The platform.
+        name: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong there, and what to do.
+        what: String,
+    },
+    /// No platform is called that.
+    #[error(
+        "there is no platform {name:?}{}; there are {}. Or give the path of a platform file, with a \
+         slash or ending in .toml.",
+        .near.map_or(String::new(), |near| format!(" (did you mean {near:?}?)")),
+        super::library::NAMES.map(|(name, _)| name).join(", ")
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What was perhaps meant.
+        near: Option<&'static str>,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    about: String,
+    #[serde(default)]
+    host: HostTable,
+    network: Option<NetworkTable>,
+    #[serde(default)]
+    level: Vec<Spanned<LevelTable>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct HostTable {
+    processors: Option<Spanned<i64>>,
+    line: Option<Span>,
+    message: Option<Span>,
+    deposit: Option<Span>,
+    switch: Option<Span>,
+    one_copy: Option<Rate>,
+    two_copy: Option<Rate>,
+    local_copy: Option<Rate>,
+    reduction: Option<Rate>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkTable {
+    hosts: Spanned<i64>,
+    overhead: Span,
+    latency: Span,
+    gap: Span,
+    rate: Rate,
+    copy: Option<Rate>,
+    eager: Option<Size>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LevelTable {
+    ports: Spanned<i64>,
+    uplinks: Option<Spanned<i64>>,
+    delay: Span,
+    rate: Option<Rate>,
+}
+
+/// Hosts, processors and ports there can be at most.
+const MOST: i64 = 65_536;
+
+/// The text of a file, to say where something stands.
+struct Text<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+pub(super) fn parse(name: &str, text: &str) -> Result<Platform, PlatformError> {
+    let place = Text { name, text };
+    let file: File = toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or(0, |span| span.start);
+        place.wrong(at, error.message().trim_end().to_owned())
+    })?;
+    let host = place.host(&file.host)?;
+    let levels = &file.level;
+    let network = match file.network {
+        Some(table) => Some(place.network(&table, levels)?),
+        None if levels.is_empty() => None,
+        None => {
+            let what = "switches without a [network] join nothing: write a [network], or leave \
+                        [[level]] out";
+            return Err(place.wrong(levels[0].span().start, what.into()));
+        }
+    };
+    Ok(Platform { name: name.into(), about: file.about, host, network })
+}
+
+impl Text<'_> {
+    fn wrong(&self, at: usize, what: String) -> PlatformError {
+        let before = self.text.as_bytes().iter().take(at);
+        let line = 1 + before.filter(|&&byte| byte == b'\n').count();
+        PlatformError::Line { name: self.name.into(), line, what }
+    }
+
+    /// A number of things of which there is at least one.
+    fn count(&self, what: &str, number: &Spanned<i64>) -> Result<u32, PlatformError> {
+        match *number.get_ref() {
+            count @ 1..=MOST => Ok(count as u32),
+            other => {
+                let what = format!("{other} {what} cannot be; give 1 to 65536");
+                Err(self.wrong(number.span().start, what))
+            }
+        }
+    }
+
+    fn host(&self, table: &HostTable) -> Result<Host, PlatformError> {
+        let usual = Figures::default();
+        let processors = match &table.processors {
+            Some(number) => self.count("processors", number)?,
+            None => usual.processors as u32,
+        };
+        let time = |given: Option<Span>, usual: u64| given.map_or(usual, |span| span.0);
+        let rate = |given: Option<Rate>, usual: u64| given.map_or(usual, |rate| rate.0);
+        let figures = Figures {
+            processors: processors.into(),
+            line_ps: time(table.line, usual.line_ps),
+            message_ps: time(table.message, usual.message_ps),
+            deposit_ps: time(table.deposit, usual.deposit_ps),
+            switch_ps: time(table.switch, usual.switch_ps),
+            one_copy_kib_ps: rate(table.one_copy, usual.one_copy_kib_ps),
+            two_copy_kib_ps: rate(table.two_copy, usual.two_copy_kib_ps),
+            local_copy_kib_ps: rate(table.local_copy, usual.local_copy_kib_ps),
+            reduction_kib_ps: rate(table.reduction, usual.reduction_kib_ps),
+            ..usual
+        };
+        Ok(Host { processors, figures })
+    }
+
+    fn network(
+        &self,
+        table: &NetworkTable,
+        levels: &[Spanned<LevelTable>],
+    ) -> Result<Network, PlatformError> {
+        let hosts = self.count("hosts", &table.hosts)?;
+        let levels: Vec<Level> = levels
+            .iter()
+            .enumerate()
+            .map(|(number, level)| self.level(level, number + 1 == levels.len(), table.rate))
+            .collect::<Result<_, _>>()?;
+        let room: u64 = levels.iter().fold(1, |room, level| room * u64::from(level.ports));
+        if !levels.is_empty() && room < u64::from(hosts) {
+            let what = format!(
+                "the switches have ports for {room} hosts, not for {hosts}: give them more ports, \
+                 or add a [[level]] above them"
+            );
+            return Err(self.wrong(table.hosts.span().start, what));
+        }
+        Ok(Network {
+            hosts,
+            overhead_ps: table.overhead.0,
+            latency_ps: table.latency.0,
+            gap_ps: table.gap.0,
+            kib_ps: table.rate.0,
+            copy_kib_ps: table.copy.map_or(0, |rate| rate.0),
+            eager_bytes: table.eager.map(|size| size.0),
+            levels,
+        })
+    }
+
+    fn level(
+        &self,
+        table: &Spanned<LevelTable>,
+        is_top: bool,
+        rate: Rate,
+    ) -> Result<Level, PlatformError> {
+        let level = table.get_ref();
+        let ports = self.count("ports", &level.ports)?;
+        let uplinks = match &level.uplinks {
+            Some(number) => self.count("uplinks", number)?,
+            None if is_top => 1,
+            None => {
+                let what = "there is a level above this one, so say how many `uplinks` lead there";
+                return Err(self.wrong(table.span().start, what.into()));
+            }
+        };
+        let kib_ps = level.rate.unwrap_or(rate).0;
+        Ok(Level { ports, uplinks, delay_ps: level.delay.0, kib_ps })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "about = \"two\"\n[network]\nhosts = 8\noverhead = \"1 us\"\n\
+        latency = \"2 us\"\ngap = \"0 s\"\nrate = \"8 Gb/s\"\n\
+        [[level]]\nports = 4\nuplinks = 2\ndelay = \"1 us\"\n[[level]]\nports = 2\ndelay = \"1 ms\"\n";
+
+    #[test]
+    fn a_file_is_read() {
+        let platform = Platform::parse("mine", GOOD).unwrap();
+        let network = platform.network.unwrap();
+        assert_eq!((network.hosts, network.overhead_ps, network.kib_ps), (8, 1_000_000, 1_024_000));
+        assert_eq!((network.levels[0].uplinks, network.levels[1].delay_ps), (2, 1_000_000_000));
+        assert_eq!(platform.host.figures, Figures::default());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line_and_a_cure() {
+        let change = |from: &str, to: &str| {
+            assert!(GOOD.contains(from));
+            Platform::parse("mine", &GOOD.replacen(from, to, 1)).unwrap_err().to_string()
+        };
+        for (from, to, words) in [
+            ("hosts = 8", "hosts = 0", "mine, line 3: 0 hosts cannot be; give 1 to 65536"),
+            ("hosts = 8", "hosts = 9", "line 3: the switches have ports for 8 hosts, not for 9"),
+            ("\"1 us\"", "\"1 hour\"", "line 4: invalid value: string \"1 hour\", expected a time"),
+            ("rate", "speed", "line 7: unknown field `speed`, expected one of"),
+            ("uplinks = 2\n", "", "line 8: there is a level above this one"),
+            ("\"8 Gb/s\"", "8", "line 7: invalid type: integer `8`, expected a rate"),
+            ("hosts = 8\n", "", "missing field `hosts`"),
+            ("hosts = 8", "hosts = = 8", "line 3: "),
+        ] {
+            let error = change(from, to);
+            assert!(error.contains(words), "{from} -> {to}: {error}");
+        }
+        let alone = "about = \"\"\n[[level]]\nports = 2\ndelay = \"0 s\"\n";
+        let error = Platform::parse("mine", alone).unwrap_err().to_string();
+        assert!(error.contains("line 2: switches without a [network]"), "{error}");
+    }
+}

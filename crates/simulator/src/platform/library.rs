@@ -1,0 +1,63 @@
+//! The platforms that come with the product.
+
+use super::{Platform, PlatformError};
+
+/// Their names, and what they are.
+pub const NAMES: [(&str, &str); 7] = [
+    ("ethernet1", "1 Gb Ethernet, TCP"),
+    ("ethernet10", "10 Gb Ethernet, TCP"),
+    ("ethernet100", "100 Gb Ethernet, TCP"),
+    ("infiniband", "InfiniBand HDR, 200 Gb/s, in a tree of switches"),
+    ("myrinet2000", "Myrinet 2000, the cluster of the paper of 2005"),
+    ("sites", "four sites of 10 Gb Ethernet, 5 ms apart"),
+    ("host", "this host, with the figures of `landeck tune`"),
+];
+
+/// The name of the platform that is this host: whoever knows its figures makes it, by
+/// [`Platform::of_host`].
+pub const HOST: &str = "host";
+
+/// The platform of this name.
+///
+/// # Errors
+/// [`PlatformError::Unknown`], and for [`HOST`] too.
+pub fn find(name: &str) -> Result<Platform, PlatformError> {
+    let text = match name {
+        "ethernet1" => include_str!("../../platforms/ethernet1.toml"),
+        "ethernet10" => include_str!("../../platforms/ethernet10.toml"),
+        "ethernet100" => include_str!("../../platforms/ethernet100.toml"),
+        "infiniband" => include_str!("../../platforms/infiniband.toml"),
+        "myrinet2000" => include_str!("../../platforms/myrinet2000.toml"),
+        "sites" => include_str!("../../platforms/sites.toml"),
+        _ => return Err(PlatformError::Unknown { name: name.into(), near: near(name) }),
+    };
+    Platform::parse(name, text)
+}
+
+/// A name that begins alike.
+fn near(name: &str) -> Option<&'static str> {
+    let common = |other: &str| name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let (most, other) = NAMES.map(|(other, _)| (common(other), other)).into_iter().max()?;
+    (most >= 3).then_some(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_can_be_read() {
+        for (name, _) in NAMES.iter().filter(|(name, _)| *name != HOST) {
+            let platform = find(name).unwrap();
+            assert!(platform.network.is_some() && !platform.about.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let error = find("myrinet").unwrap_err().to_string();
+        assert!(error.contains("\"myrinet\" (did you mean \"myrinet2000\"?)"), "{error}");
+        assert!(find("host").is_err());
+        assert!(find("x").unwrap_err().to_string().contains("there are ethernet1, ethernet10"));
+    }
+}

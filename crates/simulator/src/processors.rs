@@ -1,0 +1,181 @@
+//! Processes on the processors of their hosts.
+//!
+//! A process that waits gives its processor to the next: those that share one take turns, in a
+//! ring. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
+//! a process switch, also from one that has nothing to do. A process with a processor of its own
+//! runs as soon as it is ready.
+
+use crate::time::Time;
+
+/// All processors, and who runs on them.
+#[derive(Debug)]
+pub(crate) struct Processors {
+    rings: Vec<Ring>,
+    /// The ring of each member, and its seat in it.
+    seats: Vec<(u32, u32)>,
+    switch_ps: u64,
+}
+
+#[derive(Debug)]
+struct Ring {
+    /// The members, and who of them is ready.
+    members: Vec<(u32, bool)>,
+    /// Who had the last turn, and until when.
+    seat: u32,
+    since: Time,
+    is_running: bool,
+    /// The turn that is planned, by its number: earlier ones do not count.
+    next: Option<Time>,
+    number: u32,
+}
+
+/// A turn that is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) at: Time,
+    pub(crate) ring: u32,
+    pub(crate) number: u32,
+}
+
+impl Processors {
+    /// `size` members, `per_host` on each host one after the other, all waiting.
+    pub(crate) fn new(size: u32, per_host: u32, processors: u32, switch_ps: u64) -> Self {
+        let mut processors_all = Self { rings: Vec::new(), seats: Vec::new(), switch_ps };
+        for first in (0..size).step_by(per_host as usize) {
+            let count = per_host.min(size - first);
+            let rings = processors.min(count);
+            let base = processors_all.rings.len() as u32;
+            for place in 0..rings {
+                let members = (place..count).step_by(rings as usize);
+                let members = members.map(|member| (first + member, false)).collect();
+                processors_all.rings.push(Ring::new(members));
+            }
+            let seats = (0..count).map(|member| (base + member % rings, member / rings));
+            processors_all.seats.extend(seats);
+        }
+        processors_all
+    }
+
+    /// Whether this member shares its processor.
+    pub(crate) fn is_shared(&self, member: u32) -> bool {
+        self.rings[self.seats[member as usize].0 as usize].members.len() > 1
+    }
+
+    /// A member that waited has something to do. The turn to plan for that, if it changes.
+    pub(crate) fn wake(&mut self, member: u32, now: Time) -> Option<Turn> {
+        let (number, seat) = self.seats[member as usize];
+        let ring = &mut self.rings[number as usize];
+        ring.members[seat as usize].1 = true;
+        if ring.is_running {
+            return None;
+        }
+        let at = ring.pass(seat, now, self.switch_ps);
+        if ring.next.is_some_and(|next| next <= at) {
+            return None;
+        }
+        Some(ring.plan(at, number))
+    }
+
+    /// A planned turn has come: who runs now, unless another was planned instead.
+    pub(crate) fn turn(&mut self, turn: Turn) -> Option<u32> {
+        let ring = &mut self.rings[turn.ring as usize];
+        if ring.number != turn.number || ring.is_running {
+            return None;
+        }
+        let (seat, _) = ring.soonest(turn.at, self.switch_ps)?;
+        ring.seat = seat;
+        (ring.is_running, ring.next) = (true, None);
+        let member = &mut ring.members[seat as usize];
+        member.1 = false;
+        Some(member.0)
+    }
+
+    /// A member that ran waits. The turn to plan, if somebody is ready.
+    pub(crate) fn leave(&mut self, member: u32, now: Time) -> Option<Turn> {
+        let (number, _) = self.seats[member as usize];
+        let ring = &mut self.rings[number as usize];
+        (ring.is_running, ring.since) = (false, now);
+        let (_, at) = ring.soonest(now, self.switch_ps)?;
+        Some(ring.plan(at, number))
+    }
+}
+
+impl Ring {
+    fn new(members: Vec<(u32, bool)>) -> Self {
+        let seat = members.len() as u32 - 1;
+        let since = Time::ZERO;
+        Self { members, seat, since, is_running: false, next: None, number: 0 }
+    }
+
+    fn plan(&mut self, at: Time, ring: u32) -> Turn {
+        self.number = self.number.wrapping_add(1);
+        self.next = Some(at);
+        Turn { at, ring, number: self.number }
+    }
+
+    /// When the turn comes to a seat, not before `now`: all wait until then.
+    fn pass(&self, seat: u32, now: Time, switch_ps: u64) -> Time {
+        let size = self.members.len() as u64;
+        if size == 1 {
+            return now.max(self.since);
+        }
+        let ahead = (u64::from(seat) + size - u64::from(self.seat) - 1) % size + 1;
+        let first = self.since + ahead * switch_ps;
+        let round_ps = (size * switch_ps).max(1);
+        let rounds = now.since(first).div_ceil(round_ps);
+        first + rounds * round_ps
+    }
+
+    /// Who of the ready has the next turn.
+    fn soonest(&self, now: Time, switch_ps: u64) -> Option<(u32, Time)> {
+        let ready = (0..).zip(&self.members).filter(|(_, (_, is_ready))| *is_ready);
+        let turns = ready.map(|(seat, _)| (self.pass(seat, now, switch_ps), seat));
+        turns.min().map(|(at, seat)| (seat, at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(picoseconds: u64) -> Time {
+        Time::from_ps(picoseconds)
+    }
+
+    #[test]
+    fn who_has_a_processor_runs_at_once() {
+        let mut processors = Processors::new(4, 2, 2, 10);
+        assert!(!processors.is_shared(3));
+        let turn = processors.wake(3, at(5)).unwrap();
+        assert_eq!((turn.at, processors.turn(turn)), (at(5), Some(3)));
+        assert_eq!(processors.leave(3, at(9)), None);
+    }
+
+    #[test]
+    fn who_shares_one_runs_when_its_turn_comes() {
+        // Members 0, 2, 4 on one processor, 1, 3 on the other.
+        let mut processors = Processors::new(5, 5, 2, 10);
+        // Turns of 0, 2, 4 begin at 10, 20, 30, 40, ...: at 12 that of 0 is over.
+        let turn = processors.wake(0, at(12)).unwrap();
+        assert_eq!(turn.at, at(40));
+        // 4 comes before 0: its turn is planned instead.
+        let sooner = processors.wake(4, at(25)).unwrap();
+        assert_eq!((sooner.at, processors.turn(turn)), (at(30), None));
+        assert_eq!(processors.turn(sooner), Some(4));
+        // While 4 runs nobody else does; then 0 is next.
+        assert_eq!(processors.wake(2, at(31)), None);
+        let next = processors.leave(4, at(50)).unwrap();
+        assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));
+        let last = processors.leave(0, at(60)).unwrap();
+        assert_eq!((last.at, processors.turn(last)), (at(70), Some(2)));
+    }
+
+    #[test]
+    fn who_wakes_later_does_not_delay_who_is_sooner() {
+        let mut processors = Processors::new(3, 3, 1, 10);
+        let first = processors.wake(1, at(0)).unwrap();
+        assert_eq!(first.at, at(20));
+        assert_eq!(processors.wake(2, at(1)), None);
+        assert_eq!(processors.turn(first), Some(1));
+    }
+}

@@ -1,0 +1,697 @@
+//! The world of a run: members, their processors, and what is under way between them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use landeck_collectives::{Action, Execution, Figures, Walk};
+use landeck_kernel::Wanted;
+use landeck_kernel::matching::{Label, Matching};
+
+use crate::board::{Board, Look};
+use crate::fault::Chance;
+use crate::history::{History, NOTHING, RecordId, What};
+use crate::load::Sizes;
+use crate::network::{Passed, Transit, Wires};
+use crate::platform::bytes_ps;
+use crate::processors::{Processors, Turn};
+use crate::simulation::{Report, Setting, Work};
+use crate::time::{Events, Time};
+
+/// Data up to this travel with their header.
+const INLINE_BYTES: u64 = 48;
+/// The context and the tag of the operation's messages.
+const CONTEXT: u32 = 0;
+const TAG: u32 = 0;
+/// After so many events who runs it is told how far it is.
+const EVENTS_BETWEEN_NEWS: u64 = 1 << 16;
+
+/// The number of a message.
+type MessageId = u32;
+
+/// What happens.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A processor passes from one process to another.
+    Turn { ring: u32, number: u32 },
+    /// A member is done with what it did.
+    Done(u32),
+    /// A message reaches a port.
+    Hop(MessageId),
+    /// A message is there.
+    Arrive(MessageId),
+    /// Long data of a step have left the sender's card.
+    Gone { member: u32, step: u32 },
+    /// A member ends.
+    Death(u32),
+}
+
+/// What a member does, until its [`Event::Done`].
+#[derive(Clone, Copy, Debug)]
+enum Doing {
+    /// It runs, and looks what to do.
+    Nothing,
+    /// A step of its plan that concerns nobody else, or the board.
+    Work(u32),
+    /// It hands a message over: its data, or the announcement of them.
+    Send(MessageId),
+    /// It asks for data that were announced.
+    Ask(MessageId),
+    /// It takes a message.
+    Receive(MessageId),
+    /// It combines a piece for all.
+    Piece(u64),
+}
+
+/// What a member finds when it looks.
+#[derive(Clone, Copy, Debug)]
+enum News {
+    /// A message.
+    Message(MessageId),
+    /// The data that this step of its own sends are gone.
+    Gone(u32),
+}
+
+struct Member {
+    /// None when it is over.
+    execution: Option<Execution>,
+    matching: Matching<u32, MessageId>,
+    news: VecDeque<News>,
+    doing: Doing,
+    /// Whether it has given its processor away.
+    is_waiting: bool,
+    is_dead: bool,
+    /// The step that waits for the board.
+    at_board: Option<u32>,
+    /// What it did last.
+    last: RecordId,
+    end: Option<Time>,
+}
+
+/// How far a message is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// All data at once.
+    Whole,
+    /// What says that long data wait.
+    Announcement,
+    /// What asks for them, back to the sender.
+    Request,
+    /// The data.
+    Data,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    from: u32,
+    to: u32,
+    bytes: u64,
+    stage: Stage,
+    /// The step that sends it, and the one that receives it once that is known.
+    sent_by: u32,
+    received_by: u32,
+    transit: Transit,
+    /// What its travelling follows from.
+    record: RecordId,
+}
+
+impl Message {
+    /// From whom it goes to whom at its stage.
+    const fn ends(&self) -> (u32, u32) {
+        match self.stage {
+            Stage::Request => (self.to, self.from),
+            Stage::Whole | Stage::Announcement | Stage::Data => (self.from, self.to),
+        }
+    }
+}
+
+/// All of it.
+pub(crate) struct World {
+    figures: Figures,
+    sizes: Sizes,
+    per_host: u32,
+    members: Vec<Member>,
+    messages: Vec<Message>,
+    free: Vec<MessageId>,
+    events: Events<Event>,
+    wires: Option<Wires>,
+    processors: Processors,
+    board: Board,
+    /// Who waits for something on the board.
+    board_waiters: Vec<u32>,
+    chance: Chance,
+    history: History,
+    steps_done: u64,
+    sent: u64,
+    bytes: u64,
+    most_in_flight: u32,
+    waited_ps: u64,
+    happened: u64,
+    hash: u64,
+}
+
+impl World {
+    pub(crate) fn new(
+        work: &Work<'_>,
+        setting: &Setting<'_>,
+        per_host: u32,
+        walks: Vec<Arc<Walk>>,
+    ) -> Self {
+        let (platform, size) = (setting.platform, walks.len() as u32);
+        let figures = platform.host.figures;
+        let segments = walks.first().map_or(1, |walk| walk.plan().segments);
+        let wires = |network| Wires::new(network, size.div_ceil(per_host));
+        let mut world = Self {
+            figures,
+            sizes: Sizes::new(work.task.operation, work.bytes, segments, size),
+            per_host,
+            members: walks.into_iter().map(Member::new).collect(),
+            messages: Vec::new(),
+            free: Vec::new(),
+            events: Events::default(),
+            wires: platform.network.as_ref().map(wires),
+            processors: Processors::new(
+                size,
+                per_host,
+                platform.host.processors,
+                figures.switch_ps,
+            ),
+            board: Board::new(figures, size),
+            board_waiters: Vec::new(),
+            chance: Chance::new(setting.faults),
+            history: History::new(setting.keeps_history),
+            steps_done: 0,
+            sent: 0,
+            bytes: 0,
+            most_in_flight: 0,
+            waited_ps: 0,
+            happened: 0,
+            hash: 0xcbf2_9ce4_8422_2325,
+        };
+        for &(member, at) in &setting.faults.deaths {
+            if member < size {
+                world.events.plan(at, Event::Death(member));
+            }
+        }
+        for member in 0..size {
+            world.wake(member, Time::ZERO);
+        }
+        world
+    }
+
+    /// Until nothing happens any more.
+    pub(crate) fn run(&mut self, mut tell: impl FnMut(u64)) {
+        while let Some((now, event)) = self.events.pop() {
+            self.happened += 1;
+            if self.happened.is_multiple_of(EVENTS_BETWEEN_NEWS) {
+                tell(self.steps_done);
+            }
+            self.happen(now, event);
+        }
+    }
+
+    pub(crate) fn report(self) -> Report {
+        Report {
+            ends: self.members.iter().map(|member| member.end).collect(),
+            messages: self.sent,
+            bytes: self.bytes,
+            most_in_flight: self.most_in_flight,
+            waited_ps: self.waited_ps,
+            events: self.happened,
+            hash: self.hash,
+            history: self.history,
+        }
+    }
+
+    fn happen(&mut self, now: Time, event: Event) {
+        match event {
+            Event::Turn { ring, number } => {
+                if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
+                    self.note(now, 1, member);
+                    self.members[member as usize].is_waiting = false;
+                    self.go_on(member, now);
+                }
+            }
+            Event::Done(member) => {
+                self.note(now, 2, member);
+                self.finish(member, now);
+                self.go_on(member, now);
+            }
+            Event::Hop(id) => self.hop(id),
+            Event::Arrive(id) => self.arrive(id, now),
+            Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
+            Event::Death(member) => {
+                self.note(now, 4, member);
+                self.members[member as usize].is_dead = true;
+            }
+        }
+    }
+
+    /// Puts something that happened into the run's hash: after FNV.
+    fn note(&mut self, now: Time, kind: u64, who: u32) {
+        for word in [now.ps(), kind << 32 | u64::from(who)] {
+            self.hash = (self.hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17);
+        }
+    }
+
+    /// A member that runs does the next thing, or gives its processor away.
+    fn go_on(&mut self, member: u32, now: Time) {
+        while !self.members[member as usize].is_dead {
+            if let Some(step) = self.member(member).begin() {
+                if self.begin(member, step, now) {
+                    return;
+                }
+            } else if let Some(step) = self.member(member).at_board.take() {
+                if self.try_at_board(member, step, now) {
+                    return;
+                }
+                if self.members[member as usize].news.is_empty() {
+                    break;
+                }
+            } else if let Some(news) = self.member(member).news.pop_front() {
+                if self.look_at(member, news, now) {
+                    return;
+                }
+            } else {
+                break;
+            }
+        }
+        let place = self.member(member);
+        if place.execution.as_ref().is_some_and(Execution::is_over) {
+            place.execution = None;
+            place.end = Some(now);
+        }
+        place.is_waiting = true;
+        let turn = self.processors.leave(member, now);
+        self.plan_turn(turn);
+    }
+
+    fn member(&mut self, member: u32) -> &mut Member {
+        &mut self.members[member as usize]
+    }
+
+    fn plan_turn(&mut self, turn: Option<Turn>) {
+        if let Some(Turn { at, ring, number }) = turn {
+            self.events.plan(at, Event::Turn { ring, number });
+        }
+    }
+
+    fn wake(&mut self, member: u32, now: Time) {
+        let turn = self.processors.wake(member, now);
+        self.plan_turn(turn);
+    }
+
+    /// Gives a member news; wakes it if it waits.
+    fn hand(&mut self, member: u32, news: News, now: Time) {
+        let place = self.member(member);
+        place.news.push_back(news);
+        if place.is_waiting && !place.is_dead {
+            self.wake(member, now);
+        }
+    }
+
+    /// Begins a step; true when that keeps the member busy.
+    fn begin(&mut self, member: u32, step: u32, now: Time) -> bool {
+        let Some(walk) = self.walk(member) else { return false };
+        match &walk.plan().steps[step as usize].action {
+            Action::Send { to, cells } => {
+                let bytes = self.sizes.of_all(cells);
+                self.send(member, *to, bytes, step, now);
+                true
+            }
+            Action::Receive { from, .. } => self.receive(member, *from, step, now),
+            Action::Copy { from, .. } => {
+                let span_ps = bytes_ps(self.sizes.of(*from), self.figures.local_copy_kib_ps);
+                self.work(member, step, span_ps, NOTHING, now);
+                true
+            }
+            Action::Combine { left, .. } => {
+                let span_ps = bytes_ps(self.sizes.of(*left), self.figures.reduction_kib_ps);
+                self.work(member, step, span_ps, NOTHING, now);
+                true
+            }
+            _ => self.try_at_board(member, step, now),
+        }
+    }
+
+    /// What a member walks; none when it is over.
+    fn walk(&self, member: u32) -> Option<Arc<Walk>> {
+        Some(self.members[member as usize].execution.as_ref()?.walk().clone())
+    }
+
+    fn work(&mut self, member: u32, step: u32, span_ps: u64, cause: RecordId, now: Time) {
+        self.busy(member, Doing::Work(step), What::Work { member, step }, span_ps, cause, now);
+    }
+
+    /// A member is busy for a while. Returns the record of that.
+    fn busy(
+        &mut self,
+        member: u32,
+        doing: Doing,
+        what: What,
+        span_ps: u64,
+        cause: RecordId,
+        now: Time,
+    ) -> RecordId {
+        let end = now + self.chance.stretched_ps(span_ps);
+        let last = self.members[member as usize].last;
+        let record = self.history.add(what, now, end, [last, cause]);
+        let place = self.member(member);
+        (place.doing, place.last) = (doing, record);
+        self.events.plan(end, Event::Done(member));
+        record
+    }
+
+    /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
+    fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
+        let Some(walk) = self.walk(member) else { return false };
+        match self.board.look(walk.plan(), step, &self.sizes) {
+            Look::Wait => {
+                self.member(member).at_board = Some(step);
+                if self.board_waiters.last() != Some(&member) {
+                    self.board_waiters.push(member);
+                }
+                false
+            }
+            Look::Do(span_ps, cause) => {
+                self.work(member, step, span_ps, cause, now);
+                true
+            }
+            Look::Piece(bytes, span_ps, cause) => {
+                self.member(member).at_board = Some(step);
+                let what = What::Work { member, step };
+                self.busy(member, Doing::Piece(bytes), what, span_ps, cause, now);
+                true
+            }
+        }
+    }
+
+    /// Something new is on the board: all who wait for it look.
+    fn wake_at_board(&mut self, now: Time) {
+        for member in std::mem::take(&mut self.board_waiters) {
+            let place = self.member(member);
+            if place.at_board.is_some() && place.is_waiting && !place.is_dead {
+                self.wake(member, now);
+            }
+        }
+    }
+
+    /// What a member was busy with is done.
+    fn finish(&mut self, member: u32, now: Time) {
+        let place = self.member(member);
+        let record = place.last;
+        match std::mem::replace(&mut place.doing, Doing::Nothing) {
+            Doing::Nothing => {}
+            Doing::Work(step) => {
+                let Some(walk) = self.walk(member) else { return };
+                let is_news = self.board.done(walk.plan(), step, record);
+                self.end_step(member, step);
+                if is_news {
+                    self.wake_at_board(now);
+                }
+            }
+            Doing::Piece(bytes) => {
+                if self.board.piece_done(bytes, record) {
+                    self.wake_at_board(now);
+                }
+            }
+            Doing::Send(id) => self.sent(id, now),
+            Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
+            Doing::Receive(id) => {
+                let step = self.messages[id as usize].received_by;
+                self.free.push(id);
+                self.end_step(member, step);
+            }
+        }
+    }
+
+    fn end_step(&mut self, member: u32, step: u32) {
+        self.steps_done += 1;
+        if let Some(execution) = &mut self.member(member).execution {
+            execution.end(step);
+        }
+    }
+
+    /// A member begins to send.
+    fn send(&mut self, from: u32, to: u32, bytes: u64, step: u32, now: Time) {
+        let is_near = self.host(from) == self.host(to);
+        let is_announced =
+            !is_near && self.wires.as_ref().is_some_and(|wires| wires.is_announced(bytes));
+        let stage = if is_announced { Stage::Announcement } else { Stage::Whole };
+        let (sender, receiver) = (self.host(from), self.host(to));
+        let transit = Transit {
+            from: sender,
+            to: receiver,
+            bytes,
+            head: now,
+            tail: now,
+            hop: 0,
+            waited_ps: 0,
+        };
+        let id = self.keep(Message {
+            from,
+            to,
+            bytes,
+            stage,
+            sent_by: step,
+            received_by: 0,
+            transit,
+            record: NOTHING,
+        });
+        (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
+        let span_ps = if is_near {
+            self.near_send_ps(from, bytes).0
+        } else {
+            self.overhead_ps(if is_announced { 0 } else { bytes })
+        };
+        let what = match stage {
+            Stage::Announcement => What::Handshake { member: from, with: to },
+            _ => What::Send { from, to, bytes },
+        };
+        let record = self.busy(from, Doing::Send(id), what, span_ps, NOTHING, now);
+        self.messages[id as usize].record = record;
+        if is_near {
+            let arrival_ps = self.near_send_ps(from, bytes).1;
+            let at = now + self.chance.stretched_ps(arrival_ps);
+            let at = self.chance.in_order(from, to, at);
+            self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
+            self.events.plan(at, Event::Arrive(id));
+        }
+    }
+
+    fn keep(&mut self, message: Message) -> MessageId {
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.messages[id as usize] = message;
+                id
+            }
+            None => {
+                self.messages.push(message);
+                self.messages.len() as MessageId - 1
+            }
+        };
+        let in_flight = (self.messages.len() - self.free.len()) as u32;
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+        id
+    }
+
+    fn host(&self, member: u32) -> u32 {
+        member / self.per_host
+    }
+
+    fn overhead_ps(&self, bytes: u64) -> u64 {
+        self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
+    }
+
+    /// Within a host: how long a sender is busy, and when the receiver can begin. As
+    /// `collectives::cost` has it.
+    fn near_send_ps(&self, from: u32, bytes: u64) -> (u64, u64) {
+        let figures = &self.figures;
+        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
+        let in_ps = bytes_ps(copied, figures.local_copy_kib_ps);
+        let out_ps = bytes_ps(copied, figures.one_copy_kib_ps);
+        let both_ps = bytes_ps(copied, figures.two_copy_kib_ps);
+        // On processors of their own both copies go on at once.
+        let ahead_ps =
+            if self.processors.is_shared(from) { in_ps } else { both_ps.saturating_sub(out_ps) };
+        let overhead_ps = self.near_overhead_ps();
+        (overhead_ps + in_ps, overhead_ps + figures.line_ps + ahead_ps)
+    }
+
+    fn near_overhead_ps(&self) -> u64 {
+        self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2
+    }
+
+    fn receive_ps(&self, message: &Message) -> u64 {
+        if message.transit.from != message.transit.to {
+            return self.overhead_ps(message.bytes);
+        }
+        let copied = if message.bytes <= INLINE_BYTES { 0 } else { message.bytes };
+        self.near_overhead_ps() + bytes_ps(copied, self.figures.one_copy_kib_ps)
+    }
+
+    /// A sender has handed a message over.
+    fn sent(&mut self, id: MessageId, now: Time) {
+        let message = self.messages[id as usize];
+        if message.transit.from == message.transit.to {
+            self.end_step(message.from, message.sent_by); // it is on its way already
+            return;
+        }
+        if message.stage == Stage::Whole {
+            self.end_step(message.from, message.sent_by);
+        }
+        let record = self.members[message.from as usize].last;
+        self.launch(id, message.stage, record, now);
+    }
+
+    /// A message goes onto the network.
+    fn launch(&mut self, id: MessageId, stage: Stage, record: RecordId, now: Time) {
+        let begin = now + self.chance.lost_ps();
+        let message = &mut self.messages[id as usize];
+        (message.stage, message.record) = (stage, record);
+        let (from, to) = message.ends();
+        let bytes = match stage {
+            Stage::Whole | Stage::Data => message.bytes,
+            Stage::Announcement | Stage::Request => 0,
+        };
+        message.transit = Transit {
+            from: from / self.per_host,
+            to: to / self.per_host,
+            bytes,
+            head: begin,
+            tail: begin,
+            hop: 0,
+            waited_ps: 0,
+        };
+        self.events.plan(begin, Event::Hop(id));
+    }
+
+    /// The head of a message is at a port.
+    fn hop(&mut self, id: MessageId) {
+        let Some(wires) = &mut self.wires else { return };
+        let message = &mut self.messages[id as usize];
+        let transit = &mut message.transit;
+        let (is_first, began) = (transit.hop == 0, transit.head);
+        match wires.pass(transit) {
+            Passed::On(at) => {
+                if is_first && message.stage == Stage::Data {
+                    // Its last byte leaves the card as long after the first as it arrives later.
+                    let gone = began + transit.waited_ps + transit.tail.since(transit.head);
+                    let (member, step) = (message.from, message.sent_by);
+                    self.events.plan(gone, Event::Gone { member, step });
+                }
+                if is_first {
+                    let span_ps = at.since(began);
+                    let late_ps = self.chance.stretched_ps(span_ps) - span_ps;
+                    (transit.head, transit.tail) = (at + late_ps, transit.tail + late_ps);
+                }
+                self.events.plan(transit.head, Event::Hop(id));
+            }
+            Passed::Arrived(at) => {
+                let (from, to) = message.ends();
+                let at = self.chance.in_order(from, to, at);
+                self.events.plan(at, Event::Arrive(id));
+            }
+        }
+    }
+
+    /// A message is at its receiver's.
+    fn arrive(&mut self, id: MessageId, now: Time) {
+        self.note(now, 3, id);
+        let message = self.messages[id as usize];
+        let (from, to) = message.ends();
+        let waited_ps = message.transit.waited_ps;
+        self.waited_ps += waited_ps;
+        let began = self.history.end_of(message.record).min(now);
+        let what = What::Travel { from, to, waited_ps };
+        let record = self.history.add(what, began, now, [message.record, NOTHING]);
+        self.messages[id as usize].record = record;
+        self.hand(to, News::Message(id), now);
+    }
+
+    /// A member finds news. True when that keeps it busy.
+    fn look_at(&mut self, member: u32, news: News, now: Time) -> bool {
+        let id = match news {
+            News::Gone(step) => {
+                self.end_step(member, step);
+                return false;
+            }
+            News::Message(id) => id,
+        };
+        let message = self.messages[id as usize];
+        match message.stage {
+            Stage::Whole | Stage::Announcement => {
+                let label = Label { context: CONTEXT, source: message.from, tag: TAG };
+                let matching = &mut self.member(member).matching;
+                match matching.match_arrival(label) {
+                    Some(step) => self.take(member, id, step, now),
+                    None => {
+                        matching.keep(label, id);
+                        return false;
+                    }
+                }
+            }
+            Stage::Request => {
+                // It takes a word, and sends the data.
+                let span_ps = self.overhead_ps(0) + self.overhead_ps(message.bytes);
+                let what = What::Send { from: member, to: message.to, bytes: message.bytes };
+                self.messages[id as usize].stage = Stage::Data;
+                self.busy(member, Doing::Send(id), what, span_ps, message.record, now);
+            }
+            Stage::Data => self.take(member, id, message.received_by, now),
+        }
+        true
+    }
+
+    /// A receive begins; true when its message is there already.
+    fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
+        let wanted = Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) };
+        let matching = &mut self.member(member).matching;
+        match matching.take(&wanted) {
+            Some((_, id)) => {
+                self.take(member, id, step, now);
+                true
+            }
+            None => {
+                matching.post(wanted, step);
+                false
+            }
+        }
+    }
+
+    /// A member takes a message that its step is for, or asks for its data.
+    fn take(&mut self, member: u32, id: MessageId, step: u32, now: Time) {
+        self.messages[id as usize].received_by = step;
+        let message = self.messages[id as usize];
+        let from = message.from;
+        if message.stage == Stage::Announcement {
+            let what = What::Handshake { member, with: from };
+            let span_ps = 2 * self.overhead_ps(0); // it takes one word and sends another
+            self.busy(member, Doing::Ask(id), what, span_ps, message.record, now);
+            return;
+        }
+        let what = What::Receive { to: member, from, bytes: message.bytes };
+        let span_ps = self.receive_ps(&message);
+        self.busy(member, Doing::Receive(id), what, span_ps, message.record, now);
+    }
+}
+
+impl Member {
+    fn new(walk: Arc<Walk>) -> Self {
+        Self {
+            execution: Some(Execution::new(walk)),
+            matching: Matching::default(),
+            news: VecDeque::new(),
+            doing: Doing::Nothing,
+            is_waiting: true,
+            is_dead: false,
+            at_board: None,
+            last: NOTHING,
+            end: None,
+        }
+    }
+
+    /// The next step that may begin.
+    fn begin(&mut self) -> Option<u32> {
+        self.execution.as_mut()?.begin()
+    }
+}

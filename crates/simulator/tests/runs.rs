@@ -1,0 +1,200 @@
+//! Every operation by every architecture comes to its end; equal input gives equal runs; faults do
+//! what they should; sizes that no lab has.
+
+use landeck_collectives::{Group, Operation, Preset, Task, Way};
+use landeck_simulator::platform::library;
+use landeck_simulator::{Faults, Platform, Report, Setting, SimulationError, Time, Work, run};
+use landeck_testing::Watchdog;
+use std::time::Duration;
+
+const ARCHITECTURES: [&str; 11] = [
+    "flat",
+    "pipeline",
+    "daisy",
+    "hierarchy",
+    "hypercube",
+    "binary-tree",
+    "knomial",
+    "butterfly",
+    "ring",
+    "circulant",
+    "ring+split",
+];
+
+fn watchdog() -> Watchdog {
+    Watchdog::start(Duration::from_secs(120))
+}
+
+fn way(name: &str, operation: Operation) -> Way {
+    name.parse::<Preset>().expect("a name").way(operation)
+}
+
+struct Run<'a> {
+    operation: Operation,
+    way: Way,
+    size: u32,
+    clusters: u32,
+    bytes: u64,
+    platform: &'a Platform,
+    per_host: Option<u32>,
+    faults: Faults,
+}
+
+impl<'a> Run<'a> {
+    fn new(operation: Operation, name: &str, size: u32, platform: &'a Platform) -> Self {
+        let way = way(name, operation);
+        let faults = Faults::default();
+        Self { operation, way, size, clusters: 4, bytes: 100, platform, per_host: None, faults }
+    }
+
+    fn go(&self) -> Result<Report, SimulationError> {
+        let group = Group::divided(self.size, self.clusters).expect("members");
+        let task = Task::new(self.operation);
+        let work = Work { task: &task, way: &self.way, group: &group, bytes: self.bytes };
+        let setting = Setting {
+            platform: self.platform,
+            per_host: self.per_host,
+            faults: &self.faults,
+            keeps_history: true,
+        };
+        run(&work, &setting, &mut |_| {})
+    }
+}
+
+#[test]
+fn all_operations_come_to_their_end_everywhere() {
+    let _watchdog = watchdog();
+    for platform in ["myrinet2000", "ethernet10", "sites"].map(|name| library::find(name).unwrap())
+    {
+        for operation in Operation::ALL {
+            for name in ARCHITECTURES {
+                for (size, bytes) in [(1, 0), (2, 40), (13, 40_000)] {
+                    let mut run = Run::new(operation, name, size, &platform);
+                    run.bytes = bytes;
+                    let report = run.go().unwrap();
+                    let what = format!("{operation} {name} {size} on {}", platform.name);
+                    assert_eq!(report.left(), [], "{what}");
+                    let plans = landeck_collectives::plans(
+                        &Task::new(operation),
+                        &run.way,
+                        &Group::divided(size, 4).unwrap(),
+                    );
+                    let sent: usize = plans.iter().map(|plan| plan.messages_sent()).sum();
+                    assert_eq!(report.messages, sent as u64, "{what}");
+                    let path = report.history.critical_path();
+                    let last = path.last().map_or(Time::ZERO, |record| record.end);
+                    assert_eq!(last, report.time(), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn boards_come_to_their_end_also_where_processors_are_shared() {
+    let _watchdog = watchdog();
+    let host = Platform::of_host("host", "", landeck_collectives::Figures::default());
+    for operation in Operation::ALL {
+        for name in ["board", "board:divided", "board:together", "butterfly", "flat"] {
+            for (size, bytes) in [(1, 8), (2, 8), (7, 100_000), (32, 8)] {
+                let mut run = Run::new(operation, name, size, &host);
+                run.bytes = bytes;
+                let report = run.go().unwrap();
+                assert_eq!(report.left(), [], "{operation} {name} {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_runs_and_others_do_not() {
+    let platform = library::find("ethernet10").unwrap();
+    let hash = |seed, bytes| {
+        let mut run = Run::new(Operation::AllReduce, "butterfly", 48, &platform);
+        run.bytes = bytes;
+        run.faults = Faults {
+            seed,
+            jitter_permille: 200,
+            loss_per_million: 20_000,
+            resend_ps: 200_000_000,
+            deaths: vec![],
+        };
+        let report = run.go().unwrap();
+        assert_eq!(report.left(), []);
+        (report.hash, report.time(), report.events)
+    };
+    assert_eq!(hash(1, 1000), hash(1, 1000));
+    assert_ne!(hash(1, 1000).0, hash(2, 1000).0);
+    assert_ne!(hash(1, 1000).0, hash(1, 1001).0);
+}
+
+#[test]
+fn a_trace_is_the_same_on_every_machine() {
+    let platform = library::find("myrinet2000").unwrap();
+    let report = Run::new(Operation::Broadcast, "daisy", 120, &platform).go().unwrap();
+    assert_eq!((report.messages, report.hash), (119, TRACE));
+}
+
+/// The hash of the broadcast above. It changes when the model or the platform does.
+const TRACE: u64 = 2_415_768_848_397_356_666;
+
+#[test]
+fn who_waits_for_the_dead_is_left() {
+    let platform = library::find("ethernet10").unwrap();
+    let mut run = Run::new(Operation::Broadcast, "ring", 8, &platform);
+    run.per_host = Some(1);
+    run.faults.deaths = vec![(3, Time::from_ps(1_000_000))];
+    let report = run.go().unwrap();
+    assert_eq!(report.left(), [3, 4, 5, 6, 7]);
+    assert!(report.ends[2].is_some());
+}
+
+#[test]
+fn losses_and_jitter_cost_time() {
+    let platform = library::find("ethernet1").unwrap();
+    let time = |faults| {
+        let mut run = Run::new(Operation::AllReduce, "butterfly", 16, &platform);
+        run.faults = faults;
+        run.go().unwrap().time()
+    };
+    let quiet = time(Faults::default());
+    let slow = time(Faults { jitter_permille: 500, ..Faults::default() });
+    let lossy =
+        Faults { loss_per_million: 300_000, resend_ps: 200_000_000_000, ..Faults::default() };
+    assert!(slow > quiet && time(lossy) > quiet + 200_000_000_000);
+}
+
+#[test]
+fn what_has_no_room_is_named() {
+    let platform = library::find("myrinet2000").unwrap();
+    let error = Run::new(Operation::Barrier, "flat", 500, &platform).go().unwrap_err();
+    assert!(error.to_string().contains("500 processes, 2 on each host, need 250 hosts"), "{error}");
+    let error = Run::new(Operation::Barrier, "board", 24, &platform).go().unwrap_err();
+    assert!(error.to_string().contains("24 are on 12 hosts"), "{error}");
+    let mut nobody = Run::new(Operation::Barrier, "flat", 4, &platform);
+    nobody.per_host = Some(0);
+    assert_eq!(nobody.go().unwrap_err(), SimulationError::NobodyOnHosts);
+    let large = library::find("infiniband").unwrap();
+    let error = Run::new(Operation::AllToAll, "flat", 5000, &large).go().unwrap_err();
+    assert!(error.to_string().contains("at most 1024 can be simulated"), "{error}");
+}
+
+#[test]
+fn members_on_one_host_use_its_memory() {
+    let platform = library::find("ethernet10").unwrap();
+    let time = |per_host| {
+        let mut run = Run::new(Operation::Broadcast, "knomial", 16, &platform);
+        run.per_host = Some(per_host);
+        run.go().unwrap().time().us()
+    };
+    assert!(time(16) < 1.0 && time(1) > 30.0, "{} {}", time(16), time(1));
+}
+
+#[test]
+fn four_thousand_members_are_simulated() {
+    let _watchdog = watchdog();
+    let platform = library::find("infiniband").unwrap();
+    let report = Run::new(Operation::AllReduce, "butterfly", 4096, &platform).go().unwrap();
+    assert_eq!((report.messages, report.left()), (12 * 4096, vec![]));
+    assert!(report.most_in_flight <= 2 * 4096, "{}", report.most_in_flight);
+}

@@ -1,0 +1,254 @@
+//! Lines along an axis, as SVG: the look of STYLE.md, with every line named where it ends.
+
+use std::fmt::Write as _;
+
+use super::study::{Along, Study};
+use super::table::{short, thousands};
+
+const WIDTH: f64 = 1200.0;
+const HEIGHT: f64 = 760.0;
+const LEFT: f64 = 110.0;
+const RIGHT: f64 = 260.0;
+const TOP: f64 = 130.0;
+const BOTTOM: f64 = 90.0;
+/// Between the names of two lines.
+const GAP: f64 = 26.0;
+
+/// The colours of architectures.
+const COLOURS: [(&str, &str); 12] = [
+    ("flat", "#787878"),
+    ("pipeline", "#C85A00"),
+    ("daisy", "#0054A6"),
+    ("hierarchy", "#961E3C"),
+    ("hypercube", "#008250"),
+    ("binary-tree", "#C85A96"),
+    ("knomial", "#4696DC"),
+    ("butterfly", "#6E3CB4"),
+    ("ring", "#8C6400"),
+    ("circulant", "#00969B"),
+    ("board", "#1E1E1E"),
+    ("measured", "#DC281E"),
+];
+
+/// The colour of what has this name.
+pub(crate) fn colour(name: &str) -> &'static str {
+    let name = name.split([':', '+', ',']).next().unwrap_or_default();
+    COLOURS.iter().find(|(other, _)| *other == name).map_or("#505050", |(_, colour)| colour)
+}
+
+/// A study as a picture.
+pub(crate) fn svg(study: &Study, note: &str) -> String {
+    let mut picture = Picture::new(&study.title, note);
+    let times = study.times_us.iter().flatten().flatten().copied();
+    let horizontal =
+        Scale::around(study.places.iter().map(|&place| place as f64), LEFT, WIDTH - RIGHT, 1.1);
+    let vertical = Scale::around(times, HEIGHT - BOTTOM, TOP, 1.25);
+    picture.axes(study, &horizontal, &vertical);
+    let mut ends = Vec::new();
+    for (series, times) in study.series.iter().zip(&study.times_us) {
+        let corners: Vec<(f64, f64)> = study
+            .places
+            .iter()
+            .zip(times)
+            .filter_map(|(&place, time)| Some((horizontal.at(place as f64), vertical.at((*time)?))))
+            .collect();
+        picture.line(&corners, colour(&series.name));
+        ends.extend(corners.last().map(|&end| (end, series.name.as_str())));
+    }
+    for ((x, y), name) in apart(ends) {
+        picture.words(name, (x + 12.0, y), "start", 20, colour(name));
+    }
+    picture.finish()
+}
+
+/// A page that is drawn on.
+pub(crate) struct Picture {
+    text: String,
+}
+
+impl Picture {
+    pub(crate) fn new(title: &str, note: &str) -> Self {
+        let mut picture = Self { text: String::new() };
+        let _ = writeln!(
+            picture.text,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+             font-family=\"Ubuntu, sans-serif\" font-weight=\"300\">\n\
+             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#FFFFFF\"/>"
+        );
+        picture.words(title, (24.0, 38.0), "start", 27, "#1E1E1E");
+        for (number, line) in wrapped(note, 120).into_iter().enumerate() {
+            picture.words(&line, (24.0, 68.0 + 22.0 * number as f64), "start", 17, "#646464");
+        }
+        picture
+    }
+
+    /// Words whose middle height is at a place.
+    pub(crate) fn words(
+        &mut self,
+        words: &str,
+        (x, y): (f64, f64),
+        anchor: &str,
+        letter: u32,
+        colour: &str,
+    ) {
+        let (words, y) = (escaped(words), y + f64::from(letter) * 0.35);
+        let _ = writeln!(
+            self.text,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{letter}\" text-anchor=\"{anchor}\" \
+             fill=\"{colour}\">{words}</text>"
+        );
+    }
+
+    pub(crate) fn rectangle(&mut self, (x, y): (f64, f64), width: f64, height: f64, colour: &str) {
+        let _ = writeln!(
+            self.text,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" \
+             fill=\"{colour}\"/>"
+        );
+    }
+
+    fn line(&mut self, corners: &[(f64, f64)], colour: &str) {
+        let points: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            self.text,
+            "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.5\"/>",
+            points.join(" ")
+        );
+        for (x, y) in corners {
+            let _ = writeln!(
+                self.text,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"
+            );
+        }
+    }
+
+    fn axes(&mut self, study: &Study, horizontal: &Scale, vertical: &Scale) {
+        for value in vertical.ticks() {
+            let y = vertical.at(value);
+            self.rectangle((LEFT, y), WIDTH - RIGHT - LEFT, 1.0, "#DEDEDE");
+            self.words(&short(value), (LEFT - 12.0, y), "end", 20, "#1E1E1E");
+        }
+        let mut free_from = f64::MIN;
+        for &place in &study.places {
+            let (x, label) = (horizontal.at(place as f64), thousands(place));
+            let half = label.len() as f64 * 5.5;
+            if x - half > free_from {
+                self.words(&label, (x, HEIGHT - BOTTOM + 24.0), "middle", 20, "#1E1E1E");
+                free_from = x + half + 10.0;
+            }
+        }
+        self.words("microseconds, lower is better", (24.0, TOP - 22.0), "start", 20, "#1E1E1E");
+        let name = match study.along {
+            Along::Sizes(_) => "bytes",
+            Along::Processes(_) => "processes",
+        };
+        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        self.words(name, (middle, HEIGHT - 28.0), "middle", 20, "#1E1E1E");
+    }
+
+    pub(crate) fn finish(mut self) -> String {
+        self.text.push_str("</svg>\n");
+        self.text
+    }
+}
+
+/// What letters mean in XML.
+pub(crate) fn escaped(words: &str) -> String {
+    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Lines of at most so many letters.
+fn wrapped(words: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + word.len() < most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Moves names that would cover each other apart, keeping their order.
+fn apart(mut ends: Vec<((f64, f64), &str)>) -> Vec<((f64, f64), &str)> {
+    ends.sort_by(|(one, _), (other, _)| one.1.total_cmp(&other.1));
+    let room = GAP.min((HEIGHT - BOTTOM - TOP + 60.0) / ends.len().max(1) as f64);
+    let mut free_from = TOP - 30.0;
+    for ((_, y), _) in &mut ends {
+        *y = y.max(free_from);
+        free_from = *y + room;
+    }
+    let mut free_to = HEIGHT - BOTTOM + 30.0;
+    for ((_, y), _) in ends.iter_mut().rev() {
+        *y = y.min(free_to);
+        free_to = *y - room;
+    }
+    ends
+}
+
+/// From values to places, by factors.
+struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// Holds all values, and some room beyond them. What is below 1 % of the least stands there:
+    /// nothing has a logarithm.
+    fn around(values: impl Iterator<Item = f64>, from: f64, to: f64, room: f64) -> Self {
+        let (mut low, mut high) = (f64::MAX, 0.0f64);
+        for value in values.filter(|&value| value > 0.0) {
+            (low, high) = (low.min(value), high.max(value));
+        }
+        if low > high {
+            (low, high) = (1.0, 1.0);
+        }
+        Self { low: low / room, high: high * room, from, to }
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        let share = (value.max(self.low) / self.low).ln() / (self.high / self.low).ln();
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Round values: 1, 2, 5 of each power of ten, or powers of ten if there are many.
+    fn ticks(&self) -> Vec<f64> {
+        let steps: &[f64] =
+            if (self.high / self.low).log10() > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
+        let values =
+            powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        values.filter(|value| (self.low..=self.high).contains(value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_cover_each_other() {
+        let moved = apart(vec![((9.0, 660.0), "c"), ((9.0, 100.0), "a"), ((9.0, 665.0), "b")]);
+        assert!(moved.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= GAP - 0.1));
+    }
+
+    #[test]
+    fn a_scale_reaches_from_end_to_end() {
+        let scale = Scale::around([10.0, 1000.0].into_iter(), 0.0, 100.0, 1.0);
+        assert_eq!((scale.at(10.0), scale.at(1000.0)), (0.0, 100.0));
+        assert!((scale.at(100.0) - 50.0).abs() < 1e-9);
+        assert_eq!(scale.ticks().len(), 7);
+    }
+
+    #[test]
+    fn words_are_safe_in_a_picture() {
+        assert_eq!(escaped("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+    }
+}

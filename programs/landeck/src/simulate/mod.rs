@@ -1,0 +1,404 @@
+//! `landeck simulate`: what an operation takes on platforms that are not here, by the product's own
+//! plans and executor. Nothing is started.
+
+mod chart;
+mod explain;
+mod map;
+mod meter;
+mod page;
+mod paper;
+mod sizes;
+mod study;
+mod table;
+
+use chart::svg;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use landeck::collectives::preset::NAMES;
+use landeck::collectives::{Operation, Preset, Task};
+use landeck::tuning;
+use landeck_simulator::platform::library;
+use landeck_simulator::{
+    Faults, Platform, PlatformError, Setting, SimulationError, Work, run as simulated,
+};
+use map::Map;
+use meter::Meter;
+use page::Section;
+use sizes::Numbers;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use study::{Along, Ground, Series, Study};
+
+/// Simulate a collective operation on a platform that is not here.
+///
+/// The members' plans are those of a real group; the same executor walks them, on simulated
+/// processors, networks and time. The table shows microseconds from the first call to the last
+/// return. The same line gives the same figures on every machine.
+#[derive(Debug, Args)]
+#[command(after_help = notes())]
+pub(crate) struct SimulateArguments {
+    /// The operation
+    #[arg(value_name = "OPERATION", value_parser = operation())]
+    operation: Operation,
+    /// Who talks to whom: one or more architectures, side by side [default: all]
+    #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
+    architecture: Vec<Preset>,
+    /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N,...",
+        default_value = "24",
+        hide_default_value = true
+    )]
+    processes: Numbers,
+    /// Clusters of the members, as even as can be, or several [default: one for each host]
+    #[arg(long, value_name = "N,...")]
+    clusters: Option<Numbers>,
+    /// Hosts and network: a name below, or a platform file
+    #[arg(long, value_name = "NAME|FILE", default_value = "ethernet10")]
+    platform: String,
+    /// Processes on each host [default: one for each of its processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    per_host: Option<u32>,
+    /// Bytes of data: 4,40K or 4..40K, which doubles from 4 to 40,000. In gather, scatter, allgather
+    /// and alltoall for each member, else all
+    #[arg(long, value_name = "N,...", default_value = "4..40K")]
+    sizes: Numbers,
+    /// Cut the data into this many segments that follow each other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    segments: u32,
+    /// The member that the data come from or go to
+    #[arg(long, value_name = "MEMBER", default_value_t = 0)]
+    root: u32,
+    /// Show what made one run as long as it is, message by message
+    #[arg(long, conflicts_with_all = ["out", "map", "paper"])]
+    explain: bool,
+    /// Draw which architecture wins, by the number of processes and the size, into --out
+    #[arg(long, requires = "out")]
+    map: bool,
+    /// The whole grid of the paper of 2005 instead: its architectures, groups, processes and sizes
+    #[arg(long, conflicts_with_all = ["architecture", "processes", "clusters", "map"])]
+    paper: bool,
+    /// Write the page index.html and its pictures (SVG) into this directory
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Let everything take longer by up to so many percent, each thing by its own part
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    jitter: u32,
+    /// Lose so many of a million messages between hosts; they are sent again after 200 ms
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=500_000))]
+    loss: u32,
+    /// What is random follows from this number: the same number, the same run
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    seed: u64,
+}
+
+/// The most processes that are simulated.
+const PROCESSES_MAX: u64 = 65_536;
+/// The most data: what a host can hold.
+const BYTES_MAX: u64 = 1 << 40;
+/// As in Linux, the least time before TCP sends again.
+const RESEND_PS: u64 = 200_000_000_000;
+
+/// Why nothing is simulated.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SimulateError {
+    #[error("--platform: {0}")]
+    Platform(#[from] PlatformError),
+    #[error(
+        "--platform: cannot read {path}: {error}. Give a file, or one of the names of `landeck simulate --help`."
+    )]
+    Read { path: String, error: io::Error },
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+    #[error("-n {processes}: 1 to 65,536 processes can be simulated. Give a number in between.")]
+    Processes { processes: u64 },
+    #[error("--sizes {bytes}: that is more than 1 TiB. Give less.")]
+    Bytes { bytes: u64 },
+    #[error(
+        "--clusters {clusters}: that is more than -n {processes} says. Give at most as many clusters as processes."
+    )]
+    Clusters { clusters: u64, processes: u64 },
+    #[error("--root {root}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
+    Root { root: u32, size: u64 },
+    #[error("{option}: {operation} {what}. Leave the option out.")]
+    Senseless { option: &'static str, operation: Operation, what: &'static str },
+    #[error(
+        "--explain shows one run, and this line asks for {runs}: give one --architecture, one -n, one of \
+         --clusters and one of --sizes."
+    )]
+    OneRun { runs: usize },
+    #[error(
+        "--paper shows broadcasts, as the paper of 2005 has them. Write `landeck simulate broadcast --paper`."
+    )]
+    Paper,
+    #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
+    Write { path: String, error: io::Error },
+}
+
+impl SimulateArguments {
+    /// Simulates, prints the tables, and writes page and pictures.
+    pub(crate) fn run(&self) -> Result<(), SimulateError> {
+        self.check()?;
+        let platform = platform(&self.platform)?;
+        let faults = Faults {
+            seed: self.seed,
+            jitter_permille: 10 * self.jitter,
+            loss_per_million: self.loss,
+            resend_ps: RESEND_PS,
+            deaths: Vec::new(),
+        };
+        let task = Task { root: self.root, segments: self.segments, ..Task::new(self.operation) };
+        let ground = Ground { task, platform: &platform, per_host: self.per_host, faults: &faults };
+        if self.explain {
+            return self.explain(&ground);
+        }
+        let mut studies = if self.paper { paper::studies() } else { self.studies(&ground) };
+        let mut meter = Meter::new(studies.iter().map(Study::runs).sum());
+        studies.iter_mut().try_for_each(|study| study.simulate(&ground, &mut meter))?;
+        meter.finish();
+        self.tell(&ground, &studies)
+    }
+
+    fn check(&self) -> Result<(), SimulateError> {
+        let operation = self.operation;
+        if self.paper && operation != Operation::Broadcast {
+            return Err(SimulateError::Paper);
+        }
+        let most = self.processes.0.last().copied().unwrap_or(0);
+        let least = self.processes.0.first().copied().unwrap_or(0);
+        for processes in [least, most] {
+            if !(1..=PROCESSES_MAX).contains(&processes) {
+                return Err(SimulateError::Processes { processes });
+            }
+        }
+        if let Some(&bytes) = self.sizes.0.last().filter(|&&bytes| bytes > BYTES_MAX) {
+            return Err(SimulateError::Bytes { bytes });
+        }
+        let clusters = self.clusters.as_ref().and_then(|clusters| clusters.0.last());
+        if let Some(&clusters) = clusters.filter(|&&clusters| clusters > most) {
+            return Err(SimulateError::Clusters { clusters, processes: most });
+        }
+        for (option, is_given, makes_sense, what) in [
+            ("--root", self.root != 0, operation.has_root(), "has no root"),
+            ("--segments", self.segments != 1, operation.has_segments(), "has no segments"),
+        ] {
+            if is_given && !makes_sense {
+                return Err(SimulateError::Senseless { option, operation, what });
+            }
+        }
+        if u64::from(self.root) >= least {
+            return Err(SimulateError::Root { root: self.root, size: least });
+        }
+        Ok(())
+    }
+
+    /// The architectures asked for, each with each number of clusters if it has any.
+    fn series(&self, ground: &Ground<'_>) -> Vec<Series> {
+        let asked = self.architecture.clone();
+        let presets = if asked.is_empty() { all(ground) } else { asked };
+        let mut series = Vec::new();
+        for preset in presets {
+            let clusters = self.clusters.as_ref().map_or(&[][..], |clusters| &clusters.0);
+            if clusters.is_empty() || !study::has_clusters(&preset.to_string()) {
+                series.push(Series::new(preset, None));
+                continue;
+            }
+            let each = clusters.iter();
+            series.extend(each.map(|&count| Series::new(preset.clone(), Some(count as u32))));
+        }
+        series
+    }
+
+    /// Along the sizes for each number of processes, and along the processes for the least size.
+    fn studies(&self, ground: &Ground<'_>) -> Vec<Study> {
+        let (series, operation) = (self.series(ground), self.operation);
+        let (processes, sizes) = (&self.processes.0, &self.sizes.0);
+        let mut studies = Vec::new();
+        if sizes.len() > 1 || processes.len() == 1 {
+            for &count in processes {
+                let title = format!("{}, {count} processes", capitalised(operation));
+                let along = Along::Sizes(count as u32);
+                studies.push(Study::new(title, along, series.clone(), sizes.clone()));
+            }
+        }
+        if processes.len() > 1 {
+            let bytes = sizes.first().copied().unwrap_or(0);
+            let title = format!("{} of {bytes} B", capitalised(operation));
+            studies.push(Study::new(title, Along::Processes(bytes), series, processes.clone()));
+        }
+        studies
+    }
+
+    fn tell(&self, ground: &Ground<'_>, studies: &[Study]) -> Result<(), SimulateError> {
+        let mut text = format!("{} Microseconds.\n", ground.words());
+        for study in studies {
+            text.push_str(&format!("\n{}", table::text(study)));
+        }
+        if self.paper {
+            text.push_str(&format!("\n{}", paper::table1(studies)));
+        }
+        say(&text)?;
+        match &self.out {
+            Some(directory) => self.write(ground, studies, directory),
+            None => Ok(()),
+        }
+    }
+
+    /// The page and its pictures.
+    fn write(
+        &self,
+        ground: &Ground<'_>,
+        studies: &[Study],
+        directory: &Path,
+    ) -> Result<(), SimulateError> {
+        let wrong =
+            |path: &Path, error| SimulateError::Write { path: path.display().to_string(), error };
+        fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
+        let note = ground.words();
+        let mut sections = Vec::new();
+        let mut pictures = Vec::new();
+        for study in studies {
+            let picture = svg(study, &note);
+            pictures.push((name_of(study), picture.clone()));
+            sections.push(Section::of(study, picture));
+        }
+        if self.map {
+            let map = self.map_of(studies);
+            let title = format!("Which architecture is the fastest: {}", self.operation);
+            let picture = map.svg(&title, &note);
+            pictures.push(("map".into(), picture.clone()));
+            let explained = "The architecture that takes the least time.".to_owned();
+            sections.insert(0, Section { title, note: explained, svg: picture, rows: map.rows() });
+        }
+        let title =
+            format!("{} simulated on {}", capitalised(self.operation), ground.platform.name);
+        let html = page::html(&title, &note, &command_line(), &sections);
+        let pictures = pictures.into_iter().map(|(name, text)| (format!("{name}.svg"), text));
+        for (name, text) in pictures.chain([("index.html".to_owned(), html)]) {
+            let path = directory.join(name);
+            fs::write(&path, text).map_err(|error| wrong(&path, error))?;
+        }
+        say(&format!("\nThe page is {}.\n", directory.join("index.html").display()))
+    }
+
+    fn map_of(&self, studies: &[Study]) -> Map {
+        let along_sizes = studies.iter().filter_map(|study| match study.along {
+            Along::Sizes(processes) => Some((u64::from(processes), study)),
+            Along::Processes(_) => None,
+        });
+        Map::of(&along_sizes.collect::<Vec<_>>())
+    }
+
+    fn explain(&self, ground: &Ground<'_>) -> Result<(), SimulateError> {
+        let series = if self.architecture.is_empty() { Vec::new() } else { self.series(ground) };
+        let (processes, sizes) = (&self.processes.0, &self.sizes.0);
+        let runs = series.len().max(1) * processes.len() * sizes.len();
+        let ([series], &[processes], &[bytes]) = (&series[..], &processes[..], &sizes[..]) else {
+            return Err(SimulateError::OneRun { runs: runs.max(2) });
+        };
+        let processes = processes as u32;
+        let Some(group) = ground.group(series, processes) else {
+            let clusters = u64::from(series.clusters.unwrap_or(0));
+            return Err(SimulateError::Clusters { clusters, processes: processes.into() });
+        };
+        let way = series.preset.way(self.operation);
+        let work = Work { task: &ground.task, way: &way, group: &group, bytes };
+        let setting = Setting {
+            platform: ground.platform,
+            per_host: self.per_host,
+            faults: ground.faults,
+            keeps_history: true,
+        };
+        let mut meter = Meter::new(1);
+        let report = simulated(&work, &setting, &mut |progress| {
+            meter.within(progress.done, progress.steps, "");
+        })?;
+        meter.finish();
+        let heading = format!(
+            "{} of {bytes} B by {}, {processes} processes on {}",
+            capitalised(self.operation),
+            series.name,
+            ground.platform.name
+        );
+        say(&explain::text(&heading, &report))
+    }
+}
+
+/// All architectures of messages, and the board where all are on one host.
+fn all(ground: &Ground<'_>) -> Vec<Preset> {
+    let is_paper = |name: &str| name.starts_with("deck") || name.starts_with("mpi");
+    let names = NAMES.iter().map(|(name, _)| *name).filter(|name| !is_paper(name));
+    let has_board = ground.platform.network.is_none();
+    let names = names.filter(|name| has_board || *name != "board");
+    names.filter_map(|name| name.parse().ok()).collect()
+}
+
+/// The platform of this name, or in this file.
+fn platform(name: &str) -> Result<Platform, SimulateError> {
+    if name == library::HOST {
+        let about =
+            "this host, with the figures of `landeck tune`, or the usual ones if it was never run";
+        let figures = tuning::read().ok().flatten().unwrap_or_default();
+        return Ok(Platform::of_host(name, about, figures));
+    }
+    if !name.contains('/') && !name.ends_with(".toml") {
+        return Ok(library::find(name)?);
+    }
+    let text = fs::read_to_string(name)
+        .map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
+    Ok(Platform::parse(name, &text)?)
+}
+
+/// What a picture is called.
+fn name_of(study: &Study) -> String {
+    let letters = study.title.to_lowercase();
+    let words = letters.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+fn capitalised(operation: Operation) -> String {
+    let name = operation.as_str();
+    let (first, rest) = name.split_at(1);
+    format!("{}{rest}", first.to_uppercase())
+}
+
+/// The line that this was called by.
+fn command_line() -> String {
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    format!("landeck {}", words.join(" "))
+}
+
+/// Writes to standard output; whoever reads it may have seen enough.
+fn say(text: &str) -> Result<(), SimulateError> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(SimulateError::Write { path: "standard output".into(), error })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn operation() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(Operation::ALL.map(Operation::as_str))
+        .try_map(|name| Operation::from_name(&name).ok_or("there is no such operation"))
+}
+
+fn notes() -> String {
+    let mut notes = String::from("Platforms:\n");
+    for (name, what) in library::NAMES {
+        notes.push_str(&format!("  {name:<12}  {what}\n"));
+    }
+    notes.push_str(
+        "docs/simulation.md says how to write a platform file. Architectures are those of `landeck plan`.\n\n\
+         Examples:\n  \
+         landeck simulate broadcast --architecture daisy -n 120 --clusters 8 --platform myrinet2000\n  \
+         landeck simulate broadcast --paper --platform myrinet2000 --out figures\n  \
+         landeck simulate allreduce -a butterfly,ring+split -n 2..512 --sizes 8..8M --map --out map\n  \
+         landeck simulate broadcast -a pipeline -n 24 --clusters 8 --sizes 4 --explain",
+    );
+    notes
+}

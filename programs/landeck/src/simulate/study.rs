@@ -1,0 +1,152 @@
+//! A study: the same operation simulated by several architectures, along the sizes of the data or
+//! the number of processes.
+
+use landeck::collectives::{Group, Preset, Task};
+use landeck_simulator::{Faults, Platform, Progress, Setting, SimulationError, Work, run};
+
+use super::meter::Meter;
+
+/// An architecture, with its number of clusters where somebody has said it.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    pub(crate) preset: Preset,
+    pub(crate) clusters: Option<u32>,
+    /// Its name in tables and pictures.
+    pub(crate) name: String,
+}
+
+impl Series {
+    pub(crate) fn new(preset: Preset, clusters: Option<u32>) -> Self {
+        let architecture = preset.to_string();
+        let name = match clusters {
+            Some(clusters) if has_clusters(&architecture) => format!("{architecture}, {clusters}"),
+            _ => architecture,
+        };
+        Self { preset, clusters, name }
+    }
+}
+
+/// Whether an architecture looks at the clusters of its group.
+pub(crate) fn has_clusters(architecture: &str) -> bool {
+    let name = architecture.split([':', '+']).next().unwrap_or_default();
+    matches!(name, "pipeline" | "daisy" | "hypercube" | "hierarchy")
+}
+
+/// What a study goes along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// Sizes of data, in bytes, with so many processes.
+    Sizes(u32),
+    /// Numbers of processes, with data of so many bytes.
+    Processes(u64),
+}
+
+/// What is simulated in all studies of a call.
+pub(crate) struct Ground<'a> {
+    pub(crate) task: Task,
+    pub(crate) platform: &'a Platform,
+    pub(crate) per_host: Option<u32>,
+    pub(crate) faults: &'a Faults,
+}
+
+/// What is simulated, and what came of it.
+pub(crate) struct Study {
+    pub(crate) title: String,
+    pub(crate) along: Along,
+    pub(crate) series: Vec<Series>,
+    /// Along what it goes.
+    pub(crate) places: Vec<u64>,
+    /// By series and place, in microseconds; none where there is no such group.
+    pub(crate) times_us: Vec<Vec<Option<f64>>>,
+}
+
+impl Study {
+    /// A study that is still to be done.
+    pub(crate) fn new(title: String, along: Along, series: Vec<Series>, places: Vec<u64>) -> Self {
+        Self { title, along, series, places, times_us: Vec::new() }
+    }
+
+    /// How many runs it takes.
+    pub(crate) fn runs(&self) -> usize {
+        self.series.len() * self.places.len()
+    }
+
+    /// Simulates all.
+    pub(crate) fn simulate(
+        &mut self,
+        ground: &Ground<'_>,
+        meter: &mut Meter,
+    ) -> Result<(), SimulationError> {
+        for series in &self.series {
+            let mut times_us = Vec::with_capacity(self.places.len());
+            for &place in &self.places {
+                let (processes, bytes) = match self.along {
+                    Along::Sizes(processes) => (processes, place),
+                    Along::Processes(bytes) => (place as u32, bytes),
+                };
+                times_us.push(ground.time_us(series, processes, bytes, meter)?);
+            }
+            self.times_us.push(times_us);
+        }
+        Ok(())
+    }
+
+    /// The mean over all places at which a series has a time.
+    pub(crate) fn mean_us(&self, series: usize) -> Option<f64> {
+        let times: Vec<f64> = self.times_us.get(series)?.iter().flatten().copied().collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+}
+
+impl Ground<'_> {
+    /// Clusters where nobody has said how many: the hosts.
+    pub(crate) fn usual_clusters(&self, processes: u32) -> u32 {
+        let usual = match self.platform.network {
+            Some(_) => self.platform.host.processors,
+            None => processes,
+        };
+        processes.div_ceil(self.per_host.unwrap_or(usual).max(1)).max(1)
+    }
+
+    /// The members and their clusters. None when there are more clusters than members.
+    pub(crate) fn group(&self, series: &Series, processes: u32) -> Option<Group> {
+        let clusters = series.clusters.unwrap_or_else(|| self.usual_clusters(processes));
+        if clusters > processes {
+            return None;
+        }
+        Group::divided(processes, clusters).ok()
+    }
+
+    /// How long the operation takes; none when there is no such group.
+    pub(crate) fn time_us(
+        &self,
+        series: &Series,
+        processes: u32,
+        bytes: u64,
+        meter: &mut Meter,
+    ) -> Result<Option<f64>, SimulationError> {
+        let Some(group) = self.group(series, processes) else { return Ok(None) };
+        let way = series.preset.way(self.task.operation);
+        let order = series.preset.order(self.task.operation).unwrap_or(self.task.order);
+        let task = Task { order, ..self.task };
+        let work = Work { task: &task, way: &way, group: &group, bytes };
+        let setting = Setting {
+            platform: self.platform,
+            per_host: self.per_host,
+            faults: self.faults,
+            keeps_history: false,
+        };
+        let what = format!("{}, {processes} processes, {bytes} B", series.name);
+        meter.within(0, 1, &what);
+        let mut tell = |Progress { done, steps }| meter.within(done, steps, &what);
+        let report = run(&work, &setting, &mut tell)?;
+        meter.next();
+        Ok(report.left().is_empty().then(|| report.time().us()))
+    }
+
+    /// What is simulated where, for headings.
+    pub(crate) fn words(&self) -> String {
+        let about = self.platform.about.trim_end_matches('.');
+        format!("Simulated, not measured. Platform {}: {about}.", self.platform.name)
+    }
+}
