@@ -17,6 +17,10 @@ use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
 use crate::transfer::{Target, Work};
 
+/// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
+/// of a window of them will wait for the next.
+const MESSAGES_AT_ONCE: u32 = 8;
+
 /// How far an operation got at once.
 #[derive(Debug)]
 pub enum Started {
@@ -363,7 +367,12 @@ impl<N: Channel> Endpoint<N> {
                 if self.far.is_empty() =>
             {
                 let source = Peer(*source);
-                self.near.poll_peer_into(source, &mut self.core);
+                for _ in 0..MESSAGES_AT_ONCE {
+                    let has_come = self.near.poll_peer_into(source, &mut self.core);
+                    if !has_come || !self.core.matching.has_posted() {
+                        break;
+                    }
+                }
                 if self.core.is_busy() {
                     self.advance();
                 }

@@ -398,6 +398,12 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.newest.is_empty() && self.posted.len() == 0 && self.unexpected.len() == 0
     }
 
+    /// Whether any receive is posted.
+    #[inline]
+    pub fn has_posted(&self) -> bool {
+        !self.newest.is_empty() || self.posted.len() != 0
+    }
+
     /// How many messages wait.
     pub fn waiting(&self) -> usize {
         self.unexpected.len()

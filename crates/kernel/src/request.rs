@@ -3,7 +3,7 @@
 use landeck_channel::Peer;
 
 use crate::failure::Failure;
-use crate::transfer::Work;
+use crate::transfer::{Target, Work};
 
 /// A pending operation of one endpoint. A stale one is recognised by its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -101,10 +101,13 @@ impl Requests {
     /// Ends a request well, without data of its own; nothing when it is not there (any more).
     #[inline]
     pub(crate) fn end_well(&mut self, id: RequestId, status: Status) {
-        if let Some(place) = self.get_mut(id) {
-            *place = Work::Done(Completion { result: Ok(status), data: None });
-            self.endings += 1;
+        let Some(place) = self.get_mut(id) else { return };
+        let end = Work::Done(Completion { result: Ok(status), data: None });
+        match place {
+            Work::Posted { target: Target::Area(area), .. } if area.is_plain() => fill(place, end),
+            _ => *place = end,
         }
+        self.endings += 1;
     }
 
     /// Takes the status of a request that has ended well, without data of its own; it is no more.
@@ -149,13 +152,15 @@ impl Requests {
     }
 }
 
-/// Puts work where there is nothing to drop: in a free place, or one that has only a status.
+/// Puts work where there is nothing to drop: in a free place, or one that has only a status or a
+/// plain area.
 #[inline(always)]
 fn fill(place: &mut Work, work: Work) {
     let before = std::mem::replace(place, work);
-    debug_assert!(matches!(
-        before,
-        Work::Free | Work::Done(Completion { result: Ok(_), data: None })
-    ));
+    debug_assert!(match &before {
+        Work::Posted { target: Target::Area(area), .. } => area.is_plain(),
+        Work::Free | Work::Done(Completion { result: Ok(_), data: None }) => true,
+        _ => false,
+    });
     std::mem::forget(before);
 }

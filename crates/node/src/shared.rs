@@ -200,7 +200,7 @@ impl Shared {
         if status.is_some() || self.kernel.mode() == ThreadMode::Multiple {
             return status;
         }
-        kernel.progress_for(id);
+        kernel.progress_for_message(message);
         kernel.take_well(message)
     }
 

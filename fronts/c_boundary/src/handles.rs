@@ -111,7 +111,7 @@ impl<T> Table<T> {
     ///
     /// # Safety
     /// No other thread uses the table meanwhile, and nobody uses a reference to the value.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn discard_alone(&self, handle: u64) -> Result<(), HandleError> {
         let (index, place) = match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => (handle as u32, place),
@@ -134,7 +134,7 @@ impl<T> Table<T> {
     ///
     /// # Safety
     /// Nobody removes the value while the reference is used.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get(&self, handle: u64) -> Result<&T, HandleError> {
         match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => {
@@ -190,7 +190,7 @@ impl<T> Table<T> {
     }
 
     /// Whether a place is used, for this handle.
-    #[inline]
+    #[inline(always)]
     fn leads_to(&self, handle: u64, place: &Place<T>) -> bool {
         let expected = self.handle(place.generation.load(Ordering::Acquire), handle as u32);
         expected == handle && generation_of(handle) % 2 == 1
@@ -214,7 +214,7 @@ impl<T> Table<T> {
         HandleError::Unknown(handle)
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, index: u32) -> Option<&Place<T>> {
         let chunk = (u64::from(index) / u64::from(FIRST_CHUNK) + 1).ilog2();
         let start = self.chunks.get(chunk as usize)?.load(Ordering::Acquire);

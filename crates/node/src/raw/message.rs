@@ -42,7 +42,13 @@ pub unsafe fn send(
     tag: Tag,
     mode: Mode,
 ) -> Result<()> {
-    if mode == Mode::Standard && memory.is_short_and_scattered() {
+    // SAFETY: the items are readable during the call, at whose end the request is over.
+    if mode == Mode::Standard
+        && let Some(buffer) = unsafe { memory.one_piece() }
+    {
+        return world.send_area(Area::contiguous(buffer), to, tag);
+    }
+    if mode == Mode::Standard && memory.is_short() {
         let mut packed = [MaybeUninit::uninit(); SHORT_BYTES];
         // SAFETY: the items are readable, says the caller; what they pack to outlives the request,
         // which is over when the call ends.

@@ -151,7 +151,7 @@ pub(crate) enum Found {
 }
 
 /// The request of a handle; borrowed for the call.
-#[inline]
+#[inline(always)]
 pub(crate) fn find(argument: &str, handle: Handle) -> Result<Found, Mistake> {
     job::check_joined()?;
     match handle {
@@ -163,7 +163,7 @@ pub(crate) fn find(argument: &str, handle: Handle) -> Result<Found, Mistake> {
 }
 
 /// The request of a handle that is neither null nor over at once; borrowed for the call.
-#[inline]
+#[inline(always)]
 pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Entry, Mistake> {
     // SAFETY: a program completes a request in one call at a time.
     match unsafe { TABLE.get(handle as u64) } {
@@ -195,7 +195,7 @@ pub(crate) fn take(argument: &str, handle: Handle) -> Result<Entry, Mistake> {
 }
 
 /// Drops a request: its handle is stale from now on.
-#[inline]
+#[inline(always)]
 pub(crate) fn discard(argument: &str, handle: Handle) -> Result<(), Mistake> {
     if job::is_single() {
         // SAFETY: the program has said that one thread calls; who discards a request is through.
