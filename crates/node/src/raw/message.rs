@@ -43,9 +43,8 @@ pub unsafe fn send(
     mode: Mode,
 ) -> Result<()> {
     // SAFETY: the items are readable during the call, at whose end the request is over.
-    if mode == Mode::Standard
-        && let Some(buffer) = unsafe { memory.one_piece() }
-    {
+    let one_piece = unsafe { memory.one_piece() };
+    if let (Mode::Standard, Some(buffer)) = (mode, one_piece) {
         return world.send_area(Area::contiguous(buffer), to, tag);
     }
     if mode == Mode::Standard && memory.is_short() {
