@@ -215,15 +215,15 @@ impl SharedMemory {
         Ok(true)
     }
 
-    /// At most one message from each ring, and one from the mailbox, which is looked at each time:
-    /// what is urgent comes that way.
+    /// At most one message from the mailbox, which is looked at first and each time, since what is
+    /// urgent comes that way; then one from each ring.
     #[inline]
     fn poll_some<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
-        let mut any = false;
+        let mut any = self.mailbox.has_next() && self.poll_mailbox(false, sink);
         for at in 0..self.listening.len() {
             any |= self.poll_ring(self.listening[at] as usize, sink);
         }
-        (self.mailbox.has_next() && self.poll_mailbox(false, sink)) | any
+        any
     }
 
     #[inline]
@@ -497,8 +497,8 @@ impl Channel for SharedMemory {
 
     #[inline]
     fn poll_peer_into<S: Sink>(&mut self, peer: Peer, sink: &mut S) -> bool {
-        let any = self.known(peer.0).is_some_and(|at| self.poll_ring(at, sink));
-        (self.mailbox.has_next() && self.poll_mailbox(false, sink)) | any
+        let any = self.mailbox.has_next() && self.poll_mailbox(false, sink);
+        self.known(peer.0).is_some_and(|at| self.poll_ring(at, sink)) | any
     }
 
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {
