@@ -24,7 +24,7 @@ use crate::system;
 use crate::waiter;
 
 /// Version 2 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x03");
 /// Words of the header in front of the settings, and all words of it.
 const PLAN_WORDS: usize = 5;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;

@@ -285,11 +285,11 @@ pub enum Error {
         /// Why.
         what: &'static str,
     },
-    /// There is no way to agree.
+    /// The others have agreed without this process.
     #[error(
-        "the members of this world have no board in common, and agree over one: make worlds of processes of one host, and fewer of them"
+        "the other members of this world no longer reach this process and have agreed that it is gone: look after the network between the hosts, and end this process or go on with worlds of its own host"
     )]
-    NoAgreement,
+    Excluded,
     /// Some members want to agree, others to shrink.
     #[error(
         "some members of this world called agree, others shrink: call the same in the same order; nothing was agreed"
@@ -392,6 +392,7 @@ impl Error {
             Fault::NoBoard => Self::NoBoard,
             Fault::BrokenBoard { member } => Self::BrokenBoard { rank: member as usize },
             Fault::Heap(full) => Self::Heap(full),
+            Fault::Excluded => Self::Excluded,
             Fault::NotAMember => Self::NotAMember,
         }
     }

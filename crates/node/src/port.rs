@@ -22,6 +22,7 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
+use crate::collective::groups::plain_context;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::world::{Status, Tagged, World, deadline_ns};
@@ -250,5 +251,5 @@ fn random_context() -> u32 {
     let filled =
         rustix::rand::getrandom(bytes_of_mut(&mut context), rustix::rand::GetRandomFlags::empty());
     debug_assert_eq!(filled, Ok(bytes_of(&context).len()));
-    (context[0] | 1 << 31) & !(1 << 30)
+    (plain_context(context[0]) | 1 << 31) & !(1 << 30)
 }
