@@ -326,13 +326,6 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Whether the process of a slot is known to be gone: [`Endpoint::refresh`] finds out.
-    #[inline]
-    pub fn is_gone(&self, slot: u32) -> bool {
-        let gone = &self.core.membership.gone;
-        !gone.is_empty() && gone.contains_key(&slot)
-    }
-
     /// Why a group cannot do anything together: its context was revoked, or somebody has died.
     #[inline]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {

@@ -33,6 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use landeck_kernel::Peer;
 use landeck_memory::region::{self, AccessError, REGION_HEAD_BYTES, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
@@ -312,7 +313,7 @@ impl RemoteRegion {
     ) -> Result<R> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.refresh();
-        if kernel.is_gone(self.address.process.slot.0) {
+        if kernel.is_gone(Peer(self.address.process.slot.0)).is_some() {
             return Err(gone(&self.shared, &self.address));
         }
         let outcome = body(&self.view);
