@@ -8,6 +8,7 @@ pub mod claim;
 pub mod cpu_set;
 pub mod descendants;
 pub mod environment;
+pub mod examination;
 pub mod guardian;
 pub mod index;
 pub mod inherited;

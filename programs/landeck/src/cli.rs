@@ -1,6 +1,7 @@
 //! The command line: one definition gives the parser, the help, the man pages and the completions.
 
 use crate::bench::BenchArguments;
+use crate::doctor::DoctorArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
 use crate::seeing::ps::PsArguments;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// Say what this host offers.
+    Doctor(DoctorArguments),
     /// List jobs.
     Ps(PsArguments),
     /// Watch a job.
@@ -97,6 +100,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
@@ -125,6 +129,7 @@ enum CliCommand {
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),
+    Doctor(DoctorArguments),
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),

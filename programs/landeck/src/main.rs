@@ -4,6 +4,7 @@
 mod bench;
 mod cli;
 mod clusters;
+mod doctor;
 mod generate;
 mod mpiexec;
 mod plan;
@@ -49,6 +50,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
+        Ok(Command::Doctor(doctor)) => doctor.run(),
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),

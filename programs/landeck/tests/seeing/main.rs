@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod doctor;
 mod index;
 mod top;
 mod why;
