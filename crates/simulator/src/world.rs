@@ -14,7 +14,7 @@ use crate::load::Sizes;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::bytes_ps;
 use crate::processors::{Processors, Turn};
-use crate::simulation::{Report, Setting, Work};
+use crate::simulation::{Hosts, Report, Setting, Walks, Work};
 use crate::time::{Events, Time};
 
 /// Data up to this travel with their header.
@@ -72,8 +72,10 @@ enum News {
 }
 
 struct Member {
-    /// None when it is over.
+    /// None when all is over.
     execution: Option<Execution>,
+    /// How many executions are over.
+    stage: u32,
     matching: Matching<u32, MessageId>,
     news: VecDeque<News>,
     doing: Doing,
@@ -84,6 +86,8 @@ struct Member {
     at_board: Option<u32>,
     /// What it did last.
     last: RecordId,
+    /// When it called first, and returned last.
+    begin: Option<Time>,
     end: Option<Time>,
 }
 
@@ -128,14 +132,16 @@ impl Message {
 pub(crate) struct World {
     figures: Figures,
     sizes: Sizes,
-    per_host: u32,
+    hosts: Hosts,
+    walks: Walks,
     members: Vec<Member>,
     messages: Vec<Message>,
     free: Vec<MessageId>,
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
-    board: Board,
+    /// One for each execution.
+    boards: Vec<Board>,
     /// Who waits for something on the board.
     board_waiters: Vec<u32>,
     chance: Chance,
@@ -150,32 +156,26 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(
-        work: &Work<'_>,
-        setting: &Setting<'_>,
-        per_host: u32,
-        walks: Vec<Arc<Walk>>,
-    ) -> Self {
-        let (platform, size) = (setting.platform, walks.len() as u32);
+    pub(crate) fn new(work: &Work<'_>, setting: &Setting<'_>, hosts: Hosts, walks: Walks) -> Self {
+        let (platform, size) = (setting.platform, walks.operation.len() as u32);
         let figures = platform.host.figures;
-        let segments = walks.first().map_or(1, |walk| walk.plan().segments);
-        let wires = |network| Wires::new(network, size.div_ceil(per_host));
+        let segments = walks.operation.first().map_or(1, |walk| walk.plan().segments);
+        let mut on_hosts = vec![Vec::new(); hosts.count as usize];
+        (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
+        let first = |member: usize| walks.at(member, 0).map(Execution::new);
+        let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
             sizes: Sizes::new(work.task.operation, work.bytes, segments, size),
-            per_host,
-            members: walks.into_iter().map(Member::new).collect(),
+            hosts,
+            members,
             messages: Vec::new(),
             free: Vec::new(),
             events: Events::default(),
-            wires: platform.network.as_ref().map(wires),
-            processors: Processors::new(
-                size,
-                per_host,
-                platform.host.processors,
-                figures.switch_ps,
-            ),
-            board: Board::new(figures, size),
+            wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
+            processors: Processors::new(&on_hosts, platform.host.processors, figures.switch_ps),
+            boards: (0..walks.stages()).map(|_| Board::new(figures, size)).collect(),
+            walks,
             board_waiters: Vec::new(),
             chance: Chance::new(setting.faults),
             history: History::new(setting.keeps_history),
@@ -211,6 +211,13 @@ impl World {
 
     pub(crate) fn report(self) -> Report {
         Report {
+            begin: self
+                .members
+                .iter()
+                .filter_map(|member| member.begin)
+                .min()
+                .unwrap_or(Time::ZERO),
+            repeats: self.walks.repeats,
             ends: self.members.iter().map(|member| member.end).collect(),
             messages: self.sent,
             bytes: self.bytes,
@@ -227,7 +234,12 @@ impl World {
             Event::Turn { ring, number } => {
                 if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
                     self.note(now, 1, member);
-                    self.members[member as usize].is_waiting = false;
+                    let is_first = self.walks.barrier.is_none();
+                    let place = self.member(member);
+                    place.is_waiting = false;
+                    if is_first {
+                        place.begin = place.begin.or(Some(Time::ZERO)); // it called before its turn
+                    }
                     self.go_on(member, now);
                 }
             }
@@ -267,22 +279,44 @@ impl World {
                 if self.members[member as usize].news.is_empty() {
                     break;
                 }
+                if let Some(news) = self.member(member).news.pop_front()
+                    && self.look_at(member, news, now)
+                {
+                    return;
+                }
             } else if let Some(news) = self.member(member).news.pop_front() {
                 if self.look_at(member, news, now) {
                     return;
                 }
-            } else {
+            } else if !self.next_stage(member, now) {
                 break;
             }
         }
-        let place = self.member(member);
-        if place.execution.as_ref().is_some_and(Execution::is_over) {
-            place.execution = None;
-            place.end = Some(now);
-        }
-        place.is_waiting = true;
+        self.member(member).is_waiting = true;
         let turn = self.processors.leave(member, now);
         self.plan_turn(turn);
+    }
+
+    /// What follows when an execution is over. True when another begins.
+    fn next_stage(&mut self, member: u32, now: Time) -> bool {
+        let place = &mut self.members[member as usize];
+        if !place.execution.as_ref().is_some_and(Execution::is_over) {
+            return false;
+        }
+        place.stage += 1;
+        place.execution = self.walks.at(member as usize, place.stage).map(Execution::new);
+        match place.execution {
+            Some(_) => place.begin = place.begin.or(Some(now)),
+            None => place.end = Some(now),
+        }
+        place.execution.is_some()
+    }
+
+    /// The board of what a member does now.
+    fn board(&mut self, member: u32) -> &mut Board {
+        let last = self.boards.len() - 1;
+        let stage = self.members[member as usize].stage as usize;
+        &mut self.boards[stage.min(last)]
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -364,7 +398,8 @@ impl World {
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(walk) = self.walk(member) else { return false };
-        match self.board.look(walk.plan(), step, &self.sizes) {
+        let sizes = self.sizes;
+        match self.board(member).look(walk.plan(), step, &sizes) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -403,14 +438,14 @@ impl World {
             Doing::Nothing => {}
             Doing::Work(step) => {
                 let Some(walk) = self.walk(member) else { return };
-                let is_news = self.board.done(walk.plan(), step, record);
+                let is_news = self.board(member).done(walk.plan(), step, record);
                 self.end_step(member, step);
                 if is_news {
                     self.wake_at_board(now);
                 }
             }
             Doing::Piece(bytes) => {
-                if self.board.piece_done(bytes, record) {
+                if self.board(member).piece_done(bytes, record) {
                     self.wake_at_board(now);
                 }
             }
@@ -495,7 +530,7 @@ impl World {
     }
 
     fn host(&self, member: u32) -> u32 {
-        member / self.per_host
+        self.hosts.host(member)
     }
 
     fn overhead_ps(&self, bytes: u64) -> u64 {
@@ -549,19 +584,13 @@ impl World {
         let message = &mut self.messages[id as usize];
         (message.stage, message.record) = (stage, record);
         let (from, to) = message.ends();
+        let (from, to) = (self.hosts.host(from), self.hosts.host(to));
         let bytes = match stage {
             Stage::Whole | Stage::Data => message.bytes,
             Stage::Announcement | Stage::Request => 0,
         };
-        message.transit = Transit {
-            from: from / self.per_host,
-            to: to / self.per_host,
-            bytes,
-            head: begin,
-            tail: begin,
-            hop: 0,
-            waited_ps: 0,
-        };
+        message.transit =
+            Transit { from, to, bytes, head: begin, tail: begin, hop: 0, waited_ps: 0 };
         self.events.plan(begin, Event::Hop(id));
     }
 
@@ -675,10 +704,27 @@ impl World {
     }
 }
 
+impl Walks {
+    /// How many executions each member has.
+    fn stages(&self) -> u32 {
+        self.repeats + u32::from(self.barrier.is_some())
+    }
+
+    /// What a member walks then; none when all is over.
+    fn at(&self, member: usize, stage: u32) -> Option<Arc<Walk>> {
+        match &self.barrier {
+            Some(barrier) if stage == 0 => barrier.get(member).cloned(),
+            _ if stage < self.stages() => self.operation.get(member).cloned(),
+            _ => None,
+        }
+    }
+}
+
 impl Member {
-    fn new(walk: Arc<Walk>) -> Self {
+    fn new(execution: Option<Execution>) -> Self {
         Self {
-            execution: Some(Execution::new(walk)),
+            execution,
+            stage: 0,
             matching: Matching::default(),
             news: VecDeque::new(),
             doing: Doing::Nothing,
@@ -686,6 +732,7 @@ impl Member {
             is_dead: false,
             at_board: None,
             last: NOTHING,
+            begin: None,
             end: None,
         }
     }

@@ -34,8 +34,7 @@ fn network(gap_ps: u64) -> Platform {
 fn simulate(task: &Task, way: &Way, group: &Group, bytes: u64, platform: &Platform) -> Report {
     let work = Work { task, way, group, bytes };
     let faults = Faults::default();
-    let setting = Setting { platform, per_host: None, faults: &faults, keeps_history: false };
-    run(&work, &setting, &mut |_| {}).expect("room for all")
+    run(&work, &Setting::new(platform, &faults), &mut |_| {}).expect("room for all")
 }
 
 fn time_ps(

@@ -4,6 +4,7 @@ use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
 use crate::simulate::SimulateArguments;
+use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     },
     /// Measure as a process of a job.
     Measure(Subject),
+    /// Measure a way as a process of a job.
+    MeasureWay(MeasureWayArguments),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
     /// Simulate an operation on a platform that is not here.
@@ -75,6 +78,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             Ok(Command::ShowTuning { processes, overrides })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
+        CliCommand::MeasureWay(way) => Ok(Command::MeasureWay(way)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
@@ -108,6 +112,9 @@ enum CliCommand {
         #[arg(value_enum)]
         subject: Subject,
     },
+    /// Measure a way as a process of a job that `simulate` has started.
+    #[command(hide = true)]
+    MeasureWay(MeasureWayArguments),
     /// Write man pages or shell completions into a directory.
     #[command(hide = true)]
     Generate {
