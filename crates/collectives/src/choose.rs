@@ -33,7 +33,8 @@ const UNKNOWN_BYTES: u64 = 1024;
 /// What all members of a group know of it.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The members. Where they have no board together, clusters are hosts.
+    /// The members. Where they have no board together, clusters are hosts, unless all of them are
+    /// known to be on one.
     pub group: Group,
     /// Processes of the job on a host.
     pub processes: u32,
@@ -221,7 +222,7 @@ impl Table {
             group: &self.facts.group,
             processes: self.facts.processes,
             processors: self.facts.processors,
-            clusters_are_hosts: !self.facts.has_board,
+            clusters_are_hosts: !self.facts.has_board && !self.facts.group.is_on_one_host(),
         }
     }
 

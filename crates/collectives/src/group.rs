@@ -5,6 +5,7 @@
 pub struct Group {
     clusters: Vec<Vec<u32>>,
     cluster_of: Vec<u32>,
+    levels: Vec<Vec<u32>>,
 }
 
 /// Why a division into clusters is none.
@@ -130,7 +131,43 @@ impl Group {
                 return Err(GroupError::NotOnce { member, times, size });
             }
         }
-        Ok(Self { clusters, cluster_of })
+        Ok(Self { clusters, cluster_of, levels: Vec::new() })
+    }
+
+    /// The same with what is known of where its members run: for each level, the outermost first
+    /// (hosts, then caches), the number of each member's group there.
+    #[must_use]
+    pub fn with_levels(mut self, levels: Vec<Vec<u32>>) -> Self {
+        self.levels = levels;
+        self
+    }
+
+    /// Where its members run, as [`Group::with_levels`] has it; no levels where nobody knows.
+    pub fn levels(&self) -> &[Vec<u32>] {
+        &self.levels
+    }
+
+    /// Whether all members are known to be on one host.
+    pub fn is_on_one_host(&self) -> bool {
+        self.levels.first().is_some_and(|hosts| hosts.iter().all(|&host| host == hosts[0]))
+    }
+
+    /// Some of its members, in this order, as a group: who is near whom stays as it is.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn among(&self, members: &[u32]) -> Result<Self, GroupError> {
+        let place_of = |member: u32| members.iter().position(|&other| other == member);
+        let places = |cluster: &Vec<u32>| -> Vec<u32> {
+            let known = cluster.iter().filter_map(|&member| place_of(member));
+            known.map(|place| place as u32).collect()
+        };
+        let clusters = self.clusters.iter().map(places).filter(|cluster| !cluster.is_empty());
+        let of_members = |level: &Vec<u32>| {
+            members.iter().filter_map(|&member| level.get(member as usize).copied()).collect()
+        };
+        let levels = self.levels.iter().map(of_members).collect();
+        Ok(Self::of(clusters.collect())?.with_levels(levels))
     }
 
     /// How many members there are.
@@ -172,6 +209,18 @@ mod tests {
         assert_eq!(rows.clusters(), [vec![0, 1], vec![2, 3], vec![4]]);
         let columns = Group::columns(5, 2).unwrap();
         assert_eq!(columns.clusters(), [vec![0, 2, 4], vec![1, 3]]);
+    }
+
+    #[test]
+    fn who_is_left_stays_near() {
+        let levels = vec![vec![0, 0, 1, 1, 1]];
+        let group = Group::of_lengths(&[2, 2, 1]).unwrap().with_levels(levels);
+        let left = group.among(&[1, 3, 4]).unwrap();
+        assert_eq!(
+            (left.clusters(), left.levels()),
+            (&[vec![0], vec![1], vec![2]][..], &[vec![0, 1, 1]][..])
+        );
+        assert_eq!(group.among(&[]), Err(GroupError::Empty));
     }
 
     #[test]

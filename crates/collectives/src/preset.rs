@@ -9,6 +9,7 @@
 //! | `hierarchy:parents:0-0-1` | the parents of clusters 1, 2, 3 |
 //! | `hierarchy:2x3x4` | the members in two parts, each in three, each in four |
 //! | `hierarchy:levels:0-0-1-1/0-1-2-2` | the host of each member, and its cache |
+//! | `hierarchy:derived` | the same, as the group knows them |
 //! | `hypercube`, `hypercube:2-0-1-3` | clusters in their order, or in that of these keys |
 //! | `knomial`, `knomial:4`, `knomial:nearest-first` | radix 2, or 4; or radix 2 with the nearest first |
 //! | `board`, `board:each`, `board:divided`, `board:together` | over shared memory ([`BoardStyle`]) |
@@ -205,6 +206,8 @@ fn plain(name: &str) -> Option<Preset> {
 fn hierarchy(parameter: &str) -> Result<Hierarchy, PresetError> {
     let made = if parameter == "binary" {
         Some(Ok(Hierarchy::BINARY))
+    } else if parameter == "derived" {
+        Some(Ok(Hierarchy::DERIVED))
     } else if let Some(fan_out) = parameter.strip_suffix("-ary") {
         fan_out.parse().ok().map(Hierarchy::tree_of)
     } else if let Some(parents) = parameter.strip_prefix("parents:") {
@@ -216,8 +219,8 @@ fn hierarchy(parameter: &str) -> Result<Hierarchy, PresetError> {
         numbers(parameter, 'x').map(Hierarchy::of_parts)
     };
     let choice = "binary, a fan-out as 3-ary, the parts on each level as 2x3x4, the parents of \
-                  clusters 1, 2, ... as parents:0-0-1, or everybody's groups on each level as \
-                  levels:0-0-1-1/0-1-2-2";
+                  clusters 1, 2, ... as parents:0-0-1, everybody's groups on each level as \
+                  levels:0-0-1-1/0-1-2-2, or derived from where they run";
     let made = made.ok_or_else(|| refused("hierarchy", parameter, choice))?;
     made.map_err(|error| PresetError::Hierarchy { parameter: parameter.into(), error })
 }
@@ -314,6 +317,7 @@ mod tests {
             "hierarchy:parents:0-0-1",
             "hierarchy:2x3x4",
             "hierarchy:levels:0-0-1-1/0-1-2-2",
+            "hierarchy:derived",
             "hypercube:2-0-1-3",
             "knomial:4",
             "knomial:nearest-first",

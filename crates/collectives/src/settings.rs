@@ -7,8 +7,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::figures::Figures;
+use crate::nearness::Nearness;
 use crate::operation::Operation;
 use crate::preset::{Preset, PresetError};
+
+/// Where nearness begins in the last word; below it, whether calls are compared.
+const NEARNESS_BIT: u32 = 8;
 
 /// Figures and overrides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub struct Settings {
     pub overrides: Overrides,
     /// Members compare what must agree in their calls.
     pub is_checked: bool,
+    /// What makes members near, where nobody says so.
+    pub nearness: Nearness,
 }
 
 impl Settings {
@@ -35,7 +41,8 @@ impl Settings {
             eight[..bytes.len()].copy_from_slice(bytes);
             *word = u64::from_le_bytes(eight);
         }
-        words[Self::WORDS - 1] = self.is_checked.into();
+        words[Self::WORDS - 1] =
+            u64::from(self.is_checked) | self.nearness.to_word() << NEARNESS_BIT;
         words
     }
 
@@ -48,10 +55,12 @@ impl Settings {
             words[Figures::WORDS..Self::WORDS - 1].iter().flat_map(|word| word.to_le_bytes());
         let bytes: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
         let text = String::from_utf8(bytes).unwrap_or_default();
+        let last = words[Self::WORDS - 1];
         Self {
             figures: Figures::from_words(&numbers).unwrap_or_default(),
             overrides: text.parse().unwrap_or_default(),
-            is_checked: words[Self::WORDS - 1] == 1,
+            is_checked: last & u64::from(u8::MAX) == 1,
+            nearness: Nearness::from_word(last >> NEARNESS_BIT),
         }
     }
 }
@@ -176,6 +185,7 @@ mod tests {
             figures: Figures { line_ps: 31_000, ..Figures::default() },
             overrides: "flat, allreduce=butterfly+split,broadcast=knomial:4".parse().unwrap(),
             is_checked: true,
+            nearness: Nearness::Hosts,
         };
         assert_eq!(Settings::from_words(&settings.to_words()), settings);
         assert_eq!(Settings::from_words(&Settings::default().to_words()), Settings::default());

@@ -22,9 +22,9 @@ use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-use crate::socket::{
-    self, Address, Answer, PublicName, Published, QUESTION_BYTES, Question, Verdict,
-};
+use crate::keeper::Keeper;
+use crate::objects;
+use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
 
 /// What the driver of an agent is to do to processes, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub(crate) struct Agent {
     watched: HashMap<u64, Watched>,
     connections: HashMap<u64, Connection>,
     names: HashMap<u64, Name>,
+    keeper: Keeper,
     last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
@@ -112,6 +113,7 @@ impl Agent {
             watched: HashMap::new(),
             connections: HashMap::new(),
             names: HashMap::new(),
+            keeper: Keeper::default(),
             last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
@@ -235,6 +237,7 @@ impl Agent {
         self.segment.set_slot_record(slot.0, written(record));
         if matches!(record.state, State::Departed | State::Dead) {
             self.drop_names(|published| published.process.slot == slot);
+            self.keeper.forget(slot);
         }
     }
 
@@ -315,11 +318,14 @@ impl Agent {
             }
             return;
         }
-        let mut bytes = [0; QUESTION_BYTES + 1];
+        let mut bytes = [0; objects::QUESTION_BYTES + 1];
         match recv(&found.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Ok((length @ 1.., _)) => {
                 let name = found.name;
+                if let Some(question) = objects::Question::decode(&bytes[..length], self.host()) {
+                    return self.answer_about_object(connection, question);
+                }
                 match Question::decode(&bytes[..length], self.host()) {
                     Some(question) => self.answer(connection, name, question),
                     None => self.refuse(connection, Verdict::Senseless),
@@ -355,6 +361,22 @@ impl Agent {
             }
             _ => self.refuse(connection, Verdict::Senseless),
         }
+    }
+
+    fn answer_about_object(&mut self, connection: u64, question: objects::Question) {
+        let process = question.process;
+        let is_here = process.slot.0 < self.segment.plan().slots();
+        let (answer, memory) = if is_here && self.membership.is_alive(process) {
+            let pid = self.membership.record(process.slot).pid;
+            self.keeper.answer(question, pid)
+        } else {
+            (objects::Answer::bare(process.host, Verdict::NotAlive), None)
+        };
+        if let Some(found) = self.connections.get(&connection) {
+            // Who does not take its answer asked in vain.
+            let _ = answer.send(&found.socket, memory);
+        }
+        self.close(connection);
     }
 
     fn publish(&mut self, process: ProcessId, context: u32, name: PublicName) -> Answer {
@@ -782,7 +804,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        for nonsense in [&b"hello"[..], &[0xff; QUESTION_BYTES], &[7; 4000]] {
+        for nonsense in [&b"hello"[..], &[0xff; objects::QUESTION_BYTES], &[7; 4000]] {
             let socket = connected(&segment);
             send(&socket, nonsense, rustix::net::SendFlags::NOSIGNAL).unwrap();
             let mut answer = [0; 64];

@@ -211,6 +211,7 @@ impl Launch {
         let limits = Limits::of_this_process(&groups);
         let usual = plan_segment(random_number()?, processes, plan.cpus, limits)?;
         let segment = Segment::create(&SegmentPlan { settings: self.settings, ..usual })?;
+        (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
             .map_err(system("open standard input for the processes"))?;

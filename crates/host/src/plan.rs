@@ -6,9 +6,11 @@ use crate::budget::check_processes;
 use crate::cpu_set::CpuSet;
 use crate::environment::Environment;
 use crate::launch::{Launch, LaunchError, Program};
-use crate::placement::{BindTo, Placement, PlacementRequest, levels_needed, place, threads_asked};
+use crate::placement::{
+    BindTo, MapBy, Placement, PlacementError, PlacementRequest, levels_needed, place, threads_asked,
+};
 use crate::program;
-use crate::topology::{Level, Topology};
+use crate::topology::{Level, Topology, cache_word};
 use landeck_memory::processors;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,17 +64,10 @@ impl Plan {
             placement: Placement::nowhere(),
             cpus,
         };
-        let request = PlacementRequest {
-            processes: plan.processes() as usize,
-            map_by: launch.map_by,
-            bind_to: launch.bind_to,
-            processors: cpus as usize,
-            threads: plan.programs.iter().find_map(|program| {
-                threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
-            }),
-        };
-        let topology = Topology::read(&usable, &levels_needed(&request));
-        plan.placement = place(&request, &topology)?;
+        let threads = plan.programs.iter().find_map(|program| {
+            threads_asked(|name| program.environment.get(name)?.to_str().map(str::to_owned))
+        });
+        plan.placement = placement_here(plan.processes(), launch.map_by, launch.bind_to, threads)?;
         Ok(plan)
     }
 
@@ -85,6 +80,12 @@ impl Plan {
     pub fn ranks(&self) -> impl Iterator<Item = (u32, &PlannedProgram)> {
         let each = self.programs.iter();
         (0..).zip(each.flat_map(|program| (0..program.processes).map(move |_| program)))
+    }
+
+    /// The last-level cache that each rank is bound to, as
+    /// [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it.
+    pub fn caches(&self) -> Vec<u16> {
+        caches_of(&self.placement)
     }
 
     /// What would be started where.
@@ -123,6 +124,29 @@ impl Plan {
             _ => format!("Each process is bound to {bind_to}: {reason}."),
         }
     }
+}
+
+/// Where so many processes run when they are started here. What asks for threads says `threads`.
+///
+/// # Errors
+/// When there are not the processors asked for.
+pub fn placement_here(
+    processes: u32,
+    map_by: MapBy,
+    bind_to: Option<BindTo>,
+    threads: Option<String>,
+) -> Result<Placement, PlacementError> {
+    let usable = CpuSet::of_this_thread().unwrap_or_default();
+    let processors = processors::usable() as usize;
+    let request =
+        PlacementRequest { processes: processes as usize, map_by, bind_to, processors, threads };
+    place(&request, &Topology::read(&usable, &levels_needed(&request)))
+}
+
+/// The last-level cache that each process is bound to, as
+/// [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it.
+pub fn caches_of(placement: &Placement) -> Vec<u16> {
+    placement.cpus.iter().map(|cpus| cpus.as_ref().map_or(0, cache_word)).collect()
 }
 
 /// The default number of processes: one for each core that the job can keep busy.

@@ -190,6 +190,12 @@ pub enum Verdict {
     /// The question has no sense there.
     #[error("it does not understand the question; use the same version of Landeck on both sides")]
     Senseless = 8,
+    /// There is no such object.
+    #[error("there is no such object")]
+    Unknown = 9,
+    /// There is no memory for the object.
+    #[error("there is no memory for it; make it smaller, or raise the limits of the job")]
+    NoMemory = 10,
 }
 
 /// Joins the job of a host as a guest.
@@ -301,6 +307,11 @@ impl Address {
         Self(format!("landeck-{}-name-{}", own_uid(), name.0))
     }
 
+    /// What came from here is no answer.
+    pub(crate) fn garbled(&self) -> ExchangeError {
+        ExchangeError::Garbled { address: self.0.clone() }
+    }
+
     fn of_name(name: &str) -> Result<Self, NameError> {
         PublicName::new(name).map(|name| Self::of_public_name(&name))
     }
@@ -367,9 +378,11 @@ pub(crate) struct Answer {
     pub(crate) published: Published,
 }
 
-const MAGIC: [u8; 4] = *b"LDK\x01";
+pub(crate) const MAGIC: [u8; 4] = *b"LDK\x01";
 pub(crate) const QUESTION_BYTES: usize = 84;
 const ANSWER_BYTES: usize = 40;
+/// The longest answer there is.
+const ANSWER_BYTES_MAX: usize = 64;
 const JOIN: u8 = 1;
 const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;
@@ -439,16 +452,7 @@ impl Answer {
         connection: &OwnedFd,
         passed: Option<BorrowedFd<'_>>,
     ) -> io::Result<()> {
-        let bytes = self.encode();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let passed: Vec<_> = passed.into_iter().collect();
-        if !passed.is_empty() {
-            control.push(SendAncillaryMessage::ScmRights(&passed));
-        }
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(connection, &[IoSlice::new(&bytes)], &mut control, flags)?;
-        Ok(())
+        send_answer(connection, &self.encode(), passed)
     }
 
     fn encode(&self) -> [u8; ANSWER_BYTES] {
@@ -488,7 +492,7 @@ impl Answer {
 }
 
 impl Verdict {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Granted,
         Self::Full,
         Self::NoSuchSlot,
@@ -498,11 +502,30 @@ impl Verdict {
         Self::InUse,
         Self::TooMany,
         Self::Senseless,
+        Self::Unknown,
+        Self::NoMemory,
     ];
 
-    fn from_bits(bits: u8) -> Option<Self> {
+    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
         Self::ALL.get(usize::from(bits)).copied()
     }
+}
+
+/// Sends an answer, with a descriptor where there is one.
+pub(crate) fn send_answer(
+    connection: &OwnedFd,
+    answer: &[u8],
+    passed: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let passed: Vec<_> = passed.into_iter().collect();
+    if !passed.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&passed));
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    sendmsg(connection, &[IoSlice::new(answer)], &mut control, flags)?;
+    Ok(())
 }
 
 /// The outcome of one question.
@@ -553,6 +576,28 @@ fn exchange_as(
     question: &Question,
     timeout: Duration,
 ) -> Result<Exchanged, ExchangeError> {
+    let (bytes, passed, connection) =
+        exchange_bytes_as(trusted_uid, address, &question.encode(), timeout)?;
+    let answer = Answer::decode(&bytes).ok_or_else(|| address.garbled())?;
+    Ok(Exchanged { answer, passed, connection })
+}
+
+/// Asks in bytes; what is answered, with a descriptor where one came.
+pub(crate) fn exchange_bytes(
+    address: &Address,
+    question: &[u8],
+    timeout: Duration,
+) -> Result<(Vec<u8>, Option<OwnedFd>), ExchangeError> {
+    let exchanged = exchange_bytes_as(own_uid(), address, question, timeout);
+    exchanged.map(|(bytes, passed, _)| (bytes, passed))
+}
+
+fn exchange_bytes_as(
+    trusted_uid: u32,
+    address: &Address,
+    question: &[u8],
+    timeout: Duration,
+) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
     let give_up = Instant::now() + timeout;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -572,10 +617,7 @@ fn exchange_as(
     if bytes.is_empty() {
         return Err(ExchangeError::NobodyThere { address: address.0.clone() });
     }
-    match Answer::decode(&bytes) {
-        Some(answer) => Ok(Exchanged { answer, passed, connection }),
-        None => Err(ExchangeError::Garbled { address: address.0.clone() }),
-    }
+    Ok((bytes, passed, connection))
 }
 
 fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
@@ -594,17 +636,16 @@ fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
 /// Sends a question and waits for the answer. No bytes: the other end is gone.
 fn ask(
     connection: &OwnedFd,
-    question: &Question,
+    question: &[u8],
     give_up: Instant,
 ) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let bytes = question.encode();
-    match uninterrupted(|| Ok(rustix::net::send(connection, &bytes, SendFlags::NOSIGNAL)?)) {
+    match uninterrupted(|| Ok(rustix::net::send(connection, question, SendFlags::NOSIGNAL)?)) {
         Ok(_) => {}
         // It may have answered all the same, without having read.
         Err(error) if is_closed(&error) => {}
         Err(error) => return Err(error),
     }
-    let mut answer = [0; ANSWER_BYTES + 1];
+    let mut answer = [0; ANSWER_BYTES_MAX + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = uninterrupted(|| {
@@ -647,7 +688,7 @@ fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T>
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 

@@ -1,10 +1,15 @@
 //! Which processors share a core, a cache, a memory node or a package.
 //!
 //! Read from /sys only as far as a placement asks for it: a start that binds nothing reads nothing.
+//! `LANDECK_TOPOLOGY` names a directory that is read in the place of `/sys/devices/system`: a copy of
+//! another machine's, to see what would be done there.
 
 use crate::cpu_set::CpuSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The variable that names another machine's `/sys/devices/system`.
+pub const VARIABLE: &str = "LANDECK_TOPOLOGY";
 
 /// What processors can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +40,7 @@ pub struct Topology {
 impl Topology {
     /// Reads the given levels from this machine's /sys.
     pub fn read(usable: &CpuSet, levels: &[Level]) -> Topology {
-        Topology::read_below(Path::new("/sys/devices/system"), usable, levels)
+        Topology::read_below(&root(), usable, levels)
     }
 
     /// Reads the given levels from a tree that looks like `/sys/devices/system`. What cannot be
@@ -82,6 +87,30 @@ impl Topology {
     }
 }
 
+/// The last-level cache that all of these processors share: the number of its first processor. None
+/// if they share none, or the machine does not say.
+pub fn last_cache_of(processors: &CpuSet) -> Option<usize> {
+    last_cache_below(&root(), processors)
+}
+
+/// The same as [`Segment::cache_of`](landeck_memory::Segment::cache_of) has it: plus one, 0 for none.
+pub fn cache_word(processors: &CpuSet) -> u16 {
+    let next = last_cache_of(processors).map(|first| first + 1);
+    next.and_then(|word| u16::try_from(word).ok()).unwrap_or(0)
+}
+
+fn last_cache_below(root: &Path, processors: &CpuSet) -> Option<usize> {
+    let first = processors.iter().next()?;
+    let cache = read_last_cache(&root.join(format!("cpu/cpu{first}/cache")))?;
+    let shares_all = cache.intersection(processors) == *processors;
+    cache.iter().next().filter(|_| shares_all)
+}
+
+fn root() -> PathBuf {
+    let other = std::env::var_os(VARIABLE).filter(|directory| !directory.is_empty());
+    other.map_or_else(|| "/sys/devices/system".into(), PathBuf::from)
+}
+
 /// Cuts the usable processors into groups; `mates` says who shares with a processor, and is asked
 /// once for each group.
 fn group(usable: &CpuSet, mut mates: impl FnMut(usize) -> CpuSet) -> Vec<CpuSet> {
@@ -108,6 +137,16 @@ fn read_cache(directory: &Path) -> Option<CpuSet> {
     };
     let mut indices = (0..8).rev().map(|number| directory.join(format!("index{number}")));
     read_list(indices.find(is_third)?.join("shared_cpu_list"))
+}
+
+/// The processors that share the cache of the highest level that this directory describes.
+fn read_last_cache(directory: &Path) -> Option<CpuSet> {
+    let level = |index: &PathBuf| -> Option<u32> {
+        fs::read_to_string(index.join("level")).ok()?.trim().parse().ok()
+    };
+    let indices = (0..8).map(|number| directory.join(format!("index{number}")));
+    let last = indices.filter_map(|index| Some((level(&index)?, index))).max()?;
+    read_list(last.1.join("shared_cpu_list"))
 }
 
 /// The memory nodes that have usable processors; one node if the machine does not say.
@@ -193,6 +232,17 @@ mod tests {
         assert_eq!(texts(&topology.cores), ["1,5", "2"]);
         assert_eq!(texts(&topology.nodes), ["1,5", "2"]);
         assert!(topology.packages.is_empty(), "nobody asked");
+    }
+
+    #[test]
+    fn the_last_cache_is_that_of_the_highest_level() {
+        let tree = two_packages("last-cache");
+        let of = |list: &str| last_cache_below(&tree.0, &list.parse().unwrap());
+        assert_eq!((of("1"), of("2-3,6"), of("5")), (Some(0), Some(2), Some(0)));
+        assert_eq!((of("1-2"), of("9"), of("")), (None, None, None));
+        tree.write("cpu/cpu5/cache/index4/level", "4");
+        tree.write("cpu/cpu5/cache/index4/shared_cpu_list", "5");
+        assert_eq!(of("5"), Some(5));
     }
 
     #[test]

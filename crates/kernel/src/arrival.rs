@@ -10,6 +10,7 @@ use landeck_wire::{Header, Kind, Reference};
 use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::failure::Failure;
+use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Wanted};
 use crate::membership::Membership;
 use crate::request::{Completion, RequestId, Requests, Status};
@@ -33,6 +34,7 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     pub(crate) heap: Heap,
     pub(crate) membership: Membership,
+    pub(crate) mailboxes: Mailboxes,
     pub(crate) counters: Counters,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
@@ -88,6 +90,7 @@ impl Core {
             requests: Requests::default(),
             heap,
             membership: Membership::new(segment),
+            mailboxes: Mailboxes::default(),
             counters: Counters::default(),
             keeps_all: false,
             left: 0,
@@ -202,7 +205,7 @@ impl Core {
 
     /// Keeps a message that nobody has asked for, if there is room.
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
-        if self.membership.is_revoked(label.context) {
+        if self.membership.is_revoked(label.context) || !self.mailboxes.admits(label.context) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
@@ -215,6 +218,7 @@ impl Core {
         *self.kept_bytes_by_peer.entry(label.source).or_default() += cost;
         self.kept_bytes += cost;
         self.matching.keep(label, kept);
+        self.mailboxes.arrived(label.context);
         Verdict::Taken
     }
 
@@ -384,6 +388,8 @@ pub(crate) struct Direct<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) wanted: &'a Wanted,
     pub(crate) area: &'a Area,
+    /// A message that is longer than the area is left to the endpoint as well.
+    pub(crate) is_whole: bool,
     pub(crate) result: Option<Result<Status, Failure>>,
 }
 
@@ -393,6 +399,7 @@ impl Sink for Direct<'_> {
         let label = Label { context: header.context, source: from.0, tag: header.tag };
         let is_it =
             header.kind == Kind::Eager && self.result.is_none() && self.wanted.accepts(label);
+        let is_it = is_it && !(self.is_whole && data.len() as u64 > self.area.packed_bytes());
         // A message that was kept meanwhile would be overtaken by the next.
         if !is_it || self.core.matching.waiting() != 0 {
             return self.core.arrive(from, header, data);

@@ -283,7 +283,27 @@ impl<N: Channel> Endpoint<N> {
     /// quiet; none when the message is not there, or needs more than one look.
     #[inline]
     pub fn receive_now(&mut self, wanted: &Wanted, area: &Area) -> Option<Result<Status, Failure>> {
-        let mut direct = Direct { core: &mut self.core, wanted, area, result: None };
+        self.receive_direct(wanted, area, false)
+    }
+
+    /// The same, but only a message for which the area has room; a longer one is kept.
+    #[inline]
+    pub fn receive_whole_now(
+        &mut self,
+        wanted: &Wanted,
+        area: &Area,
+    ) -> Option<Result<Status, Failure>> {
+        self.receive_direct(wanted, area, true)
+    }
+
+    #[inline]
+    fn receive_direct(
+        &mut self,
+        wanted: &Wanted,
+        area: &Area,
+        is_whole: bool,
+    ) -> Option<Result<Status, Failure>> {
+        let mut direct = Direct { core: &mut self.core, wanted, area, is_whole, result: None };
         match wanted.source {
             Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
             None => self.near.poll_into(&mut direct),

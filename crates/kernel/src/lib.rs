@@ -8,6 +8,7 @@
 //! | [`endpoint`] | send, receive, probe, cancel, progress |
 //! | [`request`] | the one kind of pending operation |
 //! | [`matching`] | which message goes to which receive |
+//! | [`mailboxes`] | contexts that belong to one process |
 //! | [`area`] | a user's memory with its layout |
 //! | [`failure`] | why an operation cannot complete |
 
@@ -19,6 +20,7 @@ mod backlog;
 pub mod endpoint;
 pub mod failure;
 mod held;
+pub mod mailboxes;
 pub mod matching;
 mod membership;
 pub mod request;

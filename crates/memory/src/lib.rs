@@ -16,6 +16,8 @@
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`shared_area`] | memory apart from the segment, that lives by itself |
+//! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
 //! | [`waiter`] | the one way to wait |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`processors`] | how many processors there are for how many processes |
@@ -47,6 +49,10 @@ pub mod processors;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+#[cfg(not(loom))]
+pub mod semaphore;
+#[cfg(not(loom))]
+pub mod shared_area;
 mod sleep_word;
 mod sync;
 #[cfg(not(loom))]
@@ -60,11 +66,12 @@ pub use bytes::{Buffer, Bytes};
 pub use {
     board::{Board, BoardPool},
     gate::{Gate, GateError, ThreadMode},
-    heap::{Block, Borrowed, Heap, HeapFull, Lent, Place},
+    heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
     membership::{JobState, SlotRecord, SlotState},
     page::{Counters, Operation, Presence, WaitRecord},
     plain::Plain,
     plan::SegmentPlan,
     segment::{Segment, SegmentError},
+    shared_area::SharedArea,
     waiter::{End, Waiter},
 };

@@ -3,7 +3,7 @@
 //! ```text
 //! byte 0  generation: grows with every announced change; sleepers look again when it does
 //! byte 4  job state: 0 running, 1 ending
-//! 128 + 16 * slot   state (8 bits) | stopped (8) | 0 (16) | incarnation (32)
+//! 128 + 16 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
 //!            + 8    process id (32) | raw wait status (32)
 //! ```
 
@@ -12,6 +12,10 @@ use std::sync::atomic::Ordering;
 use crate::plan::{MEMBERSHIP_HEAD_BYTES, RECORD_BYTES};
 use crate::segment::Segment;
 use crate::waiter;
+
+/// Where the cache stands in the first word of a record.
+const CACHE_BIT: u32 = 16;
+const CACHE_BITS: u64 = (u16::MAX as u64) << CACHE_BIT;
 
 /// What the agent says of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,13 +108,32 @@ impl Segment {
     /// Writes what is known of a slot; for the agent only. Nobody is told before
     /// [`Segment::announce_membership`].
     pub fn set_slot_record(&self, slot: u32, record: SlotRecord) {
+        let place = self.record(slot);
+        let cache = self.long(place).load(Ordering::Relaxed) & CACHE_BITS;
         let first = record.state as u64
             | u64::from(record.stopped) << 8
+            | cache
             | u64::from(record.incarnation) << 32;
         let second = u64::from(record.pid) | (record.status as u32 as u64) << 32;
-        let place = self.record(slot);
         self.long(place + 8).store(second, Ordering::Release);
         self.long(place).store(first, Ordering::Release);
+    }
+
+    /// The last-level cache that the first process of a slot was bound to when it was started: the
+    /// number of the cache's first processor, plus one. 0: it was bound to none, or nobody knows.
+    pub fn cache_of(&self, slot: u32) -> u16 {
+        match slot < self.plan().slots() {
+            true => (self.long(self.record(slot)).load(Ordering::Acquire) >> CACHE_BIT) as u16,
+            false => 0,
+        }
+    }
+
+    /// Says which cache the process of a slot will be bound to; for whoever makes the segment, before
+    /// anybody else has it.
+    pub fn set_cache(&self, slot: u32, cache: u16) {
+        let word = self.long(self.record(slot));
+        let others = word.load(Ordering::Relaxed) & !CACHE_BITS;
+        word.store(others | u64::from(cache) << CACHE_BIT, Ordering::Release);
     }
 
     /// Tells everybody that records have changed: every sleeper wakes and looks; for the agent only.
@@ -161,6 +184,19 @@ mod tests {
         assert_eq!(segment.slot_record(3), record);
         assert_eq!(segment.slot_record(2), SlotRecord::default());
         assert_eq!(segment.slot_record(u32::MAX), SlotRecord::default());
+    }
+
+    #[test]
+    fn a_cache_stays_whatever_becomes_of_the_process() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 4) });
+        segment.set_cache(1, u16::MAX);
+        let record = SlotRecord { state: SlotState::Alive, incarnation: 3, ..Default::default() };
+        segment.set_slot_record(1, record);
+        assert_eq!((segment.cache_of(1), segment.slot_record(1)), (u16::MAX, record));
+        segment.set_cache(1, 5);
+        assert_eq!((segment.cache_of(1), segment.slot_record(1)), (5, record));
+        assert_eq!((segment.cache_of(0), segment.cache_of(u32::MAX)), (0, 0));
     }
 
     #[test]

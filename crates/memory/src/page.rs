@@ -53,10 +53,12 @@ pub enum Operation {
     Accept = 7,
     /// The other members of a group, in a collective operation.
     Collective = 8,
+    /// A unit of a semaphore.
+    Semaphore = 9,
 }
 
 impl Operation {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::None,
         Self::Send,
         Self::Receive,
@@ -66,6 +68,7 @@ impl Operation {
         Self::Leave,
         Self::Accept,
         Self::Collective,
+        Self::Semaphore,
     ];
 
     /// Its name in reports.
@@ -80,6 +83,7 @@ impl Operation {
             Self::Leave => "leave",
             Self::Accept => "accept",
             Self::Collective => "collective operation",
+            Self::Semaphore => "semaphore",
         }
     }
 }

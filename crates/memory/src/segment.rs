@@ -24,7 +24,7 @@ use crate::system;
 use crate::waiter;
 
 /// Version 2 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x03");
 /// Words of the header in front of the settings, and all words of it.
 const PLAN_WORDS: usize = 5;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
@@ -35,6 +35,8 @@ const SLEEP_WORD: u64 = 256;
 const RETURN_WORD: u64 = 512;
 /// Where the count of the groups of this process that were revoked is in it.
 const REVOCATIONS_WORD: u64 = 768;
+/// Where the count of what others have changed elsewhere that this process waits for is in it.
+const NEWS_WORD: u64 = 896;
 /// Where the last number of a group is in the shared page of slot 0.
 const GROUPS_WORD: u64 = 832;
 
@@ -214,6 +216,22 @@ impl Segment {
         let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         waiter::wake(self, slot);
+    }
+
+    /// How often something outside of the segment's queues has changed for which threads of this
+    /// slot's process wait: they look again when it grows.
+    #[inline]
+    pub fn news(&self, slot: u32) -> u32 {
+        self.word(self.plan().shared_page(slot) + NEWS_WORD).load(Ordering::Acquire)
+    }
+
+    /// Tells the process of a slot to look again at what its threads wait for.
+    pub fn tell_news(&self, slot: u32) {
+        if slot < self.plan().slots() {
+            let word = self.word(self.plan().shared_page(slot) + NEWS_WORD);
+            word.fetch_add(1, Ordering::SeqCst);
+            waiter::wake(self, slot);
+        }
     }
 
     /// A number for a new group that no other group made by processes of this host has had.

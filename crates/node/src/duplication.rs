@@ -84,7 +84,8 @@ impl World {
     /// As [`World::split`].
     pub fn start_duplicate(&self) -> Result<Duplication> {
         let setting = self.set_aside()?;
-        let record = Record { color: Some(0), key: 0, offer: setting.offer }.encode().to_vec();
+        let (offer, place) = (setting.offer, self.own_place()?);
+        let record = Record { color: Some(0), key: 0, offer, place }.encode().to_vec();
         let records = vec![0; self.size() * RECORD_WORDS];
         let mut made = Duplication {
             world: self.clone(),

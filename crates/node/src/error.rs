@@ -5,13 +5,19 @@ use std::time::Duration;
 use landeck_channel::Peer;
 use landeck_collectives::GroupError;
 use landeck_host::attach::AttachError;
+use landeck_host::objects::ObjectError;
 use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
 use landeck_memory::heap::HeapFull;
-use landeck_memory::{GateError, Segment, SegmentError, SlotRecord};
-use landeck_wire::Tag;
+use landeck_memory::shared_area::OutsideArea;
+use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
+use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
+use crate::mailbox::MailboxError;
+use crate::message::MessageError;
+use crate::semaphore::SemaphoreError;
+use crate::thread::ThreadError;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -42,6 +48,24 @@ pub enum Error {
     /// Another job cannot be reached.
     #[error(transparent)]
     Connect(#[from] JoinError),
+    /// A message does not hold what was asked for.
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    /// A mailbox cannot be used so.
+    #[error(transparent)]
+    Mailbox(#[from] MailboxError),
+    /// A semaphore does not do what was asked.
+    #[error(transparent)]
+    Semaphore(#[from] SemaphoreError),
+    /// There is no thread, or nothing of it.
+    #[error(transparent)]
+    Threads(#[from] ThreadError),
+    /// Values were to be read or written outside of a shared segment.
+    #[error(transparent)]
+    OutsideSegment(#[from] OutsideArea),
+    /// The agent of the job did not do what was asked with an object.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
     /// A process that the call depends on is gone.
     #[error("{who} {how}: the call cannot complete without it. Go on without it, or end the job")]
     PeerFailed {
@@ -244,11 +268,11 @@ pub enum Error {
         /// Why.
         what: &'static str,
     },
-    /// There is no way to agree.
+    /// The others have agreed without this process.
     #[error(
-        "the members of this world have no board in common, and agree over one: make worlds of processes of one host, and fewer of them"
+        "the other members of this world no longer reach this process and have agreed that it is gone: look after the network between the hosts, and end this process or go on with worlds of its own host"
     )]
-    NoAgreement,
+    Excluded,
     /// Some members want to agree, others to shrink.
     #[error(
         "some members of this world called agree, others shrink: call the same in the same order; nothing was agreed"
@@ -298,6 +322,18 @@ impl Error {
 }
 
 impl Error {
+    /// A process that was in a slot is gone; what is known of the slot now may be another's.
+    pub(crate) fn process_gone(process: ProcessId, record: &SlotRecord) -> Self {
+        let is_its_own = record.incarnation == process.incarnation.0;
+        let record = if is_its_own { *record } else { SlotRecord::default() };
+        let how = if is_its_own {
+            how(record.state == SlotState::Dead, &record)
+        } else {
+            "is gone, and another process has its place".to_owned()
+        };
+        Self::PeerFailed { rank: None, who: who(None, Peer(process.slot.0), &record), how }
+    }
+
     /// What a fault of a collective operation means.
     pub(crate) fn of_fault(
         fault: Fault,
@@ -339,6 +375,7 @@ impl Error {
             Fault::NoBoard => Self::NoBoard,
             Fault::BrokenBoard { member } => Self::BrokenBoard { rank: member as usize },
             Fault::Heap(full) => Self::Heap(full),
+            Fault::Excluded => Self::Excluded,
             Fault::NotAMember => Self::NotAMember,
         }
     }
@@ -377,7 +414,7 @@ fn how(died: bool, record: &SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_memory::{SegmentPlan, SlotState};
+    use landeck_memory::SegmentPlan;
 
     #[test]
     fn a_death_is_told_with_rank_process_and_cause() {

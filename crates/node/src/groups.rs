@@ -21,13 +21,12 @@
 
 use std::sync::Arc;
 
-use landeck_collectives::{Group, GroupError};
+use landeck_collectives::{Group, GroupError, Place, Settings};
 use landeck_kernel::Peer;
 use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::{Operation, WaitRecord};
 use landeck_wire::Tag;
 
-use crate::collective::Fault;
 use crate::collective::groups::{Founding, Setting, founding_of, number_of};
 use crate::error::{Error, Result};
 use crate::job::NAMES_CONTEXT;
@@ -73,9 +72,11 @@ pub(crate) struct Record {
     pub(crate) color: Option<u32>,
     pub(crate) key: i64,
     pub(crate) offer: Offer,
+    pub(crate) place: Place,
 }
 
-pub(crate) const RECORD_WORDS: usize = 5;
+/// Six: what a line of the board has room for.
+pub(crate) const RECORD_WORDS: usize = 6;
 /// The tags of what the first member of a new group tells the others have this bit.
 const ANSWER: u32 = 1 << 31;
 
@@ -83,15 +84,18 @@ impl Record {
     pub(crate) fn encode(&self) -> [u64; RECORD_WORDS] {
         let color = self.color.map_or(u64::from(u32::MAX) + 1, u64::from);
         let Offer { context, lines, board } = self.offer;
-        [color, self.key as u64, u64::from(context), lines, board]
+        let head = u64::from(context) | u64::from(self.place.cache) << 32;
+        [color, self.key as u64, head, lines, board, self.place.host]
     }
 
     fn decode(words: &[u64]) -> Self {
-        let &[color, key, context, lines, board] = words else {
-            return Self { color: None, key: 0, offer: Offer::default() };
+        let &[color, key, head, lines, board, host] = words else {
+            let (offer, place) = (Offer::default(), Place::default());
+            return Self { color: None, key: 0, offer, place };
         };
-        let offer = Offer { context: context as u32, lines, board };
-        Self { color: u32::try_from(color).ok(), key: key as i64, offer }
+        let offer = Offer { context: head as u32, lines, board };
+        let place = Place { host, cache: (head >> 32) as u16 };
+        Self { color: u32::try_from(color).ok(), key: key as i64, offer, place }
     }
 }
 
@@ -178,7 +182,8 @@ impl World {
             return Err(Error::NotAMember);
         }
         let setting = self.set_aside()?;
-        let own = Record { color: None, key: 0, offer: setting.offer }.encode();
+        let (offer, place) = (setting.offer, self.own_place()?);
+        let own = Record { color: None, key: 0, offer, place }.encode();
         let records = match self.gather_records(&own, tag) {
             Ok(records) => records,
             Err(error) => {
@@ -186,15 +191,15 @@ impl World {
                 return Err(error);
             }
         };
-        let offers: Vec<Offer> =
-            records.chunks_exact(RECORD_WORDS).map(|words| Record::decode(words).offer).collect();
+        let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
+        let offers: Vec<Offer> = records.iter().map(|record| record.offer).collect();
         let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
         if context == 0 || offers.len() != self.size() {
             self.bury(setting)?;
             return Err(Error::TooManyGroups);
         }
         let ranks: Vec<usize> = (0..self.size()).collect();
-        self.found(context, &ranks, offers, None, setting)
+        self.found(context, &ranks, offers, self.shape_of(&records)?, setting)
     }
 
     fn gather_records(&self, own: &[u64], tag: Tag) -> Result<Vec<u64>> {
@@ -250,7 +255,8 @@ impl World {
         shape: Option<Group>,
     ) -> Result<Option<World>> {
         let setting = self.set_aside()?;
-        let record = Record { color, key, offer: setting.offer }.encode();
+        let (offer, place) = (setting.offer, self.own_place()?);
+        let record = Record { color, key, offer, place }.encode();
         let mut records = vec![0; self.size() * RECORD_WORDS];
         match self.all_gather(&record, &mut records) {
             Ok(()) => self.divide(&records, shape, setting),
@@ -278,8 +284,46 @@ impl World {
         let mut ranks: Vec<usize> =
             (0..self.size()).filter(|&rank| records[rank].color == color).collect();
         ranks.sort_by_key(|&rank| (records[rank].key, rank));
-        let offers = ranks.iter().map(|&rank| records[rank].offer).collect();
+        let members: Vec<Record> = ranks.iter().map(|&rank| records[rank]).collect();
+        let offers = members.iter().map(|record| record.offer).collect();
+        let derived = self.shape_of(&members)?;
+        let shape = match shape {
+            Some(given) => given.with_levels(derived.levels().to_vec()),
+            None => derived,
+        };
         self.found(context, &ranks, offers, shape, setting).map(Some)
+    }
+
+    /// Where this process runs: what all know of it, else what it is bound to by now.
+    pub(crate) fn own_place(&self) -> Result<Place> {
+        Ok(self.shared.kernel.enter()?.own_place(self.shared.slot))
+    }
+
+    /// Members at these places, with the clusters that follow.
+    fn shape_of(&self, records: &[Record]) -> Result<Group> {
+        let nearness = Settings::from_words(&self.shared.segment.plan().settings).nearness;
+        let places: Vec<Place> = records.iter().map(|record| record.place).collect();
+        nearness.group(&places).map_err(Error::Clusters)
+    }
+
+    /// How the members are divided into clusters, for the architectures that care: as
+    /// [`World::with_clusters`] was given them, else by where the members run
+    /// ([`Nearness`](landeck_collectives::Nearness)). It stays as it was when the world was made.
+    ///
+    /// ```no_run
+    /// # fn main() -> landeck::Result<()> {
+    /// # let world = landeck::Job::join()?.world();
+    /// println!("{} clusters", world.clusters()?.clusters().len());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotAMember`], [`Error::Thread`].
+    pub fn clusters(&self) -> Result<Group> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let shape = kernel.shape_or_make(self.context, &self.members, self.rank());
+        drop(kernel);
+        shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
     /// Others may know of what was set aside for a group that does not come to be here.
@@ -306,15 +350,11 @@ impl World {
         context: u32,
         ranks: &[usize],
         offers: Vec<Offer>,
-        shape: Option<Group>,
+        shape: Group,
         setting: Setting,
     ) -> Result<World> {
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
         let member = ranks.iter().position(|&rank| rank == self.rank()).ok_or(Error::NotAMember)?;
-        let shape = match shape {
-            Some(shape) => shape,
-            None => Group::whole(members.len() as u32).map_err(Error::Clusters)?,
-        };
         if let Some(number) = number_of(context) {
             self.shared.segment.skip_group_numbers(number);
         }
@@ -330,8 +370,8 @@ impl World {
     /// and all that are begun later, with [`Error::Revoked`]. What is left to do in a revoked world
     /// is [`World::agree`] and [`World::shrink`].
     ///
-    /// Every member that lives finds out, even if this process ends the moment after. Where members
-    /// are on several hosts, only this process's operations end so far.
+    /// Every member that lives finds out, even if this process ends the moment after. Members on
+    /// several hosts tell each other; who computes finds out in its next call that waits.
     ///
     /// # Errors
     /// [`Error::Thread`].
@@ -344,9 +384,12 @@ impl World {
 
     /// Returns, on every member that lives, the bits that are set in the flags of all who brought
     /// theirs: also in a world that is revoked, or of which some are gone, whoever dies meanwhile.
+    /// Members on several hosts agree by messages. There a member that the others do not reach any
+    /// more counts as gone; only where no member reaches two parts of the world can both live on,
+    /// and agree each by itself.
     ///
     /// # Errors
-    /// [`Error::NoAgreement`], [`Error::OutOfStep`], [`Error::Heap`], [`Error::Ended`],
+    /// [`Error::NotAMember`], [`Error::Excluded`], [`Error::OutOfStep`], [`Error::Heap`], [`Error::Ended`],
     /// [`Error::Thread`].
     pub fn agree(&self, flags: u32) -> Result<u32> {
         Ok(self.agree_on_failures(flags)?.flags)
@@ -376,7 +419,7 @@ impl World {
                 let mut kernel = self.shared.kernel.enter()?;
                 match error {
                     // Nothing was brought, so nobody knows of it.
-                    Error::NoAgreement | Error::Heap(_) => kernel.withdraw(setting),
+                    Error::NotAMember | Error::Heap(_) => kernel.withdraw(setting),
                     _ => kernel.bury(self.shared.slot, setting),
                 }
                 return Err(error);
@@ -388,18 +431,18 @@ impl World {
         let offers: Vec<Offer> =
             ranks.iter().map(|&rank| kernel.offer_of(self.context, rank as u32)).collect();
         drop(kernel);
-        let context = offers.first().map_or(0, |offer| offer.context);
-        self.found(context, &ranks, offers, None, setting)
+        // Above all that any of the hosts has given out.
+        let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
+        let left: Vec<u32> = ranks.iter().map(|&rank| rank as u32).collect();
+        let shape = self.clusters()?.among(&left).map_err(Error::Clusters)?;
+        self.found(context, &ranks, offers, shape, setting)
     }
 
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
         let mut kernel = self.shared.kernel.enter()?;
         let begun = kernel.bring(self.context, (&self.members, self.rank()), (flags, offer));
         drop(kernel);
-        begun.map_err(|fault| match fault {
-            Fault::NoBoard => Error::NoAgreement,
-            fault => self.error(WaitError::Collective(fault), None),
-        })?;
+        begun.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
         let (operation, context) = (Operation::Collective, self.context);
         let record = WaitRecord { operation, context, ..WaitRecord::default() };
         let agreed = self.shared.wait_until(&record, None, |kernel| kernel.agreed(context));
@@ -444,8 +487,10 @@ mod tests {
         let offer = Offer { context: u32::MAX, lines: 1 << 40, board: 7 };
         for color in [None, Some(0), Some(u32::MAX)] {
             for key in [i64::MIN, -1, 0, 5] {
-                let read = Record::decode(&Record { color, key, offer }.encode());
-                assert_eq!((read.color, read.key, read.offer), (color, key, offer));
+                let place = Place { host: u64::MAX, cache: u16::MAX };
+                let read = Record::decode(&Record { color, key, offer, place }.encode());
+                assert_eq!((read.color, read.key), (color, key));
+                assert_eq!((read.offer, read.place), (offer, place));
             }
         }
     }

@@ -102,12 +102,15 @@ impl Job {
     }
 
     /// A world of these peers, this process among them, in a context that all of them name alike.
-    /// Contexts of generation 512 and above belong to worlds that are made of others.
+    /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
     ///
     /// # Errors
     /// [`Error::Thread`].
     pub fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
-        self.shared.kernel.enter()?.set_members(context, members.to_vec());
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.set_members(context, members.to_vec());
+        kernel.watch_over(context, &members.into(), self.own_peer());
+        drop(kernel);
         Ok(World::new(self.shared.clone(), context, members.into()))
     }
 

@@ -28,6 +28,11 @@
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
+//! | [`message`], [`typed`] | values that travel with their types |
+//! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`semaphore`] | units that processes and threads take in turn |
+//! | [`shared_segment`] | memory under a name |
+//! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | two jobs of one user that meet by name |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
@@ -44,16 +49,23 @@ pub mod error;
 pub mod groups;
 pub mod job;
 pub mod loan;
+pub mod mailbox;
 mod meeting;
+pub mod message;
+pub mod outbox;
 pub mod persistent;
 pub mod port;
 pub mod progress;
 pub mod raw;
 pub mod scope;
+pub mod semaphore;
 mod shared;
+pub mod shared_segment;
 mod signals;
+pub mod thread;
 pub mod together;
 pub mod tuning;
+pub mod typed;
 pub mod world;
 
 pub use bridge::Bridge;
@@ -66,14 +78,22 @@ pub use error::{Error, Result};
 pub use groups::Agreement;
 pub use job::{Job, Options};
 pub use landeck_channel::Peer;
+pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
+pub use mailbox::{Mailbox, MailboxAddress, MailboxError};
+pub use message::{Message, MessageError};
+pub use outbox::Outbox;
 pub use persistent::Persistent;
 pub use port::{Port, Remote};
 pub use progress::Progress;
 pub use scope::{Request, Scope};
+pub use semaphore::{Permit, Semaphore, SemaphoreError};
+pub use shared_segment::SharedSegment;
+pub use thread::{Thread, ThreadError, Threads};
 pub use together::Part;
+pub use typed::Typed;
 pub use world::{Any, Status, World};
 
 // What programs and fronts need of the rooms below.

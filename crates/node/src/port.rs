@@ -22,6 +22,7 @@ use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
 use landeck_wire::{HostId, Tag};
 
+use crate::collective::groups::plain_context;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::world::{Status, Tagged, World, deadline_ns};
@@ -243,11 +244,12 @@ fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
     Ok((segment, own_slot, joined.connection))
 }
 
-/// A context that no world of either job has: they count from zero, this one is above.
+/// A context that no world of either job has, and no mailbox: worlds count from zero, mailboxes
+/// are the uppermost quarter, this one is between.
 fn random_context() -> u32 {
     let mut context = [0u32];
     let filled =
         rustix::rand::getrandom(bytes_of_mut(&mut context), rustix::rand::GetRandomFlags::empty());
     debug_assert_eq!(filled, Ok(bytes_of(&context).len()));
-    context[0] | 1 << 31
+    (plain_context(context[0]) | 1 << 31) & !(1 << 30)
 }

@@ -117,10 +117,7 @@ impl Shared {
         area: Area,
         deadline_ns: Option<u64>,
     ) -> Result<Status, WaitError> {
-        let found = match self.kernel.mode() {
-            ThreadMode::Single => self.receive_now(&wanted, &area)?,
-            ThreadMode::Multiple => self.receive_in_turn(&wanted, &area)?,
-        };
+        let found = self.receive_at_once(|kernel| kernel.receive_now(&wanted, &area))?;
         if let Some(result) = found {
             return result.map_err(WaitError::Failure);
         }
@@ -128,18 +125,41 @@ impl Shared {
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
-    /// The first step of a receive that is alone: looks a few times for its message.
+    /// Receives into an area if the message comes before long and the area has room for it; what
+    /// else comes is kept.
     #[inline]
-    fn receive_now(
+    pub(crate) fn receive_whole_now(
         &self,
         wanted: &Wanted,
         area: &Area,
+    ) -> Result<Option<Status>, WaitError> {
+        let found = self.receive_at_once(|kernel| kernel.receive_whole_now(wanted, area))?;
+        found.transpose().map_err(WaitError::Failure)
+    }
+
+    /// The first step of a receive: looks a few times for its message.
+    #[inline]
+    fn receive_at_once(
+        &self,
+        take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
+    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        match self.kernel.mode() {
+            ThreadMode::Single => self.receive_now(take),
+            ThreadMode::Multiple => self.receive_in_turn(take),
+        }
+    }
+
+    /// The first step of a receive that is alone.
+    #[inline]
+    fn receive_now(
+        &self,
+        mut take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
     ) -> Result<Option<Result<Status, Failure>>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         let mut result = None;
         if kernel.is_quiet() {
             self.turn.enter()?.look(|| {
-                result = kernel.receive_now(wanted, area);
+                result = take(&mut kernel);
                 result.is_some() || !kernel.is_quiet()
             });
         }
@@ -150,8 +170,7 @@ impl Shared {
     #[inline]
     fn receive_in_turn(
         &self,
-        wanted: &Wanted,
-        area: &Area,
+        mut take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
     ) -> Result<Option<Result<Status, Failure>>, WaitError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
         let mut result = None;
@@ -161,7 +180,7 @@ impl Shared {
             if !kernel.is_quiet() {
                 return true;
             }
-            result = kernel.receive_now(wanted, area);
+            result = take(&mut kernel);
             result.is_some()
         });
         drop(waiter);
@@ -296,8 +315,15 @@ impl Shared {
     ) -> Result<T, WaitError> {
         let mut found = None;
         let found_place = &mut found;
-        let mut turn =
-            InTurn { shared: self, id, record, found: found_place, ready, is_hopeless: false };
+        let mut turn = InTurn {
+            shared: self,
+            id,
+            record,
+            found: found_place,
+            ready,
+            news: self.segment.news(self.slot),
+            is_hopeless: false,
+        };
         let end = waiter.wait(&mut turn, deadline_ns);
         let mut kernel = self.kernel.enter()?;
         kernel.wake_up();
@@ -441,6 +467,11 @@ impl Shared {
         let bell = Doorbell::of(&self.segment, self.slot);
         let (Some(helper), Some(bell)) = (&self.helper, bell) else { return Ok(None) };
         ProgressThread::start(self.clone(), helper.clone(), bell).map(Some)
+    }
+
+    /// Whether a thread advances operations while nobody calls.
+    pub(crate) fn has_helper(&self) -> bool {
+        self.helper.is_some()
     }
 
     /// An operation was begun that goes on after the call.
@@ -657,6 +688,8 @@ struct InTurn<'a, T, F> {
     record: &'a WaitRecord,
     found: &'a mut Option<T>,
     ready: &'a mut F,
+    /// What others had told of when it was looked at last.
+    news: u32,
     /// As in [`OneRequest`].
     is_hopeless: bool,
 }
@@ -670,7 +703,9 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
         if self.found.is_none() {
             *self.found = (self.ready)(&mut kernel);
         }
-        self.shared.call_ready(&kernel, moved);
+        let news = self.shared.segment.news(self.shared.slot);
+        let is_news = std::mem::replace(&mut self.news, news) != news;
+        self.shared.call_ready(&kernel, moved || is_news);
         self.found.is_some()
     }
 }

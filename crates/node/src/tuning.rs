@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landeck_collectives::figures::{Figures, FiguresError, Record};
-use landeck_collectives::{Overrides, OverridesError, Settings};
+use landeck_collectives::{Nearness, NearnessError, Overrides, OverridesError, Settings};
 
 /// The variable that names ways of collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -19,12 +19,19 @@ pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
 /// The variable that makes members compare their calls: see [`World::checking`](crate::World::checking).
 pub const CHECKING_VARIABLE: &str = "LANDECK_CHECKING";
 
+/// The variable that says what makes members near: see
+/// [`Nearness`](landeck_collectives::Nearness).
+pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
+
 /// What the user asks for makes no sense.
 #[derive(Debug, thiserror::Error)]
 pub enum VariableError {
     /// Not the name of a way.
     #[error("{VARIABLE}: {0}")]
     Way(OverridesError),
+    /// Nothing that makes members near.
+    #[error("{CLUSTERS_VARIABLE}: {0}")]
+    Clusters(NearnessError),
     /// Neither yes nor no.
     #[error(
         "{CHECKING_VARIABLE}: it is {found:?}; 1 makes members compare their calls, 0 does not"
@@ -77,8 +84,8 @@ pub enum TuningError {
 }
 
 /// What all processes of a job that is made here compute with: the figures kept for this host and
-/// the ways that `LANDECK_COLLECTIVES` names, and whether `LANDECK_CHECKING` makes members compare
-/// their calls. The usual figures where none are kept; where what is
+/// the ways that `LANDECK_COLLECTIVES` names, whether `LANDECK_CHECKING` makes members compare
+/// their calls, and what `LANDECK_CLUSTERS` makes them near by. The usual figures where none are kept; where what is
 /// kept cannot be used, the second part says so.
 ///
 /// # Errors
@@ -87,12 +94,21 @@ pub fn settings() -> Result<(Settings, Option<TuningError>), VariableError> {
     let asked = env::var_os(VARIABLE).unwrap_or_default();
     let overrides: Overrides = asked.to_string_lossy().parse().map_err(VariableError::Way)?;
     let is_checked = is_checked(&env::var_os(CHECKING_VARIABLE).unwrap_or_default())?;
+    let nearness = nearness(&env::var_os(CLUSTERS_VARIABLE).unwrap_or_default())?;
     let (figures, trouble) = match read() {
         Ok(figures) => (figures, None),
         Err(TuningError::NoPlace) => (None, None),
         Err(trouble) => (None, Some(trouble)),
     };
-    Ok((Settings { figures: figures.unwrap_or_default(), overrides, is_checked }, trouble))
+    let figures = figures.unwrap_or_default();
+    Ok((Settings { figures, overrides, is_checked, nearness }, trouble))
+}
+
+fn nearness(asked: &OsString) -> Result<Nearness, VariableError> {
+    match &*asked.to_string_lossy() {
+        "" => Ok(Nearness::default()),
+        word => word.parse().map_err(VariableError::Clusters),
+    }
 }
 
 fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
@@ -213,6 +229,14 @@ mod tests {
         assert!(is_checked(&"1".into()).unwrap() && !is_checked(&"".into()).unwrap());
         let error = is_checked(&"maybe".into()).unwrap_err().to_string();
         assert!(error.starts_with("LANDECK_CHECKING: it is \"maybe\""), "{error}");
+    }
+
+    #[test]
+    fn nearness_is_one_of_three() {
+        assert_eq!(nearness(&"".into()).unwrap(), Nearness::Caches);
+        assert_eq!(nearness(&"none".into()).unwrap(), Nearness::Alike);
+        let error = nearness(&"cores".into()).unwrap_err().to_string();
+        assert!(error.starts_with("LANDECK_CLUSTERS: \"cores\" makes no clusters"), "{error}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use landeck::collectives::Overrides;
+use landeck::collectives::{Nearness, Overrides};
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
@@ -23,7 +23,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Start a job.
-    Run(Box<Launch>, Option<Overrides>),
+    Run(Box<Launch>, Wishes),
     /// Measure this host.
     Tune,
     /// Show the figures of this host, and the ways of so many processes.
@@ -31,7 +31,7 @@ pub(crate) enum Command {
         /// How many.
         processes: Option<u32>,
         /// What was asked for.
-        overrides: Option<Overrides>,
+        wishes: Wishes,
     },
     /// Measure as a process of a job.
     Measure(Subject),
@@ -52,6 +52,15 @@ pub(crate) enum Command {
     },
 }
 
+/// What is asked of collective operations; none where the environment is to say.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// Which ways they take.
+    pub(crate) overrides: Option<Overrides>,
+    /// What makes members near.
+    pub(crate) nearness: Option<Nearness>,
+}
+
 /// A command line that is not understood, or that asks for help.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) clap::Error);
@@ -70,12 +79,14 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
             }
-            let overrides = run.job.collectives.clone();
-            Ok(Command::Run(Box::new(run.job.launch(programs)), overrides))
+            let (overrides, nearness) = (run.job.collectives.clone(), run.job.clusters);
+            let wishes = Wishes { overrides, nearness };
+            Ok(Command::Run(Box::new(run.job.launch(programs)), wishes))
         }
         CliCommand::Tune(TuneArguments { show: false, .. }) => Ok(Command::Tune),
-        CliCommand::Tune(TuneArguments { processes, collectives: overrides, .. }) => {
-            Ok(Command::ShowTuning { processes, overrides })
+        CliCommand::Tune(TuneArguments { processes, collectives: overrides, clusters, .. }) => {
+            let wishes = Wishes { overrides, nearness: clusters };
+            Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::MeasureWay(way) => Ok(Command::MeasureWay(way)),
@@ -162,6 +173,9 @@ struct TuneArguments {
     /// With these ways asked for, as in `landeck run`
     #[arg(long, value_name = "WAYS", requires = "show", value_parser = overrides)]
     collectives: Option<Overrides>,
+    /// With what makes members near, as in `landeck run`
+    #[arg(long, value_name = "BY", requires = "show", value_parser = nearness())]
+    clusters: Option<Nearness>,
 }
 
 const RUN_NOTES: &str = "\
@@ -230,6 +244,10 @@ struct JobArguments {
     /// [default: LANDECK_COLLECTIVES, else what `landeck tune --show` says]
     #[arg(long, value_name = "WAYS", value_parser = overrides)]
     collectives: Option<Overrides>,
+    /// What makes members near, for the ways that care: the last-level cache they are bound to
+    /// (caches), their host (hosts), or nothing (none) [default: LANDECK_CLUSTERS, else caches]
+    #[arg(long, value_name = "BY", value_parser = nearness())]
+    clusters: Option<Nearness>,
 }
 
 /// What holds for one program of a job.
@@ -400,6 +418,10 @@ fn input_to(word: &str) -> Result<InputTo, &'static str> {
     }
 }
 
+fn nearness() -> impl TypedValueParser<Value = Nearness> {
+    PossibleValuesParser::new(["caches", "hosts", "none"]).try_map(|word| word.parse::<Nearness>())
+}
+
 fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
 }
@@ -503,16 +525,14 @@ mod tests {
         };
         assert!(matches!(parse("tune"), Ok(Command::Tune)));
         let shown = parse("tune --show -n 8 --collectives flat").unwrap();
-        let Command::ShowTuning { processes: Some(8), overrides: Some(ways) } = shown else {
-            panic!("{shown:?}")
-        };
-        assert_eq!(ways.to_string(), "flat");
+        let Command::ShowTuning { processes: Some(8), wishes } = shown else { panic!("{shown:?}") };
+        assert_eq!(wishes.overrides.unwrap().to_string(), "flat");
         assert!(parse("tune -n 8").unwrap_err().contains("--show"));
         assert!(matches!(parse("measure switch"), Ok(Command::Measure(Subject::Switch))));
-        let Ok(Command::Run(_, Some(ways))) = parse("run --collectives scan=flat x") else {
-            panic!("ways were asked for")
-        };
-        assert_eq!(ways.to_string(), "scan=flat");
+        let line = "run --collectives scan=flat --clusters hosts x";
+        let Ok(Command::Run(_, wishes)) = parse(line) else { panic!("ways were asked for") };
+        assert_eq!(wishes.overrides.unwrap().to_string(), "scan=flat");
+        assert_eq!(wishes.nearness, Some(Nearness::Hosts));
     }
 
     #[test]
@@ -526,6 +546,7 @@ mod tests {
             ("-x =3 x", "a name is needed"),
             ("--stacks x", "--timeout"),
             ("--collectives star x", "no architecture \"star\""),
+            ("--clusters cores x", "caches, hosts, none"),
             ("--tag", "PROGRAM"),
             ("--timout 3 x", "a similar argument exists: '--timeout'"),
         ] {

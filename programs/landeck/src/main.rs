@@ -3,14 +3,15 @@
 
 mod bench;
 mod cli;
+mod clusters;
 mod generate;
 mod mpiexec;
 mod plan;
 mod simulate;
 mod tune;
 
-use cli::{Command, Usage};
-use landeck::collectives::{Overrides, Settings};
+use cli::{Command, Usage, Wishes};
+use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::tuning;
 use mpiexec::Asked;
@@ -40,9 +41,9 @@ fn main() -> ExitCode {
 /// Does what a command line of `landeck` says.
 fn follow(line: Vec<OsString>) -> ExitCode {
     match cli::parse(line) {
-        Ok(Command::Run(launch, overrides)) => run(*launch, overrides),
+        Ok(Command::Run(launch, wishes)) => run(*launch, wishes),
         Ok(Command::Tune) => said(tune::run()),
-        Ok(Command::ShowTuning { processes, overrides }) => said(tune::show(processes, overrides)),
+        Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),
         Ok(Command::Plan(plan)) => {
@@ -61,8 +62,8 @@ fn follow(line: Vec<OsString>) -> ExitCode {
 }
 
 /// Starts a job with the settings of this host and what the user asks for; that wins.
-fn run(mut launch: Launch, overrides: Option<Overrides>) -> ExitCode {
-    match settings(overrides) {
+fn run(mut launch: Launch, wishes: Wishes) -> ExitCode {
+    match settings(wishes) {
         Ok(settings) => launch.settings = settings.to_words(),
         Err(error) => return failed(error, LAUNCHER_FAILED),
     }
@@ -72,14 +73,15 @@ fn run(mut launch: Launch, overrides: Option<Overrides>) -> ExitCode {
     }
 }
 
-fn settings(overrides: Option<Overrides>) -> Result<Settings, Box<dyn Error>> {
+fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
     let (mut settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {
         eprintln!("landeck: {trouble}");
     }
-    if let Some(asked) = overrides {
+    if let Some(asked) = wishes.overrides {
         settings.overrides = settings.overrides.then(asked)?;
     }
+    settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
     Ok(settings)
 }
 

@@ -1,12 +1,14 @@
 //! `landeck plan`: what the members of a group would do in a collective operation, as text or as a
 //! picture. Nothing is started.
 
+use crate::clusters::{self, ClustersError};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{
-    Drawing, Group, GroupError, Operation, Order, Preset, PresetError, Task, Way,
+    Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
+use landeck::host::placement::{BindTo, MapBy};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -81,6 +83,16 @@ struct Division {
     /// Lay the members out row by row in this many columns; the columns are the clusters
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     columns: Option<u32>,
+    /// Divide the members as `landeck run --bind-to core` does on this machine, by their last-level
+    /// caches; dealt out as --map-by says there
+    #[arg(
+        long,
+        value_name = "HOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "slot"
+    )]
+    derived: Option<MapBy>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,6 +128,8 @@ pub(crate) enum PlanError {
     Split(#[from] PresetError),
     #[error(transparent)]
     Group(#[from] GroupError),
+    #[error(transparent)]
+    Clusters(#[from] ClustersError),
     #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
     Write { path: String, error: io::Error },
 }
@@ -134,8 +148,11 @@ impl PlanArguments {
     }
 
     fn group(&self) -> Result<Group, PlanError> {
-        let Division { clusters, cluster_sizes, columns } = &self.division;
+        let Division { clusters, cluster_sizes, columns, derived } = &self.division;
         let members = self.members.unwrap_or(0);
+        if let Some(map_by) = derived {
+            return Ok(clusters::here(members, *map_by, Some(BindTo::Core), Nearness::Caches)?);
+        }
         Ok(match (clusters, cluster_sizes, columns) {
             (_, Some(sizes), _) => {
                 let sum = sizes.iter().copied().map(u64::from).sum();
@@ -228,7 +245,7 @@ fn notes() -> String {
     }
     notes.push_str(
         "With parameters: hierarchy:3-ary, hierarchy:2x3x4, hierarchy:parents:0-0-1,\n\
-         hierarchy:levels:0-0-1-1/0-1-2-2, hypercube:2-0-1, knomial:4,\n\
+         hierarchy:levels:0-0-1-1/0-1-2-2, hierarchy:derived, hypercube:2-0-1, knomial:4,\n\
          knomial:nearest-first, board:each, board:divided, board:together; ring+split.\n\n\
          Examples:\n  \
          landeck plan broadcast --architecture daisy -n 24 --clusters 5\n  \

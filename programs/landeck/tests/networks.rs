@@ -158,15 +158,15 @@ fn hub(job: &Job) {
     lose_the_far_one(job, &world);
 }
 
-/// Groups across hosts have no board: what they do together goes by messages, and they do not
-/// agree so far.
+/// Groups across hosts have no board: what they do together goes by messages.
 fn make_groups(world: &World) {
     for round in 0..20u64 {
         let group = world.split(Some(0), -(world.rank() as i64)).unwrap().unwrap();
         assert_eq!(group.rank(), 1 - world.rank());
         assert_eq!(group.all_reduce(round + group.rank() as u64, Sum).unwrap(), 2 * round + 1);
-        assert!(matches!(group.agree(1), Err(Error::NoAgreement)));
-        assert!(matches!(group.shrink().map(|_| ()), Err(Error::NoAgreement)));
+        assert_eq!(group.agree(group.rank() as u32 | 6).unwrap(), 6);
+        assert_eq!(group.clusters().unwrap().clusters(), [[0], [1]], "two hosts");
+        assert_eq!(group.shrink().unwrap().size(), 2);
         let alone = group.split(Some(group.rank() as u32), 0).unwrap().unwrap();
         assert_eq!(alone.agree(round as u32).unwrap(), round as u32, "one host has its board");
     }

@@ -71,6 +71,18 @@ const SUITES: &[Suite] = &[
         is_long: true,
         run: clients::mpi4py,
     },
+    Suite {
+        name: "rsmpi",
+        shows: "its own tests and examples, on our MPI",
+        is_long: true,
+        run: clients::rsmpi,
+    },
+    Suite {
+        name: "petsc",
+        shows: "its own parallel tests, on our MPI",
+        is_long: true,
+        run: clients::petsc,
+    },
 ];
 
 /// The target that the suite of the other architecture builds for.

@@ -46,6 +46,8 @@ enum Shape {
     Parts(Vec<u32>),
     /// The group of each member on each level, the outermost first.
     Nested(Vec<Vec<u32>>),
+    /// The same, as the group knows its levels.
+    Derived,
 }
 
 /// Why a hierarchy is none.
@@ -76,6 +78,10 @@ pub enum HierarchyError {
 impl Hierarchy {
     /// The clusters as a binary tree.
     pub const BINARY: Self = Self { shape: Shape::FanOut(2) };
+
+    /// The levels that the group knows of: hosts, and caches within them. Where it knows of none,
+    /// all members are one group.
+    pub const DERIVED: Self = Self { shape: Shape::Derived };
 
     /// The clusters as a tree in which each has `fan_out` others below it, level by level.
     ///
@@ -132,6 +138,7 @@ impl Hierarchy {
             }
             Shape::Parts(parts) => in_levels(group.size(), &levels_of(group.size(), parts)),
             Shape::Nested(levels) => in_levels(group.size(), levels),
+            Shape::Derived => in_levels(group.size(), group.levels()),
         }
     }
 }
@@ -146,6 +153,7 @@ impl Architecture for Hierarchy {
             Shape::FanOut(2) => "hierarchy".into(),
             Shape::FanOut(fan_out) => format!("hierarchy:{fan_out}-ary"),
             Shape::Parents(parents) => format!("hierarchy:parents:{}", list(parents, "-")),
+            Shape::Derived => "hierarchy:derived".into(),
             Shape::Parts(parts) => format!("hierarchy:{}", list(parts, "x")),
             Shape::Nested(levels) => {
                 let levels: Vec<String> = levels.iter().map(|level| list(level, "-")).collect();

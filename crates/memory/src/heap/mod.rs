@@ -27,6 +27,8 @@ mod block;
 #[cfg(not(loom))]
 mod borrowed;
 #[cfg(not(loom))]
+mod mark;
+#[cfg(not(loom))]
 mod owner;
 #[cfg(not(loom))]
 mod space;
@@ -36,6 +38,7 @@ pub use control::READERS_MAX;
 pub use {
     block::{Block, Lent},
     borrowed::{Borrowed, PlaceError},
+    mark::{Mark, MarkView},
     owner::{Heap, HeapFull, LendError},
 };
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::{
-    BoardStyle, Facts, Group, GroupError, Operation, Request, Settings, Table, Task, Walk, Way,
+    BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Table, Task,
+    Walk, Way,
 };
 use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
@@ -53,7 +54,8 @@ const CALLS_KEPT: usize = 32;
 const BOARD_PLANS_MAX: usize = 16;
 
 impl Circle {
-    /// A group that has done nothing yet.
+    /// A group that has done nothing yet. Where the processes of this host run says `places`, by
+    /// their slots.
     ///
     /// # Errors
     /// [`GroupError::Empty`].
@@ -62,9 +64,16 @@ impl Circle {
         members: Arc<[Peer]>,
         member: u32,
         plan: &SegmentPlan,
+        places: &[Site],
         board: Option<Board>,
     ) -> Result<Self, GroupError> {
-        let shape = Group::whole(members.len() as u32)?;
+        // Of a process elsewhere nobody here knows where it runs, nor whether all know it alike.
+        let shape = match members.iter().all(|peer| peer.0 < plan.processes) {
+            true => {
+                Settings::from_words(&plan.settings).nearness.group(&places_of(places, &members))
+            }
+            false => Group::whole(members.len() as u32),
+        }?;
         Ok(Self::shaped(context, members, member, shape, plan, board))
     }
 
@@ -231,6 +240,12 @@ impl Circle {
     }
 }
 
+/// Where these processes of this host run.
+fn places_of(places: &[Site], members: &[Peer]) -> Vec<Site> {
+    let of = |peer: &Peer| places.get(peer.0 as usize).copied().unwrap_or_default();
+    members.iter().map(of).collect()
+}
+
 /// The context of a group's collective operations.
 pub(crate) fn twin_of(context: u32) -> u32 {
     context | 1 << (ContextId::INDEX_BITS - 1)
@@ -247,7 +262,8 @@ mod tests {
             let overrides = text.parse().unwrap();
             let settings = Settings { overrides, ..Settings::default() }.to_words();
             let plan = SegmentPlan { settings, ..SegmentPlan::new(1, 2) };
-            let mut circle = Circle::new(5, [Peer(0), Peer(1)].into(), 0, &plan, None).unwrap();
+            let mut circle =
+                Circle::new(5, [Peer(0), Peer(1)].into(), 0, &plan, &[], None).unwrap();
             circle.way(&Call::new(Operation::Barrier, &asked)).to_string()
         };
         assert_eq!((way(""), way("scan=flat")), ("butterfly".into(), "butterfly".into()));
@@ -257,7 +273,8 @@ mod tests {
     #[test]
     fn another_call_of_the_same_number_is_a_contradiction() {
         let mut circle =
-            Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), None).unwrap();
+            Circle::new(5, [Peer(0), Peer(1)].into(), 0, &SegmentPlan::new(1, 2), &[], None)
+                .unwrap();
         let first = circle.count(Operation::Broadcast, 1, false);
         let theirs = Signature::new(0, Operation::Broadcast, 0);
         assert_eq!((circle.contradicts(theirs), circle.contradicts(first)), (Some(first), None));

@@ -7,10 +7,11 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::{Operation, Way};
+use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -18,6 +19,7 @@ use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
+use super::council::Councils;
 use super::fault::Fault;
 use super::groups::Estate;
 use super::running::Running;
@@ -64,13 +66,21 @@ const ROUNDS_PER_LOOK: u32 = 8;
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
     pub(super) segment: Segment,
+    /// Where the processes of this host run, by their slots: read once, so that it cannot change.
+    pub(super) places: Vec<Place>,
+    /// What this process is bound to, where nobody has said it: found out when it is needed.
+    pub(super) own_cache: Option<u16>,
     pub(super) endpoint: Endpoint<SharedMemory>,
     running: Table,
     pub(super) circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
     pub(super) estate: Estate,
+    /// The groups without a board, as far as they agree and revoke.
+    pub(super) councils: Councils,
     pub(crate) signals: Signals,
+    /// Numbers the mailboxes of this process.
+    pub(crate) last_mailbox: u32,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -100,12 +110,17 @@ impl Engine {
         endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.world_board());
         Self {
             segment: segment.clone(),
+            places: places_in(segment),
+            own_cache: None,
             endpoint,
             running: Table::default(),
             circles: HashMap::default(),
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
+            councils: Councils::default(),
             signals: Signals::default(),
+            // Not where the slot's last process began: its addresses must not fit ours.
+            last_mailbox: now_ns() as u32,
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -119,7 +134,7 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<&mut Circle, Fault> {
-        circle_of(&self.segment, &mut self.circles, context, members, member)
+        circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)
     }
 
     /// The group with this context, ready for its next operation.
@@ -132,7 +147,8 @@ impl Engine {
     ) -> Result<&mut Circle, Fault> {
         self.endpoint.refresh();
         let failure = self.endpoint.failure_of_group(context, members);
-        let circle = circle_of(&self.segment, &mut self.circles, context, members, member)?;
+        let circle =
+            circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)?;
         if let Some(failure) = failure {
             circle.refuse();
             return Err(failure.into());
@@ -244,7 +260,7 @@ impl Engine {
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&self.endpoint, circle, call.operation, visit.signature(), error)
+        board_fault(&mut self.endpoint, circle, call.operation, visit.signature(), error)
     }
 
     /// A visit is over, or given up.
@@ -342,7 +358,7 @@ impl Engine {
 
     /// Whether something was begun that is not over.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.running.is_idle() || !self.endpoint.is_idle()
+        !self.running.is_idle() || !self.endpoint.is_idle() || self.endpoint.has_watched_mailboxes()
     }
 
     /// Makes progress where it can help an operation.
@@ -367,7 +383,10 @@ impl Engine {
     /// The last look before sleep, and everything given out that others may wait for.
     pub(crate) fn progress_thoroughly(&mut self) -> bool {
         // Whoever waits for an agreement looks by itself.
-        let any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
+        let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
+        if !self.councils.are_idle() {
+            any |= self.hold_councils();
+        }
         self.forget_released();
         if self.running.is_idle() {
             return any;
@@ -517,7 +536,7 @@ impl Engine {
         }
     }
 
-    /// After a change of the membership: can this operation still complete?
+    /// For who waits, after a change of the membership: can this operation still complete?
     pub(crate) fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -528,6 +547,15 @@ impl Engine {
                 None
             }
             OperationId::Signal(_) => None,
+        }
+    }
+
+    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
+    /// makes no difference there.
+    pub(crate) fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
+        match id {
+            OperationId::Message(id) => self.endpoint.verdict_of_look(id),
+            other => self.verdict(other),
         }
     }
 
@@ -611,6 +639,7 @@ impl Engine {
 
 fn circle_of<'a>(
     segment: &Segment,
+    places: &[Place],
     circles: &'a mut HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
     context: u32,
     members: &Arc<[Peer]>,
@@ -621,21 +650,31 @@ fn circle_of<'a>(
         std::collections::hash_map::Entry::Vacant(entry) => {
             let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
             let board = world_board(segment, context, members, member);
-            let circle = Circle::new(context, members.clone(), member, segment.plan(), board);
+            let circle =
+                Circle::new(context, members.clone(), member, segment.plan(), places, board);
             Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))
         }
     }
 }
 
+/// Where the processes of a job run on this host, as whoever started them has said.
+fn places_in(segment: &Segment) -> Vec<Place> {
+    let plan = segment.plan();
+    let of = |slot| Place { host: plan.host, cache: segment.cache_of(slot) };
+    (0..plan.slots()).map(of).collect()
+}
+
 /// What a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
-    endpoint: &Endpoint<SharedMemory>,
+    endpoint: &mut Endpoint<SharedMemory>,
     circle: &mut Circle,
     operation: Operation,
     signature: Signature,
     error: BoardError,
 ) -> Fault {
+    // Another member may have said on the board who is gone before this process heard of it.
+    endpoint.refresh();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {

@@ -36,6 +36,8 @@ pub(crate) enum Fault {
     BrokenBoard { member: u32 },
     /// There is no room for what this member lays on the board.
     Heap(HeapFull),
+    /// The others have agreed that this process is gone.
+    Excluded,
     /// The process is no member.
     NotAMember,
 }

@@ -12,7 +12,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::Group;
+use landeck_collectives::{Group, Place};
+use landeck_host::cpu_set::CpuSet;
+use landeck_host::topology::cache_word;
 use landeck_memory::Segment;
 use landeck_memory::board::{Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part};
 use landeck_memory::heap::Block;
@@ -28,8 +30,10 @@ use super::fault::Fault;
 const MADE_GENERATION: u32 = 1 << 10;
 /// Contexts in which members of a group talk about new groups have this bit set besides.
 const FOUNDING_GENERATION: u32 = 1 << 9;
+/// Contexts in which members of a group agree and revoke have this bit set besides.
+const COUNCIL_GENERATION: u32 = 1 << 8;
 /// Groups on a host that can be told apart.
-const NUMBERS: u32 = FOUNDING_GENERATION << (ContextId::INDEX_BITS - 1);
+const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {
@@ -149,6 +153,9 @@ impl Engine {
         if has_board {
             self.set_board(context, twin_of(context), shared);
         }
+        if !has_board {
+            self.open_council(context, &members, member);
+        }
         self.set_members(context, members.to_vec());
         self.circles.insert(context, circle);
         Ok(())
@@ -207,17 +214,24 @@ impl Engine {
         for context in [context, twin_of(context), founding, twin_of(founding)] {
             self.forget_context(context);
         }
+        if self.leave_council(context) {
+            self.forget_context(council_of(context));
+        }
     }
 
-    /// Revokes a group, for all members where it has a board, else here.
+    /// Revokes a group, for all members: over its board, or by messages.
     pub(crate) fn revoke_group(
         &mut self,
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<(), Fault> {
-        if let Some(board) = &self.circle(context, members, member)?.board {
-            board.revoke();
+        match &self.circle(context, members, member)?.board {
+            Some(board) => board.revoke(),
+            None => {
+                self.open_council(context, members, member as u32);
+                self.revoke_in_council(context);
+            }
         }
         self.revoke(context);
         Ok(())
@@ -226,7 +240,7 @@ impl Engine {
     /// Brings this member's part to the next agreement of a group.
     ///
     /// # Errors
-    /// [`Fault::NoBoard`], [`Fault::Heap`].
+    /// [`Fault::NotAMember`], [`Fault::Heap`].
     pub(crate) fn bring(
         &mut self,
         context: u32,
@@ -235,7 +249,12 @@ impl Engine {
     ) -> Result<(), Fault> {
         self.refresh();
         let acknowledged = self.acknowledged_among(members);
-        self.circle(context, members, member)?;
+        if self.circle(context, members, member)?.board.is_none() {
+            self.open_council(context, members, member as u32);
+            self.bring_to_council(context, flags, offer)?;
+            self.agreeing += 1;
+            return Ok(());
+        }
         let (circles, endpoint) = (&mut self.circles, &mut self.endpoint);
         let board = circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
         let board = board.ok_or(Fault::NoBoard)?;
@@ -249,8 +268,10 @@ impl Engine {
     /// What a group has agreed on; none while others are missing.
     pub(crate) fn agreed(&mut self, context: u32) -> Option<Result<Agreed, Fault>> {
         self.refresh();
-        let circle = self.circles.get_mut(&context)?;
-        let agreed = circle.board.as_mut()?.agreed();
+        let Some(board) = self.circles.get_mut(&context)?.board.as_mut() else {
+            return self.agreed_in_council(context);
+        };
+        let agreed = board.agreed();
         agreed.map_err(|broken| Fault::BrokenBoard { member: broken.member }).transpose()
     }
 
@@ -261,14 +282,45 @@ impl Engine {
 
     /// What the members have offered in the last agreement of a group.
     pub(crate) fn offer_of(&self, context: u32, member: u32) -> Offer {
-        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
-        board.map(|board| board.offer(member)).unwrap_or_default()
+        match self.circles.get(&context).and_then(|circle| circle.board.as_ref()) {
+            Some(board) => board.offer(member),
+            None => self.offer_in_council(context, member),
+        }
+    }
+
+    /// Where this process runs: as whoever started it has said, else what this thread is bound to
+    /// when it is first asked.
+    pub(crate) fn own_place(&mut self, slot: u32) -> Place {
+        let known = self.places.get(slot as usize).copied().unwrap_or_default();
+        if known.cache != 0 {
+            return known;
+        }
+        let cache = *self.own_cache.get_or_insert_with(bound_to);
+        Place { cache, ..known }
+    }
+
+    /// How a group is divided into clusters.
+    ///
+    /// # Errors
+    /// [`Fault::NotAMember`].
+    pub(crate) fn shape_or_make(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+    ) -> Result<Group, Fault> {
+        Ok(self.circle(context, members, member)?.shape().clone())
     }
 
     /// How a group is divided into clusters, if that is known here.
     pub(crate) fn shape(&self, context: u32) -> Option<Group> {
         self.circles.get(&context).map(|circle| circle.shape().clone())
     }
+}
+
+/// The last-level cache that this thread is bound to; 0 for none, so also where it may run anywhere.
+fn bound_to() -> u16 {
+    CpuSet::of_this_thread().map_or(0, |processors| cache_word(&processors))
 }
 
 /// Forgotten groups looked at when another one is made or forgotten.
@@ -279,9 +331,20 @@ pub(crate) fn founding_of(context: u32) -> u32 {
     context | FOUNDING_GENERATION << ContextId::INDEX_BITS
 }
 
+/// The context beside a group's own in which its members agree, and tell of its revocation.
+pub(crate) fn council_of(context: u32) -> u32 {
+    context | COUNCIL_GENERATION << ContextId::INDEX_BITS
+}
+
 /// The context beside a group's own for the messages of who builds upon it.
 pub(crate) fn inside_of(context: u32) -> u32 {
     twin_of(founding_of(context))
+}
+
+/// The same context without the bits by which the contexts beside it differ from it.
+pub(crate) fn plain_context(context: u32) -> u32 {
+    let beside = (FOUNDING_GENERATION | COUNCIL_GENERATION) << ContextId::INDEX_BITS;
+    context & !beside & !(1 << (ContextId::INDEX_BITS - 1))
 }
 
 /// The context of the group with this number; 0 when the numbers have run out.
@@ -297,9 +360,9 @@ pub(crate) fn context_of(number: u32) -> u32 {
 /// The number of a group with this context, if it was made.
 pub(crate) fn number_of(context: u32) -> Option<u32> {
     let (index, generation) = (ContextId(context).index(), ContextId(context).generation());
-    let is_made = generation >> 9 == 2 && index >> (ContextId::INDEX_BITS - 1) == 0;
+    let is_made = generation >> 8 == 4 && index >> (ContextId::INDEX_BITS - 1) == 0;
     is_made
-        .then_some((generation & (FOUNDING_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
+        .then_some((generation & (COUNCIL_GENERATION - 1)) << (ContextId::INDEX_BITS - 1) | index)
 }
 
 #[cfg(test)]
@@ -314,8 +377,10 @@ mod tests {
             assert_ne!(twin_of(context), context);
             assert!(context >> 30 == 1, "ports have the highest bit");
             assert_eq!(number_of(founding_of(context)), None);
-            let others = [twin_of(context), founding_of(context), inside_of(context), context];
-            assert!((1..4).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
+            assert_eq!(number_of(council_of(context)), None);
+            let (twin, founding) = (twin_of(context), founding_of(context));
+            let others = [twin, founding, inside_of(context), council_of(context), context];
+            assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
         assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);

@@ -205,7 +205,7 @@ mod tests {
 
     fn circle() -> Circle {
         let members = [Peer(0), Peer(1)].into();
-        Circle::new(5, members, 0, &SegmentPlan::new(1, 2), None).unwrap()
+        Circle::new(5, members, 0, &SegmentPlan::new(1, 2), &[], None).unwrap()
     }
 
     fn remark(number: u32) -> (Peer, Remark) {

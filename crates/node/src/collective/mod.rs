@@ -29,6 +29,7 @@ pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod circle;
 mod combine;
+mod council;
 pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod groups;

@@ -8,8 +8,11 @@
 pub(crate) mod measure;
 mod probe;
 
+use crate::cli::Wishes;
+use crate::clusters::{self, ClustersError};
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::{Facts, Figures, Group, Overrides, OverridesError, Settings, Table};
+use landeck::collectives::{Facts, Figures, OverridesError, Table};
+use landeck::host::placement::MapBy;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -32,6 +35,9 @@ pub(crate) enum TuneError {
     /// More is asked for than there is room for.
     #[error("--collectives: {0}")]
     Overrides(#[from] OverridesError),
+    /// So many processes have no place here.
+    #[error(transparent)]
+    Clusters(#[from] ClustersError),
     /// A process of our own cannot be started.
     #[error("cannot start two processes to measure with: {0}")]
     Start(io::Error),
@@ -60,11 +66,12 @@ pub(crate) fn run() -> Result<(), TuneError> {
 }
 
 /// Shows the figures and the table for so many processes.
-pub(crate) fn show(processes: Option<u32>, overrides: Option<Overrides>) -> Result<(), TuneError> {
+pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneError> {
     let (mut settings, trouble) = tuning::settings()?;
-    if let Some(asked) = overrides {
+    if let Some(asked) = wishes.overrides {
         settings.overrides = settings.overrides.then(asked)?;
     }
+    settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
     match (&trouble, tuning::place()) {
         (Some(trouble), _) => eprintln!("landeck: {trouble}"),
         (None, Ok(path)) if path.exists() => {
@@ -79,7 +86,10 @@ pub(crate) fn show(processes: Option<u32>, overrides: Option<Overrides>) -> Resu
         "\n{processes} processes on {processors} processors; sizes of what each member has for another \
          or for all:"
     );
-    print!("{}", table(settings, processes, processors));
+    let group = clusters::here(processes, MapBy::default(), None, settings.nearness)?;
+    println!("{}", clusters::line(&group, settings.nearness));
+    let facts = Facts { group, processes, processors, has_board: true, settings };
+    print!("{}", Table::new(facts));
     Ok(())
 }
 
@@ -89,14 +99,6 @@ fn print_figures(figures: &Figures) {
             "processors" => println!("  {value:>14}     {about}"),
             _ => println!("  {:>14.3} ns  {about}", value as f64 / 1e3),
         }
-    }
-}
-
-fn table(settings: Settings, processes: u32, processors: u32) -> String {
-    match Group::whole(processes) {
-        Ok(group) => Table::new(Facts { group, processes, processors, has_board: true, settings })
-            .to_string(),
-        Err(_) => String::new(), // no processes, no table
     }
 }
 
@@ -247,10 +249,12 @@ mod tests {
 
     #[test]
     fn the_table_has_a_line_for_every_operation() {
-        let text = table(Settings::default(), 4, 2);
+        let settings = tuning::settings().unwrap().0;
+        let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
+        let facts = Facts { group, processes: 4, processors: 2, has_board: true, settings };
+        let text = Table::new(facts).to_string();
         for operation in landeck::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");
         }
-        assert_eq!(table(Settings::default(), 0, 2), "");
     }
 }

@@ -4,28 +4,11 @@ use std::time::{Duration, Instant};
 
 use landeck::{Any, Error, Job, Tag};
 use landeck_testing::{Trail, Watchdog};
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, job_of, text};
-
-/// Runs `body` in every process of a job that goes on after a failure.
-fn in_enduring_job(processes: usize, test: &str, code: i32, body: impl FnOnce(Job)) {
-    if is_member() {
-        return body(Job::join().unwrap());
-    }
-    let _watchdog = Watchdog::start(2 * RUN_MAX);
-    let trail = Trail::new();
-    let ended = trail.run(&mut job_of(processes, test, &["--on-failure", "notify"]), RUN_MAX);
-    assert_eq!(ended.status.code(), Some(code), "{}", text(&ended));
-    let output = text(&ended);
-    assert_eq!(output.matches("survivor done").count(), processes - 1, "{output}");
-    trail.assert_gone(GONE_WITHIN);
-}
-
-fn kill_myself() -> ! {
-    kill_process(getpid(), Signal::KILL).unwrap();
-    unreachable!("killed")
-}
+use crate::support::{
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, in_enduring_job, is_member, job_of, kill_myself, text,
+};
 
 #[test]
 fn calls_that_need_the_dead_say_who_died_and_others_go_on() {

@@ -6,8 +6,10 @@ mod bridges;
 mod faults;
 mod founding;
 mod groups;
+mod mailboxes;
 mod messages;
 mod ports;
+mod semaphores;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;

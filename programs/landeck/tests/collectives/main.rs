@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod checking;
+mod clusters;
 mod faults;
 mod going;
 mod kills;

@@ -72,11 +72,10 @@ fn run(seed: u64) -> [u64; 2] {
 }
 
 /// Kills this process at a moment that it does not choose, unless it is the one that is to live.
-fn arm(job: &Job, seed: u64) {
+pub(crate) fn arm(own: usize, processes: usize, seed: u64) {
     let mut random = Random::new(seed);
-    let survivor = random.below(PROCESSES as u64);
-    let moments: Vec<u64> = (0..PROCESSES).map(|_| random.below(KILLS_WITHIN_US)).collect();
-    let own = job.slot() as usize;
+    let survivor = random.below(processes as u64);
+    let moments: Vec<u64> = (0..processes).map(|_| random.below(KILLS_WITHIN_US)).collect();
     if own as u64 == survivor {
         return;
     }
@@ -86,16 +85,17 @@ fn arm(job: &Job, seed: u64) {
     });
 }
 
-fn kill_myself() -> ! {
+pub(crate) fn kill_myself() -> ! {
     kill_process(getpid(), Signal::KILL).unwrap();
     unreachable!("killed")
 }
 
 /// What a member believes: all that was agreed, in order, as one number.
-struct Belief {
+#[derive(Default)]
+pub(crate) struct Belief {
     digest: u64,
-    agreements: u64,
-    shrinks: u64,
+    pub(crate) agreements: u64,
+    pub(crate) shrinks: u64,
 }
 
 impl Belief {
@@ -115,8 +115,8 @@ fn take_part() {
     let seed: u64 = std::env::var(JOB_SEED).unwrap().parse().unwrap();
     let mut world = job.world();
     world.barrier().unwrap();
-    arm(&job, seed);
-    let mut belief = Belief { digest: 1, agreements: 0, shrinks: 0 };
+    arm(job.slot() as usize, PROCESSES, seed);
+    let mut belief = Belief::default();
     for round in 0.. {
         if world.size() == 1 {
             break;
@@ -128,7 +128,7 @@ fn take_part() {
 }
 
 /// One thing done together, then what comes of it: agreed on by all.
-fn next_world(job: &Job, world: World, round: u64, belief: &mut Belief) -> World {
+pub(crate) fn next_world(job: &Job, world: World, round: u64, belief: &mut Belief) -> World {
     let done = match round % 4 {
         0 => world.barrier().map(|()| None),
         1 => world.split(Some(0), 0),

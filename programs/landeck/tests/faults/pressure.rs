@@ -47,6 +47,7 @@ fn who_cannot_send_is_told_so_and_keeps_nothing() {
                 }
                 assert_eq!(world.receive::<u64>(0, COUNT).unwrap().0, next);
             }
+            world.barrier().unwrap(); // the next kind finds everything taken
         }
     });
 }

@@ -43,13 +43,40 @@ pub(crate) fn job_of(processes: usize, test: &str, options: &[&str]) -> Command 
 
 /// Runs `body` in every process of a job, and checks that all end well and leave nothing.
 pub(crate) fn in_job(processes: usize, test: &str, threads: ThreadMode, body: impl FnOnce(&Job)) {
+    in_job_with(processes, test, Options { threads, ..Options::default() }, body);
+}
+
+/// The same, where the processes join in another way.
+pub(crate) fn in_job_with(processes: usize, test: &str, options: Options, body: impl FnOnce(&Job)) {
     if is_member() {
-        let job = Job::join_with(Options { threads, ..Options::default() }).unwrap();
+        let job = Job::join_with(options).unwrap();
         body(&job);
         job.leave().unwrap();
         return;
     }
     run_well(&mut job_of(processes, test, &[]));
+}
+
+/// Runs `body` in every process of a job that goes on after a failure; all but one of them end by
+/// saying `survivor done`.
+pub(crate) fn in_enduring_job(processes: usize, test: &str, code: i32, body: impl FnOnce(Job)) {
+    if is_member() {
+        return body(Job::join().unwrap());
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let trail = Trail::new();
+    let ended = trail.run(&mut job_of(processes, test, &["--on-failure", "notify"]), RUN_MAX);
+    assert_eq!(ended.status.code(), Some(code), "{}", text(&ended));
+    let output = text(&ended);
+    assert_eq!(output.matches("survivor done").count(), processes - 1, "{output}");
+    trail.assert_gone(GONE_WITHIN);
+}
+
+/// Ends this process as a fault would.
+pub(crate) fn kill_myself() -> ! {
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+        .unwrap();
+    unreachable!("killed")
 }
 
 /// Runs a job that must end well and leave nothing.

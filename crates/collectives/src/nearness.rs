@@ -1,0 +1,165 @@
+//! Which members are near each other, where nobody says so: derived from where they run.
+//!
+//! All members know alike where each of them runs: on which host, and to which last-level cache it
+//! is bound. When a group is made its clusters follow from that, and stay.
+//!
+//! | `caches`, the default | members on one host: a cluster for each cache, if all are bound to one; members on several: a cluster for each host |
+//! |---|---|
+//! | `hosts` | a cluster for each host |
+//! | `none` | one cluster |
+//!
+//! ```
+//! use landeck_collectives::{Nearness, Place};
+//!
+//! let places = [(1, 1), (1, 9), (1, 1), (1, 9)].map(|(host, cache)| Place { host, cache });
+//! let group = Nearness::Caches.group(&places)?;
+//! assert_eq!(group.clusters(), [vec![0, 2], vec![1, 3]]);
+//! # Ok::<(), landeck_collectives::GroupError>(())
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::group::{Group, GroupError};
+
+/// Where a member runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The random number of its host.
+    pub host: u64,
+    /// The last-level cache that it is bound to: the number of the cache's first processor, plus
+    /// one. 0: it is bound to none, or nobody knows.
+    pub cache: u16,
+}
+
+/// What makes members near.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nearness {
+    /// The host, and on one host the cache.
+    #[default]
+    Caches,
+    /// The host.
+    Hosts,
+    /// Nothing: all are alike.
+    Alike,
+}
+
+/// A word that says nothing about nearness.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{word:?} makes no clusters; choose caches, hosts or none")]
+pub struct NearnessError {
+    /// The word.
+    pub word: String,
+}
+
+impl Nearness {
+    /// The members at these places, with the clusters that follow.
+    ///
+    /// # Errors
+    /// [`GroupError::Empty`].
+    pub fn group(self, places: &[Place]) -> Result<Group, GroupError> {
+        let size = places.len() as u32;
+        let of = |member: u32| places[member as usize];
+        let is_one_host = places.iter().all(|place| place.host == places[0].host);
+        let are_bound = places.iter().all(|place| place.cache != 0);
+        let group = match self {
+            Self::Alike => Group::whole(size),
+            Self::Hosts => Group::by(size, |member| of(member).host),
+            Self::Caches if is_one_host && are_bound => Group::by(size, |member| of(member).cache),
+            Self::Caches => Group::by(size, |member| of(member).host),
+        }?;
+        let hosts = Group::by(size, |member| of(member).host)?;
+        let caches = Group::by(size, |member| (of(member).host, of(member).cache))?;
+        let number = |group: &Group| (0..size).map(|member| group.cluster_of(member)).collect();
+        Ok(group.with_levels(vec![number(&hosts), number(&caches)]))
+    }
+
+    /// As a number that leads back.
+    pub const fn to_word(self) -> u64 {
+        match self {
+            Self::Caches => 0,
+            Self::Hosts => 1,
+            Self::Alike => 2,
+        }
+    }
+
+    /// From a number that may be any.
+    pub const fn from_word(word: u64) -> Self {
+        match word {
+            1 => Self::Hosts,
+            2 => Self::Alike,
+            _ => Self::Caches,
+        }
+    }
+}
+
+impl fmt::Display for Nearness {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Caches => "caches",
+            Self::Hosts => "hosts",
+            Self::Alike => "none",
+        })
+    }
+}
+
+impl FromStr for Nearness {
+    type Err = NearnessError;
+
+    fn from_str(word: &str) -> Result<Self, NearnessError> {
+        match word {
+            "caches" => Ok(Self::Caches),
+            "hosts" => Ok(Self::Hosts),
+            "none" => Ok(Self::Alike),
+            _ => Err(NearnessError { word: word.to_owned() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::architecture::{Architecture, Hierarchy};
+
+    fn places(of: &[(u64, u16)]) -> Vec<Place> {
+        of.iter().map(|&(host, cache)| Place { host, cache }).collect()
+    }
+
+    fn clusters(nearness: Nearness, of: &[(u64, u16)]) -> Vec<Vec<u32>> {
+        nearness.group(&places(of)).unwrap().clusters().to_vec()
+    }
+
+    #[test]
+    fn clusters_follow_from_caches_and_hosts() {
+        let one_host = [(7, 3), (7, 1), (7, 3), (7, 1)];
+        assert_eq!(clusters(Nearness::Caches, &one_host), [[0, 2], [1, 3]]);
+        assert_eq!(clusters(Nearness::Hosts, &one_host), [[0, 1, 2, 3]]);
+        let two_hosts = [(7, 1), (9, 1), (7, 3), (9, 1)];
+        assert_eq!(clusters(Nearness::Caches, &two_hosts), [[0, 2], [1, 3]]);
+        assert_eq!(clusters(Nearness::Alike, &two_hosts), [[0, 1, 2, 3]]);
+        let some_unbound = [(7, 1), (7, 0), (7, 1)];
+        assert_eq!(clusters(Nearness::Caches, &some_unbound), [[0, 1, 2]]);
+        assert!(Nearness::Caches.group(&[]).is_err());
+    }
+
+    #[test]
+    fn a_hierarchy_has_a_level_for_hosts_and_one_for_caches() {
+        let of = [(7, 1), (9, 1), (7, 3), (9, 1), (7, 3)];
+        let group = Nearness::Alike.group(&places(&of)).unwrap();
+        let tree = Hierarchy::DERIVED.tree(&group, 0);
+        assert_eq!((tree.children(0), tree.children(1)), (&[1, 2][..], &[3][..]));
+        assert_eq!(tree.children(2), [4]);
+        let unknown = Hierarchy::DERIVED.tree(&Group::whole(4).unwrap(), 0);
+        assert_eq!(unknown.children(0), [1, 2, 3]);
+    }
+
+    #[test]
+    fn words_lead_back() {
+        for nearness in [Nearness::Caches, Nearness::Hosts, Nearness::Alike] {
+            assert_eq!(nearness.to_string().parse(), Ok(nearness));
+            assert_eq!(Nearness::from_word(nearness.to_word()), nearness);
+        }
+        let error = "sockets".parse::<Nearness>().unwrap_err().to_string();
+        assert!(error.contains("\"sockets\" makes no clusters; choose caches, hosts"), "{error}");
+    }
+}

@@ -1,0 +1,530 @@
+//! Agreement by messages: every member that returns, returns the same, whoever dies when.
+//!
+//! ```text
+//! member 1    member 0, who leads    member 2
+//!    │  state →      │      ← state    │       what it brings, what it has accepted
+//!    │         all states are in       │
+//!    │  ← proposal   │   proposal →    │
+//!    │  accepted →   │   ← accepted    │
+//!    │       all that live have        │
+//!    │  ← decision   │   decision →    │       each returns at once
+//! ```
+//!
+//! The first member that is not gone leads, and the number of the leader is the *round*. Who sees
+//! the leader die states its case to the next one, and takes no proposal of an earlier round from
+//! then on; a leader that took over asks all that live, also those who have returned. It proposes
+//! what was accepted in the latest round before it, and only where nothing was what the parts come
+//! to. So what one member has returned, which all that lived had accepted, is all that any later
+//! leader can propose: the outcome is uniform, also with those who return and die. A member keeps
+//! its last outcome for who asks late, and need not wait for anybody when it has it: it returns
+//! early.
+//!
+//! Nothing here knows time: that somebody is gone is an input. Such words are believed, and passed
+//! on with every state: a member that lives but was cut off from another one is told by the
+//! decision that it does not count ([`Verdict::Excluded`]). Only if no member is in touch with both
+//! of two parts of a group, and both live, can they decide differently.
+//!
+//! Without deaths a member sends two messages and the leader two to each. Sources: Chandra, Toueg,
+//! "Unreliable Failure Detectors for Reliable Distributed Systems" (1996), for rounds and leaders;
+//! Herault et al., "Practical Scalable Consensus for Pseudo-Synchronous Distributed Systems" (2015),
+//! for returning early.
+
+mod message;
+
+pub use message::{Message, NotAMessage};
+
+/// What a member brings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The outcome has the bits that all parts have.
+    pub flags: u32,
+    /// The members whose death it has acknowledged, in order.
+    pub acknowledged: Vec<u32>,
+    /// What it offers for a new group, in words that mean nothing here; zero in the first offers
+    /// nothing.
+    pub offer: [u64; 3],
+}
+
+/// Whether a member can still do anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It can.
+    #[default]
+    Lives,
+    /// It has left in good order.
+    Left,
+    /// It has died, or nobody reaches it.
+    Died,
+}
+
+/// What was agreed on: equal at all members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What each member has brought; nothing of those who went before. As many as members.
+    pub parts: Vec<Option<Part>>,
+    /// Who was gone, as many as members.
+    pub standing: Vec<Standing>,
+}
+
+impl Outcome {
+    /// The bits that are set in the flags of all who brought some.
+    pub fn flags(&self) -> u32 {
+        self.parts.iter().flatten().fold(u32::MAX, |flags, part| flags & part.flags)
+    }
+
+    /// The members that are gone, in order.
+    pub fn gone(&self) -> Vec<u32> {
+        let numbered = (0..).zip(&self.standing);
+        numbered.filter(|(_, standing)| **standing != Standing::Lives).map(|(at, _)| at).collect()
+    }
+
+    /// Everybody who is not gone had acknowledged all deaths.
+    pub fn are_acknowledged(&self) -> bool {
+        let numbered = (0..).zip(&self.standing);
+        let died: Vec<u32> =
+            numbered.filter(|(_, of)| **of == Standing::Died).map(|(at, _)| at).collect();
+        self.living().all(|part| died.iter().all(|dead| part.acknowledged.contains(dead)))
+    }
+
+    /// Some want a new group, others do not.
+    pub fn is_mixed(&self) -> bool {
+        let wants = |part: &Part| part.offer[0] != 0;
+        self.living().any(wants) && !self.living().all(wants)
+    }
+
+    /// The parts of those who are not gone.
+    fn living(&self) -> impl Iterator<Item = &Part> {
+        let numbered = self.parts.iter().zip(&self.standing);
+        numbered.filter(|(_, of)| **of == Standing::Lives).filter_map(|(part, _)| part.as_ref())
+    }
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A member says this.
+    Heard {
+        /// The member.
+        from: u32,
+        /// What it says.
+        message: Message,
+    },
+    /// A member is gone. Nothing that it said before is lost by saying so early.
+    Gone {
+        /// The member.
+        member: u32,
+        /// Whether it died, or left in good order.
+        standing: Standing,
+    },
+}
+
+/// To be sent. To somebody who is gone it need not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Send {
+    /// The member.
+    pub to: u32,
+    /// What it is told.
+    pub message: Message,
+}
+
+/// How an agreement ended for a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All who return have this.
+    Agreed(Outcome),
+    /// The others have agreed that this member is gone: they do not reach it.
+    Excluded,
+}
+
+/// The agreements of a group, one after the other, as one member takes part in them.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    own: u32,
+    standing: Vec<Standing>,
+    /// The number of the agreement that this member was in last; 0 before the first.
+    number: u32,
+    stage: Stage,
+    /// The outcome of the one before, for who is late.
+    previous: Option<Outcome>,
+    /// What others have said of the next agreement: the last of each kind from each.
+    early: Vec<(u32, Message)>,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// Nothing was ever brought.
+    Idle,
+    UnderWay(Going),
+    Decided(Outcome),
+}
+
+/// An agreement that is not decided here.
+#[derive(Clone, Debug)]
+struct Going {
+    part: Part,
+    /// Proposals of leaders before this one are not accepted any more.
+    round: u32,
+    /// What was accepted last, and in which round.
+    accepted: Option<(u32, Outcome)>,
+    /// While this member leads.
+    lead: Option<Lead>,
+}
+
+/// What a leader knows.
+#[derive(Clone, Debug)]
+struct Lead {
+    /// What each has brought and accepted, if it said so.
+    states: Vec<Option<State>>,
+    /// What was proposed, and who has accepted it.
+    proposal: Option<(Outcome, Vec<bool>)>,
+}
+
+type State = (Part, Option<(u32, Outcome)>);
+
+impl Agreement {
+    /// Of a group of so many members, by one of them.
+    pub fn new(size: u32, own: u32) -> Self {
+        let standing = vec![Standing::Lives; size as usize];
+        Self { own, standing, number: 0, stage: Stage::Idle, previous: None, early: Vec::new() }
+    }
+
+    /// Brings this member's part to the next agreement. All members bring equally often. While one
+    /// is under way it changes nothing.
+    pub fn bring(&mut self, part: Part) -> Vec<Send> {
+        let before = match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::UnderWay(going) => {
+                self.stage = Stage::UnderWay(going);
+                return Vec::new();
+            }
+            Stage::Decided(outcome) => Some(outcome),
+            Stage::Idle => None,
+        };
+        self.previous = before;
+        self.number = self.number.wrapping_add(1);
+        self.stage = Stage::UnderWay(Going { part, round: 0, accepted: None, lead: None });
+        let mut out = Vec::new();
+        self.turn_to_leader(true, &mut out);
+        for (from, message) in std::mem::take(&mut self.early) {
+            self.hear(from, message, &mut out);
+        }
+        out
+    }
+
+    /// Takes in what has happened. What makes no sense, as the words of a member that the group
+    /// does not have, changes nothing.
+    pub fn handle(&mut self, input: Input) -> Vec<Send> {
+        let mut out = Vec::new();
+        match input {
+            Input::Heard { from, message } => self.hear(from, message, &mut out),
+            Input::Gone { member, standing } => {
+                self.note_gone(member, standing);
+                self.turn_to_leader(false, &mut out);
+                self.lead_on(&mut out);
+            }
+        }
+        out
+    }
+
+    /// Whether this member has brought a part and not yet seen the outcome.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.stage, Stage::UnderWay(_))
+    }
+
+    /// How the last agreement ended; none before the first, and while it is under way.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let Stage::Decided(outcome) = &self.stage else { return None };
+        Some(match outcome.standing[self.own as usize] {
+            Standing::Lives => Verdict::Agreed(outcome.clone()),
+            Standing::Left | Standing::Died => Verdict::Excluded,
+        })
+    }
+
+    /// The outcome of the last agreement, also for who does not count in it.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.stage {
+            Stage::Decided(outcome) => Some(outcome),
+            Stage::Idle | Stage::UnderWay(_) => None,
+        }
+    }
+
+    /// Nobody is back from the gone, and nobody hears of its own death from hearsay: a decision
+    /// says so.
+    fn note_gone(&mut self, member: u32, standing: Standing) {
+        if member == self.own {
+            return;
+        }
+        if let Some(known) = self.standing.get_mut(member as usize)
+            && *known == Standing::Lives
+        {
+            *known = standing;
+        }
+    }
+
+    fn note_all(&mut self, standing: &[Standing]) {
+        (0..).zip(standing).for_each(|(member, &standing)| self.note_gone(member, standing));
+    }
+
+    fn lives(&self, member: usize) -> bool {
+        self.standing[member] == Standing::Lives
+    }
+
+    fn leader(&self) -> u32 {
+        (0..self.own).find(|&member| self.lives(member as usize)).unwrap_or(self.own)
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let own = self.own;
+        (0..self.standing.len() as u32).filter(move |&member| member != own)
+    }
+
+    /// States the own case to whoever leads now, if that is somebody later than before.
+    fn turn_to_leader(&mut self, is_new: bool, out: &mut Vec<Send>) {
+        let leader = self.leader();
+        let Stage::UnderWay(going) = &mut self.stage else { return };
+        if leader < going.round || leader == going.round && !is_new {
+            return;
+        }
+        going.round = leader;
+        if leader == self.own { self.take_over(out) } else { self.state_case(leader, out) }
+    }
+
+    fn state_case(&self, to: u32, out: &mut Vec<Send>) {
+        let Stage::UnderWay(going) = &self.stage else { return };
+        let message = Message::State {
+            number: self.number,
+            round: going.round,
+            part: going.part.clone(),
+            accepted: going.accepted.clone(),
+            standing: self.standing.clone(),
+        };
+        out.push(Send { to, message });
+    }
+
+    /// From now on this member leads. The first one of all is told by all who come; another one
+    /// asks, for some may have returned.
+    fn take_over(&mut self, out: &mut Vec<Send>) {
+        let (own, number, size) = (self.own, self.number, self.standing.len());
+        let Stage::UnderWay(going) = &mut self.stage else { return };
+        if going.lead.is_some() {
+            return;
+        }
+        let mut states = vec![None; size];
+        states[own as usize] = Some((going.part.clone(), going.accepted.clone()));
+        going.lead = Some(Lead { states, proposal: None });
+        if own != 0 {
+            let message = Message::Ask { number, round: own, standing: self.standing.clone() };
+            let living = self.others().filter(|&to| self.lives(to as usize));
+            out.extend(living.map(|to| Send { to, message: message.clone() }));
+        }
+        self.lead_on(out);
+    }
+
+    /// As leader: proposes when all that live have stated their case, decides when all have
+    /// accepted.
+    fn lead_on(&mut self, out: &mut Vec<Send>) {
+        let (own, number) = (self.own, self.number);
+        let standing = self.standing.clone();
+        let lives = |member: usize| standing[member] == Standing::Lives;
+        let Stage::UnderWay(Going { round, accepted, lead: Some(lead), .. }) = &mut self.stage
+        else {
+            return;
+        };
+        if *round != own {
+            return;
+        }
+        if lead.proposal.is_none() {
+            let is_missing = |(at, state): (usize, &Option<State>)| state.is_none() && lives(at);
+            if lead.states.iter().enumerate().any(is_missing) {
+                return;
+            }
+            let proposal = proposal_of(&lead.states, &standing);
+            *accepted = Some((own, proposal.clone()));
+            let message = Message::Propose { number, round: own, outcome: proposal.clone() };
+            let mut have = vec![false; standing.len()];
+            have[own as usize] = true;
+            lead.proposal = Some((proposal, have));
+            let to_all = (0..standing.len() as u32).filter(|&to| to != own && lives(to as usize));
+            out.extend(to_all.map(|to| Send { to, message: message.clone() }));
+        }
+        let Some((proposal, have)) = &lead.proposal else { return };
+        if have.iter().enumerate().all(|(member, &has)| has || !lives(member)) {
+            let outcome = proposal.clone();
+            self.tell_all(&outcome, out);
+            self.stage = Stage::Decided(outcome);
+        }
+    }
+
+    fn hear(&mut self, from: u32, message: Message, out: &mut Vec<Send>) {
+        let size = self.standing.len();
+        if from == self.own || from as usize >= size || !message.fits(size) {
+            return;
+        }
+        let ahead = message.number().wrapping_sub(self.number);
+        match (ahead, &self.stage) {
+            (0, Stage::UnderWay(_)) => self.hear_now(from, message, out),
+            (0, Stage::Decided(outcome)) => answer(from, &message, outcome, out),
+            (1, _) => {
+                let is_same = |(sender, other): &(u32, Message)| {
+                    *sender == from
+                        && std::mem::discriminant(other) == std::mem::discriminant(&message)
+                };
+                self.early.retain(|early| !is_same(early));
+                self.early.push((from, message));
+            }
+            (u32::MAX, _) => {
+                if let Some(previous) = &self.previous {
+                    answer(from, &message, previous, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Hears of the agreement that is under way.
+    fn hear_now(&mut self, from: u32, message: Message, out: &mut Vec<Send>) {
+        match message {
+            Message::State { round, part, accepted, standing, .. } => {
+                self.note_all(&standing);
+                self.turn_to_leader(false, out);
+                if let Stage::UnderWay(Going { lead: Some(lead), .. }) = &mut self.stage
+                    && round == self.own
+                {
+                    lead.states[from as usize] = Some((part, accepted));
+                    self.lead_on(out);
+                }
+            }
+            Message::Ask { round, standing, .. } if round == from => {
+                self.note_all(&standing);
+                if self.follows(round) {
+                    self.state_case(from, out);
+                }
+                self.turn_to_leader(false, out);
+            }
+            Message::Propose { number, round, outcome } if round == from => {
+                if self.follows(round)
+                    && let Stage::UnderWay(going) = &mut self.stage
+                {
+                    going.accepted = Some((round, outcome));
+                    out.push(Send { to: from, message: Message::Accept { number, round } });
+                }
+            }
+            Message::Accept { round, .. } if round == self.own => {
+                if let Stage::UnderWay(Going { lead: Some(lead), .. }) = &mut self.stage
+                    && let Some((_, have)) = &mut lead.proposal
+                {
+                    have[from as usize] = true;
+                    self.lead_on(out);
+                }
+            }
+            Message::Decide { outcome, .. } => self.take_decision(outcome, out),
+            Message::Ask { .. } | Message::Propose { .. } | Message::Accept { .. } => {}
+        }
+    }
+
+    /// Somebody knows the outcome. Who leads has others that wait for it.
+    fn take_decision(&mut self, outcome: Outcome, out: &mut Vec<Send>) {
+        if matches!(&self.stage, Stage::UnderWay(Going { lead: Some(_), .. })) {
+            self.tell_all(&outcome, out);
+        }
+        self.stage = Stage::Decided(outcome);
+    }
+
+    /// Also those who are only said to be gone: they learn of it.
+    fn tell_all(&self, outcome: &Outcome, out: &mut Vec<Send>) {
+        let message = Message::Decide { number: self.number, outcome: outcome.clone() };
+        out.extend(self.others().map(|to| Send { to, message: message.clone() }));
+    }
+
+    /// Whether this member still takes words of the leader of a round; then of no earlier one.
+    fn follows(&mut self, round: u32) -> bool {
+        let Stage::UnderWay(going) = &mut self.stage else { return false };
+        let follows = round >= going.round && round != self.own;
+        if follows {
+            going.round = round;
+        }
+        follows
+    }
+}
+
+/// What was accepted in the latest round, else what the parts come to.
+fn proposal_of(states: &[Option<State>], standing: &[Standing]) -> Outcome {
+    let accepted = states.iter().flatten().filter_map(|(_, accepted)| accepted.as_ref());
+    if let Some((_, outcome)) = accepted.max_by_key(|(round, _)| *round) {
+        return outcome.clone();
+    }
+    let parts = states.iter().map(|state| state.as_ref().map(|(part, _)| part.clone()));
+    Outcome { parts: parts.collect(), standing: standing.to_vec() }
+}
+
+/// Tells who is late what was decided.
+fn answer(to: u32, message: &Message, outcome: &Outcome, out: &mut Vec<Send>) {
+    let asks =
+        matches!(message, Message::State { .. } | Message::Ask { .. } | Message::Propose { .. });
+    if asks {
+        let (number, outcome) = (message.number(), outcome.clone());
+        out.push(Send { to, message: Message::Decide { number, outcome } });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(flags: u32) -> Part {
+        Part { flags, ..Part::default() }
+    }
+
+    #[test]
+    fn alone_it_is_decided_at_once() {
+        let mut one = Agreement::new(1, 0);
+        assert_eq!(one.bring(part(5)), []);
+        let Some(Verdict::Agreed(outcome)) = one.verdict() else { panic!("decided") };
+        assert_eq!((outcome.flags(), outcome.gone()), (5, vec![]));
+    }
+
+    #[test]
+    fn a_member_sends_two_messages_and_the_leader_two_to_each() {
+        let mut members: Vec<_> = (0..3).map(|own| Agreement::new(3, own)).collect();
+        let mut sent = [0; 3];
+        let mut going: Vec<(u32, Send)> = Vec::new();
+        for own in [2, 0, 1] {
+            let out = members[own as usize].bring(part(3 << own));
+            going.extend(out.into_iter().map(|send| (own, send)));
+        }
+        while !going.is_empty() {
+            let (from, Send { to, message }) = going.remove(0);
+            sent[from as usize] += 1;
+            let out = members[to as usize].handle(Input::Heard { from, message });
+            going.extend(out.into_iter().map(|send| (to, send)));
+        }
+        assert_eq!(sent, [4, 2, 2]);
+        assert!(members.iter().all(|member| member.outcome().unwrap().flags() == 0));
+    }
+
+    #[test]
+    fn who_is_cut_off_learns_that_it_does_not_count() {
+        let mut cut_off = Agreement::new(2, 1);
+        cut_off.bring(part(1));
+        let standing = vec![Standing::Lives, Standing::Died];
+        let outcome = Outcome { parts: vec![Some(part(1)), None], standing };
+        let message = Message::Decide { number: 1, outcome };
+        cut_off.handle(Input::Heard { from: 0, message });
+        assert_eq!(cut_off.verdict(), Some(Verdict::Excluded));
+    }
+
+    #[test]
+    fn what_the_parts_come_to() {
+        let dead = |acknowledged: &[u32], wants| Part {
+            flags: 6,
+            acknowledged: acknowledged.to_vec(),
+            offer: [wants, 0, 0],
+        };
+        let standing = vec![Standing::Lives, Standing::Died, Standing::Left, Standing::Lives];
+        let parts = vec![Some(dead(&[1], 1)), Some(part(3)), None, Some(dead(&[1], 1))];
+        let mut outcome = Outcome { parts, standing };
+        assert_eq!((outcome.flags(), outcome.gone()), (2, vec![1, 2]));
+        assert_eq!((outcome.are_acknowledged(), outcome.is_mixed()), (true, false));
+        outcome.parts[3] = Some(dead(&[], 0));
+        assert_eq!((outcome.are_acknowledged(), outcome.is_mixed()), (false, true));
+    }
+}

@@ -1,0 +1,495 @@
+//! Mailboxes: anybody who knows one posts there, the thread that made it retrieves.
+//!
+//! Who is to post learns the address from a message ([`crate::Message::pack_mailbox`]), or by a
+//! name that the owner has registered and the job's agent keeps; then opens it ([`Job::open_mailbox`],
+//! [`Job::find_mailbox`]) and posts through the [`Outbox`].
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! use landeck::{Job, Message};
+//! let job = Job::join()?;
+//! if job.world().rank() == 0 {
+//!     let mut inbox = job.mailbox()?;
+//!     inbox.register("results")?;
+//!     job.world().barrier()?; // from here on the name is there
+//!     let mut message = inbox.retrieve()?;
+//!     println!("{}: {}", message.unpack_text()?, message.unpack_value::<f64>()?);
+//! } else {
+//!     job.world().barrier()?;
+//!     let results = job.find_mailbox("results")?;
+//!     results.post(Message::new().pack_text("energy").pack(&[-1.5f64]))?;
+//! }
+//! job.leave()
+//! # }
+//! ```
+//!
+//! A mailbox that is dropped takes with it what nobody has retrieved; who posts afterwards is told
+//! that it is gone ([`MailboxError::Gone`]), and who posts to a process that is no more, that
+//! ([`Error::PeerFailed`]). Messages of one sender are retrieved in the order in which they were
+//! posted. How much may wait is bounded as for all messages; beyond that, who posts waits.
+
+mod availability;
+
+use std::marker::PhantomData;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_host::objects::{self, ObjectKind, ObjectName};
+use landeck_kernel::mailboxes::FIRST_MAILBOX;
+use landeck_kernel::{Area, Peer, Status, Wanted};
+use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::message::{Message, tag_of_values};
+use crate::outbox::Outbox;
+use crate::shared::{Shared, WaitError};
+use crate::typed::Typed;
+use crate::world::deadline_ns;
+use availability::Availability;
+
+/// Bytes that a message may have to be retrieved in one step.
+const SHORT_BYTES: usize = 256;
+
+/// Why a mailbox does not do what was asked. Nothing is lost.
+#[derive(Debug, thiserror::Error)]
+pub enum MailboxError {
+    /// Its owner has dropped it.
+    #[error(
+        "the mailbox is gone: process {slot} (pid {pid}) has destroyed it; ask for the address of another"
+    )]
+    Gone {
+        /// The slot of its owner.
+        slot: u32,
+        /// The owner's process number.
+        pid: u32,
+    },
+    /// It belongs to another job.
+    #[error("the mailbox is one of another job: connect the jobs with a port first")]
+    AnotherJob,
+    /// The address is none that a mailbox can have.
+    #[error("this is no address of a mailbox: take it from a mailbox, a message or a name")]
+    NoAddress,
+    /// The next message is longer than the values that it is retrieved into.
+    #[error(
+        "the next message has {message_bytes} bytes, there is room for {buffer_bytes}: retrieve it into more values, or as a message"
+    )]
+    TooLong {
+        /// Bytes of the message.
+        message_bytes: u64,
+        /// Bytes of the values.
+        buffer_bytes: usize,
+    },
+    /// The next message is no values of one type, or of another.
+    #[error(
+        "the next message holds no plain values of type {asked}: retrieve it as a message, or as what was posted"
+    )]
+    OtherType {
+        /// The type that was asked for.
+        asked: &'static str,
+    },
+    /// Nobody would tell of what comes.
+    #[error(
+        "nobody receives while the program does not call: join with `Progress::Thread` to be told of messages"
+    )]
+    NoProgressThread,
+    /// The system gives no descriptor or thread to tell with.
+    #[error("there is no descriptor or thread to tell of messages with: {0}; raise the limits")]
+    NoDescriptor(std::io::Error),
+    /// All numbers for mailboxes are in use.
+    #[error("this process has no number left for a mailbox: drop some")]
+    TooMany,
+}
+
+/// Where a mailbox is: a plain value that may travel in any way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MailboxAddress {
+    process: ProcessId,
+    context: u32,
+    /// Where the mark is that says it is there, in the heap of its owner.
+    place: u64,
+}
+
+impl MailboxAddress {
+    /// How many words an address has.
+    pub const WORDS: usize = 4;
+
+    /// The process that owns the mailbox.
+    pub fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// The address as words, for who carries it in a way of its own.
+    pub fn to_words(&self) -> [u64; Self::WORDS] {
+        let ProcessId { host, slot, incarnation } = self.process;
+        let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
+        [host.0, process, u64::from(self.context), self.place]
+    }
+
+    /// The address of [`MailboxAddress::to_words`]. Whether it is one, opening it says.
+    pub fn from_words([host, process, context, place]: [u64; Self::WORDS]) -> Self {
+        let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
+        let process = ProcessId { host: HostId(host), slot, incarnation };
+        Self { process, context: context as u32, place }
+    }
+
+    pub(crate) fn context(&self) -> u32 {
+        self.context
+    }
+
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// The number of its mark: never zero, and never that of another mailbox.
+    pub(crate) fn mark_number(&self) -> u64 {
+        u64::from(self.context) << 32 | u64::from(self.process.incarnation.0)
+    }
+}
+
+/// A mailbox of this thread's. Only this thread retrieves; dropped, it is destroyed.
+pub struct Mailbox {
+    shared: Arc<Shared>,
+    address: MailboxAddress,
+    mark: Option<Mark>,
+    /// What it is registered as: the agent's number of the name.
+    names: Vec<(ObjectName, u64)>,
+    availability: Option<Availability>,
+    last_poster: Option<ProcessId>,
+    /// Not to be sent to another thread.
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Job {
+    /// Makes a mailbox, from which only this thread will retrieve.
+    ///
+    /// # Errors
+    /// [`Error::Heap`], [`MailboxError::TooMany`], [`Error::Thread`].
+    pub fn mailbox(&self) -> Result<Mailbox> {
+        let process = self.process();
+        let mut kernel = self.shared.kernel.enter()?;
+        let block = kernel.allocate(Mark::BYTES)?;
+        let context = loop {
+            kernel.last_mailbox = kernel.last_mailbox.wrapping_add(1);
+            let context = FIRST_MAILBOX | kernel.last_mailbox;
+            if kernel.open_mailbox(context) {
+                break context;
+            }
+        };
+        // Who dies posts nothing any more, but the others go on.
+        kernel.set_members(context, vec![Peer(self.shared.slot)]);
+        drop(kernel);
+        let mut address = MailboxAddress { process, context, place: 0 };
+        let mark = Mark::set(&self.shared.segment, self.shared.slot, block, address.mark_number());
+        address.place = mark.as_ref().map_or(0, Mark::place);
+        Ok(Mailbox {
+            shared: self.shared.clone(),
+            address,
+            mark,
+            names: Vec::new(),
+            availability: None,
+            last_poster: None,
+            _of_this_thread: PhantomData,
+        })
+    }
+
+    /// The way to a mailbox whose address came in a message.
+    ///
+    /// # Errors
+    /// [`MailboxError::NoAddress`], [`MailboxError::AnotherJob`], [`MailboxError::Gone`],
+    /// [`Error::PeerFailed`].
+    pub fn open_mailbox(&self, address: MailboxAddress) -> Result<Outbox> {
+        Outbox::open(&self.shared, address)
+    }
+
+    /// The way to the mailbox that is registered under a name.
+    ///
+    /// # Errors
+    /// [`Error::Object`] when the bytes are no name, when nobody has registered it, and when the
+    /// agent does not answer; and as [`Job::open_mailbox`].
+    pub fn find_mailbox(&self, name: impl AsRef<[u8]>) -> Result<Outbox> {
+        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+        let found = objects::find_mailbox(self.process(), &name)?;
+        let [context, place] = found.words;
+        let address = MailboxAddress { process: found.owner, context: context as u32, place };
+        self.open_mailbox(address)
+    }
+}
+
+impl Mailbox {
+    /// Its address, for who is to post here.
+    pub fn address(&self) -> MailboxAddress {
+        self.address
+    }
+
+    /// Has others find it under a name. It may have several.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer.
+    pub fn register(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+        let words = [u64::from(self.address.context), self.address.place];
+        let named = objects::name_mailbox(self.address.process, &name, words)?;
+        self.names.push((name, named.number));
+        Ok(())
+    }
+
+    /// Takes a name back; the mailbox stays.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: it has no such name, the agent does not answer.
+    pub fn unregister(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+        let Some(at) = self.names.iter().position(|(known, _)| *known == name) else {
+            let name = name.as_str().to_owned();
+            return Err(objects::ObjectError::Unknown { kind: ObjectKind::Mailbox, name }.into());
+        };
+        let (_, number) = self.names.swap_remove(at);
+        Ok(objects::close(self.address.process, ObjectKind::Mailbox, number)?)
+    }
+
+    /// Waits for a message and takes it.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Thread`], [`Error::PeerFailed`] when its sender died in the middle
+    /// of it, [`Error::Message`] when it is none.
+    pub fn retrieve(&mut self) -> Result<Message> {
+        let mut message = Message::new();
+        self.retrieve_into(&mut message)?;
+        Ok(message)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Mailbox::retrieve`].
+    pub fn retrieve_within(&mut self, time: Duration) -> Result<Message> {
+        let mut message = Message::new();
+        self.take_message(&mut message, Some(time))?;
+        Ok(message)
+    }
+
+    /// The same, where the message replaces one whose memory is used again.
+    ///
+    /// # Errors
+    /// As [`Mailbox::retrieve`].
+    pub fn retrieve_into(&mut self, message: &mut Message) -> Result<()> {
+        self.take_message(message, None)
+    }
+
+    /// Takes a message if there is one.
+    ///
+    /// # Errors
+    /// As [`Mailbox::retrieve`].
+    pub fn try_retrieve(&mut self) -> Result<Option<Message>> {
+        match self.look()? {
+            None => Ok(None),
+            Some(status) => {
+                let mut message = Message::new();
+                self.take_kept(&mut message, status.tag)?;
+                Ok(Some(message))
+            }
+        }
+    }
+
+    /// Waits for a message that is values of this type and nothing else; returns how many there
+    /// were. There may be fewer than there is room for.
+    ///
+    /// # Errors
+    /// [`MailboxError::OtherType`], [`MailboxError::TooLong`] (the message waits on), and as
+    /// [`Mailbox::retrieve`].
+    pub fn retrieve_values<T: Typed>(&mut self, into: &mut [T]) -> Result<usize> {
+        self.take_values(into, None)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Mailbox::retrieve_values`].
+    pub fn retrieve_values_within<T: Typed>(
+        &mut self,
+        into: &mut [T],
+        time: Duration,
+    ) -> Result<usize> {
+        self.take_values(into, Some(time))
+    }
+
+    /// The same if there is a message.
+    ///
+    /// # Errors
+    /// As [`Mailbox::retrieve_values`].
+    pub fn try_retrieve_values<T: Typed>(&mut self, into: &mut [T]) -> Result<Option<usize>> {
+        match self.look()? {
+            None => Ok(None),
+            Some(status) => self.take_kept_values(into, status).map(Some),
+        }
+    }
+
+    /// Who posted what was retrieved last.
+    pub fn last_poster(&self) -> Option<ProcessId> {
+        self.last_poster
+    }
+
+    /// A descriptor that is readable while messages wait, for who waits for several things: poll
+    /// it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it.
+    ///
+    /// # Errors
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
+    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
+        Ok(self.availability()?.descriptor())
+    }
+
+    /// Has a function called, in a thread of its own, when a message has come; once for several
+    /// that come together. Only this thread retrieves, so the function tells it, in whatever way
+    /// the program has. It is called until the mailbox is dropped, or it panics.
+    ///
+    /// # Errors
+    /// As [`Mailbox::descriptor`].
+    pub fn on_message(&mut self, call: impl FnMut() + Send + 'static) -> Result<()> {
+        Ok(self.availability()?.call(Box::new(call)).map_err(MailboxError::NoDescriptor)?)
+    }
+
+    fn availability(&mut self) -> Result<&mut Availability> {
+        let Self { shared, address, availability, .. } = self;
+        match availability {
+            Some(availability) => Ok(availability),
+            none => Ok(none.insert(Availability::new(shared, address.context)?)),
+        }
+    }
+
+    fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
+        let mut room = message.reuse();
+        room.resize(SHORT_BYTES, 0);
+        // SAFETY: the look ends before the room is used again, and leaves no request behind.
+        let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
+        let found = self.shared.receive_whole_now(&self.wanted(None), &area);
+        if let Some(status) = found.map_err(|error| self.error(error, None))? {
+            self.note(&status);
+            room.truncate(status.bytes as usize);
+            return Ok(message.receive_own(status.tag, room)?);
+        }
+        let status = self.wait(time)?;
+        self.take_kept(message, status.tag)
+    }
+
+    fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
+        // SAFETY: `receive_whole_now` leaves no request behind.
+        let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
+        let wanted = self.wanted(Some(tag_of_values::<T>()));
+        let found = self.shared.receive_whole_now(&wanted, &area);
+        if let Some(status) = found.map_err(|error| self.error(error, None))? {
+            self.note(&status);
+            return Ok(status.bytes as usize / size_of::<T>());
+        }
+        let status = self.wait(time)?;
+        self.take_kept_values(into, status)
+    }
+
+    /// Takes the message that waits in front.
+    fn take_kept(&mut self, message: &mut Message, tag: u32) -> Result<()> {
+        let id = self.shared.kernel.enter()?.receive_own(self.wanted(None));
+        self.one_less();
+        let completion = self.shared.wait_or_abandon(id.into(), None);
+        let completion = completion.map_err(|error| self.error(error, None))?;
+        if let Ok(status) = &completion.result {
+            self.note(status);
+        }
+        match completion.data {
+            Some(received) => Ok(message.receive(tag, received.into())?),
+            None => Ok(message.receive_own(tag, Vec::new())?),
+        }
+    }
+
+    /// The same into values, if it is such.
+    fn take_kept_values<T: Typed>(&mut self, into: &mut [T], status: Status) -> Result<usize> {
+        if status.tag != tag_of_values::<T>() {
+            return Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }.into());
+        }
+        let (message_bytes, buffer_bytes) = (status.bytes, size_of_val(into));
+        if message_bytes > buffer_bytes as u64 {
+            return Err(MailboxError::TooLong { message_bytes, buffer_bytes }.into());
+        }
+        // SAFETY: `wait_or_abandon` below ends the request, whatever happens; nothing returns before.
+        let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
+        let id = self.shared.kernel.enter()?.receive(self.wanted(None), area);
+        self.one_less();
+        let completion = self.shared.wait_or_abandon(id.into(), None);
+        completion.map_err(|error| self.error(error, None))?;
+        self.note(&status);
+        Ok(message_bytes as usize / size_of::<T>())
+    }
+
+    /// Waits until a message is there.
+    fn wait(&self, time: Option<Duration>) -> Result<Status> {
+        let record = WaitRecord {
+            operation: Operation::Receive,
+            context: self.address.context,
+            ..WaitRecord::default()
+        };
+        let wanted = self.wanted(None);
+        let found = self.shared.wait_until(&record, deadline_ns(time), |kernel| {
+            // First see who is gone: that brings in what they posted before.
+            kernel.refresh();
+            kernel.probe(wanted)
+        });
+        found.map_err(|error| self.error(error, time))
+    }
+
+    /// Looks once for a message.
+    fn look(&self) -> Result<Option<Status>> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let wanted = self.wanted(None);
+        if let Some(status) = kernel.probe(wanted) {
+            return Ok(Some(status));
+        }
+        kernel.look();
+        kernel.refresh();
+        Ok(kernel.probe(wanted))
+    }
+
+    fn wanted(&self, tag: Option<u32>) -> Wanted {
+        Wanted { context: self.address.context, source: None, tag }
+    }
+
+    /// A message that had waited was taken.
+    fn one_less(&self) {
+        if let Some(availability) = &self.availability {
+            availability.one_less();
+        }
+    }
+
+    fn note(&mut self, status: &Status) {
+        let slot = Slot(status.peer.0);
+        let incarnation = Incarnation(self.shared.segment.slot_record(slot.0).incarnation);
+        let host = self.address.process.host;
+        self.last_poster = Some(ProcessId { host, slot, incarnation });
+    }
+
+    #[cold]
+    fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
+        let processes = self.shared.segment.plan().processes;
+        self.shared.error(error, time, |peer| (peer.0 < processes).then_some(peer.0 as usize))
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        // In this order: nobody posts any more, nothing is kept any more, nobody finds it.
+        self.mark = None;
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.close_mailbox(self.address.context);
+        }
+        for (_, number) in self.names.drain(..) {
+            // The name goes with the process in any case.
+            let _ = objects::close(self.address.process, ObjectKind::Mailbox, number);
+        }
+    }
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Mailbox").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,620 @@
+//! A message: values that are packed with their types, and unpacked as what they are.
+//!
+//! A message knows what is in it. Who unpacks as another type, or more than is left, gets an
+//! error that says so, and the message is as it was before. What was packed is never copied again
+//! when messages are cut ([`Message::part`], [`Message::split`]) or joined ([`Message::join`]):
+//! they share their data, which go with the last of them.
+//!
+//! ```
+//! # fn main() -> Result<(), landeck::MessageError> {
+//! use landeck::Message;
+//! let mut message = Message::new();
+//! message.pack_text("temperatures").pack(&[20.5, 21.0, 19.25]);
+//! assert_eq!(message.unpack_text()?, "temperatures");
+//! assert!(message.unpack::<i64>(&mut [0]).is_err()); // they are no integers
+//! let mut values = [0.0; 3];
+//! message.unpack(&mut values)?;
+//! assert_eq!(values, [20.5, 21.0, 19.25]);
+//! # Ok(()) }
+//! ```
+//!
+//! A message belongs to one thread at a time and may be handed to another; it is not tied to a job.
+
+mod encoding;
+mod piece;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use landeck_kernel::{Area, Received};
+use landeck_layout::{Kind, Layout};
+use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero, zeroes};
+use landeck_memory::{Buffer, Bytes};
+
+use crate::mailbox::MailboxAddress;
+use crate::typed::Typed;
+use piece::{Form, Piece, Storage};
+
+pub(crate) use encoding::tag_of_values;
+
+/// Why a message does not do what was asked. It is as it was before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MessageError {
+    /// The next values are of another type.
+    #[error("the next in the message is {packed}, not {asked}: unpack it as what was packed")]
+    OtherType {
+        /// What was packed there.
+        packed: String,
+        /// What it was to be unpacked as.
+        asked: String,
+    },
+    /// There are fewer values than were asked for.
+    #[error(
+        "{asked} values of {kind} were asked for, {left} are left in the message: unpack no more than were packed"
+    )]
+    BeyondEnd {
+        /// Of which kind.
+        kind: String,
+        /// How many were asked for.
+        asked: u64,
+        /// How many of that kind come next.
+        left: u64,
+    },
+    /// The parts asked for are not there.
+    #[error(
+        "values {first} to {end} were asked for, the message has {values}: cut within the message"
+    )]
+    NoSuchPart {
+        /// The first value asked for.
+        first: u64,
+        /// One more than the last.
+        end: u64,
+        /// How many it has.
+        values: u64,
+    },
+    /// The message cannot be divided into so many equal parts.
+    #[error("{values} values cannot be divided into {parts} equal parts: cut them with `part`")]
+    UnevenParts {
+        /// How many values it has.
+        values: u64,
+        /// How many parts were asked for.
+        parts: usize,
+    },
+    /// A layout describes bytes outside the values that it goes with.
+    #[error("the layout describes bytes outside the values of {buffer_bytes} bytes")]
+    OutsideBuffer {
+        /// Bytes of the values.
+        buffer_bytes: usize,
+    },
+    /// A text is no UTF-8.
+    #[error("the next in the message is a text that is no UTF-8: who packed it is broken")]
+    NotUtf8,
+    /// What came is no message.
+    #[error("what came is no message ({what}): who sent it is broken, or did not post a message")]
+    NotAMessage {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+}
+
+type Result<T> = std::result::Result<T, MessageError>;
+
+/// Values that travel together, each with its type.
+#[derive(Clone, Default)]
+pub struct Message {
+    storages: Vec<Arc<Storage>>,
+    pieces: Vec<Piece>,
+    /// The piece that is unpacked next, and the bytes of it that were unpacked.
+    next: usize,
+    taken: usize,
+}
+
+impl Message {
+    /// A message with nothing in it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same, with room for so many bytes of values.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let storages = vec![Arc::new(Storage::Own(Vec::with_capacity(bytes)))];
+        Self { storages, ..Self::default() }
+    }
+
+    /// Packs values behind those that are there. They are copied.
+    pub fn pack<T: Typed>(&mut self, values: &[T]) -> &mut Self {
+        self.append(Form::Elements(T::KIND), Bytes::from(bytes_of(values)))
+    }
+
+    /// Packs a text; it is unpacked as a whole.
+    pub fn pack_text(&mut self, text: &str) -> &mut Self {
+        self.append(Form::Text, Bytes::from(text.as_bytes()))
+    }
+
+    /// Packs the address of a mailbox, so that whoever unpacks it can post there.
+    pub fn pack_mailbox(&mut self, address: MailboxAddress) -> &mut Self {
+        self.append(Form::Mailbox, Bytes::from(bytes_of(&address.to_words())))
+    }
+
+    /// Packs `count` items of a layout, whose offset zero lies at the start of `values`. Items of
+    /// one kind of element are unpacked like any elements of that kind; others with a layout of
+    /// the same signature, together.
+    ///
+    /// # Errors
+    /// [`MessageError::OutsideBuffer`].
+    pub fn pack_layout<T: Plain>(
+        &mut self,
+        values: &[T],
+        layout: &Layout,
+        count: u64,
+    ) -> Result<&mut Self> {
+        // SAFETY: the area is used during this call only, and only read.
+        let buffer = unsafe { Buffer::of(values) };
+        let area = area(buffer, layout, count)?;
+        let form = Form::of_items(layout, count);
+        self.begin(form);
+        self.extend(form, |storage| area.append_to(0, usize::MAX, storage));
+        Ok(self)
+    }
+
+    /// Unpacks as many values as there is room for, of which all must be there.
+    ///
+    /// # Errors
+    /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`].
+    pub fn unpack<T: Typed>(&mut self, into: &mut [T]) -> Result<()> {
+        self.take(Form::Elements(T::KIND), bytes_of_mut(into))
+    }
+
+    /// Unpacks one value.
+    ///
+    /// # Errors
+    /// As [`Message::unpack`].
+    pub fn unpack_value<T: Typed>(&mut self) -> Result<T> {
+        let mut value = [zero()];
+        self.unpack(&mut value)?;
+        Ok(value[0])
+    }
+
+    /// Unpacks all values of the type that come next; none when the next is of another type.
+    pub fn unpack_all<T: Typed>(&mut self) -> Vec<T> {
+        let left = self.left_of(Form::Elements(T::KIND));
+        let mut values = zeroes(left / size_of::<T>());
+        // Exactly what is there was asked for.
+        let _ = self.unpack(&mut values);
+        values
+    }
+
+    /// Unpacks a text.
+    ///
+    /// # Errors
+    /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`], [`MessageError::NotUtf8`].
+    pub fn unpack_text(&mut self) -> Result<String> {
+        let mut bytes = vec![0; self.whole_of(Form::Text)?];
+        let before = (self.next, self.taken);
+        self.take(Form::Text, &mut bytes)?;
+        String::from_utf8(bytes).map_err(|_| {
+            (self.next, self.taken) = before;
+            MessageError::NotUtf8
+        })
+    }
+
+    /// Unpacks the address of a mailbox.
+    ///
+    /// # Errors
+    /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`].
+    pub fn unpack_mailbox(&mut self) -> Result<MailboxAddress> {
+        let mut words = [0; MailboxAddress::WORDS];
+        self.whole_of(Form::Mailbox)?;
+        self.take(Form::Mailbox, bytes_of_mut(&mut words))?;
+        Ok(MailboxAddress::from_words(words))
+    }
+
+    /// Unpacks `count` items of a layout, whose offset zero lies at the start of `into`.
+    ///
+    /// # Errors
+    /// As [`Message::unpack`], and [`MessageError::OutsideBuffer`].
+    pub fn unpack_layout<T: Plain>(
+        &mut self,
+        into: &mut [T],
+        layout: &Layout,
+        count: u64,
+    ) -> Result<()> {
+        // SAFETY: the area is used during this call only, and the values are borrowed mutably.
+        let buffer = unsafe { Buffer::of_mut(into) };
+        let area = area(buffer, layout, count)?;
+        let form = Form::of_items(layout, count);
+        if let Form::Items(_) = form {
+            self.whole_of(form)?;
+        }
+        let mut position = 0;
+        self.take_with(form, area.packed_bytes() as usize, |bytes| {
+            area.write(position, bytes);
+            position += bytes.len() as u64;
+        })
+    }
+
+    /// Begins to unpack from the first value again.
+    pub fn rewind(&mut self) {
+        (self.next, self.taken) = (0, 0);
+    }
+
+    /// Takes everything out. Its memory is used for what is packed next, unless another message
+    /// shares it.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.rewind();
+        self.storages.truncate(1);
+        let is_own = self.storages.first_mut().and_then(Arc::get_mut).is_some_and(Storage::clear);
+        if !is_own {
+            self.storages.clear();
+        }
+    }
+
+    /// Bytes of the values in it, unpacked or not.
+    pub fn bytes(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.length).sum()
+    }
+
+    /// How many values are in it, unpacked or not. A text, the address of a mailbox and items that
+    /// were packed together count as one value each.
+    pub fn len(&self) -> u64 {
+        self.pieces.iter().map(Piece::values).sum()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Whether everything was unpacked.
+    pub fn is_unpacked(&self) -> bool {
+        self.pieces[self.next..].iter().map(|piece| piece.length).sum::<usize>() == self.taken
+    }
+
+    /// What comes next, in words: `float64`, `text`; none at the end.
+    pub fn next_kind(&self) -> Option<String> {
+        self.pieces.get(self.next).map(|piece| piece.form.to_string())
+    }
+
+    /// The values from number `range.start` to before `range.end`, counted as in
+    /// [`Message::len`], as a message that shares their memory.
+    ///
+    /// # Errors
+    /// [`MessageError::NoSuchPart`].
+    pub fn part(&self, range: Range<u64>) -> Result<Self> {
+        let values = self.len();
+        if range.start > range.end || range.end > values {
+            let Range { start: first, end } = range;
+            return Err(MessageError::NoSuchPart { first, end, values });
+        }
+        let mut part = Self::new();
+        let mut number = 0;
+        for piece in &self.pieces {
+            let end = number + piece.values();
+            let (from, to) = (range.start.max(number), range.end.min(end));
+            if from < to {
+                part.share(self, piece.cut(from - number, to - number));
+            }
+            number = end;
+        }
+        Ok(part)
+    }
+
+    /// So many messages of equally many values, one after the other, that share this one's
+    /// memory: what a scatter sends.
+    ///
+    /// # Errors
+    /// [`MessageError::UnevenParts`].
+    pub fn split(&self, parts: usize) -> Result<Vec<Self>> {
+        let values = self.len();
+        let each = values.checked_div(parts as u64).filter(|each| each * parts as u64 == values);
+        let each = each.ok_or(MessageError::UnevenParts { values, parts })?;
+        (0..parts as u64).map(|number| self.part(number * each..(number + 1) * each)).collect()
+    }
+
+    /// Puts the values of another message behind those that are there; their memory is shared.
+    pub fn join(&mut self, other: &Self) -> &mut Self {
+        for piece in &other.pieces {
+            self.share(other, *piece);
+        }
+        self
+    }
+
+    /// Takes a piece of another message in.
+    fn share(&mut self, other: &Self, piece: Piece) {
+        let storage = &other.storages[piece.storage];
+        let known = self.storages.iter().rposition(|known| Arc::ptr_eq(known, storage));
+        let storage = known.unwrap_or_else(|| {
+            self.storages.push(storage.clone());
+            self.storages.len() - 1
+        });
+        self.pieces.push(Piece { storage, ..piece });
+    }
+
+    fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
+        self.begin(form);
+        self.extend(form, |storage| bytes.append_to(storage));
+        self
+    }
+
+    /// Makes room for a new piece, unless the last one can grow.
+    fn begin(&mut self, form: Form) {
+        let is_own = self.storages.last_mut().and_then(Arc::get_mut).is_some_and(Storage::is_own);
+        if !is_own {
+            self.storages.push(Arc::new(Storage::Own(Vec::new())));
+        }
+        let storage = self.storages.len() - 1;
+        let start = self.storages[storage].bytes().len();
+        let grows = self.pieces.last().is_some_and(|last| {
+            let is_at_end = last.storage == storage && last.start + last.length == start;
+            is_at_end && last.form == form && form.is_elements()
+        });
+        if !grows {
+            self.pieces.push(Piece { storage, start, length: 0, form });
+        }
+    }
+
+    /// Lets the last piece grow by what `write` appends.
+    fn extend(&mut self, form: Form, write: impl FnOnce(&mut Vec<u8>)) {
+        let storage = self.storages.last_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
+        let (Some(storage), Some(piece)) = (storage, self.pieces.last_mut()) else { return };
+        let before = storage.len();
+        write(storage);
+        piece.length += storage.len() - before;
+        let is_nothing = form.is_elements() && piece.length == 0;
+        if is_nothing {
+            self.pieces.pop();
+        }
+    }
+
+    fn bytes_of(&self, piece: &Piece) -> Bytes<'_> {
+        self.storages[piece.storage].bytes().part(piece.start, piece.length)
+    }
+
+    /// Bytes of this form that come next.
+    fn left_of(&self, form: Form) -> usize {
+        let next = self.pieces[self.next..].iter().take_while(|piece| piece.form.is_like(form));
+        next.map(|piece| piece.length).sum::<usize>() - self.taken_of(form)
+    }
+
+    /// Bytes that were taken out of the next piece, if it has this form.
+    fn taken_of(&self, form: Form) -> usize {
+        let is_next = self.pieces.get(self.next).is_some_and(|piece| piece.form.is_like(form));
+        if is_next { self.taken } else { 0 }
+    }
+
+    /// The length of the next piece, which is to be unpacked as a whole.
+    fn whole_of(&self, form: Form) -> Result<usize> {
+        match self.pieces.get(self.next) {
+            Some(piece) if piece.form.is_like(form) => Ok(piece.length),
+            _ => Err(self.refusal(form, 1)),
+        }
+    }
+
+    fn take(&mut self, form: Form, into: &mut [u8]) -> Result<()> {
+        let mut at = 0;
+        self.take_with(form, into.len(), |bytes| at += bytes.copy_to_slice(&mut into[at..]))
+    }
+
+    /// Hands over the next `length` bytes, all of this form, or none.
+    fn take_with(
+        &mut self,
+        form: Form,
+        length: usize,
+        mut take: impl FnMut(Bytes<'_>),
+    ) -> Result<()> {
+        // One piece that has it all is the common case.
+        if self.left_of(form) < length {
+            return Err(self.refusal(form, (length / form.value_bytes()) as u64));
+        }
+        let mut left = length;
+        while left > 0 || self.is_at_empty(form) {
+            let piece = self.pieces[self.next];
+            let taken = left.min(piece.length - self.taken);
+            take(self.bytes_of(&piece).part(self.taken, taken));
+            left -= taken;
+            self.taken += taken;
+            if self.taken == piece.length {
+                (self.next, self.taken) = (self.next + 1, 0);
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the next piece is one of no bytes, such as an empty text.
+    fn is_at_empty(&self, form: Form) -> bool {
+        let next = self.pieces.get(self.next);
+        next.is_some_and(|piece| piece.length == 0 && piece.form.is_like(form))
+    }
+
+    #[cold]
+    fn refusal(&self, form: Form, asked: u64) -> MessageError {
+        match self.pieces.get(self.next) {
+            Some(piece) if !piece.form.is_like(form) => {
+                let (packed, asked) = (piece.form.to_string(), form.to_string());
+                MessageError::OtherType { packed, asked }
+            }
+            _ => {
+                let left = (self.left_of(form) / form.value_bytes()) as u64;
+                MessageError::BeyondEnd { kind: form.to_string(), asked, left }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |piece: &Piece| format!("{} x {}", piece.values(), piece.form);
+        formatter.debug_list().entries(self.pieces.iter().map(shown)).finish()
+    }
+}
+
+fn area(buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {
+    let outside = MessageError::OutsideBuffer { buffer_bytes: buffer.len() };
+    Area::with_layout(buffer, 0, layout, count).map_err(|_| outside)
+}
+
+/// Data that came, as a storage.
+impl From<Received> for Storage {
+    fn from(received: Received) -> Self {
+        match received {
+            Received::Private(own) => Self::Own(own),
+            Received::Borrowed { block, length } => Self::Borrowed { block, length },
+        }
+    }
+}
+
+/// Whether an element of this kind is one of that type.
+pub(crate) fn is_like(kind: Kind, other: Kind) -> bool {
+    kind.family() == other.family() && kind.size_bytes() == other.size_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_layout::{Block, Family, Member};
+
+    fn three() -> Message {
+        let mut message = Message::new();
+        message.pack(&[1u32, 2, 3]).pack_text("four").pack(&[5.0f64]);
+        message
+    }
+
+    #[test]
+    fn what_was_packed_is_unpacked_in_pieces_of_any_length() {
+        let mut message = Message::new();
+        for value in 0..10u16 {
+            message.pack(&[value]);
+        }
+        assert_eq!((message.len(), message.bytes(), message.pieces.len()), (10, 20, 1));
+        let mut first = [0u16; 3];
+        message.unpack(&mut first).unwrap();
+        assert_eq!(first, [0, 1, 2]);
+        assert_eq!(message.unpack_value::<u16>().unwrap(), 3);
+        assert_eq!(message.unpack_all::<u16>(), [4, 5, 6, 7, 8, 9]);
+        assert!(message.is_unpacked());
+        message.rewind();
+        assert_eq!(message.unpack_all::<u16>().len(), 10);
+    }
+
+    #[test]
+    fn another_type_and_the_end_are_errors_that_lose_nothing() {
+        let mut message = three();
+        let wrong = message.unpack_value::<i32>().unwrap_err();
+        assert!(matches!(&wrong, MessageError::OtherType { packed, .. } if packed == "unsigned32"));
+        let beyond = message.unpack(&mut [0u32; 4]).unwrap_err();
+        assert!(matches!(beyond, MessageError::BeyondEnd { asked: 4, left: 3, .. }), "{beyond}");
+        assert_eq!(message.unpack_all::<u32>(), [1, 2, 3]);
+        assert!(message.unpack_value::<u32>().is_err());
+        assert_eq!(message.unpack_text().unwrap(), "four");
+        assert_eq!(message.unpack_value::<f64>().unwrap(), 5.0);
+        let end = message.unpack_value::<f64>().unwrap_err();
+        assert!(matches!(end, MessageError::BeyondEnd { asked: 1, left: 0, .. }), "{end}");
+        assert!(matches!(message.unpack_text(), Err(MessageError::BeyondEnd { .. })));
+    }
+
+    #[test]
+    fn texts_keep_their_ends_even_empty_ones() {
+        let mut message = Message::new();
+        message.pack_text("").pack_text("a").pack_text("").pack_text("bc");
+        assert_eq!(message.len(), 4);
+        for text in ["", "a", "", "bc"] {
+            assert_eq!(message.unpack_text().unwrap(), text);
+        }
+        assert!(message.is_unpacked());
+    }
+
+    #[test]
+    fn nothing_packed_is_nothing_in_it() {
+        let mut message = Message::new();
+        message.pack::<f32>(&[]);
+        assert!(message.is_empty() && message.is_unpacked());
+        message.unpack::<f32>(&mut []).unwrap();
+        assert_eq!(message.next_kind(), None);
+    }
+
+    #[test]
+    fn parts_share_memory_and_live_on_without_the_whole() {
+        let mut whole = Message::new();
+        whole.pack(&[1i64, 2, 3, 4, 5, 6]);
+        let place = whole.bytes_of(&whole.pieces[0]).start();
+        let mut parts = whole.split(3).unwrap();
+        assert_eq!(parts[0].bytes_of(&parts[0].pieces[0]).start(), place, "no copy");
+        whole.pack(&[7i64]);
+        drop(whole);
+        assert_eq!(parts[1].unpack_all::<i64>(), [3, 4]);
+        let mut joined = parts.pop().unwrap();
+        joined.join(&parts[0]).pack(&[9i64]);
+        assert_eq!(joined.unpack_all::<i64>(), [5, 6, 1, 2, 9]);
+        assert!(matches!(joined.split(4), Err(MessageError::UnevenParts { values: 5, .. })));
+        assert!(matches!(joined.split(0), Err(MessageError::UnevenParts { .. })));
+    }
+
+    #[test]
+    fn parts_are_cut_anywhere_between_values() {
+        let message = three();
+        let mut part = message.part(2..4).unwrap();
+        assert_eq!(part.unpack_value::<u32>().unwrap(), 3);
+        assert_eq!(part.unpack_text().unwrap(), "four");
+        assert!(part.is_unpacked());
+        assert_eq!(message.part(0..0).unwrap().len(), 0);
+        let beyond = message.part(2..6).unwrap_err();
+        assert_eq!(beyond, MessageError::NoSuchPart { first: 2, end: 6, values: 5 });
+    }
+
+    #[test]
+    fn a_cleared_message_keeps_its_memory_unless_it_is_shared() {
+        let mut message = Message::with_capacity(1000);
+        message.pack(&[1u8; 100]);
+        let place = message.bytes_of(&message.pieces[0]).start();
+        message.clear();
+        message.pack(&[2u8; 100]);
+        assert_eq!(message.bytes_of(&message.pieces[0]).start(), place);
+        let mut copy = message.clone();
+        message.clear();
+        message.pack(&[3u8; 100]);
+        assert_eq!(copy.unpack_all::<u8>(), [2; 100]);
+        assert_eq!(message.unpack_all::<u8>(), [3; 100]);
+    }
+
+    #[test]
+    fn columns_are_elements_and_records_are_whole() {
+        let float = Layout::element(f64::KIND);
+        let column = Layout::vector(3, 1, 24, &float).unwrap();
+        let matrix: Vec<f64> = (0..9).map(f64::from).collect();
+        let mut message = Message::new();
+        message.pack_layout(&matrix, &column, 1).unwrap();
+        assert_eq!(message.clone().unpack_all::<f64>(), [0.0, 3.0, 6.0]);
+        let record = Layout::structure(&[
+            Member { offset: 0, count: 1, layout: Layout::element(i32::KIND) },
+            Member { offset: 8, count: 1, layout: float },
+        ])
+        .unwrap();
+        let values = [[7u64, 1.5f64.to_bits()], [8, 2.5f64.to_bits()]];
+        message.pack_layout(&values, &record, 2).unwrap();
+        message.unpack_layout(&mut [0.0f64; 9], &column, 1).unwrap();
+        let other = Layout::indexed(&[Block { offset: 0, count: 4 }], &Layout::element(i32::KIND));
+        let mut back = [[0u64; 2]; 2];
+        let refused = message.unpack_layout(&mut back, &other.unwrap(), 1).unwrap_err();
+        assert!(matches!(refused, MessageError::OtherType { .. }), "{refused}");
+        let fewer = message.unpack_layout(&mut back, &record, 1).unwrap_err();
+        assert!(matches!(fewer, MessageError::OtherType { .. }), "{fewer}");
+        message.unpack_layout(&mut back, &record, 2).unwrap();
+        assert_eq!(back, values);
+        let small = message.pack_layout(&[0u8; 3], &record, 1).unwrap_err();
+        assert_eq!(small, MessageError::OutsideBuffer { buffer_bytes: 3 });
+    }
+
+    #[test]
+    fn a_kind_without_a_rust_type_is_told_by_name() {
+        let complex = Layout::element(Kind::new(Family::Complex, 16).unwrap());
+        let mut message = Message::new();
+        message.pack_layout(&[1.0f64, 2.0], &complex, 1).unwrap();
+        assert_eq!(message.next_kind().as_deref(), Some("complex128"));
+        assert!(message.unpack_value::<f64>().is_err());
+    }
+}

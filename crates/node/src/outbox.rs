@@ -1,0 +1,221 @@
+//! The way to a mailbox, for who posts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_kernel::{Area, Peer, Started};
+use landeck_memory::plain::bytes_of;
+use landeck_memory::{Buffer, Bytes, MarkView};
+
+use crate::collective::OperationId;
+use crate::error::{Error, Result};
+use crate::mailbox::{MailboxAddress, MailboxError};
+use crate::message::{Message, tag_of_values};
+use crate::shared::{Kernel, Shared, WaitError};
+use crate::typed::Typed;
+use crate::world::deadline_ns;
+
+/// The way to a mailbox. Threads may use it as the thread mode of the job says; a clone is another
+/// handle to the same mailbox.
+#[derive(Clone)]
+pub struct Outbox {
+    shared: Arc<Shared>,
+    address: MailboxAddress,
+    mark: Arc<MarkView>,
+}
+
+/// When a message is over for who posted it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Sent,
+    Retrieved,
+}
+
+/// How a wait for a posted message ended.
+enum Ended {
+    Well,
+    Badly(WaitError),
+    Closed,
+}
+
+impl Outbox {
+    pub(crate) fn open(shared: &Arc<Shared>, address: MailboxAddress) -> Result<Self> {
+        let process = address.process();
+        if process.host.0 != shared.segment.plan().host {
+            return Err(MailboxError::AnotherJob.into());
+        }
+        let (slot, number) = (process.slot.0, address.mark_number());
+        let mark = MarkView::of(&shared.segment, slot, address.place(), number);
+        let mark = Arc::new(mark.ok_or(MailboxError::NoAddress)?);
+        let outbox = Self { shared: shared.clone(), address, mark };
+        match outbox.mark.is_set() {
+            true => Ok(outbox),
+            false => Err(outbox.gone()),
+        }
+    }
+
+    /// The address of the mailbox.
+    pub fn address(&self) -> MailboxAddress {
+        self.address
+    }
+
+    /// Posts a message; returns when the message may be changed again. One of more than 256 KiB
+    /// (8 MiB where there are more processes than processors) waits until it is being retrieved:
+    /// post such from another thread if the mailbox is this thread's own.
+    ///
+    /// # Errors
+    /// [`MailboxError::Gone`], [`Error::PeerFailed`] when the owner is no more, [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn post(&self, message: &Message) -> Result<()> {
+        self.post_message(message, Until::Sent, None)
+    }
+
+    /// The same, but gives up after a time; then nothing was posted.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Outbox::post`].
+    pub fn post_within(&self, message: &Message, time: Duration) -> Result<()> {
+        self.post_message(message, Until::Sent, Some(time))
+    }
+
+    /// Posts a message and waits until it is retrieved.
+    ///
+    /// # Errors
+    /// As [`Outbox::post`].
+    pub fn post_and_wait(&self, message: &Message) -> Result<()> {
+        self.post_message(message, Until::Retrieved, None)
+    }
+
+    /// Posts a message if that is possible without waiting.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], and as [`Outbox::post`].
+    pub fn try_post(&self, message: &Message) -> Result<()> {
+        let mut scratch = Vec::new();
+        let (tag, bytes) = message.outgoing(&mut scratch);
+        self.try_post_bytes(tag, bytes)
+    }
+
+    /// Posts values as a message that holds nothing else.
+    ///
+    /// # Errors
+    /// As [`Outbox::post`].
+    #[inline]
+    pub fn post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
+        // SAFETY: `post_area` returns when nothing reads the values any more.
+        let area = Area::contiguous(unsafe { Buffer::of(values) });
+        self.post_area(tag_of_values::<T>(), area, Until::Sent, None)
+    }
+
+    /// The same if that is possible without waiting.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], and as [`Outbox::post`].
+    pub fn try_post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
+        self.try_post_bytes(tag_of_values::<T>(), Bytes::from(bytes_of(values)))
+    }
+
+    fn post_message(&self, message: &Message, until: Until, time: Option<Duration>) -> Result<()> {
+        let mut scratch = Vec::new();
+        let (tag, bytes) = message.outgoing(&mut scratch);
+        // SAFETY: `post_area` returns when nothing reads message and scratch any more.
+        let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
+        self.post_area(tag, area, until, time)
+    }
+
+    #[inline]
+    fn post_area(&self, tag: u32, area: Area, until: Until, time: Option<Duration>) -> Result<()> {
+        if !self.mark.is_set() {
+            return Err(self.gone());
+        }
+        let (to, context) = (self.peer(), self.address.context());
+        let mut kernel = self.shared.kernel.enter()?;
+        let started = match until {
+            Until::Sent => kernel.send(to, context, tag, area),
+            Until::Retrieved => kernel.send_synchronous(to, context, tag, area),
+        };
+        drop(kernel);
+        match started {
+            Ok(Started::Complete(_)) => Ok(()),
+            Ok(Started::Pending(id)) => self.finish(id.into(), time),
+            Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
+        }
+    }
+
+    fn try_post_bytes(&self, tag: u32, bytes: Bytes<'_>) -> Result<()> {
+        if !self.mark.is_set() {
+            return Err(self.gone());
+        }
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.progress();
+        let sent = kernel.try_send(self.peer(), self.address.context(), tag, bytes);
+        drop(kernel);
+        match sent {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::WouldBlock),
+            Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
+        }
+    }
+
+    /// Waits until a message is out of our hands; whatever happens, it is over afterwards.
+    fn finish(&self, id: OperationId, time: Option<Duration>) -> Result<()> {
+        let record = self.shared.kernel.enter()?.wait_record(id);
+        let mut deadline = deadline_ns(time);
+        loop {
+            let ended = self.shared.wait_until(&record, deadline, |kernel| self.look(kernel, id));
+            let error = match ended {
+                Ok(Ended::Well) => return Ok(()),
+                Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
+                Ok(Ended::Closed) => {
+                    self.shared.kernel.enter()?.abandon(id);
+                    return Err(self.gone());
+                }
+                Err(error) => error,
+            };
+            let mut kernel = self.shared.kernel.enter()?;
+            // One that is on its way cannot be had back.
+            if !(matches!(error, WaitError::TimedOut) && kernel.give_up(id)) {
+                kernel.abandon(id);
+                drop(kernel);
+                return Err(self.error(error, time));
+            }
+            deadline = None;
+        }
+    }
+
+    fn look(&self, kernel: &mut Kernel, id: OperationId) -> Option<Ended> {
+        kernel.refresh();
+        match kernel.take(id) {
+            Some(Ok(_)) => Some(Ended::Well),
+            Some(Err(error)) => Some(Ended::Badly(error)),
+            None => (!self.mark.is_set()).then_some(Ended::Closed),
+        }
+    }
+
+    fn peer(&self) -> Peer {
+        Peer(self.address.process().slot.0)
+    }
+
+    /// Why there is no such mailbox: its owner has dropped it, or is gone.
+    #[cold]
+    fn gone(&self) -> Error {
+        let owner = self.address.process();
+        let record = self.shared.segment.slot_record(owner.slot.0);
+        if record.incarnation == owner.incarnation.0 && !record.state.is_gone() {
+            return MailboxError::Gone { slot: owner.slot.0, pid: record.pid }.into();
+        }
+        Error::process_gone(owner, &record)
+    }
+
+    #[cold]
+    fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
+        let processes = self.shared.segment.plan().processes;
+        self.shared.error(error, time, |peer| (peer.0 < processes).then_some(peer.0 as usize))
+    }
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Outbox").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,272 @@
+//! Semaphores between the processes and threads of a job on one host.
+//!
+//! A unit that is taken is *held* until its [`Permit`] is dropped. When a process dies that holds
+//! units, nobody waits for them in vain: whoever waits, or comes to wait, is told
+//! ([`SemaphoreError::OwnerDied`]), until somebody has put right what the dead may have left half
+//! done and has its units come back ([`Semaphore::recover`]).
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! # let job = landeck::Job::join()?;
+//! use landeck::{Error, SemaphoreError};
+//! let file = match job.make_semaphore("file", 1) {
+//!     Err(Error::Object(landeck::ObjectError::Taken { .. })) => job.open_semaphore("file")?,
+//!     made => made?,
+//! };
+//! let permit = match file.take() {
+//!     Err(Error::Semaphore(SemaphoreError::OwnerDied { .. })) => {
+//!         // ... mend the file ...
+//!         file.recover()?;
+//!         file.take()?
+//!     }
+//!     taken => taken?,
+//! };
+//! // ... write to the file ...
+//! drop(permit);
+//! # Ok(()) }
+//! ```
+//!
+//! A semaphore lives until its last user has dropped it or is gone, whoever made it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
+use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
+use landeck_memory::{Operation, SharedArea, WaitRecord};
+use landeck_wire::ProcessId;
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::shared::{Shared, WaitError};
+use crate::shared_segment::{Use, map};
+use crate::world::deadline_ns;
+
+/// Why a semaphore does not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum SemaphoreError {
+    /// Somebody died that held units.
+    #[error(
+        "process {slot} (pid {pid}) is no more and held a unit of the semaphore: put right what it left half done, and call `recover`"
+    )]
+    OwnerDied {
+        /// Its slot.
+        slot: u32,
+        /// Its process number, or that of who has its place now.
+        pid: u32,
+    },
+    /// There would be more units than a semaphore can have.
+    #[error("a semaphore has at most {UNITS_MAX} units: {units} more are too many")]
+    TooManyUnits {
+        /// How many were to be added.
+        units: u32,
+    },
+    /// The memory of the semaphore is none.
+    #[error("the memory under this name is no semaphore of this job: another version made it")]
+    NotASemaphore,
+}
+
+/// A semaphore. A clone is another handle to it; threads may use it as the thread mode says.
+#[derive(Clone)]
+pub struct Semaphore(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    words: SemaphoreWords,
+    object: Use,
+}
+
+/// A unit that is held. Dropped, it comes back.
+#[must_use = "a unit that is not kept comes back at once"]
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
+}
+
+impl Job {
+    /// Makes a semaphore with so many units under a name.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the bytes are no name, the name is taken, the agent does not answer;
+    /// [`SemaphoreError::TooManyUnits`].
+    pub fn make_semaphore(&self, name: impl AsRef<[u8]>, units: u32) -> Result<Semaphore> {
+        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+        self.new_semaphore(Some(&name), units)
+    }
+
+    /// Makes a semaphore without a name: others open it by its number.
+    ///
+    /// # Errors
+    /// As [`Job::make_semaphore`].
+    pub fn semaphore(&self, units: u32) -> Result<Semaphore> {
+        self.new_semaphore(None, units)
+    }
+
+    /// Opens the semaphore under a name.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the bytes are no name, nobody has made it, the agent does not answer.
+    pub fn open_semaphore(&self, name: impl AsRef<[u8]>) -> Result<Semaphore> {
+        let name = ObjectName::new(name).map_err(objects::ObjectError::from)?;
+        let process = self.process();
+        Semaphore::of(&self.shared, process, objects::open(process, ObjectKind::Semaphore, &name)?)
+    }
+
+    /// Opens the semaphore with a number, which came in a message.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: it is gone, the agent does not answer.
+    pub fn open_semaphore_number(&self, number: u64) -> Result<Semaphore> {
+        let process = self.process();
+        let opened = objects::open_number(process, ObjectKind::Semaphore, number)?;
+        Semaphore::of(&self.shared, process, opened)
+    }
+
+    fn new_semaphore(&self, name: Option<&ObjectName>, units: u32) -> Result<Semaphore> {
+        if units > UNITS_MAX {
+            return Err(SemaphoreError::TooManyUnits { units }.into());
+        }
+        let process = self.process();
+        let (bytes, words) = (SemaphoreWords::bytes(self.segment()), [u64::from(units), 0]);
+        let made = objects::make(process, ObjectKind::Semaphore, name, bytes, words)?;
+        Semaphore::of(&self.shared, process, made)
+    }
+}
+
+impl Semaphore {
+    fn of(
+        shared: &Arc<Shared>,
+        process: ProcessId,
+        (object, file): (Object, std::os::fd::OwnedFd),
+    ) -> Result<Self> {
+        let used = Use::new(process, ObjectKind::Semaphore, object.number);
+        let area: SharedArea = map(&file, &object)?;
+        let words = SemaphoreWords::open(area, &shared.segment, shared.slot, object.words[0]);
+        let words = words.ok_or(SemaphoreError::NotASemaphore)?;
+        Ok(Self(Arc::new(Inner { shared: shared.clone(), words, object: used })))
+    }
+
+    /// The number by which others open it: it may travel in a message, and never means another.
+    pub fn number(&self) -> u64 {
+        self.0.object.number()
+    }
+
+    /// Units that are there now; they may be gone in the next moment.
+    pub fn units(&self) -> u32 {
+        self.0.words.units()
+    }
+
+    /// Waits for a unit and takes it.
+    ///
+    /// # Errors
+    /// [`SemaphoreError::OwnerDied`], [`Error::Ended`], [`Error::Thread`].
+    pub fn take(&self) -> Result<Permit<'_>> {
+        self.take_until(None)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Semaphore::take`].
+    pub fn take_within(&self, time: Duration) -> Result<Permit<'_>> {
+        self.take_until(Some(time))
+    }
+
+    /// Takes a unit if one is there.
+    ///
+    /// # Errors
+    /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead.
+    pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
+        match self.0.words.try_take() {
+            Take::Taken => Ok(Some(Permit { semaphore: self })),
+            Take::OwnerDied { slot } => Err(self.owner_died(slot)),
+            Take::Empty => match self.0.words.dead_holder() {
+                Some(slot) => Err(self.owner_died(slot)),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Adds units that nobody held: what a producer does.
+    ///
+    /// # Errors
+    /// [`SemaphoreError::TooManyUnits`].
+    pub fn give(&self, units: u32) -> Result<()> {
+        match self.0.words.give(units) {
+            true => Ok(()),
+            false => Err(SemaphoreError::TooManyUnits { units }.into()),
+        }
+    }
+
+    /// Has the units of the dead come back; says how many.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn recover(&self) -> Result<u32> {
+        Ok(self.0.words.recover())
+    }
+
+    fn take_until(&self, time: Option<Duration>) -> Result<Permit<'_>> {
+        if self.0.words.try_take() == Take::Taken {
+            return Ok(Permit { semaphore: self });
+        }
+        self.0.words.waits(true);
+        let taken = self.wait(time);
+        self.0.words.waits(false);
+        match taken {
+            Ok(Take::Taken) => Ok(Permit { semaphore: self }),
+            Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
+            // A wait ends with something.
+            Ok(Take::Empty) => Err(Error::WouldBlock),
+            Err(error) => Err(self.0.shared.error(error, time, |_| None)),
+        }
+    }
+
+    fn wait(&self, time: Option<Duration>) -> std::result::Result<Take, WaitError> {
+        let Inner { shared, words, .. } = &*self.0;
+        let record = WaitRecord { operation: Operation::Semaphore, ..WaitRecord::default() };
+        let mut generation = None;
+        shared.wait_until(&record, deadline_ns(time), |_| match words.try_take() {
+            Take::Empty => {
+                // Who is dead is worth a look when somebody has died.
+                let now = shared.segment.membership_generation();
+                let is_new = generation.replace(now) != Some(now);
+                let dead = is_new.then(|| words.dead_holder()).flatten();
+                dead.map(|slot| Take::OwnerDied { slot })
+            }
+            took => Some(took),
+        })
+    }
+
+    #[cold]
+    fn owner_died(&self, slot: u32) -> Error {
+        let pid = self.0.shared.segment.slot_record(slot).pid;
+        SemaphoreError::OwnerDied { slot, pid }.into()
+    }
+}
+
+impl Permit<'_> {
+    /// Holds the unit no more, and does not bring it back: what a consumer does.
+    pub fn spend(self) {
+        self.semaphore.0.words.release(false);
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.semaphore.0.words.release(true);
+    }
+}
+
+impl std::fmt::Debug for Semaphore {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let number = self.number();
+        formatter.debug_struct("Semaphore").field("number", &number).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Permit<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Permit").field("semaphore", self.semaphore).finish()
+    }
+}

@@ -1,0 +1,243 @@
+//! Threads of a process of the job: named, bounded in number, joined.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+use landeck_memory::{GateError, ThreadMode, processors};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+
+/// Most bytes of a thread's name, which the system shows.
+pub const THREAD_NAME_BYTES_MAX: usize = 15;
+
+/// Why there is no thread, or nothing of it.
+#[derive(Debug, thiserror::Error)]
+pub enum ThreadError {
+    /// The text cannot be the name of a thread.
+    #[error(
+        "\"{}\" cannot be the name of a thread: use 1 to {THREAD_NAME_BYTES_MAX} bytes without control characters", name.escape_debug()
+    )]
+    Name {
+        /// The text.
+        name: String,
+    },
+    /// There are as many as there may be.
+    #[error(
+        "thread \"{name}\" would be one more than the {most} there may be: join one, or raise the limit"
+    )]
+    TooMany {
+        /// Its name.
+        name: String,
+        /// How many there may be.
+        most: usize,
+    },
+    /// The system gives none.
+    #[error(
+        "the system gives no thread \"{name}\": {source}; allow more (ulimit -u, the limits of the control group), or use fewer"
+    )]
+    System {
+        /// Its name.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It has panicked.
+    #[error("thread \"{name}\" has panicked: {message}")]
+    Panicked {
+        /// Its name.
+        name: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+/// Starts threads of this process, so many at a time.
+#[derive(Clone)]
+pub struct Threads {
+    running: Arc<AtomicUsize>,
+    most: usize,
+    stack_bytes: Option<usize>,
+}
+
+/// A thread that was started. Dropped, it goes on by itself.
+#[derive(Debug)]
+pub struct Thread<T> {
+    name: String,
+    handle: JoinHandle<T>,
+}
+
+/// One of those that run, until it is dropped.
+struct Running(Arc<AtomicUsize>);
+
+impl Job {
+    /// Starts at most so many threads at a time, which may use the job as this one does.
+    ///
+    /// # Errors
+    /// [`Error::Thread`] when the job was joined in thread mode single.
+    pub fn threads(&self, most: usize) -> Result<Threads> {
+        match self.shared.kernel.mode() {
+            ThreadMode::Single => Err(Error::Thread(GateError::WrongThread)),
+            ThreadMode::Multiple => {
+                Ok(Threads { running: Arc::default(), most, stack_bytes: None })
+            }
+        }
+    }
+}
+
+impl Threads {
+    /// Gives threads that are started from now on stacks of so many bytes; the system has a
+    /// smallest size.
+    #[must_use]
+    pub fn with_stack(self, bytes: usize) -> Self {
+        Self { stack_bytes: Some(bytes), ..self }
+    }
+
+    /// How many run.
+    pub fn running(&self) -> usize {
+        self.running.load(Ordering::Acquire)
+    }
+
+    /// Starts a thread.
+    ///
+    /// # Errors
+    /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`].
+    pub fn start<T: Send + 'static>(
+        &self,
+        name: &str,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Thread<T>> {
+        let owned = || name.to_owned();
+        let is_name = (1..=THREAD_NAME_BYTES_MAX).contains(&name.len());
+        if !is_name || name.contains(char::is_control) {
+            return Err(ThreadError::Name { name: owned() }.into());
+        }
+        let Some(running) = self.one_more() else {
+            return Err(ThreadError::TooMany { name: owned(), most: self.most }.into());
+        };
+        let builder = std::thread::Builder::new().name(owned());
+        let builder = match self.stack_bytes {
+            Some(bytes) => builder.stack_size(bytes),
+            None => builder,
+        };
+        let handle = builder.spawn(move || {
+            let _running = running;
+            processors::follow_parent();
+            body()
+        });
+        match handle {
+            Ok(handle) => Ok(Thread { name: owned(), handle }),
+            Err(source) => Err(ThreadError::System { name: owned(), source }.into()),
+        }
+    }
+
+    fn one_more(&self) -> Option<Running> {
+        let room = |running: usize| (running < self.most).then_some(running + 1);
+        let counted = self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, room);
+        counted.is_ok().then(|| Running(self.running.clone()))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl<T> Thread<T> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Waits until it has ended, and takes what it returned.
+    ///
+    /// # Errors
+    /// [`ThreadError::Panicked`].
+    pub fn join(self) -> Result<T> {
+        let Self { name, handle } = self;
+        handle.join().map_err(|cause| {
+            let text = cause.downcast_ref::<&str>().map(|&text| text.to_owned());
+            let message = text.or_else(|| cause.downcast_ref::<String>().cloned());
+            let message = message.unwrap_or_else(|| "it did not say why".to_owned());
+            ThreadError::Panicked { name, message }.into()
+        })
+    }
+}
+
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let running = self.running();
+        formatter
+            .debug_struct("Threads")
+            .field("running", &running)
+            .field("most", &self.most)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(most: usize) -> Threads {
+        Threads { running: Arc::default(), most, stack_bytes: Some(1 << 20) }
+    }
+
+    #[test]
+    fn a_thread_has_its_name_and_gives_its_result() {
+        let threads = threads(1);
+        let thread =
+            threads.start("worker 1", || std::thread::current().name().map(str::to_owned)).unwrap();
+        assert_eq!(thread.name(), "worker 1");
+        assert_eq!(thread.join().unwrap().as_deref(), Some("worker 1"));
+        assert_eq!(threads.running(), 0);
+    }
+
+    #[test]
+    fn there_are_no_more_than_the_limit() {
+        let threads = threads(2);
+        let (tell, told) = std::sync::mpsc::channel::<()>();
+        let told = Arc::new(std::sync::Mutex::new(told));
+        let waiting: Vec<_> = ["a", "b"]
+            .map(|name| {
+                let told = told.clone();
+                threads.start(name, move || told.lock().unwrap().recv().is_err()).unwrap()
+            })
+            .into();
+        let refused = threads.clone().start("c", || ()).unwrap_err();
+        let told = matches!(refused, Error::Threads(ThreadError::TooMany { most: 2, .. }));
+        assert!(told, "{refused}");
+        drop(tell);
+        assert!(waiting.into_iter().all(|thread| thread.join().unwrap()));
+        threads.start("c", || ()).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn a_panic_is_told_and_frees_its_place() {
+        let threads = threads(1);
+        let thread = threads.start("unlucky", || assert!(std::hint::black_box(false), "bad luck"));
+        let error = thread.unwrap().join().unwrap_err();
+        assert!(error.to_string().contains("bad luck"), "{error}");
+        assert_eq!(threads.running(), 0);
+    }
+
+    #[test]
+    fn bad_names_and_impossible_stacks_are_errors() {
+        for name in ["", "a name of sixteen", "a\nb", "a\0b"] {
+            let refused = threads(1).start(name, || ()).unwrap_err();
+            assert!(matches!(refused, Error::Threads(ThreadError::Name { .. })), "{refused}");
+        }
+        let huge = threads(1).with_stack(1 << 46);
+        let refused = huge.start("huge", || ()).unwrap_err();
+        assert!(matches!(refused, Error::Threads(ThreadError::System { .. })), "{refused}");
+        assert_eq!(huge.running(), 0);
+    }
+}

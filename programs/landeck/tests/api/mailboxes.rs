@@ -1,0 +1,444 @@
+//! Mailboxes as programs use them: found by name or in a message, posted to by all, retrieved by
+//! the thread that made them; and what remains when owners or posters die.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use landeck::{
+    Error, Job, MailboxAddress, MailboxError, Message, ObjectError, ObjectNameError, Options,
+    Progress, Tag, ThreadMode,
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::support::{NOTICED_WITHIN, in_enduring_job, in_job, in_job_with, kill_myself};
+
+const MOMENT: Duration = Duration::from_millis(30);
+
+fn is_gone(error: &Error) -> bool {
+    matches!(error, Error::Mailbox(MailboxError::Gone { .. }))
+}
+
+#[test]
+fn a_named_mailbox_gets_what_all_post_in_the_order_of_each() {
+    let name = "mailboxes::a_named_mailbox_gets_what_all_post_in_the_order_of_each";
+    in_job(4, name, ThreadMode::Single, |job| {
+        const EACH: u32 = 500;
+        let world = job.world();
+        if world.rank() != 0 {
+            world.barrier().unwrap();
+            let inbox = job.find_mailbox("inbox").unwrap();
+            let mut message = Message::new();
+            for number in 0..EACH {
+                message.clear();
+                message.pack_text("from").pack(&[world.rank() as u32, number]);
+                inbox.post(&message).unwrap();
+            }
+            return;
+        }
+        let mut inbox = job.mailbox().unwrap();
+        assert!(inbox.try_retrieve().unwrap().is_none());
+        inbox.register("inbox").unwrap();
+        world.barrier().unwrap();
+        let mut next = vec![0; world.size()];
+        for _ in 0..EACH * (world.size() as u32 - 1) {
+            let mut message = inbox.retrieve().unwrap();
+            assert_eq!(message.unpack_text().unwrap(), "from");
+            let [rank, number] = message.unpack_all::<u32>()[..] else { panic!("two numbers") };
+            assert_eq!(inbox.last_poster().unwrap().slot.0, rank);
+            assert_eq!(number, next[rank as usize]);
+            next[rank as usize] += 1;
+        }
+        assert!(inbox.retrieve_within(MOMENT).is_err_and(|e| matches!(e, Error::TimedOut(_))));
+    });
+}
+
+#[test]
+fn an_address_travels_in_a_message_and_is_answered() {
+    let name = "mailboxes::an_address_travels_in_a_message_and_is_answered";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let mut own = job.mailbox().unwrap();
+        if world.rank() == 0 {
+            own.register("squares").unwrap();
+            world.barrier().unwrap();
+            for _ in 1..world.size() {
+                let mut asked = own.retrieve().unwrap();
+                let answers = job.open_mailbox(asked.unpack_mailbox().unwrap()).unwrap();
+                let number: u64 = asked.unpack_value().unwrap();
+                answers.post_values(&[number * number]).unwrap();
+            }
+        } else {
+            world.barrier().unwrap();
+            let mut question = Message::new();
+            question.pack_mailbox(own.address()).pack(&[world.rank() as u64]);
+            job.find_mailbox("squares").unwrap().post(&question).unwrap();
+            let mut answer = [0u64; 4];
+            assert_eq!(own.retrieve_values(&mut answer).unwrap(), 1);
+            assert_eq!(answer[0], (world.rank() * world.rank()) as u64);
+        }
+        // An address is a plain value as well.
+        let words = own.address().to_words();
+        assert_eq!(MailboxAddress::from_words(words), own.address());
+    });
+}
+
+#[test]
+fn messages_of_any_length_and_from_oneself_arrive_whole() {
+    let name = "mailboxes::messages_of_any_length_and_from_oneself_arrive_whole";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let mut own = job.mailbox().unwrap();
+        let address: [u64; 4] = own.address().to_words();
+        let mut other = [0u64; 4];
+        let to = 1 - world.rank();
+        world.send_receive(&address, (to, Tag(1)), &mut other, (to, Tag(1))).unwrap();
+        for address in [other, address] {
+            let outbox = job.open_mailbox(MailboxAddress::from_words(address)).unwrap();
+            for length in [0usize, 1, 5, 31, 32, 33, 2_000, 3_000, 30_000] {
+                let values: Vec<u64> = (0..length as u64).collect();
+                let mut message = Message::new();
+                message.pack(&values).pack_text("end");
+                outbox.post(&message).unwrap();
+                let mut arrived = own.retrieve().unwrap();
+                assert_eq!(arrived.unpack_all::<u64>(), values, "length {length}");
+                assert_eq!(arrived.unpack_text().unwrap(), "end");
+            }
+            world.barrier().unwrap();
+        }
+        assert!(own.try_retrieve().unwrap().is_none());
+        // A longer one is read as it is written.
+        if world.rank() == 0 {
+            let outbox = job.open_mailbox(MailboxAddress::from_words(other)).unwrap();
+            outbox.post_values(&vec![7u64; 1_000_000]).unwrap();
+        } else {
+            assert_eq!(own.retrieve().unwrap().unpack_all::<u64>(), vec![7; 1_000_000]);
+        }
+    });
+}
+
+#[test]
+fn bad_retrieves_name_their_fault_and_lose_nothing() {
+    let name = "mailboxes::bad_retrieves_name_their_fault_and_lose_nothing";
+    in_job(1, name, ThreadMode::Single, |job| {
+        let mut own = job.mailbox().unwrap();
+        let outbox = job.open_mailbox(own.address()).unwrap();
+        outbox.post_values(&[1.5f64, 2.5]).unwrap();
+        let other = own.retrieve_values(&mut [0u64; 2]).unwrap_err();
+        assert!(matches!(other, Error::Mailbox(MailboxError::OtherType { .. })), "{other}");
+        let long = own.retrieve_values(&mut [0f64]).unwrap_err();
+        let told = matches!(
+            long,
+            Error::Mailbox(MailboxError::TooLong { message_bytes: 16, buffer_bytes: 8 })
+        );
+        assert!(told, "{long}");
+        let mut values = [0f64; 3];
+        assert_eq!(own.try_retrieve_values(&mut values).unwrap(), Some(2));
+        assert_eq!(values, [1.5, 2.5, 0.0]);
+        assert_eq!(own.try_retrieve_values(&mut values).unwrap(), None);
+        let late = own.retrieve_values_within(&mut values, MOMENT).unwrap_err();
+        assert!(matches!(late, Error::TimedOut(_)), "{late}");
+    });
+}
+
+#[test]
+fn bad_names_and_addresses_are_told_apart() {
+    let name = "mailboxes::bad_names_and_addresses_are_told_apart";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let mut own = job.mailbox().unwrap();
+        let named = |error: Error| match error {
+            Error::Object(ObjectError::Name(error)) => error,
+            other => panic!("{other}"),
+        };
+        assert_eq!(named(own.register("").unwrap_err()), ObjectNameError::Empty);
+        let long = named(own.register("n".repeat(65)).unwrap_err());
+        assert!(matches!(long, ObjectNameError::TooLong(_)), "{long}");
+        let bytes = named(job.find_mailbox([0xc3, 0x28]).unwrap_err());
+        assert!(matches!(bytes, ObjectNameError::NotUtf8(_)), "{bytes}");
+        let unknown = job.find_mailbox("nobody's").unwrap_err();
+        assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
+        let never = own.unregister("nobody's").unwrap_err();
+        assert!(matches!(never, Error::Object(ObjectError::Unknown { .. })), "{never}");
+        if world.rank() == 0 {
+            own.register("one").unwrap();
+        }
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            let taken = own.register("one").unwrap_err();
+            assert!(matches!(taken, Error::Object(ObjectError::Taken { .. })), "{taken}");
+        }
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            own.unregister("one").unwrap();
+        }
+        world.barrier().unwrap();
+        if world.rank() == 1 {
+            own.register("one").unwrap();
+        }
+        world.barrier().unwrap();
+        let [host, process, context, place] = own.address().to_words();
+        let open = |words| job.open_mailbox(MailboxAddress::from_words(words)).unwrap_err();
+        let another = open([host ^ 1, process, context, place]);
+        assert!(matches!(another, Error::Mailbox(MailboxError::AnotherJob)), "{another}");
+        for words in [
+            [host, u64::MAX, context, place],
+            [host, process, context, u64::MAX],
+            [host, process, context, place + 1],
+        ] {
+            let none = open(words);
+            assert!(matches!(none, Error::Mailbox(MailboxError::NoAddress)), "{none}");
+        }
+        assert!(is_gone(&open([host, process, context + 1, place])));
+    });
+}
+
+#[test]
+fn a_destroyed_mailbox_is_gone_and_never_anothers() {
+    let name = "mailboxes::a_destroyed_mailbox_is_gone_and_never_anothers";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        if world.rank() == 0 {
+            let mut first = job.mailbox().unwrap();
+            first.register("first").unwrap();
+            world.barrier().unwrap();
+            world.barrier().unwrap();
+            drop(first);
+            let mut second = job.mailbox().unwrap();
+            second.register("second").unwrap();
+            world.barrier().unwrap();
+            world.barrier().unwrap();
+            let mut message = second.retrieve().unwrap();
+            assert_eq!(message.unpack_text().unwrap(), "for the second");
+            assert!(second.try_retrieve().unwrap().is_none());
+            return;
+        }
+        world.barrier().unwrap();
+        let first = job.find_mailbox("first").unwrap();
+        first.post(Message::new().pack_text("never retrieved")).unwrap();
+        world.barrier().unwrap();
+        world.barrier().unwrap();
+        let text = |text: &str| {
+            let mut message = Message::new();
+            message.pack_text(text);
+            message
+        };
+        assert!(is_gone(&first.post(&text("too late")).unwrap_err()));
+        assert!(is_gone(&first.try_post(&text("too late")).unwrap_err()));
+        assert!(is_gone(&first.post_and_wait(&text("too late")).unwrap_err()));
+        assert!(is_gone(&job.open_mailbox(first.address()).unwrap_err()));
+        assert!(job.find_mailbox("first").is_err());
+        job.find_mailbox("second").unwrap().post(&text("for the second")).unwrap();
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
+    let name = "mailboxes::who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        if world.rank() == 0 {
+            let mut full = job.mailbox().unwrap();
+            full.register("full").unwrap();
+            world.barrier().unwrap();
+            std::thread::sleep(5 * MOMENT);
+            drop(full);
+            // What lies in the way of the others is dropped during calls only.
+            world.barrier().unwrap();
+            return;
+        }
+        world.barrier().unwrap();
+        let full = job.find_mailbox("full").unwrap();
+        let mut message = Message::new();
+        message.pack(&vec![7u8; 4_000]);
+        if world.rank() == 1 {
+            assert!(is_gone(&full.post_and_wait(&message).unwrap_err()));
+        } else {
+            while full.try_post(&message).is_ok() {}
+            let late = full.post_within(&message, MOMENT).unwrap_err();
+            assert!(matches!(late, Error::TimedOut(_)), "{late}");
+            message.clear();
+            message.pack(&vec![7u8; 20 << 20]);
+            assert!(is_gone(&full.post(&message).unwrap_err()));
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn the_death_of_an_owner_is_told_and_frees_its_name() {
+    let name = "mailboxes::the_death_of_an_owner_is_told_and_frees_its_name";
+    in_enduring_job(3, name, 137, |job| {
+        let world = job.world();
+        if world.rank() == 2 {
+            let mut inbox = job.mailbox().unwrap();
+            inbox.register("mortal").unwrap();
+            world.send(&[1u8], 0, Tag(1)).unwrap();
+            world.send(&[1u8], 1, Tag(1)).unwrap();
+            job.drain().unwrap();
+            std::thread::sleep(3 * MOMENT);
+            kill_myself();
+        }
+        world.receive::<u8>(2, Tag(1)).unwrap();
+        let mortal = job.find_mailbox("mortal").unwrap();
+        let mut message = Message::new();
+        message.pack(&vec![1u8; 10_000]);
+        let began = Instant::now();
+        let told = loop {
+            match mortal.post(&message) {
+                Ok(()) => assert!(began.elapsed() < NOTICED_WITHIN + 10 * MOMENT),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(told, Error::PeerFailed { .. }), "{told}");
+        let opened = job.open_mailbox(mortal.address());
+        assert!(opened.is_err() || opened.unwrap().post(&message).is_err());
+        // One of the others takes the name, once.
+        let mut own = job.mailbox().unwrap();
+        let registered = own.register("mortal").is_ok();
+        let (count, _) = exchange(&job, u64::from(registered));
+        assert_eq!(count, 1);
+        println!("survivor done");
+        job.leave().unwrap();
+    });
+}
+
+/// What ranks 0 and 1 say, added up.
+fn exchange(job: &Job, value: u64) -> (u64, u64) {
+    let world = job.world();
+    let other = 1 - world.rank();
+    world.send(&[value], other, Tag(9)).unwrap();
+    let theirs = world.receive::<u64>(other, Tag(9)).unwrap().0;
+    (value + theirs, theirs)
+}
+
+#[test]
+fn the_death_of_a_poster_leaves_what_it_posted_and_the_others() {
+    let name = "mailboxes::the_death_of_a_poster_leaves_what_it_posted_and_the_others";
+    in_enduring_job(3, name, 137, |job| {
+        let world = job.world();
+        if world.rank() == 0 {
+            let mut inbox = job.mailbox().unwrap();
+            inbox.register("inbox").unwrap();
+            for rank in [1, 2] {
+                world.send(&[1u8], rank, Tag(1)).unwrap();
+            }
+            std::thread::sleep(5 * MOMENT);
+            let mut seen = [0u32; 3];
+            while seen[1..] != [20, 20] {
+                let mut message = inbox.retrieve().unwrap();
+                let [rank, number] = message.unpack_all::<u32>()[..2] else { panic!("two") };
+                assert_eq!(seen[rank as usize], number, "in order, none missing");
+                seen[rank as usize] += 1;
+            }
+            let late = inbox.retrieve_within(MOMENT).unwrap_err();
+            assert!(matches!(late, Error::TimedOut(_)), "a death is not its business: {late}");
+            world.send(&[1u8], 1, Tag(2)).unwrap();
+        } else {
+            world.receive::<u8>(0, Tag(1)).unwrap();
+            let inbox = job.find_mailbox("inbox").unwrap();
+            for number in 0..20u32 {
+                inbox.post_values(&[world.rank() as u32, number]).unwrap();
+            }
+            if world.rank() == 2 {
+                kill_myself();
+            }
+            world.receive::<u8>(0, Tag(2)).unwrap();
+        }
+        println!("survivor done");
+        job.leave().unwrap();
+    });
+}
+
+#[test]
+fn threads_have_mailboxes_of_their_own() {
+    let name = "mailboxes::threads_have_mailboxes_of_their_own";
+    in_job(2, name, ThreadMode::Multiple, |job| {
+        const ROUNDS: u64 = 200;
+        let rank = job.world().rank();
+        std::thread::scope(|threads| {
+            for thread in 0..3 {
+                threads.spawn(move || {
+                    let mut own = job.mailbox().unwrap();
+                    own.register(format!("{rank}.{thread}")).unwrap();
+                    let other = loop {
+                        match job.find_mailbox(format!("{}.{thread}", 1 - rank)) {
+                            Ok(found) => break found,
+                            Err(Error::Object(_)) => std::thread::sleep(MOMENT / 10),
+                            Err(error) => panic!("{error}"),
+                        }
+                    };
+                    for round in 0..ROUNDS {
+                        other.post_values(&[round, thread]).unwrap();
+                        let mut values = [0u64; 2];
+                        own.retrieve_values(&mut values).unwrap();
+                        assert_eq!(values, [round, thread]);
+                    }
+                    // Who is ahead keeps its mailbox until the other has found and used it.
+                    other.post(&Message::new()).unwrap();
+                    assert!(own.retrieve().unwrap().is_empty());
+                });
+            }
+        });
+        job.world().barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_descriptor_and_a_function_tell_of_messages() {
+    let name = "mailboxes::a_descriptor_and_a_function_tell_of_messages";
+    let options = Options { progress: Progress::Thread, ..Options::default() };
+    in_job_with(2, name, options, |job| {
+        let world = job.world();
+        if world.rank() == 1 {
+            world.barrier().unwrap();
+            let inbox = job.find_mailbox("watched").unwrap();
+            for number in 0..3u32 {
+                std::thread::sleep(MOMENT);
+                inbox.post_values(&[number]).unwrap();
+            }
+            return world.barrier().unwrap();
+        }
+        let mut inbox = job.mailbox().unwrap();
+        inbox.register("watched").unwrap();
+        let calls = Arc::new(AtomicU32::new(0));
+        let (called, (tell, told)) = (calls.clone(), mpsc::channel());
+        inbox
+            .on_message(move || {
+                called.fetch_add(1, Ordering::Relaxed);
+                tell.send(()).unwrap();
+            })
+            .unwrap();
+        assert!(!is_readable(&mut inbox, Duration::ZERO));
+        world.barrier().unwrap();
+        for number in 0..3u32 {
+            assert!(is_readable(&mut inbox, Duration::from_secs(10)));
+            let mut value = [0];
+            assert_eq!(inbox.try_retrieve_values(&mut value).unwrap(), Some(1));
+            assert_eq!(value, [number]);
+            assert!(!is_readable(&mut inbox, Duration::ZERO), "as many as were told of");
+        }
+        told.recv_timeout(Duration::from_secs(10)).unwrap();
+        world.barrier().unwrap();
+        drop(inbox);
+        assert!((1..=3).contains(&calls.load(Ordering::Relaxed)));
+    });
+}
+
+fn is_readable(inbox: &mut landeck::Mailbox, time: Duration) -> bool {
+    let descriptor = inbox.descriptor().unwrap();
+    let limit = Timespec::try_from(time).unwrap();
+    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)).unwrap() == 1
+}
+
+#[test]
+fn nobody_is_told_where_nobody_receives() {
+    let name = "mailboxes::nobody_is_told_where_nobody_receives";
+    in_job(1, name, ThreadMode::Single, |job| {
+        let mut inbox = job.mailbox().unwrap();
+        let refused = inbox.descriptor().unwrap_err();
+        let told = matches!(refused, Error::Mailbox(MailboxError::NoProgressThread));
+        assert!(told, "{refused}");
+    });
+}
