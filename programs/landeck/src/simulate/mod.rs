@@ -168,7 +168,10 @@ impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     pub(crate) fn run(&self) -> Result<(), SimulateError> {
         self.check()?;
-        let platform = platform(&self.platform)?;
+        let mut platform = platform(&self.platform)?;
+        if self.subject == Subject::Message {
+            platform.host.call_ps = 0; // nobody calls an operation
+        }
         let faults = Faults {
             seed: self.seed,
             jitter_permille: 10 * self.jitter,
