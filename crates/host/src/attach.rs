@@ -18,8 +18,9 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::system::now_ns;
 use landeck_memory::{
-    JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
+    JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
 };
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
@@ -397,7 +398,8 @@ fn found_job(
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
     let settings = settings().map_err(AttachError::Settings)?;
-    let segment = Segment::create(&SegmentPlan { settings, ..plan })?;
+    let (name, began_ns) = (own_program(), now_ns());
+    let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..plan })?;
     let agent = agent_thread::serve_in_thread(&segment, 0, launcher)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
@@ -536,6 +538,13 @@ fn random_identity() -> Result<u64, AttachError> {
         }
     }
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// What a job is called that no launcher of ours has named.
+fn own_program() -> JobName {
+    let program = env::args_os().next().map(std::path::PathBuf::from);
+    let name = program.as_deref().and_then(std::path::Path::file_name);
+    JobName::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
 }
 
 /// This host's name, for people.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
-use landeck_memory::{Bytes, Counters, Segment};
+use landeck_memory::{Bytes, Segment, Tally};
 use landeck_wire::{Header, Kind, Reference};
 
 use crate::area::Area;
@@ -34,8 +34,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     pub(crate) heap: Heap,
     pub(crate) membership: Membership,
+    pub(crate) tally: Tally,
     pub(crate) mailboxes: Mailboxes,
-    pub(crate) counters: Counters,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
     /// How often a message was left where it is since one was received.
@@ -90,8 +90,8 @@ impl Core {
             requests: Requests::default(),
             heap,
             membership: Membership::new(segment),
+            tally: Tally::of(segment, slot),
             mailboxes: Mailboxes::default(),
-            counters: Counters::default(),
             keeps_all: false,
             left: 0,
             kept_bytes: 0,
@@ -152,9 +152,7 @@ impl Core {
     #[inline]
     fn count_received(&mut self, bytes: u64) {
         self.left = 0;
-        self.counters.messages_received += 1;
-        // The length is what a message claims, and may be anything.
-        self.counters.bytes_received = self.counters.bytes_received.wrapping_add(bytes);
+        self.tally.received(bytes);
     }
 
     /// A message whose data lie in a block meets its receive.

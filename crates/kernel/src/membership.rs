@@ -148,6 +148,11 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.revocations = self.core.membership.revocations.wrapping_sub(1);
     }
 
+    /// Where the shared words of a context's board are, if that was said.
+    pub fn board_of(&self, context: u32) -> Option<u64> {
+        self.core.membership.boards.get(&context).map(|board| board.place)
+    }
+
     /// Forgets a context: its kept messages are dropped.
     pub fn forget_context(&mut self, context: u32) {
         self.core.membership.contexts.remove(&context);

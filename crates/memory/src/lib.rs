@@ -11,6 +11,7 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`observed`] | a segment as those see it who only look |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
@@ -38,6 +39,8 @@ mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
 pub mod membership;
+#[cfg(not(loom))]
+pub mod observed;
 #[cfg(not(loom))]
 pub mod page;
 #[cfg(not(loom))]
@@ -68,9 +71,10 @@ pub use {
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
     membership::{JobState, SlotRecord, SlotState},
-    page::{Counters, Operation, Presence, WaitRecord},
+    observed::Observed,
+    page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
     plain::Plain,
-    plan::SegmentPlan,
+    plan::{JobName, SegmentPlan},
     segment::{Segment, SegmentError},
     shared_area::SharedArea,
     waiter::{End, Waiter},

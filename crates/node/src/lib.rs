@@ -34,6 +34,7 @@
 //! | [`shared_segment`] | memory under a name |
 //! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | two jobs of one user that meet by name |
+//! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
@@ -58,6 +59,7 @@ pub mod port;
 pub mod progress;
 pub mod raw;
 pub mod scope;
+pub mod seeing;
 pub mod semaphore;
 mod shared;
 pub mod shared_segment;

@@ -588,11 +588,20 @@ impl Engine {
         match id {
             OperationId::Message(id) => self.endpoint.wait_record(id),
             OperationId::Collective(id) => {
-                let running = self.running.get(id);
-                let request = running.and_then(Running::only_request);
+                let Some(running) = self.running.get(id) else { return WaitRecord::default() };
+                let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
-                let context = running.map_or(0, |running| running.place.context);
-                WaitRecord { operation: Waited::Wait, tag: None, context, ..record }
+                let context = running.place.context;
+                WaitRecord {
+                    operation: Waited::Collective,
+                    peer: record.peer,
+                    tag: Some(running.signature().tag()),
+                    context,
+                    bytes: record.bytes,
+                    since_ns: 0,
+                    board: self.endpoint.board_of(context).unwrap_or(0),
+                    number: running.number_on_board().unwrap_or(0),
+                }
             }
             OperationId::Signal(_) => {
                 WaitRecord { operation: Waited::Wait, ..WaitRecord::default() }

@@ -187,6 +187,11 @@ impl Running {
         self.outcome.as_ref()
     }
 
+    /// Its number on the board of its group, if that has one.
+    pub(crate) fn number_on_board(&self) -> Option<u32> {
+        self.visit.as_ref().map(Visit::number).or(self.on_board)
+    }
+
     /// The message it waits for, when it is but one.
     #[inline]
     pub(crate) fn only_request(&self) -> Option<RequestId> {
