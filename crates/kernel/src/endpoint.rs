@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use landeck_channel::{Channel, Peer, SendError};
-use landeck_memory::heap::{Block, Heap};
+use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
-use landeck_wire::{Header, Kind};
+use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
 use crate::arrival::{Core, Direct};
@@ -16,6 +16,9 @@ use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
 use crate::transfer::{Draining, Filling, Target, Work};
+
+/// Most bytes of an urgent message.
+pub const URGENT_BYTES_MAX: usize = 48;
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -200,6 +203,80 @@ impl<N: Channel> Endpoint<N> {
             self.core.tally.sent(data.len() as u64);
         }
         Ok(is_sent)
+    }
+
+    /// Sends at most [`URGENT_BYTES_MAX`] bytes past everything that was sent before and waits, if
+    /// there is room; false when there is none. In order with nothing; over a network that knows
+    /// no urgent traffic, in order with everything.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], and [`Failure::OutsideBuffer`] for more bytes than that.
+    pub fn try_send_urgent(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        data: Bytes<'_>,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if data.len() > URGENT_BYTES_MAX {
+            return Err(Failure::OutsideBuffer { buffer_bytes: URGENT_BYTES_MAX });
+        }
+        let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
+        let header = Header { class: Class::Urgent, ..header };
+        match self.channel(to).try_send(to, &header, data) {
+            Ok(()) => {
+                self.core.tally.sent(data.len() as u64);
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
+    }
+
+    /// Lends a block to several processes at once; each is told with
+    /// [`Endpoint::try_tell_of_loan`]. It is free again when all have given it back, or died.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], when one of them is gone already; within, [`LendError`].
+    pub fn lend(
+        &mut self,
+        block: Block,
+        to: &[Peer],
+        context: u32,
+    ) -> Result<Result<Lent, LendError>, Failure> {
+        for &peer in to {
+            self.check(peer, context)?;
+        }
+        let (readers, bytes): (Vec<u32>, _) = (to.iter().map(|peer| peer.0).collect(), block.len());
+        Ok(self.core.heap.lend(block, &readers, bytes as u64))
+    }
+
+    /// Tells reader number `reader` of a block that was lent; false when there is no room now.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn try_tell_of_loan(
+        &mut self,
+        lent: &Lent,
+        (reader, to): (usize, Peer),
+        context: u32,
+        tag: u32,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if self.core.backlog.has_any_to(to) {
+            return Ok(false);
+        }
+        let header = Header::user(Kind::Reference, 0, context, tag);
+        let header = Header { flags: Flags::LOAN, ..header };
+        match self.announce(to, &header, lent.place(reader), lent.filled()) {
+            Ok(()) => {
+                self.core.tally.sent(lent.filled());
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
     }
 
     /// Sends long data through a block with room for all of them, if there is one.

@@ -48,7 +48,7 @@ impl Default for Options {
 
 impl Job {
     /// Joins the job that this process was started for: by `landeck run`, by another launcher
-    /// that speaks PMI-1; a job of one when it was started by hand. Only the calling thread may
+    /// that speaks PMI-1 or PMIx; a job of one when it was started by hand. Only the calling thread may
     /// use it.
     ///
     /// # Errors

@@ -137,6 +137,16 @@ impl Shared {
         found.transpose().map_err(WaitError::Failure)
     }
 
+    /// The first step of a wait for something that others write to memory: looks a few times.
+    #[inline]
+    pub(crate) fn look_at_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let found = waiter.look(is_there);
+        drop(waiter);
+        self.call_next();
+        Ok(found)
+    }
+
     /// The first step of a receive: looks a few times for its message.
     #[inline]
     fn receive_at_once(

@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
@@ -81,6 +82,10 @@ pub(crate) struct Engine {
     pub(crate) signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
+    /// Numbers the regions of this process.
+    pub(crate) last_region: u64,
+    /// Regions that are gone for all, while somebody still accesses them.
+    pub(crate) withdrawn: Vec<Withdrawn>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -121,6 +126,8 @@ impl Engine {
             signals: Signals::default(),
             // Not where the slot's last process began: its addresses must not fit ours.
             last_mailbox: now_ns() as u32,
+            last_region: now_ns() << 8 | u64::from(slot & 0xff),
+            withdrawn: Vec::new(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -321,6 +328,12 @@ impl Engine {
             Some(Err(fault)) => Err(self.explained(context, fault.clone())),
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
+    }
+
+    /// Frees regions that nobody accesses any more.
+    pub(crate) fn free_withdrawn(&mut self) {
+        let segment = &self.segment;
+        self.withdrawn.retain(|withdrawn| !withdrawn.is_free(segment));
     }
 
     /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
