@@ -28,6 +28,7 @@ use rustix::fs::SealFlags;
 use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
+use crate::death_notice;
 use crate::foreign::Foreign;
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
@@ -210,6 +211,7 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         return Ok(attachment);
     }
     if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
+        death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
     if let Some(name) = pmix::claiming_variable(|name| env::var(name).ok()) {

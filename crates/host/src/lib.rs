@@ -6,6 +6,7 @@ pub mod attach;
 pub mod budget;
 pub mod claim;
 pub mod cpu_set;
+mod death_notice;
 pub mod descendants;
 pub mod environment;
 pub mod examination;

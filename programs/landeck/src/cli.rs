@@ -8,6 +8,7 @@ use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
+use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     },
     /// Measure as a process of a job.
     Measure(Subject),
+    /// Measure a way as a process of a job.
+    MeasureWay(MeasureWayArguments),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
     /// Say what this host offers.
@@ -99,6 +102,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
+        CliCommand::MeasureWay(way) => Ok(Command::MeasureWay(way)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
         CliCommand::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
@@ -140,6 +144,9 @@ enum CliCommand {
         #[arg(value_enum)]
         subject: Subject,
     },
+    /// Measure a way as a process of a job that `simulate` has started.
+    #[command(hide = true)]
+    MeasureWay(MeasureWayArguments),
     /// Write man pages or shell completions into a directory.
     #[command(hide = true)]
     Generate {

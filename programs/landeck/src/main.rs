@@ -47,6 +47,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Tune) => said(tune::run()),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
+        Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
