@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
 use landeck_memory::{Bytes, Segment, Tally};
-use landeck_wire::{Header, Kind, Reference};
+use landeck_wire::{Class, Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
@@ -23,6 +23,8 @@ const KEPT_OVERHEAD_BYTES: u64 = 128;
 /// Most bytes that messages nobody asked for may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
+/// Bytes beyond that for urgent messages, which do not wait for room.
+const KEPT_URGENT_BYTES: u64 = 256 << 10;
 /// A message beyond that is left where it is for so many looks, if it is in the way.
 const LEFT_LOOKS: u32 = 64;
 
@@ -140,6 +142,20 @@ impl Core {
     #[inline]
     fn receive_eager(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         self.count_received(status.bytes);
+        match self.requests.get(id) {
+            Some(Work::Posted { target: Target::Area(area), .. })
+                if area.packed_bytes() >= status.bytes =>
+            {
+                area.write(0, data);
+                self.requests.end_well(id, status);
+            }
+            _ => self.receive_otherwise(id, status, data),
+        }
+    }
+
+    /// The same where the message does not fit, or comes without memory for it.
+    #[inline(never)]
+    fn receive_otherwise(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         let completion = match self.requests.get(id) {
             Some(Work::Posted { target: Target::Area(area), .. }) => {
                 Completion { result: put(area, status, data), data: None }
@@ -203,13 +219,19 @@ impl Core {
 
     /// Keeps a message that nobody has asked for, if there is room.
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
+        self.keep_within(label, kept, 0)
+    }
+
+    /// The same with room for so many bytes more.
+    fn keep_within(&mut self, label: Label, kept: Kept, more_bytes: u64) -> Verdict {
         if self.membership.is_revoked(label.context) || !self.mailboxes.admits(label.context) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
         let cost = kept.cost_bytes();
         let of_peer = self.kept_bytes_by_peer.get(&label.source).copied().unwrap_or(0);
-        let is_full = of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
+        let is_full = of_peer + cost > KEPT_BYTES_PER_PEER + more_bytes
+            || self.kept_bytes + cost > KEPT_BYTES + more_bytes;
         if is_full && !self.keeps_all && !self.is_starved_of(label.source) {
             return Verdict::Held;
         }
@@ -360,6 +382,9 @@ impl Sink for Core {
                 };
                 self.receive_eager(id, status, data);
                 Verdict::Taken
+            }
+            None if header.class == Class::Urgent => {
+                self.keep_within(label, Kept::new(data), KEPT_URGENT_BYTES)
             }
             None => self.keep(label, Kept::new(data)),
         }

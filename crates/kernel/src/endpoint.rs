@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use landeck_channel::{Channel, Peer, SendError};
-use landeck_memory::heap::{Block, Heap};
+use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
-use landeck_wire::{Header, Kind};
+use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
 use crate::arrival::{Core, Direct};
@@ -16,6 +16,13 @@ use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
 use crate::transfer::{Draining, Filling, Target, Work};
+
+/// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
+/// of a window of them will wait for the next.
+const MESSAGES_AT_ONCE: u32 = 8;
+
+/// Most bytes of an urgent message.
+pub const URGENT_BYTES_MAX: usize = 48;
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -202,6 +209,80 @@ impl<N: Channel> Endpoint<N> {
         Ok(is_sent)
     }
 
+    /// Sends at most [`URGENT_BYTES_MAX`] bytes past everything that was sent before and waits, if
+    /// there is room; false when there is none. In order with nothing; over a network that knows
+    /// no urgent traffic, in order with everything.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], and [`Failure::OutsideBuffer`] for more bytes than that.
+    pub fn try_send_urgent(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        data: Bytes<'_>,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if data.len() > URGENT_BYTES_MAX {
+            return Err(Failure::OutsideBuffer { buffer_bytes: URGENT_BYTES_MAX });
+        }
+        let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
+        let header = Header { class: Class::Urgent, ..header };
+        match self.channel(to).try_send(to, &header, data) {
+            Ok(()) => {
+                self.core.tally.sent(data.len() as u64);
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
+    }
+
+    /// Lends a block to several processes at once; each is told with
+    /// [`Endpoint::try_tell_of_loan`]. It is free again when all have given it back, or died.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], when one of them is gone already; within, [`LendError`].
+    pub fn lend(
+        &mut self,
+        block: Block,
+        to: &[Peer],
+        context: u32,
+    ) -> Result<Result<Lent, LendError>, Failure> {
+        for &peer in to {
+            self.check(peer, context)?;
+        }
+        let (readers, bytes): (Vec<u32>, _) = (to.iter().map(|peer| peer.0).collect(), block.len());
+        Ok(self.core.heap.lend(block, &readers, bytes as u64))
+    }
+
+    /// Tells reader number `reader` of a block that was lent; false when there is no room now.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn try_tell_of_loan(
+        &mut self,
+        lent: &Lent,
+        (reader, to): (usize, Peer),
+        context: u32,
+        tag: u32,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if self.core.backlog.has_any_to(to) {
+            return Ok(false);
+        }
+        let header = Header::user(Kind::Reference, 0, context, tag);
+        let header = Header { flags: Flags::LOAN, ..header };
+        match self.announce(to, &header, lent.place(reader), lent.filled()) {
+            Ok(()) => {
+                self.core.tally.sent(lent.filled());
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
+    }
+
     /// Sends long data through a block with room for all of them, if there is one.
     fn try_send_block(
         &mut self,
@@ -248,18 +329,11 @@ impl<N: Channel> Endpoint<N> {
     }
 
     fn settled(&mut self, id: RequestId) -> Started {
-        match self.core.requests.get(id) {
-            Some(Work::Done(Completion { result: Ok(status), data: None })) => {
-                let status = *status;
-                self.core.requests.remove(id);
-                Started::Complete(status)
-            }
-            _ => Started::Pending(id),
-        }
+        self.take_well(id).map_or(Started::Pending(id), Started::Complete)
     }
 
     /// Receives into an area.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, wanted: Wanted, area: Area) -> RequestId {
         self.receive_into(wanted, Target::Area(area))
     }
@@ -309,20 +383,24 @@ impl<N: Channel> Endpoint<N> {
         direct.result
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_into(&mut self, wanted: Wanted, target: Target) -> RequestId {
         let id = self.core.requests.insert(Work::Posted { wanted, target });
-        if self.core.matching.waiting() != 0
-            && let Some((label, kept)) = self.core.matching.take(&wanted)
-        {
-            self.core.receive_kept(id, label, kept);
-            if self.core.is_busy() {
-                self.advance();
-            }
-        } else {
+        if self.core.matching.waiting() == 0 || !self.receive_waiting(id, &wanted) {
             self.core.matching.post(wanted, id);
         }
         id
+    }
+
+    /// Receives a message that came before it was asked for; false when there is none.
+    #[inline(never)]
+    fn receive_waiting(&mut self, id: RequestId, wanted: &Wanted) -> bool {
+        let Some((label, kept)) = self.core.matching.take(wanted) else { return false };
+        self.core.receive_kept(id, label, kept);
+        if self.core.is_busy() {
+            self.advance();
+        }
+        true
     }
 
     /// What a receive would get, without receiving it.
@@ -364,7 +442,12 @@ impl<N: Channel> Endpoint<N> {
                 if self.far.is_empty() =>
             {
                 let source = Peer(*source);
-                self.near.poll_peer_into(source, &mut self.core);
+                for _ in 0..MESSAGES_AT_ONCE {
+                    let has_come = self.near.poll_peer_into(source, &mut self.core);
+                    if !has_come || !self.core.matching.has_posted() {
+                        break;
+                    }
+                }
                 if self.core.is_busy() {
                     self.advance();
                 }
@@ -412,6 +495,13 @@ impl<N: Channel> Endpoint<N> {
             Some(_) => None,
             None => Some(Completion { result: Err(Failure::Gone), data: None }),
         }
+    }
+
+    /// Takes the status of a request that has ended well and brought no data of its own, as most
+    /// do; the request is no more. None when it goes on, or [`Endpoint::take`] has more to tell.
+    #[inline]
+    pub fn take_well(&mut self, id: RequestId) -> Option<Status> {
+        self.core.requests.take_well(id)
     }
 
     /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,

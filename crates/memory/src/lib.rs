@@ -17,6 +17,7 @@
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
 //! | [`waiter`] | the one way to wait |
@@ -50,6 +51,8 @@ pub mod plain;
 pub mod plan;
 #[cfg(not(loom))]
 pub mod processors;
+#[cfg(not(loom))]
+pub mod region;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

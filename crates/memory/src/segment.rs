@@ -40,6 +40,8 @@ const RETURN_WORD: u64 = 512;
 const REVOCATIONS_WORD: u64 = 768;
 /// Where the count of what others have changed elsewhere that this process waits for is in it.
 const NEWS_WORD: u64 = 896;
+/// Where the number of the region that the process accesses is in it.
+const HAZARD_WORD: u64 = 960;
 /// Where the last number of a group is in the shared page of slot 0.
 const GROUPS_WORD: u64 = 832;
 
@@ -210,6 +212,12 @@ impl Segment {
         let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         waiter::wake(self, slot);
+    }
+
+    /// The number of the region of somebody else's that the process of a slot accesses; zero for
+    /// none.
+    pub(crate) fn hazard(&self, slot: u32) -> &AtomicU64 {
+        self.long(self.plan().shared_page(slot) + HAZARD_WORD)
     }
 
     /// How often something outside of the segment's queues has changed for which threads of this

@@ -137,6 +137,16 @@ impl Shared {
         found.transpose().map_err(WaitError::Failure)
     }
 
+    /// The first step of a wait for something that others write to memory: looks a few times.
+    #[inline]
+    pub(crate) fn look_at_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let found = waiter.look(is_there);
+        drop(waiter);
+        self.call_next();
+        Ok(found)
+    }
+
     /// The first step of a receive: looks a few times for its message.
     #[inline]
     fn receive_at_once(
@@ -186,6 +196,22 @@ impl Shared {
         drop(waiter);
         self.call_next();
         Ok(result)
+    }
+
+    /// The first step of a wait: what is known of a message that is over after one look at most.
+    /// None when it takes more.
+    #[inline]
+    pub(crate) fn ended_well(&self, id: OperationId) -> Option<Status> {
+        let OperationId::Message(message) = id else { return None };
+        // A kernel that cannot be entered ends the wait; the next step says why.
+        let mut kernel = self.kernel.enter().ok()?;
+        let status = kernel.take_well(message);
+        // Where threads wait for each other, what arrives may be for others.
+        if status.is_some() || self.kernel.mode() == ThreadMode::Multiple {
+            return status;
+        }
+        kernel.progress_for_message(message);
+        kernel.take_well(message)
     }
 
     /// Waits for a request; whatever happens, it is over afterwards and its memory is free.

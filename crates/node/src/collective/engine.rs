@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
 use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
@@ -82,6 +83,10 @@ pub(crate) struct Engine {
     pub(crate) signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
+    /// Numbers the regions of this process.
+    pub(crate) last_region: u64,
+    /// Regions that are gone for all, while somebody still accesses them.
+    pub(crate) withdrawn: Vec<Withdrawn>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -122,6 +127,8 @@ impl Engine {
             signals: Signals::default(),
             // Not where the slot's last process began: its addresses must not fit ours.
             last_mailbox: now_ns() as u32,
+            last_region: now_ns() << 8 | u64::from(slot & 0xff),
+            withdrawn: Vec::new(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -330,6 +337,12 @@ impl Engine {
         }
     }
 
+    /// Frees regions that nobody accesses any more.
+    pub(crate) fn free_withdrawn(&mut self) {
+        let segment = &self.segment;
+        self.withdrawn.retain(|withdrawn| !withdrawn.is_free(segment));
+    }
+
     /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
@@ -377,11 +390,17 @@ impl Engine {
             OperationId::Signal(_) => None,
         };
         match request {
-            Some(request) => self.endpoint.progress_for(request),
+            Some(request) => self.progress_for_message(request),
             None => {
-                self.endpoint.progress();
+                self.progress();
             }
         }
+    }
+
+    /// The same for a message.
+    #[inline(always)]
+    pub(crate) fn progress_for_message(&mut self, id: RequestId) {
+        self.endpoint.progress_for(id);
         if !self.running.is_idle() {
             self.advance_all(u64::MAX);
         }
