@@ -9,6 +9,7 @@ pub mod cpu_set;
 mod death_notice;
 pub mod descendants;
 pub mod environment;
+pub mod examination;
 pub mod foreign;
 pub mod guardian;
 pub mod index;
