@@ -383,11 +383,17 @@ impl Engine {
             OperationId::Signal(_) => None,
         };
         match request {
-            Some(request) => self.endpoint.progress_for(request),
+            Some(request) => self.progress_for_message(request),
             None => {
-                self.endpoint.progress();
+                self.progress();
             }
         }
+    }
+
+    /// The same for a message.
+    #[inline(always)]
+    pub(crate) fn progress_for_message(&mut self, id: RequestId) {
+        self.endpoint.progress_for(id);
         if !self.running.is_idle() {
             self.advance_all(u64::MAX);
         }
