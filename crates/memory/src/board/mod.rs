@@ -38,3 +38,4 @@ pub(crate) use {place::*, words::ROSTER};
 
 #[cfg(not(loom))]
 mod handle;
+mod neighbours;
