@@ -238,7 +238,11 @@ impl Engine {
         visit: &mut Visit,
     ) -> Option<Fault> {
         self.endpoint.refresh();
-        let error = visit.verdict(self.circles.get(&context)?.board.as_ref()?)?;
+        let circle = self.circles.get_mut(&context)?;
+        if let Some(mismatch) = circle.told_mismatch(&mut self.endpoint) {
+            return Some(Fault::Mismatch(mismatch));
+        }
+        let error = visit.verdict(circle.board.as_ref()?)?;
         // What the gone have brought still counts.
         match self.poll_visit(context, call, visit) {
             Some(Ok(())) => None,
@@ -260,7 +264,7 @@ impl Engine {
         error: BoardError,
     ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&self.endpoint, circle, call.operation, visit.signature(), error)
+        board_fault(&mut self.endpoint, circle, call.operation, visit.signature(), error)
     }
 
     /// A visit is over, or given up.
@@ -495,16 +499,22 @@ impl Engine {
         })
     }
 
-    /// Why somebody is gone, if it said so before: a mismatch that it has found.
+    /// Why somebody is gone, if it said so before: a mismatch that it has found. One that was found
+    /// here is told to all.
     #[cold]
     fn explained(&mut self, context: u32, fault: Fault) -> Fault {
-        let (Fault::Failure(Failure::PeerGone { .. }), Some(circle)) =
-            (&fault, self.circles.get_mut(&context))
-        else {
-            return fault;
-        };
-        circle.mismatch = circle.mismatch.or_else(|| circle.look_for_mismatch(&mut self.endpoint));
-        circle.mismatch.map_or(fault, Fault::Mismatch)
+        let Some(circle) = self.circles.get_mut(&context) else { return fault };
+        match fault {
+            Fault::Failure(Failure::PeerGone { .. }) => {
+                let told = circle.told_mismatch(&mut self.endpoint);
+                told.map_or(fault, Fault::Mismatch)
+            }
+            Fault::Mismatch(mismatch) => {
+                circle.note_mismatch(&mut self.endpoint, mismatch);
+                fault
+            }
+            _ => fault,
+        }
     }
 
     /// Cancels a message that has not begun; collective operations go on.
@@ -658,7 +668,7 @@ fn places_in(segment: &Segment) -> Vec<Place> {
 /// What a failure at the board of a group is for the caller.
 #[cold]
 pub(crate) fn board_fault(
-    endpoint: &Endpoint<SharedMemory>,
+    endpoint: &mut Endpoint<SharedMemory>,
     circle: &mut Circle,
     operation: Operation,
     signature: Signature,
@@ -667,7 +677,7 @@ pub(crate) fn board_fault(
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {
-        circle.mismatch = Some(mismatch);
+        circle.note_mismatch(endpoint, mismatch);
     }
     fault
 }
