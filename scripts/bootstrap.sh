@@ -192,6 +192,8 @@ bring_test() {
     need ip iproute2           # network namespaces
     need git git               # the tree that is tested
     need pkg-config pkg-config # the installed landeck.pc is used as a user would
+    need gdb gdb               # MPI programs run below both
+    need valgrind valgrind
     # Another MPI, to run with and to compare with, comes from the Python package index.
     python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
     # shellcheck disable=SC2086
@@ -222,6 +224,18 @@ bring_soak() {
     fi
     # shellcheck disable=SC2086
     [ -z "$missing" ] || install $missing
+    add_nightly
+}
+
+# The sanitizers need a nightly compiler with the sources of its standard library. Without it two suites
+# are skipped, and say so.
+add_nightly() {
+    has_rustup_compiler || return 0
+    sources=$(rustc +nightly --print sysroot 2>/dev/null)/lib/rustlib/src/rust/library/std
+    [ ! -d "$sources" ] || return 0
+    say "installing a nightly Rust with the sources of its library (rustup toolchain install)"
+    rustup toolchain install nightly --profile minimal --component rust-src >"$log" 2>&1 ||
+        say "it could not be installed; the suites addresses and races will be skipped"
 }
 
 [ $# -ge 1 ] || fail "no word says what the tools are for." "use: scripts/bootstrap.sh run|test|soak COMMAND..."

@@ -1,5 +1,5 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask mpi`, `cargo xtask mpi4py`.
+//! `cargo xtask mpi`, `cargo xtask mpi4py`, `cargo xtask rsmpi`, `cargo xtask petsc`.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +27,10 @@ enum Command {
     Mpi,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py,
+    /// Run the tests and examples of rsmpi on our MPI: a suite of `test --soak` by itself.
+    Rsmpi,
+    /// Run PETSc's own parallel tests on our MPI: a suite of `test --soak` by itself.
+    Petsc,
 }
 
 fn main() -> ExitCode {
@@ -36,6 +40,8 @@ fn main() -> ExitCode {
         Command::Install(options) => install::run(root(), &options),
         Command::Mpi => mpi::run(root()),
         Command::Mpi4py => suites::run(root(), &suites::Options::only("mpi4py")),
+        Command::Rsmpi => suites::run(root(), &suites::Options::only("rsmpi")),
+        Command::Petsc => suites::run(root(), &suites::Options::only("petsc")),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

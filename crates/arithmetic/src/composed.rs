@@ -3,6 +3,7 @@
 
 use std::cmp::Ordering;
 
+use crate::half::Half;
 use crate::loops::{Find, Number};
 
 /// A complex number.
@@ -91,6 +92,35 @@ impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Located<V, P> {
             Some(order) if order == beyond => other,
             _ => self,
         }
+    }
+}
+
+impl Number for Half {
+    #[inline(always)]
+    fn sum(self, other: Self) -> Self {
+        self.plus(other)
+    }
+
+    #[inline(always)]
+    fn product(self, other: Self) -> Self {
+        self.times(other)
+    }
+}
+
+impl Real for Half {
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        Self::nearest(self.wide() + other.wide())
+    }
+
+    #[inline(always)]
+    fn minus(self, other: Self) -> Self {
+        Self::nearest(self.wide() - other.wide())
+    }
+
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        Self::nearest(self.wide() * other.wide())
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Element {
     U32,
     /// An unsigned integer of 64 bits.
     U64,
+    /// A floating-point number of 16 bits.
+    F16,
     /// A floating-point number of 32 bits.
     F32,
     /// A floating-point number of 64 bits.
@@ -42,6 +44,8 @@ pub enum Element {
     /// The extended floating-point number of x86 processors: 80 bits in 16 bytes. Elsewhere no
     /// operation fits it.
     F80,
+    /// A complex number of two [`Element::F16`].
+    ComplexF16,
     /// A complex number of two [`Element::F32`].
     ComplexF32,
     /// A complex number of two [`Element::F64`].
@@ -126,8 +130,8 @@ impl Element {
     pub const fn size_bytes(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 | Self::Byte => 1,
-            Self::I16 | Self::U16 | Self::Bool16 => 2,
-            Self::I32 | Self::U32 | Self::F32 | Self::Bool32 => 4,
+            Self::I16 | Self::U16 | Self::F16 | Self::Bool16 => 2,
+            Self::I32 | Self::U32 | Self::F32 | Self::Bool32 | Self::ComplexF16 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::Bool64 | Self::ComplexF32 => 8,
             Self::Bool128 | Self::I128 | Self::F80 | Self::ComplexF64 => 16,
             Self::ComplexF80 => 32,
@@ -151,8 +155,10 @@ impl Element {
                 Family::Truth
             }
             Self::Byte => Family::Bits,
-            Self::F32 | Self::F64 | Self::F80 => Family::Float,
-            Self::ComplexF32 | Self::ComplexF64 | Self::ComplexF80 => Family::Complex,
+            Self::F16 | Self::F32 | Self::F64 | Self::F80 => Family::Float,
+            Self::ComplexF16 | Self::ComplexF32 | Self::ComplexF64 | Self::ComplexF80 => {
+                Family::Complex
+            }
             Self::Placed(..) => Family::Placed,
             _ => Family::Integer,
         }
@@ -170,6 +176,7 @@ impl Element {
             Self::U16 => "u16",
             Self::U32 => "u32",
             Self::U64 => "u64",
+            Self::F16 => "f16",
             Self::F32 => "f32",
             Self::F64 => "f64",
             Self::Byte => "byte",
@@ -179,6 +186,7 @@ impl Element {
             Self::Bool128 => "bool of 128 bits",
             Self::I128 => "i128",
             Self::F80 => "f80",
+            Self::ComplexF16 => "complex f16",
             Self::ComplexF32 => "complex f32",
             Self::ComplexF64 => "complex f64",
             Self::ComplexF80 => "complex f80",

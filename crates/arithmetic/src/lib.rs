@@ -13,6 +13,7 @@ mod association;
 mod composed;
 mod element;
 mod error;
+mod half;
 mod loops;
 mod operation;
 mod operator;

@@ -18,6 +18,7 @@ use std::ops;
 use crate::association::{self, HELD_MAX, Operand, Target};
 use crate::composed::{Complex, Extended, Located};
 use crate::element::{Place, Value};
+use crate::half::Half;
 use crate::{Element, Operation};
 
 /// The loops of one operation on one type of element.
@@ -81,9 +82,11 @@ pub(crate) fn choose(operation: Operation, element: Element, vectors: Vectors) -
             Element::I32 | Element::U32 | Element::Bool32 => integer::<u32>(operation, vectors),
             Element::I64 | Element::U64 | Element::Bool64 => integer::<u64>(operation, vectors),
             Element::I128 | Element::Bool128 => integer::<u128>(operation, vectors),
+            Element::F16 => number::<Half>(operation, vectors),
             Element::F32 => number::<f32>(operation, vectors),
             Element::F64 => number::<f64>(operation, vectors),
             Element::F80 => number::<Extended>(operation, vectors),
+            Element::ComplexF16 => number::<Complex<Half>>(operation, vectors),
             Element::ComplexF32 => number::<Complex<f32>>(operation, vectors),
             Element::ComplexF64 => number::<Complex<f64>>(operation, vectors),
             Element::ComplexF80 => number::<Complex<Extended>>(operation, vectors),
@@ -104,6 +107,7 @@ fn ordered(operation: Operation, element: Element, vectors: Vectors) -> Option<L
         Element::U16 => extreme::<u16>(operation, vectors),
         Element::U32 => extreme::<u32>(operation, vectors),
         Element::U64 => extreme::<u64>(operation, vectors),
+        Element::F16 => extreme::<Half>(operation, vectors),
         Element::F32 => extreme::<f32>(operation, vectors),
         Element::F64 => extreme::<f64>(operation, vectors),
         _ => None,
@@ -409,8 +413,8 @@ macro_rules! operation {
     )*};
 }
 
-lane!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 Extended);
-lane!(Complex<f32> Complex<f64> Complex<Extended>);
+lane!(i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 Half Extended);
+lane!(Complex<Half> Complex<f32> Complex<f64> Complex<Extended>);
 integer!(u8 u16 u32 u64 u128);
 float!(f32 f64);
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{
@@ -17,11 +17,13 @@ use landeck_groups::membership::{
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
+use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
 use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
@@ -45,6 +47,8 @@ pub(crate) struct Agent {
     trusted_uid: u32,
     epoll: OwnedFd,
     door: OwnedFd,
+    /// The same in the user's index, where there is one.
+    entry: Option<Entry>,
     watched: HashMap<u64, Watched>,
     connections: HashMap<u64, Connection>,
     names: HashMap<u64, Name>,
@@ -60,6 +64,8 @@ pub(crate) struct Agent {
 enum Watched {
     /// The joining socket.
     Door,
+    /// The same in the index.
+    Entry,
     /// The socket of a published name.
     NameDoor,
     /// A connection, or the process at its other end: both mean the connection of this token.
@@ -103,6 +109,8 @@ impl Agent {
     pub(crate) fn new(segment: Segment, plan: Plan, began: Instant) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let door = Address::of_job(plan.host).listen()?;
+        // Without an entry the job is found all the same, but not from a container.
+        let entry = Index::of_user().and_then(|index| index.enter(plan.host).ok());
         let mut agent = Self {
             segment,
             membership: Membership::new(plan),
@@ -110,6 +118,7 @@ impl Agent {
             trusted_uid: socket::own_uid(),
             epoll,
             door,
+            entry,
             watched: HashMap::new(),
             connections: HashMap::new(),
             names: HashMap::new(),
@@ -121,6 +130,10 @@ impl Agent {
         };
         let token = agent.new_token(Watched::Door);
         agent.watch(&agent.door, token, EventFlags::IN)?;
+        let token = agent.new_token(Watched::Entry);
+        if let Some(entry) = &agent.entry {
+            agent.watch(entry.socket(), token, EventFlags::IN)?;
+        }
         let begin = agent.membership.begin();
         agent.perform(begin);
         agent.announce();
@@ -257,22 +270,18 @@ impl Agent {
 
     fn serve(&mut self, token: u64) {
         match self.watched.get(&token) {
-            Some(Watched::Door) => self.accept_all(None),
-            Some(Watched::NameDoor) => self.accept_all(Some(token)),
+            Some(&door @ (Watched::Door | Watched::Entry | Watched::NameDoor)) => {
+                self.accept_all(door, token);
+            }
             Some(&Watched::Connection(connection)) => self.serve_connection(connection, token),
             None => {} // closed by what came before it in this round
         }
     }
 
-    fn accept_all(&mut self, name: Option<u64>) {
+    fn accept_all(&mut self, watched: Watched, token: u64) {
+        let name = matches!(watched, Watched::NameDoor).then_some(token);
         loop {
-            let door = match name {
-                None => &self.door,
-                Some(token) => match self.names.get(&token) {
-                    Some(name) => &name.door,
-                    None => return,
-                },
-            };
+            let Some(door) = self.door_of(watched, token) else { return };
             match accept_with(door, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => self.receive(socket, name),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
@@ -283,6 +292,16 @@ impl Agent {
                     return;
                 }
             }
+        }
+    }
+
+    /// The socket that a token stands for, if it stands for one that is listened at.
+    fn door_of(&self, watched: Watched, token: u64) -> Option<&OwnedFd> {
+        match watched {
+            Watched::Door => Some(&self.door),
+            Watched::Entry => self.entry.as_ref().map(Entry::socket),
+            Watched::NameDoor => self.names.get(&token).map(|name| &name.door),
+            Watched::Connection(_) => None,
         }
     }
 
@@ -344,6 +363,7 @@ impl Agent {
             (Question::Join { wanted: None }, Some(_)) => {
                 self.tell(Input::Asked { request: connection, wanted: None, pid });
             }
+            (Question::Observe, None) => self.show(connection),
             (Question::LookUp, Some(token)) => match self.names.get(&token) {
                 Some(name) => {
                     let bare = Answer::bare(self.host(), Verdict::Granted);
@@ -360,6 +380,20 @@ impl Agent {
                 self.refuse(connection, verdict);
             }
             _ => self.refuse(connection, Verdict::Senseless),
+        }
+    }
+
+    /// Lets somebody look at the segment: gives it a descriptor that cannot be written.
+    fn show(&mut self, connection: u64) {
+        let shown = self.segment.descriptor().and_then(|file| read_only(file).ok());
+        match (shown, self.connections.get(&connection)) {
+            (Some(file), Some(found)) => {
+                let answer = Answer::bare(self.host(), Verdict::Granted);
+                // Who does not take its answer asked in vain.
+                let _ = answer.send(&found.socket, Some(file.as_fd()));
+                self.close(connection);
+            }
+            _ => self.refuse(connection, Verdict::TooMany),
         }
     }
 
@@ -506,14 +540,7 @@ impl Agent {
     fn shut_doors(&mut self, until: Option<Instant>) {
         let what = if until.is_some() { EventFlags::empty() } else { EventFlags::IN };
         for (&token, watched) in &self.watched {
-            let door = match watched {
-                Watched::Door => &self.door,
-                Watched::NameDoor => match self.names.get(&token) {
-                    Some(name) => &name.door,
-                    None => continue,
-                },
-                Watched::Connection(_) => continue,
-            };
+            let Some(door) = self.door_of(*watched, token) else { continue };
             // It is watched already: this cannot fail for want of anything.
             let _ = self.rewatch(door, token, what);
         }
@@ -542,6 +569,12 @@ impl Agent {
         self.last_token += 1;
         self.last_token
     }
+}
+
+/// Another descriptor of a file, for reading alone.
+fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// A process's own word, as the membership takes it.

@@ -4,8 +4,8 @@
 //!    whose variables ours has taken away. If they are there, that launcher was started inside ours.
 //! 2. The job's abstract socket, when `LANDECK_JOB` is set but the descriptor did not come through:
 //!    some programs close everything they do not know before they start others.
-//! 3. A launcher that speaks PMI-1: the first process makes the segment, serves as the agent, and
-//!    puts the job's identity in the key space; the others join over the socket.
+//! 3. A launcher that speaks PMI-1 or PMIx: the first process makes the segment, serves as the agent,
+//!    and puts the job's identity in the key space; the others join over the socket.
 //! 4. A job of one.
 //!
 //! A process that a launcher claims in a way that cannot be understood here fails
@@ -18,8 +18,9 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::system::now_ns;
 use landeck_memory::{
-    JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
+    JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
 };
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
@@ -27,15 +28,17 @@ use rustix::fs::SealFlags;
 use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
+use crate::foreign::Foreign;
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
 use crate::pmi::{self, PmiError};
+use crate::pmix::{self, PmixError};
 use crate::socket::{self, ExchangeError, JoinError, Joined, Verdict};
 use crate::tie::Tie;
 
 /// How long an agent may take to answer.
 const JOIN_TIME: Duration = Duration::from_secs(30);
-/// Where the first process of a PMI job says how it is reached.
+/// Where the first process of such a job says how it is reached.
 const ADDRESS_KEY: &str = "landeck-agent-0";
 
 /// A process's place in its job, and what keeps it there.
@@ -69,7 +72,7 @@ pub enum Origin {
     /// Over the job's socket.
     Socket,
     /// Under another launcher, which is still listening.
-    Pmi(pmi::Client),
+    Foreign(Foreign),
     /// It is a job of one.
     Alone,
 }
@@ -162,7 +165,10 @@ pub enum AttachError {
         /// What was published.
         value: String,
     },
-    /// The processes of a PMI job are on more than one host.
+    /// The same of one that speaks PMIx.
+    #[error(transparent)]
+    Pmix(#[from] PmixError),
+    /// The processes of such a job are on more than one host.
     #[error(
         "rank 0 runs on host {first} and rank {rank} on host {own}, or in another network \
          namespace: a job under this launcher must stay on one host"
@@ -200,7 +206,10 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         return Ok(attachment);
     }
     if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
-        return of_pmi(client, settings);
+        return of_foreign(Foreign::Pmi(client), settings);
+    }
+    if let Some(name) = pmix::claiming_variable(|name| env::var(name).ok()) {
+        return of_foreign(Foreign::Pmix(Box::new(pmix::Client::connect(name)?)), settings);
     }
     claim::refuse(|name| env::var(name).ok())?;
     alone(settings)
@@ -223,12 +232,12 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     in_slot(segment, slot, Origin::Launcher).map(Some)
 }
 
-/// Finds, or makes, the job of a launcher that speaks PMI-1.
-fn of_pmi(
-    client: pmi::Client,
+/// Finds, or makes, the job of another launcher.
+fn of_foreign(
+    client: Foreign,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
-    if client.place().rank == 0 { first_of_pmi(client, settings) } else { other_of_pmi(client) }
+    if client.place().rank == 0 { first_of_job(client, settings) } else { other_of_job(client) }
 }
 
 /// Makes a job of one. Others may come as guests.
@@ -253,7 +262,7 @@ impl Attachment {
     /// others have left.
     ///
     /// # Errors
-    /// [`AttachError::Pmi`] when the other launcher does not take leave of us.
+    /// [`AttachError::Pmi`], [`AttachError::Pmix`] when the other launcher does not take leave of us.
     pub fn leave(self) -> Result<(), AttachError> {
         self.segment.set_presence(self.slot, Presence::Finalized);
         drop(self.tie);
@@ -261,7 +270,7 @@ impl Attachment {
             agent.finish();
         }
         match self.origin {
-            Origin::Pmi(client) => Ok(client.finalize()?),
+            Origin::Foreign(client) => client.finalize(),
             Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
         }
     }
@@ -273,11 +282,11 @@ impl Attachment {
     /// that, and gets time to do so: what the first has ended with is what the user is to see.
     ///
     /// # Errors
-    /// [`AttachError::Pmi`] when it cannot be told.
+    /// [`AttachError::Pmi`], [`AttachError::Pmix`] when it cannot be told.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
         let is_first = !self.is_broken();
         match &mut self.origin {
-            Origin::Pmi(client) => {
+            Origin::Foreign(client) => {
                 if !is_first {
                     client.wait_for_end();
                 }
@@ -397,7 +406,8 @@ fn found_job(
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
     let settings = settings().map_err(AttachError::Settings)?;
-    let segment = Segment::create(&SegmentPlan { settings, ..plan })?;
+    let (name, began_ns) = (own_program(), now_ns());
+    let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..plan })?;
     let agent = agent_thread::serve_in_thread(&segment, 0, launcher)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;
@@ -412,29 +422,29 @@ fn found_job(
     })
 }
 
-/// Rank 0 of a PMI job: makes the job and lets the others in.
-fn first_of_pmi(
-    mut client: pmi::Client,
+/// Rank 0 of another launcher's job: makes the job and lets the others in.
+fn first_of_job(
+    mut client: Foreign,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
     let processes = client.place().size;
     let cpus = processors_of_job(processes);
     let launcher = client.connection().map_err(AgentError::System)?;
-    let mut attachment = found_job(processes, cpus, Some(launcher), settings)?;
+    let mut attachment = found_job(processes, cpus, launcher, settings)?;
     let host = HostId(attachment.segment.plan().host);
-    client.put(ADDRESS_KEY, &PmiAddress { host, name: own_name() }.to_string())?;
+    client.put(ADDRESS_KEY, &Address { host, name: own_name() }.to_string())?;
     client.fence()?;
     // Behind the second fence all have joined: the job is whole when anybody begins to work in it,
     // and the agent stays until then.
     client.fence()?;
     if let Some(rank) = (1..processes).find(|&rank| !has_joined(&attachment.segment, rank)) {
-        let value = client.get(&elsewhere_key(rank))?;
-        let other = PmiAddress::parse(&value).ok_or(AttachError::Address { value })?;
+        let value = client.get(rank, &elsewhere_key(rank))?;
+        let other = Address::parse(&value).ok_or(AttachError::Address { value })?;
         // As below.
         std::mem::forget(client);
         return Err(AttachError::TwoHosts { first: own_name(), rank, own: other.name });
     }
-    attachment.origin = Origin::Pmi(client);
+    attachment.origin = Origin::Foreign(client);
     Ok(attachment)
 }
 
@@ -448,15 +458,15 @@ fn elsewhere_key(rank: u32) -> String {
     format!("landeck-elsewhere-{rank}")
 }
 
-/// Any other rank of a PMI job: joins the job that rank 0 makes.
-fn other_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
+/// Any other rank of such a job: joins the job that rank 0 makes.
+fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
     let rank = client.place().rank;
     client.fence()?;
-    let value = client.get(ADDRESS_KEY)?;
-    let address = PmiAddress::parse(&value).ok_or(AttachError::Address { value })?;
+    let value = client.get(0, ADDRESS_KEY)?;
+    let address = Address::parse(&value).ok_or(AttachError::Address { value })?;
     let joined = socket::join_as(address.host, Slot(rank), JOIN_TIME);
     if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
-        let own = PmiAddress { host: address.host, name: own_name() };
+        let own = Address { host: address.host, name: own_name() };
         client.put(&elsewhere_key(rank), &own.to_string())?;
         // Nobody waits for us: rank 0 sees that we have not joined, and fails as well.
         client.fence()?;
@@ -468,18 +478,18 @@ fn other_of_pmi(mut client: pmi::Client) -> Result<Attachment, AttachError> {
     }
     let mut attachment = as_joined(joined, address.host, Origin::Socket)?;
     client.fence()?;
-    attachment.origin = Origin::Pmi(client);
+    attachment.origin = Origin::Foreign(client);
     Ok(attachment)
 }
 
-/// How rank 0 of a PMI job is reached: its job, and the name of its host for people.
+/// How rank 0 of another launcher's job is reached: its job, and the name of its host for people.
 #[derive(Debug, PartialEq, Eq)]
-struct PmiAddress {
+struct Address {
     host: HostId,
     name: String,
 }
 
-impl PmiAddress {
+impl Address {
     fn parse(text: &str) -> Option<Self> {
         let (host, name) = text.split_once('.')?;
         if !name.is_ascii() || name.len() % 2 != 0 || name.len() > 2 * NAME_BYTES {
@@ -497,7 +507,7 @@ impl PmiAddress {
 /// The longest name of a host that is passed on.
 const NAME_BYTES: usize = 64;
 
-impl fmt::Display for PmiAddress {
+impl fmt::Display for Address {
     /// In letters that every launcher can carry: the name in hexadecimal digits.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.", self.host)?;
@@ -536,6 +546,13 @@ fn random_identity() -> Result<u64, AttachError> {
         }
     }
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// What a job is called that no launcher of ours has named.
+fn own_program() -> JobName {
+    let program = env::args_os().next().map(std::path::PathBuf::from);
+    let name = program.as_deref().and_then(std::path::Path::file_name);
+    JobName::new(&name.map(|name| name.to_string_lossy()).unwrap_or_default())
 }
 
 /// This host's name, for people.
@@ -620,14 +637,14 @@ mod tests {
 
     #[test]
     fn an_address_survives_the_key_space() {
-        let address = PmiAddress { host: HostId(0xff), name: "häuschen.example".into() };
+        let address = Address { host: HostId(0xff), name: "häuschen.example".into() };
         let text = address.to_string();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.'), "{text}");
-        assert_eq!(PmiAddress::parse(&text), Some(address));
+        assert_eq!(Address::parse(&text), Some(address));
         for text in
             ["", ".", "00ff.61", "00000000000000ff", "00000000000000ff.6", "00000000000000ff.zz"]
         {
-            assert_eq!(PmiAddress::parse(text), None, "{text}");
+            assert_eq!(Address::parse(text), None, "{text}");
         }
     }
 }

@@ -6,16 +6,6 @@
 /// Why a process that no launcher can be talked to for is no job of one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// A launcher that speaks PMIx started it.
-    #[error(
-        "this process was started by a launcher that speaks PMIx ({name} is set), which this \
-         library does not: start the program with `landeck run`, with mpiexec of MPICH or with \
-         srun --mpi=pmi2, or unset {name} to run it alone"
-    )]
-    Pmix {
-        /// The variable that says so.
-        name: &'static str,
-    },
     /// A launcher started it as one of several, and left no way to talk to it.
     #[error(
         "this process was started as one of {size} (PMI_SIZE), but neither PMI_FD nor PMI_PORT \
@@ -39,15 +29,12 @@ pub enum ClaimError {
 }
 
 /// Fails when a launcher claims the process of this environment. To be asked where neither ours nor
-/// one that speaks PMI-1 does.
+/// one that speaks PMI-1 or PMIx does.
 ///
 /// # Errors
 /// [`ClaimError`].
 pub fn refuse(variable: impl Fn(&str) -> Option<String>) -> Result<(), ClaimError> {
     let is_set = |name: &&str| variable(name).is_some();
-    if let Some(name) = ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(is_set) {
-        return Err(ClaimError::Pmix { name });
-    }
     // One alone needs nobody to find the others.
     let several = |name| variable(name)?.parse().ok().filter(|size: &u32| *size > 1);
     match (several("PMI_SIZE"), several("SLURM_STEP_NUM_TASKS")) {
@@ -70,9 +57,6 @@ mod tests {
 
     #[test]
     fn launchers_that_are_not_understood_are_refused_by_name() {
-        let error = outcome(&[("PMIX_NAMESPACE", "x")]).unwrap_err();
-        assert!(error.to_string().contains("PMIX_NAMESPACE is set"), "{error}");
-        assert_eq!(outcome(&[("PMIX_RANK", "0")]), Err(ClaimError::Pmix { name: "PMIX_RANK" }));
         assert_eq!(outcome(&[("PMI_SIZE", "4")]), Err(ClaimError::Pmi { size: 4 }));
         let step = ("SLURM_STEP_NUM_TASKS", "3");
         let error = outcome(&[step, ("SLURM_PROCID", "2")]).unwrap_err();

@@ -6,7 +6,7 @@ use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, Started, TIMED_OUT, sy
 use crate::output::{Output, Stream, last_lines};
 use crate::plan::Plan;
 use crate::process::{StartError, Step};
-use crate::report::{self, Failure, FailureReport, Others, Who};
+use crate::report::{self, Deeds, Failure, FailureReport, Others, Who};
 use crate::signals::{self, Conduct, Reaction};
 use crate::stacks;
 use crate::watch::Watch;
@@ -458,9 +458,10 @@ impl Job<'_> {
 
     fn say_summary(&mut self) {
         let segment = &self.started.segment;
-        let counters: Vec<_> =
-            (0..self.processes.len() as u32).map(|slot| segment.counters(slot)).collect();
-        self.started.output.say(&report::summary(&counters, self.began.elapsed()));
+        let deeds =
+            |slot| Deeds { counters: segment.counters(slot), waited_for: segment.waited_for(slot) };
+        let all: Vec<Deeds> = (0..self.processes.len() as u32).map(deeds).collect();
+        self.started.output.say(&report::summary(&all, self.began.elapsed()));
     }
 
     /// Writes what was said last.

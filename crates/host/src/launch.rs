@@ -13,7 +13,7 @@ use crate::process::Image;
 use crate::program::ProgramError;
 use crate::signals::Signals;
 use landeck_memory::plan::SETTINGS_WORDS;
-use landeck_memory::{Segment, SegmentError, SegmentPlan};
+use landeck_memory::{JobName, Segment, SegmentError, SegmentPlan, system as clock};
 use landeck_wire::HostId;
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -33,6 +33,8 @@ pub const LAUNCHER_FAILED: u8 = 125;
 /// A job to be started.
 #[derive(Debug, Clone)]
 pub struct Launch {
+    /// What the job is called; `None` is the name of its first program's file.
+    pub name: Option<String>,
     /// The programs; their processes get ranks in this order.
     pub programs: Vec<Program>,
     /// How processes are dealt out.
@@ -161,6 +163,7 @@ impl Launch {
     /// A job of these programs, with the defaults of `landeck run`.
     pub fn new(programs: Vec<Program>) -> Launch {
         Launch {
+            name: None,
             programs,
             map_by: MapBy::default(),
             bind_to: None,
@@ -210,7 +213,9 @@ impl Launch {
         let groups = MemoryGroups::of_this_process();
         let limits = Limits::of_this_process(&groups);
         let usual = plan_segment(random_number()?, processes, plan.cpus, limits)?;
-        let segment = Segment::create(&SegmentPlan { settings: self.settings, ..usual })?;
+        let (settings, began_ns) = (self.settings, clock::now_ns());
+        let name = self.job_name(plan);
+        let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..usual })?;
         (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
@@ -250,6 +255,12 @@ impl Launch {
             groups,
             out_of_memory_kills,
         })
+    }
+
+    fn job_name(&self, plan: &Plan) -> JobName {
+        let file = plan.programs.first().and_then(|program| program.file.file_name());
+        let usual = || file.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        JobName::new(&self.name.clone().unwrap_or_else(usual))
     }
 
     fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {

@@ -3,7 +3,7 @@
 //! Who, where, why, after how long, the last words, and what became of the others. Pure texts.
 
 use crate::signals;
-use landeck_memory::{Counters, Operation, WaitRecord};
+use landeck_memory::{Counters, Operation, WaitRecord, WaitedFor};
 use landeck_wire::ContextId;
 use std::time::Duration;
 
@@ -180,8 +180,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
         _ => "from",
     };
     let mut text = wait.operation.as_str().to_owned();
-    let has_message =
-        matches!(wait.operation, Operation::Send | Operation::Receive | Operation::Probe);
+    let has_message = wait.operation.has_message();
     match wait.peer {
         Some(peer) => text += &format!(" {preposition} rank {peer}"),
         None if has_message => text += &format!(" {preposition} any rank"),
@@ -190,7 +189,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     if wait.operation == Operation::Send && wait.bytes > 0 {
         text += &format!(", {}", size(wait.bytes));
     }
-    if let Some(tag) = wait.tag {
+    if let Some(tag) = wait.tag.filter(|_| has_message) {
         text += &format!(", tag {tag}");
     }
     if has_message {
@@ -204,26 +203,36 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     Some(text)
 }
 
+/// What a process has done, for a summary.
+#[derive(Debug, Clone, Default)]
+pub struct Deeds {
+    /// What it has counted.
+    pub counters: Counters,
+    /// Whom it has waited for, longest first.
+    pub waited_for: Vec<WaitedFor>,
+}
+
 /// One line about a job that ended well.
-pub fn summary(counters: &[Counters], elapsed: Duration) -> String {
-    let messages: u64 = counters.iter().map(|own| own.messages_sent).sum();
-    let bytes: u64 = counters.iter().map(|own| own.bytes_sent).sum();
-    let waited_ns: u64 = counters.iter().map(|own| own.waited_ns).sum();
-    let whole_ns = (elapsed.as_nanos() as f64 * counters.len() as f64).max(1.0);
+pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
+    let all = || deeds.iter().map(|own| own.counters);
+    let messages: u64 = all().map(|own| own.messages_sent).sum();
+    let bytes: u64 = all().map(|own| own.bytes_sent).sum();
+    let waited_ns: u64 = all().map(|own| own.waited_ns).sum();
+    let whole_ns = (elapsed.as_nanos() as f64 * deeds.len() as f64).max(1.0);
     let percent = 100.0 * waited_ns as f64 / whole_ns;
     let mut text = format!(
         "{} {}, {}: {} messages, {}, {percent:.0}% of the time waiting",
-        counters.len(),
-        if counters.len() == 1 { "process" } else { "processes" },
+        deeds.len(),
+        if deeds.len() == 1 { "process" } else { "processes" },
         duration(elapsed),
         thousands(messages),
         decimal_size(bytes),
     );
-    let most = counters.iter().enumerate().max_by_key(|(_, own)| own.waited_ns);
-    if let Some((rank, own)) = most.filter(|(_, own)| own.waited_ns > 0) {
-        text += &format!(" (most: rank {rank}, {:.2} s", own.waited_ns as f64 / 1e9);
-        if let Some(peer) = own.longest_wait_peer_plus_one.checked_sub(1) {
-            text += &format!(", longest on rank {peer}");
+    let most = deeds.iter().enumerate().max_by_key(|(_, own)| own.counters.waited_ns);
+    if let Some((rank, own)) = most.filter(|(_, own)| own.counters.waited_ns > 0) {
+        text += &format!(" (most: rank {rank}, {:.2} s", own.counters.waited_ns as f64 / 1e9);
+        if let Some(WaitedFor { peer, ns }) = own.waited_for.first() {
+            text += &format!("; {:.2} s of it on rank {peer}", *ns as f64 / 1e9);
         }
         text.push(')');
     }
@@ -242,7 +251,8 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-fn size(bytes: u64) -> String {
+/// Bytes as people read them, in powers of 1,024.
+pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -253,7 +263,8 @@ fn size(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-fn decimal_size(bytes: u64) -> String {
+/// Bytes as people read them, in powers of 1,000.
+pub fn decimal_size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
         1_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
@@ -263,7 +274,7 @@ fn decimal_size(bytes: u64) -> String {
 }
 
 /// 1234567 as 1,234,567.
-fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -375,18 +386,23 @@ The other process goes on (--on-failure notify).
 
     #[test]
     fn the_summary_is_one_line() {
-        let own = Counters {
+        let counters = Counters {
             messages_sent: 4_000,
             bytes_sent: 32_768_000,
             waited_ns: 60_000_000,
             ..Counters::default()
         };
-        let most = Counters { waited_ns: 90_000_000, longest_wait_peer_plus_one: 2, ..own };
-        let text = summary(&[own, own, most, own], Duration::from_millis(2_100));
+        let own = Deeds { counters, waited_for: Vec::new() };
+        let most = Deeds {
+            counters: Counters { waited_ns: 90_000_000, ..counters },
+            waited_for: vec![WaitedFor { peer: 1, ns: 80_000_000 }],
+        };
+        let all = [own.clone(), own.clone(), most, own];
+        let text = summary(&all, Duration::from_millis(2_100));
         let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB, 3% of the time waiting \
-                        (most: rank 2, 0.09 s, longest on rank 1)\n";
+                        (most: rank 2, 0.09 s; 0.08 s of it on rank 1)\n";
         assert_eq!(text, expected);
-        let idle = summary(&[Counters::default()], Duration::from_millis(5));
+        let idle = summary(&[Deeds::default()], Duration::from_millis(5));
         assert_eq!(idle, "1 process, 5 ms: 0 messages, 0 B, 0% of the time waiting\n");
     }
 

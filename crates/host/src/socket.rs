@@ -2,7 +2,8 @@
 //!
 //! The agent of a job listens on an abstract Unix socket, `landeck-<uid>-<host identity>`, and on
 //! one more for each name that a process of the job publishes, `landeck-<uid>-name-<name>`. They
-//! have no file, and go with the agent. Both ends check that the other is the same user. One
+//! have no file, and go with the agent. One more has a file, in the user's index
+//! ([`crate::index`]). Both ends check that the other is the same user. One
 //! question, one answer; who was let in keeps the connection for as long as it stays.
 //!
 //! | bytes of a question | |  bytes of an answer | |
@@ -14,12 +15,15 @@
 //! | 16..20 | context | 24..32 | slot and incarnation of who published |
 //! | 20..84 | name | 32..40 | its process number, its context |
 
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -240,6 +244,28 @@ pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
     }
 }
 
+/// The segment of the job whose agent listens there, for reading alone, and the agent's process
+/// number. The caller does not become part of the job.
+pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, u32), JoinError> {
+    let Exchanged { answer, passed, connection } = exchange(address, &Question::Observe, timeout)?;
+    match (answer.verdict, passed) {
+        (Verdict::Granted, Some(segment)) => {
+            Ok((segment, peer(&connection).map_or(0, |own| own.1)))
+        }
+        (Verdict::Granted, None) => {
+            Err(ExchangeError::Garbled { address: address.to_string() }.into())
+        }
+        (verdict, _) => Err(JoinError::Refused(verdict)),
+    }
+}
+
+/// Whether anybody listens there. Where that cannot be found out, somebody does.
+pub(crate) fn is_listened_to(address: &Address) -> bool {
+    const MOMENT: Duration = Duration::from_millis(100);
+    let outcome = dial(address, Instant::now() + MOMENT);
+    !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 /// Publishes a name for a process of the host's job. It stands as long as the process lives, or
 /// until it is taken back.
 ///
@@ -294,22 +320,36 @@ impl PublicName {
     }
 }
 
-/// An abstract address of this user.
-#[derive(Clone, Debug)]
-pub(crate) struct Address(String);
+/// Where a socket of this user is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Under a name that is no file.
+    Abstract(String),
+    /// Under a file: also reached from another network namespace, as a container's.
+    File(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Abstract(name) => formatter.write_str(name),
+            Self::File(path) => write!(formatter, "{}", path.display()),
+        }
+    }
+}
 
 impl Address {
     pub(crate) fn of_job(host: HostId) -> Self {
-        Self(format!("landeck-{}-{host}", own_uid()))
+        Self::Abstract(format!("landeck-{}-{host}", own_uid()))
     }
 
     pub(crate) fn of_public_name(name: &PublicName) -> Self {
-        Self(format!("landeck-{}-name-{}", own_uid(), name.0))
+        Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.0))
     }
 
     /// What came from here is no answer.
     pub(crate) fn garbled(&self) -> ExchangeError {
-        ExchangeError::Garbled { address: self.0.clone() }
+        ExchangeError::Garbled { address: self.to_string() }
     }
 
     fn of_name(name: &str) -> Result<Self, NameError> {
@@ -321,13 +361,33 @@ impl Address {
         const BACKLOG: i32 = 64;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        bind(&socket, &self.socket_address()?)?;
+        self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
         listen(&socket, BACKLOG)?;
         Ok(socket)
     }
 
-    fn socket_address(&self) -> io::Result<SocketAddrUnix> {
-        Ok(SocketAddrUnix::new_abstract_name(self.0.as_bytes())?)
+    /// Calls with the address as the kernel takes it. A path may be longer than fits in one: it is
+    /// then reached by the descriptor of its directory.
+    fn with_socket_address<T>(
+        &self,
+        call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let path = match self {
+            Self::Abstract(name) => {
+                return call(&SocketAddrUnix::new_abstract_name(name.as_bytes())?);
+            }
+            Self::File(path) => path,
+        };
+        if let Ok(address) = SocketAddrUnix::new(path) {
+            return call(&address);
+        }
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        call(&SocketAddrUnix::new(&short)?)
     }
 }
 
@@ -368,6 +428,8 @@ pub(crate) enum Question {
     Unpublish { process: ProcessId, name: PublicName },
     /// What is published here.
     LookUp,
+    /// To look at the job without being in it.
+    Observe,
 }
 
 /// What is answered.
@@ -387,6 +449,7 @@ const JOIN: u8 = 1;
 const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;
 const LOOK_UP: u8 = 4;
+const OBSERVE: u8 = 5;
 /// Where a guest writes the slot it wants.
 const ANY_SLOT: u32 = u32::MAX;
 
@@ -411,6 +474,7 @@ impl Question {
                 about(UNPUBLISH, process.slot.0, process.incarnation.0, 0, &name.0);
             }
             Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
+            Self::Observe => about(OBSERVE, 0, 0, 0, ""),
         }
         bytes
     }
@@ -432,6 +496,7 @@ impl Question {
             PUBLISH => Some(Self::Publish { process, context: word(bytes, 16), name: name()? }),
             UNPUBLISH => Some(Self::Unpublish { process, name: name()? }),
             LOOK_UP => Some(Self::LookUp),
+            OBSERVE => Some(Self::Observe),
             _ => None,
         }
     }
@@ -546,7 +611,7 @@ fn join_at(
             Ok((answer.published, Joined { segment, process: answer.joined, connection }))
         }
         (Verdict::Granted, None) => {
-            Err(ExchangeError::Garbled { address: address.0.clone() }.into())
+            Err(ExchangeError::Garbled { address: address.to_string() }.into())
         }
         (verdict, _) => Err(JoinError::Refused(verdict)),
     }
@@ -601,21 +666,21 @@ fn exchange_bytes_as(
     let give_up = Instant::now() + timeout;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            ExchangeError::Silent { address: address.0.clone(), timeout }
+            ExchangeError::Silent { address: address.to_string(), timeout }
         }
-        io::ErrorKind::ConnectionRefused => {
-            ExchangeError::NobodyThere { address: address.0.clone() }
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+            ExchangeError::NobodyThere { address: address.to_string() }
         }
-        _ => ExchangeError::System { address: address.0.clone(), source },
+        _ => ExchangeError::System { address: address.to_string(), source },
     };
     let connection = dial(address, give_up).map_err(failed)?;
     let (uid, _) = peer(&connection).map_err(failed)?;
     if uid != trusted_uid {
-        return Err(ExchangeError::Stranger { address: address.0.clone(), uid });
+        return Err(ExchangeError::Stranger { address: address.to_string(), uid });
     }
     let (bytes, passed) = ask(&connection, question, give_up).map_err(failed)?;
     if bytes.is_empty() {
-        return Err(ExchangeError::NobodyThere { address: address.0.clone() });
+        return Err(ExchangeError::NobodyThere { address: address.to_string() });
     }
     Ok((bytes, passed, connection))
 }
@@ -623,13 +688,13 @@ fn exchange_bytes_as(
 fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    let address = address.socket_address()?;
-    let connect_once = || {
-        // For a Unix socket this also limits the wait for room in the listener's queue.
-        set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
-        Ok(connect(&connection, &address)?)
-    };
-    uninterrupted(connect_once)?;
+    address.with_socket_address(|address| {
+        uninterrupted(|| {
+            // For a Unix socket this also limits the wait for room in the listener's queue.
+            set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
+            Ok(connect(&connection, address)?)
+        })
+    })?;
     Ok(connection)
 }
 
@@ -715,6 +780,7 @@ mod tests {
             },
             Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
             Question::LookUp,
+            Question::Observe,
         ] {
             assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
         }
@@ -775,7 +841,7 @@ mod tests {
 
     #[test]
     fn another_users_socket_is_not_talked_to() {
-        let address = Address(format!("landeck-test-stranger-{}", std::process::id()));
+        let address = Address::Abstract(format!("landeck-test-stranger-{}", std::process::id()));
         let _listener = address.listen().unwrap();
         let timeout = Duration::from_secs(5);
         let outcome = exchange_as(own_uid() + 1, &address, &Question::LookUp, timeout);
@@ -783,8 +849,27 @@ mod tests {
     }
 
     #[test]
+    fn a_path_of_any_length_is_an_address() {
+        let base = std::env::temp_dir().join(format!("landeck-test-path-{}", std::process::id()));
+        let directory = base.join("d".repeat(120));
+        std::fs::create_dir_all(&directory).unwrap();
+        for directory in [&base, &directory] {
+            let address = Address::File(directory.join("socket"));
+            assert!(matches!(
+                exchange(&address, &Question::LookUp, Duration::from_secs(5)),
+                Err(ExchangeError::NobodyThere { .. })
+            ));
+            let listener = address.listen().unwrap();
+            assert!(is_listened_to(&address));
+            drop(listener);
+            assert!(!is_listened_to(&address));
+        }
+        std::fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
     fn silence_ends_at_the_deadline() {
-        let address = Address(format!("landeck-test-silent-{}", std::process::id()));
+        let address = Address::Abstract(format!("landeck-test-silent-{}", std::process::id()));
         let _listener = address.listen().unwrap();
         let timeout = Duration::from_millis(30);
         let outcome = exchange(&address, &Question::LookUp, timeout);

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
-use landeck_memory::{Bytes, Counters, Segment};
-use landeck_wire::{Header, Kind, Reference};
+use landeck_memory::{Bytes, Segment, Tally};
+use landeck_wire::{Class, Header, Kind, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
@@ -23,6 +23,8 @@ const KEPT_OVERHEAD_BYTES: u64 = 128;
 /// Most bytes that messages nobody asked for may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
+/// Bytes beyond that for urgent messages, which do not wait for room.
+const KEPT_URGENT_BYTES: u64 = 256 << 10;
 /// A message beyond that is left where it is for so many looks, if it is in the way.
 const LEFT_LOOKS: u32 = 64;
 
@@ -34,8 +36,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     pub(crate) heap: Heap,
     pub(crate) membership: Membership,
+    pub(crate) tally: Tally,
     pub(crate) mailboxes: Mailboxes,
-    pub(crate) counters: Counters,
     /// The limits of what is kept do not count now: the last of somebody who is gone comes in.
     pub(crate) keeps_all: bool,
     /// How often a message was left where it is since one was received.
@@ -90,8 +92,8 @@ impl Core {
             requests: Requests::default(),
             heap,
             membership: Membership::new(segment),
+            tally: Tally::of(segment, slot),
             mailboxes: Mailboxes::default(),
-            counters: Counters::default(),
             keeps_all: false,
             left: 0,
             kept_bytes: 0,
@@ -152,9 +154,7 @@ impl Core {
     #[inline]
     fn count_received(&mut self, bytes: u64) {
         self.left = 0;
-        self.counters.messages_received += 1;
-        // The length is what a message claims, and may be anything.
-        self.counters.bytes_received = self.counters.bytes_received.wrapping_add(bytes);
+        self.tally.received(bytes);
     }
 
     /// A message whose data lie in a block meets its receive.
@@ -205,13 +205,19 @@ impl Core {
 
     /// Keeps a message that nobody has asked for, if there is room.
     fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
+        self.keep_within(label, kept, 0)
+    }
+
+    /// The same with room for so many bytes more.
+    fn keep_within(&mut self, label: Label, kept: Kept, more_bytes: u64) -> Verdict {
         if self.membership.is_revoked(label.context) || !self.mailboxes.admits(label.context) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
         let cost = kept.cost_bytes();
         let of_peer = self.kept_bytes_by_peer.get(&label.source).copied().unwrap_or(0);
-        let is_full = of_peer + cost > KEPT_BYTES_PER_PEER || self.kept_bytes + cost > KEPT_BYTES;
+        let is_full = of_peer + cost > KEPT_BYTES_PER_PEER + more_bytes
+            || self.kept_bytes + cost > KEPT_BYTES + more_bytes;
         if is_full && !self.keeps_all && !self.is_starved_of(label.source) {
             return Verdict::Held;
         }
@@ -362,6 +368,9 @@ impl Sink for Core {
                 };
                 self.receive_eager(id, status, data);
                 Verdict::Taken
+            }
+            None if header.class == Class::Urgent => {
+                self.keep_within(label, Kept::new(data), KEPT_URGENT_BYTES)
             }
             None => self.keep(label, Kept::new(data)),
         }

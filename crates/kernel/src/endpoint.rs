@@ -6,16 +6,19 @@
 use std::collections::HashMap;
 
 use landeck_channel::{Channel, Peer, SendError};
-use landeck_memory::heap::{Block, Heap};
-use landeck_memory::{Bytes, Counters, Operation, Segment, WaitRecord};
-use landeck_wire::{Header, Kind};
+use landeck_memory::heap::{Block, Heap, LendError, Lent};
+use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
+use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
 use crate::arrival::{Core, Direct};
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Target, Work};
+use crate::transfer::{Draining, Filling, Target, Work};
+
+/// Most bytes of an urgent message.
+pub const URGENT_BYTES_MAX: usize = 48;
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -108,8 +111,7 @@ impl<N: Channel> Endpoint<N> {
         area: Area,
     ) -> Result<Started, Failure> {
         self.check(to, context)?;
-        self.core.counters.messages_sent += 1;
-        self.core.counters.bytes_sent += area.packed_bytes();
+        self.core.tally.sent(area.packed_bytes());
         if self.core.backlog.is_empty() {
             let is_sent = match area.one_piece() {
                 Some(bytes) => {
@@ -138,8 +140,7 @@ impl<N: Channel> Endpoint<N> {
         area: Area,
     ) -> Result<Started, Failure> {
         self.check(to, context)?;
-        self.core.counters.messages_sent += 1;
-        self.core.counters.bytes_sent += area.packed_bytes();
+        self.core.tally.sent(area.packed_bytes());
         Ok(self.send_otherwise(to, Header::user(Kind::Offer, 0, context, tag), area))
     }
 
@@ -198,9 +199,84 @@ impl<N: Channel> Endpoint<N> {
             Err(SendError::Gone) => return Err(Failure::PeerGone { peer: to, died: true }),
             Err(SendError::TooLong) => self.try_send_block(to, header, data)?,
         };
-        self.core.counters.messages_sent += u64::from(is_sent);
-        self.core.counters.bytes_sent += if is_sent { data.len() as u64 } else { 0 };
+        if is_sent {
+            self.core.tally.sent(data.len() as u64);
+        }
         Ok(is_sent)
+    }
+
+    /// Sends at most [`URGENT_BYTES_MAX`] bytes past everything that was sent before and waits, if
+    /// there is room; false when there is none. In order with nothing; over a network that knows
+    /// no urgent traffic, in order with everything.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], and [`Failure::OutsideBuffer`] for more bytes than that.
+    pub fn try_send_urgent(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        data: Bytes<'_>,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if data.len() > URGENT_BYTES_MAX {
+            return Err(Failure::OutsideBuffer { buffer_bytes: URGENT_BYTES_MAX });
+        }
+        let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
+        let header = Header { class: Class::Urgent, ..header };
+        match self.channel(to).try_send(to, &header, data) {
+            Ok(()) => {
+                self.core.tally.sent(data.len() as u64);
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
+    }
+
+    /// Lends a block to several processes at once; each is told with
+    /// [`Endpoint::try_tell_of_loan`]. It is free again when all have given it back, or died.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], when one of them is gone already; within, [`LendError`].
+    pub fn lend(
+        &mut self,
+        block: Block,
+        to: &[Peer],
+        context: u32,
+    ) -> Result<Result<Lent, LendError>, Failure> {
+        for &peer in to {
+            self.check(peer, context)?;
+        }
+        let (readers, bytes): (Vec<u32>, _) = (to.iter().map(|peer| peer.0).collect(), block.len());
+        Ok(self.core.heap.lend(block, &readers, bytes as u64))
+    }
+
+    /// Tells reader number `reader` of a block that was lent; false when there is no room now.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn try_tell_of_loan(
+        &mut self,
+        lent: &Lent,
+        (reader, to): (usize, Peer),
+        context: u32,
+        tag: u32,
+    ) -> Result<bool, Failure> {
+        self.check(to, context)?;
+        if self.core.backlog.has_any_to(to) {
+            return Ok(false);
+        }
+        let header = Header::user(Kind::Reference, 0, context, tag);
+        let header = Header { flags: Flags::LOAN, ..header };
+        match self.announce(to, &header, lent.place(reader), lent.filled()) {
+            Ok(()) => {
+                self.core.tally.sent(lent.filled());
+                Ok(true)
+            }
+            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Full | SendError::TooLong) => Ok(false),
+        }
     }
 
     /// Sends long data through a block with room for all of them, if there is one.
@@ -234,8 +310,7 @@ impl<N: Channel> Endpoint<N> {
         block: Block,
     ) -> Result<Started, Failure> {
         self.check(to, context)?;
-        self.core.counters.messages_sent += 1;
-        self.core.counters.bytes_sent += block.len() as u64;
+        self.core.tally.sent(block.len() as u64);
         let header = Header::user(Kind::Reference, 0, context, tag);
         let loan = Some(block);
         let id = self.core.requests.insert(Work::Queued { to, header, area: Area::EMPTY, loan });
@@ -394,7 +469,6 @@ impl<N: Channel> Endpoint<N> {
         if self.core.is_busy() {
             any |= self.advance();
         }
-        self.core.segment.set_counters(self.core.slot, &self.core.counters);
         any
     }
 
@@ -471,37 +545,31 @@ impl<N: Channel> Endpoint<N> {
         self.far_peers.iter().filter_map(lost).collect()
     }
 
-    /// What was counted.
-    pub fn counters_mut(&mut self) -> &mut Counters {
-        &mut self.core.counters
-    }
-
-    /// Writes the counters where others can read them.
-    pub fn publish_counters(&self) {
-        self.core.segment.set_counters(self.core.slot, &self.core.counters);
-    }
-
-    /// What a wait for this request is to say of itself.
+    /// What a wait for this request is to say of itself. Asked when a wait has become long.
+    #[cold]
     pub fn wait_record(&self, id: RequestId) -> WaitRecord {
-        let record = |operation, peer, tag, context, bytes| WaitRecord {
-            operation,
-            peer,
-            tag,
-            context,
-            bytes,
-            since_ns: 0,
-        };
-        match self.core.requests.get(id) {
-            Some(Work::Posted { wanted, target }) => {
+        let Some(work) = self.core.requests.get(id) else { return WaitRecord::default() };
+        let peer = work.depends_on().map(|peer| peer.0);
+        let (operation, context, tag, bytes) = match work {
+            Work::Posted { wanted, target } => {
                 let bytes = if let Target::Area(area) = target { area.packed_bytes() } else { 0 };
-                record(Operation::Receive, wanted.source, wanted.tag, wanted.context, bytes)
+                (Operation::Receive, wanted.context, wanted.tag, bytes)
             }
-            Some(Work::Queued { to, header, area, .. }) => {
-                let bytes = area.packed_bytes();
-                record(Operation::Send, Some(to.0), Some(header.tag), header.context, bytes)
+            Work::Queued { header, area, .. } => {
+                (Operation::Send, header.context, Some(header.tag), area.packed_bytes())
             }
-            Some(work) => record(Operation::Wait, work.depends_on().map(|peer| peer.0), None, 0, 0),
-            None => WaitRecord::default(),
-        }
+            Work::Offered { context, area, tag, .. } => {
+                (Operation::Send, *context, Some(*tag), area.packed_bytes())
+            }
+            Work::Filling(Filling { context, tag, area, .. }) => {
+                (Operation::Send, *context, Some(*tag), area.packed_bytes())
+            }
+            Work::Draining(Draining { context, status, .. }) => {
+                (Operation::Receive, *context, Some(status.tag), status.bytes)
+            }
+            _ => (Operation::Wait, 0, None, 0),
+        };
+        let board = self.board_of(context).unwrap_or(0);
+        WaitRecord { operation, peer, tag, context, bytes, board, ..WaitRecord::default() }
     }
 }

@@ -54,6 +54,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Whether somebody has only left, in good order: what went before is whole.
+    pub fn is_departure(&self) -> bool {
+        matches!(self, Self::PeerGone { died: false, .. })
+    }
+
     /// A message that is longer than the area it was received into.
     pub(crate) fn truncated(status: Status, area: &Area) -> Self {
         let Status { peer, tag, bytes: message_bytes, .. } = status;

@@ -29,7 +29,7 @@ mod transfer;
 mod withdrawal;
 
 pub use area::Area;
-pub use endpoint::{Endpoint, Started};
+pub use endpoint::{Endpoint, Started, URGENT_BYTES_MAX};
 pub use failure::Failure;
 pub use landeck_channel::Peer;
 pub use matching::Wanted;

@@ -35,6 +35,15 @@ pub(crate) struct Membership {
     revoked: HashSet<u32>,
 }
 
+/// How a receive takes it that its sender has left in good order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// It stays: it may still be cancelled.
+    OfLooks,
+    /// It fails: who waits for it would wait for ever.
+    OfWaits,
+}
+
 /// The board of a group, as far as revocation goes.
 #[derive(Clone, Copy)]
 struct Board {
@@ -137,6 +146,11 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.boards.insert(context, Board { place, twin });
         // It may be revoked already.
         self.core.membership.revocations = self.core.membership.revocations.wrapping_sub(1);
+    }
+
+    /// Where the shared words of a context's board are, if that was said.
+    pub fn board_of(&self, context: u32) -> Option<u64> {
+        self.core.membership.boards.get(&context).map(|board| board.place)
     }
 
     /// Forgets a context: its kept messages are dropped.
@@ -300,13 +314,19 @@ impl<N: Channel> Endpoint<N> {
         }
         let pending: Vec<RequestId> = self.core.requests.pending().collect();
         for id in pending {
-            self.fail_if_hopeless(id);
+            self.fail_if_hopeless(id, Patience::OfLooks);
         }
     }
 
-    fn fail_if_hopeless(&mut self, id: RequestId) {
-        let Some(peer) = self.core.requests.get(id).and_then(Work::depends_on) else { return };
-        if let Some(failure) = self.core.membership.failure_of(peer) {
+    fn fail_if_hopeless(&mut self, id: RequestId, patience: Patience) {
+        let Some(work) = self.core.requests.get(id) else { return };
+        let Some(failure) =
+            work.depends_on().and_then(|peer| self.core.membership.failure_of(peer))
+        else {
+            return;
+        };
+        let is_posted = matches!(work, Work::Posted { .. });
+        if !(is_posted && patience == Patience::OfLooks && failure.is_departure()) {
             self.core.end(id, Work::failed(failure));
         }
     }
@@ -339,21 +359,40 @@ impl<N: Channel> Endpoint<N> {
         if membership.gone.is_empty() && membership.broken.is_empty() {
             return None;
         }
-        let is_death =
-            |failure: &Failure| !matches!(failure, Failure::PeerGone { died: false, .. });
-        members.iter().filter_map(|&member| membership.failure_of(member)).find(is_death)
+        let mut failures = members.iter().filter_map(|&member| membership.failure_of(member));
+        failures.find(|failure| !failure.is_departure())
     }
 
-    /// After a change of the membership: can this request still complete? A request that cannot
-    /// is ended, except that a receive from anybody goes on once the dead are acknowledged.
+    /// For who waits, after a change of the membership: can this request still complete? A request
+    /// that cannot is ended, except that a receive from anybody goes on once the dead are
+    /// acknowledged.
     pub fn verdict(&mut self, id: RequestId) -> Option<End> {
         self.refresh();
         self.refresh_far();
-        self.fail_if_hopeless(id);
+        self.fail_if_hopeless(id, Patience::OfWaits);
         if self.is_done(id) {
             return None;
         }
-        self.failure_of_pending(id).map(|_| End::PeerFailed)
+        let failure = self.failure_of_pending(id)?;
+        if failure.is_departure() {
+            // Nobody is left who could send; there is nothing to acknowledge.
+            self.progress_thoroughly();
+            if !self.is_done(id) {
+                self.core.end(id, Work::failed(failure));
+            }
+            return None;
+        }
+        Some(End::PeerFailed)
+    }
+
+    /// For who looks and may do something else: as [`Endpoint::verdict`], but a receive from
+    /// somebody who has left in good order stays as it is, and can be cancelled. Nothing failed.
+    pub fn verdict_of_look(&mut self, id: RequestId) -> Option<End> {
+        self.refresh();
+        self.refresh_far();
+        self.fail_if_hopeless(id, Patience::OfLooks);
+        let failure = self.failure_of_pending(id)?;
+        (!failure.is_departure()).then_some(End::PeerFailed)
     }
 
     /// Whether a pending receive from anybody may never complete.
@@ -369,7 +408,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    /// Why what is asked for may never come.
+    /// Why what is asked for may never come, for who waits for it.
     pub fn failure_of_wanted(&self, wanted: &Wanted) -> Option<Failure> {
         let membership = &self.core.membership;
         if membership.revoked.contains(&wanted.context) {

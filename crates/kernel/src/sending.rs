@@ -217,7 +217,7 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
-    fn announce(
+    pub(crate) fn announce(
         &mut self,
         to: Peer,
         header: &Header,

@@ -11,11 +11,13 @@
 //! | [`plan`] | how a segment is divided |
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
+//! | [`observed`] | a segment as those see it who only look |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
 //! | [`waiter`] | the one way to wait |
@@ -39,6 +41,8 @@ pub mod mailbox_queue;
 #[cfg(not(loom))]
 pub mod membership;
 #[cfg(not(loom))]
+pub mod observed;
+#[cfg(not(loom))]
 pub mod page;
 #[cfg(not(loom))]
 pub mod plain;
@@ -46,6 +50,8 @@ pub mod plain;
 pub mod plan;
 #[cfg(not(loom))]
 pub mod processors;
+#[cfg(not(loom))]
+pub mod region;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
@@ -68,9 +74,10 @@ pub use {
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
     membership::{JobState, SlotRecord, SlotState},
-    page::{Counters, Operation, Presence, WaitRecord},
+    observed::Observed,
+    page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
     plain::Plain,
-    plan::SegmentPlan,
+    plan::{JobName, SegmentPlan},
     segment::{Segment, SegmentError},
     shared_area::SharedArea,
     waiter::{End, Waiter},

@@ -37,6 +37,9 @@ const CLAIMED: u64 = 1;
 const FULL: u64 = 2;
 const TAKEN: u64 = 3;
 
+/// One slot in so many is kept free for what is urgent.
+const RESERVED_PART: u32 = 8;
+
 /// One slot, all of it shared.
 #[repr(C, align(128))]
 struct QueueSlot {
@@ -194,10 +197,35 @@ impl MailboxSender {
 
     /// Posts a message with at most [`POST_BYTES`] bytes of data (more are cut).
     ///
+    /// The last slots of a large queue are left to [`MailboxSender::post_reserved`].
+    ///
     /// # Errors
     /// [`MailboxFull`].
     pub fn post(&mut self, head: u64, label: u64, data: Bytes<'_>) -> Result<(), MailboxFull> {
-        let position = self.claim()?;
+        self.post_leaving(self.memory.slot_count / RESERVED_PART, head, label, data)
+    }
+
+    /// The same for what must not find the queue full of what others have posted.
+    ///
+    /// # Errors
+    /// [`MailboxFull`].
+    pub fn post_reserved(
+        &mut self,
+        head: u64,
+        label: u64,
+        data: Bytes<'_>,
+    ) -> Result<(), MailboxFull> {
+        self.post_leaving(0, head, label, data)
+    }
+
+    fn post_leaving(
+        &mut self,
+        reserve: u32,
+        head: u64,
+        label: u64,
+        data: Bytes<'_>,
+    ) -> Result<(), MailboxFull> {
+        let position = self.claim(reserve)?;
         let slot = self.memory.slot(position);
         slot.head.store(head, Ordering::Relaxed);
         slot.label.store(label, Ordering::Relaxed);
@@ -210,8 +238,9 @@ impl MailboxSender {
         Ok(())
     }
 
-    /// Finds a free slot at the tail and claims it. Bounded, whatever the words say.
-    fn claim(&self) -> Result<u32, MailboxFull> {
+    /// Finds a free slot at the tail, with so many behind it, and claims it. Bounded, whatever the
+    /// words say.
+    fn claim(&self, reserve: u32) -> Result<u32, MailboxFull> {
         let tail = self.memory.tail();
         for _ in 0..2 * self.memory.slot_count {
             let position = tail.load(Ordering::Acquire);
@@ -219,6 +248,9 @@ impl MailboxSender {
             let lap = self.memory.lap(position);
             let free = state(lap, 0, FREE);
             let seen = slot.state.load(Ordering::Acquire);
+            if reserve != 0 && self.is_used_up(position.wrapping_add(reserve)) {
+                return Err(MailboxFull);
+            }
             if seen == free {
                 let claimed = state(lap, u64::from(self.source) + 1, CLAIMED);
                 let won = slot
@@ -236,6 +268,11 @@ impl MailboxSender {
             }
         }
         Err(MailboxFull)
+    }
+
+    /// Whether the slot of a later position is not free again yet.
+    fn is_used_up(&self, position: u32) -> bool {
+        self.is_older(self.memory.slot(position).state.load(Ordering::Relaxed), position)
     }
 
     /// Whether a slot is still in a lap before that of `position`.
@@ -290,14 +327,14 @@ impl MailboxReceiver {
         phase(seen) != FREE && seen >> 32 == self.memory.lap(last)
     }
 
-    /// Looks for the first message whose poster is not `held`. `is_dead` tells which posters are
+    /// Looks for the first message that is not `held`, by its poster and head. `is_dead` tells which posters are
     /// known to be gone. Stops at the first free slot; `everywhere` looks behind it too, which
     /// only a scribbled tail makes necessary.
     pub fn peek(
         &mut self,
         everywhere: bool,
         is_dead: impl Fn(u32) -> bool,
-        is_held: impl Fn(u32) -> bool,
+        is_held: impl Fn(u32, u64) -> bool,
     ) -> Option<Post<'_>> {
         let mut passed = Passed::default();
         for ahead in 0..self.memory.slot_count {
@@ -310,7 +347,8 @@ impl MailboxReceiver {
                 CLAIMED => passed.remember(claimant(seen))?,
                 FULL => {
                     let source = slot.source.load(Ordering::Relaxed);
-                    if !passed.contains(source) && !is_held(source) {
+                    let head = slot.head.load(Ordering::Relaxed);
+                    if !passed.contains(source) && !is_held(source, head) {
                         return Some(self.post(position));
                     }
                 }
@@ -374,7 +412,7 @@ mod tests {
     }
 
     fn retrieve(receiver: &mut MailboxReceiver, dead: &[u32]) -> Option<(u32, u64, u32)> {
-        let post = receiver.peek(false, |source| dead.contains(&source), |_| false)?;
+        let post = receiver.peek(false, |source| dead.contains(&source), |_, _| false)?;
         let found = (post.source, post.head, post.position());
         receiver.consume(found.2);
         Some(found)
@@ -410,9 +448,25 @@ mod tests {
     }
 
     #[test]
+    fn the_last_slots_are_for_what_is_urgent() {
+        let (mut receiver, mut senders) = queue(16, 2);
+        for lap in 0..3 {
+            for _ in 0..14 {
+                senders[0].post(lap, 0, Bytes::EMPTY).unwrap();
+            }
+            assert_eq!(senders[0].post(lap, 0, Bytes::EMPTY), Err(MailboxFull));
+            for _ in 0..2 {
+                senders[1].post_reserved(lap, 0, Bytes::EMPTY).unwrap();
+            }
+            assert_eq!(senders[1].post_reserved(lap, 0, Bytes::EMPTY), Err(MailboxFull));
+            while retrieve(&mut receiver, &[]).is_some() {}
+        }
+    }
+
+    #[test]
     fn a_poster_that_stopped_in_the_middle_holds_up_nobody() {
         let (mut receiver, mut senders) = queue(4, 2);
-        senders[0].claim().unwrap();
+        senders[0].claim(0).unwrap();
         senders[1].post(7, 0, Bytes::EMPTY).unwrap();
         assert_eq!(retrieve(&mut receiver, &[]).map(|found| found.1), Some(7));
         assert!(retrieve(&mut receiver, &[]).is_none());
@@ -422,7 +476,7 @@ mod tests {
     fn a_poster_that_died_in_the_middle_is_skipped() {
         let (mut receiver, mut senders) = queue(4, 2);
         for _ in 0..10 {
-            senders[0].claim().unwrap();
+            senders[0].claim(0).unwrap();
             senders[1].post(7, 0, Bytes::EMPTY).unwrap();
             assert_eq!(retrieve(&mut receiver, &[0]).map(|found| found.1), Some(7));
         }
@@ -495,7 +549,7 @@ mod model {
     type Retrieved = [Vec<u64>; 2];
 
     fn retrieve(receiver: &mut MailboxReceiver, retrieved: &mut Retrieved) {
-        let Some(post) = receiver.peek(false, |_| false, |_| false) else {
+        let Some(post) = receiver.peek(false, |_| false, |_, _| false) else {
             return crate::sync::pause();
         };
         let (source, position) = (post.source as usize, post.position());

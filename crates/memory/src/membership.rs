@@ -36,6 +36,17 @@ pub struct SlotRecord {
 impl SlotRecord {
     /// The status of a process whose end nobody was told. No wait status has all bits set.
     pub const UNKNOWN_STATUS: i32 = -1;
+
+    /// The record in these words, which may be anything.
+    pub(crate) fn from_words([first, second]: [u64; 2]) -> Self {
+        Self {
+            state: SlotState::from_bits(first as u8),
+            incarnation: (first >> 32) as u32,
+            pid: second as u32,
+            stopped: first >> 8 & 0xff != 0,
+            status: (second >> 32) as i32,
+        }
+    }
 }
 
 /// The life of a slot.
@@ -96,13 +107,7 @@ impl Segment {
         let place = self.record(slot);
         let first = self.long(place).load(Ordering::Acquire);
         let second = self.long(place + 8).load(Ordering::Acquire);
-        SlotRecord {
-            state: SlotState::from_bits(first as u8),
-            incarnation: (first >> 32) as u32,
-            pid: second as u32,
-            stopped: first >> 8 & 0xff != 0,
-            status: (second >> 32) as i32,
-        }
+        SlotRecord::from_words([first, second])
     }
 
     /// Writes what is known of a slot; for the agent only. Nobody is told before

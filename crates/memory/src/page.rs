@@ -4,18 +4,29 @@
 //! ```text
 //! line 0   presence (32 bits)
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
-//!          tag | context, bytes, since
-//! line 2   messages sent, bytes sent, messages received, bytes received,
-//!          waits, waited ns, sleeps, slot waited for most
+//!          tag | context, bytes, since, board, number
+//! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps
+//! line 3   whom it waited for: slot plus one, ns; four of them
+//! line 4   four more
 //! ```
+//!
+//! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
+//! reads the line twice and finds all words alike has read one wait. Counters are read one by one.
 
-use std::sync::atomic::Ordering;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
-const WAIT_LINE: u64 = LINE_BYTES;
-const COUNTER_LINE: u64 = 2 * LINE_BYTES;
+pub(crate) const WAIT_LINE: u64 = LINE_BYTES;
+pub(crate) const COUNTER_LINE: u64 = 2 * LINE_BYTES;
+pub(crate) const WAITED_FOR_LINES: u64 = 3 * LINE_BYTES;
+/// Words of a wait, of the counters, and of those waited for.
+pub(crate) const WAIT_WORDS: usize = 6;
+pub(crate) const COUNTER_WORDS: usize = 7;
+/// How many of those that a process waited for are told apart.
+pub const WAITED_FOR: usize = 8;
 
 /// Whether the program of a process has joined and left in good order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +82,11 @@ impl Operation {
         Self::Semaphore,
     ];
 
+    /// Whether it is about one message, with a tag of the program's.
+    pub const fn has_message(self) -> bool {
+        matches!(self, Self::Send | Self::Receive | Self::Probe)
+    }
+
     /// Its name in reports.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -84,6 +100,16 @@ impl Operation {
             Self::Accept => "accept",
             Self::Collective => "collective operation",
             Self::Semaphore => "semaphore",
+        }
+    }
+}
+
+impl Presence {
+    pub(crate) fn from_bits(bits: u32) -> Self {
+        match bits {
+            1 => Self::Attached,
+            2 => Self::Finalized,
+            _ => Self::NotAttached,
         }
     }
 }
@@ -103,6 +129,38 @@ pub struct WaitRecord {
     pub bytes: u64,
     /// Since when, in nanoseconds of the monotonic clock.
     pub since_ns: u64,
+    /// Where the shared words of the group's board are, zero where it has none or they are not
+    /// known.
+    pub board: u64,
+    /// In a collective operation: its number on the board; zero where it has none.
+    pub number: u32,
+}
+
+impl WaitRecord {
+    fn to_words(self) -> [u64; WAIT_WORDS] {
+        let first = self.operation as u64
+            | u64::from(self.peer.is_some()) << 8
+            | u64::from(self.tag.is_some()) << 16
+            | u64::from(self.peer.unwrap_or(0)) << 32;
+        let second = u64::from(self.context) | u64::from(self.tag.unwrap_or(0)) << 32;
+        [first, second, self.bytes, self.since_ns, self.board, u64::from(self.number)]
+    }
+
+    /// The record in these words, which may be anything.
+    pub(crate) fn from_words(words: [u64; WAIT_WORDS]) -> Self {
+        let [first, second, bytes, since_ns, board, number] = words;
+        let operation = Operation::ALL.get((first & 0xff) as usize).copied().unwrap_or_default();
+        Self {
+            operation,
+            peer: (first >> 8 & 1 != 0).then_some((first >> 32) as u32),
+            tag: (first >> 16 & 1 != 0).then_some((second >> 32) as u32),
+            context: second as u32,
+            bytes,
+            since_ns,
+            board,
+            number: number as u32,
+        }
+    }
 }
 
 /// What a process has counted since it joined.
@@ -122,33 +180,91 @@ pub struct Counters {
     pub waited_ns: u64,
     /// Times it slept in one.
     pub sleeps: u64,
-    /// The slot of its longest wait, plus one; zero when it never waited for anybody in particular.
-    pub longest_wait_peer_plus_one: u64,
+}
+
+/// How long a process has waited for one other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitedFor {
+    /// The slot of the other.
+    pub peer: u32,
+    /// The time, in nanoseconds.
+    pub ns: u64,
 }
 
 impl Counters {
-    fn to_words(self) -> [u64; 8] {
-        [
-            self.messages_sent,
-            self.bytes_sent,
-            self.messages_received,
-            self.bytes_received,
-            self.waits,
-            self.waited_ns,
-            self.sleeps,
-            self.longest_wait_peer_plus_one,
-        ]
+    pub(crate) fn from_words(words: [u64; COUNTER_WORDS]) -> Self {
+        let [messages_sent, bytes_sent, messages_received, bytes_received, ..] = words;
+        let [.., waits, waited_ns, sleeps] = words;
+        Self {
+            messages_sent,
+            bytes_sent,
+            messages_received,
+            bytes_received,
+            waits,
+            waited_ns,
+            sleeps,
+        }
+    }
+}
+
+impl WaitedFor {
+    /// Those in these words, longest first.
+    pub(crate) fn from_words(words: [u64; 2 * WAITED_FOR]) -> Vec<Self> {
+        let pairs = words.chunks_exact(2).filter(|pair| pair[0] != 0);
+        let mut all: Vec<_> =
+            pairs.map(|pair| Self { peer: (pair[0] - 1) as u32, ns: pair[1] }).collect();
+        all.sort_by_key(|waited| std::cmp::Reverse(waited.ns));
+        all
+    }
+}
+
+/// The counters of the process of a slot, kept where all can read them at any time: counting costs
+/// what counting in private memory would. For that process only, one thread at a time.
+pub struct Tally {
+    words: NonNull<[AtomicU64; COUNTER_WORDS]>,
+    /// Keeps the words mapped.
+    _segment: Segment,
+}
+
+// SAFETY: the words are used through atomics alone, and stay mapped as long as the handle.
+unsafe impl Send for Tally {}
+
+impl Tally {
+    /// The counters of a slot.
+    pub fn of(segment: &Segment, slot: u32) -> Self {
+        let line = segment.plan().slot(segment.known(slot)) + COUNTER_LINE;
+        let words = segment.place(line, LINE_BYTES).cast();
+        Self { words, _segment: segment.clone() }
+    }
+
+    /// Counts a message that was sent.
+    #[inline]
+    pub fn sent(&self, bytes: u64) {
+        self.add(0, 1);
+        self.add(1, bytes);
+    }
+
+    /// Counts a message that was received; `bytes` is what it claims, which may be anything.
+    #[inline]
+    pub fn received(&self, bytes: u64) {
+        self.add(2, 1);
+        self.add(3, bytes);
+    }
+
+    /// Only the process of the slot adds, so this needs no exchange.
+    #[inline]
+    fn add(&self, at: usize, addend: u64) {
+        // SAFETY: `of` took a place of this many words, which the segment's handle keeps mapped.
+        let word = unsafe { &self.words.as_ref()[at] };
+        word.store(word.load(Ordering::Relaxed).wrapping_add(addend), Ordering::Relaxed);
     }
 }
 
 impl Segment {
     /// How far the program of a slot has come.
     pub fn presence(&self, slot: u32) -> Presence {
-        match self.word(self.plan().slot(self.known(slot))).load(Ordering::Acquire) {
-            1 => Presence::Attached,
-            2 => Presence::Finalized,
-            _ => Presence::NotAttached,
-        }
+        let word = self.word(self.plan().slot(self.known(slot)));
+        Presence::from_bits(word.load(Ordering::Acquire))
     }
 
     /// Says how far the program has come; for the process of the slot only.
@@ -158,56 +274,51 @@ impl Segment {
 
     /// What the process of a slot waits for; operation `None` when it runs.
     pub fn wait_record(&self, slot: u32) -> WaitRecord {
-        let line = self.plan().slot(self.known(slot)) + WAIT_LINE;
-        let [first, second, bytes, since_ns] =
-            [0, 8, 16, 24].map(|at| self.long(line + at).load(Ordering::Acquire));
-        let operation = Operation::ALL.get((first & 0xff) as usize).copied().unwrap_or_default();
-        WaitRecord {
-            operation,
-            peer: (first >> 8 & 1 != 0).then_some((first >> 32) as u32),
-            tag: (first >> 16 & 1 != 0).then_some((second >> 32) as u32),
-            context: second as u32,
-            bytes,
-            since_ns,
-        }
+        WaitRecord::from_words(self.page_words(slot, WAIT_LINE))
     }
 
     /// Says what the process of a slot waits for; for that process only.
     pub fn set_wait_record(&self, slot: u32, record: &WaitRecord) {
         let line = self.plan().slot(slot) + WAIT_LINE;
-        let first = record.operation as u64
-            | u64::from(record.peer.is_some()) << 8
-            | u64::from(record.tag.is_some()) << 16
-            | u64::from(record.peer.unwrap_or(0)) << 32;
-        let second = u64::from(record.context) | u64::from(record.tag.unwrap_or(0)) << 32;
-        self.long(line + 8).store(second, Ordering::Release);
-        self.long(line + 16).store(record.bytes, Ordering::Release);
-        self.long(line + 24).store(record.since_ns, Ordering::Release);
-        self.long(line).store(first, Ordering::Release);
+        // The operation last.
+        for (at, word) in record.to_words().into_iter().enumerate().rev() {
+            self.long(line + at as u64 * 8).store(word, Ordering::Release);
+        }
+    }
+
+    /// Says that the process of a slot does not wait any more; for that process only.
+    pub(crate) fn end_wait_record(&self, slot: u32) {
+        self.long(self.plan().slot(slot) + WAIT_LINE).store(0, Ordering::Release);
     }
 
     /// What the process of a slot has counted.
     pub fn counters(&self, slot: u32) -> Counters {
-        let line = self.plan().slot(self.known(slot)) + COUNTER_LINE;
-        let word = |index: u64| self.long(line + index * 8).load(Ordering::Relaxed);
-        Counters {
-            messages_sent: word(0),
-            bytes_sent: word(1),
-            messages_received: word(2),
-            bytes_received: word(3),
-            waits: word(4),
-            waited_ns: word(5),
-            sleeps: word(6),
-            longest_wait_peer_plus_one: word(7),
+        Counters::from_words(self.page_words(slot, COUNTER_LINE))
+    }
+
+    /// Whom the process of a slot has waited for, longest first, at most [`WAITED_FOR`] of them.
+    pub fn waited_for(&self, slot: u32) -> Vec<WaitedFor> {
+        WaitedFor::from_words(self.page_words(slot, WAITED_FOR_LINES))
+    }
+
+    /// Says how long the process of a slot has waited; for that process only.
+    pub(crate) fn set_waited(&self, slot: u32, waits: u64, waited_ns: u64, sleeps: u64) {
+        let line = self.plan().slot(slot) + COUNTER_LINE;
+        for (at, word) in (4..).zip([waits, waited_ns, sleeps]) {
+            self.long(line + at * 8).store(word, Ordering::Relaxed);
         }
     }
 
-    /// Publishes what the process of a slot has counted; for that process only.
-    pub fn set_counters(&self, slot: u32, counters: &Counters) {
-        let line = self.plan().slot(slot) + COUNTER_LINE;
-        for (index, word) in counters.to_words().into_iter().enumerate() {
-            self.long(line + index as u64 * 8).store(word, Ordering::Relaxed);
-        }
+    /// Says how long the process of a slot has waited for one other; for that process only.
+    pub(crate) fn set_waited_for(&self, slot: u32, place: usize, waited: WaitedFor) {
+        let pair = self.plan().slot(slot) + WAITED_FOR_LINES + place as u64 * 16;
+        self.long(pair).store(u64::from(waited.peer) + 1, Ordering::Relaxed);
+        self.long(pair + 8).store(waited.ns, Ordering::Relaxed);
+    }
+
+    fn page_words<const WORDS: usize>(&self, slot: u32, line: u64) -> [u64; WORDS] {
+        let line = self.plan().slot(self.known(slot)) + line;
+        std::array::from_fn(|at| self.long(line + at as u64 * 8).load(Ordering::Acquire))
     }
 
     /// A slot number from outside, or the last slot when there is no such slot.
@@ -235,6 +346,8 @@ mod tests {
             context: 3,
             bytes: 1 << 40,
             since_ns: 99,
+            board: 1 << 50,
+            number: u32::MAX,
         };
         for record in [exact, WaitRecord { peer: None, tag: None, ..exact }, WaitRecord::default()]
         {
@@ -242,6 +355,9 @@ mod tests {
             assert_eq!(segment.wait_record(1), record);
         }
         assert_eq!(segment.wait_record(0), WaitRecord::default());
+        segment.set_wait_record(1, &exact);
+        segment.end_wait_record(1);
+        assert_eq!(segment.wait_record(1).operation, Operation::None);
     }
 
     #[test]
@@ -252,11 +368,32 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_read_as_written() {
+    fn counters_are_read_as_counted() {
         let segment = segment();
-        let counters =
-            Counters { messages_sent: 1, bytes_received: 2, sleeps: 3, ..Counters::default() };
-        segment.set_counters(0, &counters);
-        assert_eq!(segment.counters(0), counters);
+        let tally = Tally::of(&segment, 0);
+        (0..3).for_each(|_| tally.sent(10));
+        tally.received(u64::MAX);
+        tally.received(2);
+        segment.set_waited(0, 4, 5, 6);
+        let counters = Counters {
+            messages_sent: 3,
+            bytes_sent: 30,
+            messages_received: 2,
+            bytes_received: 1,
+            waits: 4,
+            waited_ns: 5,
+            sleeps: 6,
+        };
+        assert_eq!((segment.counters(0), segment.counters(1)), (counters, Counters::default()));
+    }
+
+    #[test]
+    fn those_waited_for_come_longest_first() {
+        let segment = segment();
+        assert_eq!(segment.waited_for(1), []);
+        let (short, long) = (WaitedFor { peer: 0, ns: 5 }, WaitedFor { peer: 9, ns: 7 });
+        segment.set_waited_for(1, 0, short);
+        segment.set_waited_for(1, WAITED_FOR - 1, long);
+        assert_eq!(segment.waited_for(1), [long, short]);
     }
 }

@@ -55,9 +55,67 @@ pub struct SegmentPlan {
     pub heap_bytes_per_process: u64,
     /// Processors that the processes may use together, as whoever made the segment counted.
     pub cpus: u32,
+    /// What the job is called, for people.
+    pub name: JobName,
+    /// When the job began, in nanoseconds of the monotonic clock.
+    pub began_ns: u64,
     /// What all processes of the job compute with: words that mean nothing here. Whoever takes
     /// them from a segment checks them.
     pub settings: [u64; SETTINGS_WORDS],
+}
+
+/// What a job is called, for people and for who wants to join it: text without control characters.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct JobName([u64; NAME_WORDS]);
+
+/// Words of a job's name.
+pub(crate) const NAME_WORDS: usize = 8;
+
+impl JobName {
+    /// Most bytes of a name.
+    pub const BYTES_MAX: usize = NAME_WORDS * 8;
+
+    /// The name in this text, without control characters and cut where it is too long.
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; Self::BYTES_MAX];
+        let mut length = 0;
+        for letter in text.chars().filter(|letter| !letter.is_control()) {
+            let Some(place) = bytes.get_mut(length..length + letter.len_utf8()) else { break };
+            letter.encode_utf8(place);
+            length += letter.len_utf8();
+        }
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+        Self(std::array::from_fn(word))
+    }
+
+    /// The name in these words, which may be anything.
+    pub(crate) fn from_words(words: [u64; NAME_WORDS]) -> Self {
+        let mut bytes = [0; Self::BYTES_MAX];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        Self::new(&String::from_utf8_lossy(&bytes[..end]))
+    }
+
+    pub(crate) fn to_words(self) -> [u64; NAME_WORDS] {
+        self.0
+    }
+}
+
+impl std::fmt::Display for JobName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = self.0.map(u64::to_ne_bytes);
+        let bytes = bytes.as_flattened();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        formatter.pad(&String::from_utf8_lossy(&bytes[..end]))
+    }
+}
+
+impl std::fmt::Debug for JobName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:?}", self.to_string())
+    }
 }
 
 /// Slots for guests in a plan that does not say otherwise.
@@ -76,6 +134,8 @@ impl SegmentPlan {
             guests: GUESTS,
             heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
             cpus: 1,
+            name: JobName::default(),
+            began_ns: 0,
             settings: [0; SETTINGS_WORDS],
         }
     }
@@ -221,6 +281,18 @@ mod tests {
             (20_480, 8_945_664, 9_088_794_624, 16_908_288, 26_267_635_712),
         ];
         assert_eq!(sums, document);
+    }
+
+    #[test]
+    fn names_are_cut_to_whole_letters_and_survive_their_words() {
+        let name = JobName::new("h\u{1b}eat");
+        assert_eq!((name.to_string(), JobName::from_words(name.to_words())), ("heat".into(), name));
+        let long = JobName::new(&"ü".repeat(40)).to_string();
+        assert_eq!(long, "ü".repeat(JobName::BYTES_MAX / 2));
+        let cut = JobName::new(&format!("{}ü", "x".repeat(JobName::BYTES_MAX - 1)));
+        assert_eq!(cut.to_string().len(), JobName::BYTES_MAX - 1);
+        assert!(!JobName::from_words([u64::MAX; NAME_WORDS]).to_string().is_empty());
+        assert!(!JobName::from_words([0x0a1b_0a1b; NAME_WORDS]).to_string().contains('\n'));
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! | 16..24 | processes (low half), guests (high half) |
 //! | 24..32 | heap bytes per process |
 //! | 32..40 | processors |
-//! | 40..552 | what all processes of the job compute with |
+//! | 40..48 | when the job began, in nanoseconds of the monotonic clock |
+//! | 48..112 | the job's name |
+//! | 112..624 | what all processes of the job compute with |
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -19,24 +21,27 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bytes::Bytes;
-use crate::plan::{PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
+use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 2 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x03");
-/// Words of the header in front of the settings, and all words of it.
-const PLAN_WORDS: usize = 5;
+/// Version 4 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x04");
+/// Words of the header in front of the name, in front of the settings, and all words of it.
+const NUMBER_WORDS: usize = 6;
+const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
 
 /// Where the sleep word lies in the shared page: apart from the mailbox tail.
-const SLEEP_WORD: u64 = 256;
+pub(crate) const SLEEP_WORD: u64 = 256;
 /// Where the head of the heap's return stack lies in the shared page.
 const RETURN_WORD: u64 = 512;
 /// Where the count of the groups of this process that were revoked is in it.
 const REVOCATIONS_WORD: u64 = 768;
 /// Where the count of what others have changed elsewhere that this process waits for is in it.
 const NEWS_WORD: u64 = 896;
+/// Where the number of the region that the process accesses is in it.
+const HAZARD_WORD: u64 = 960;
 /// Where the last number of a group is in the shared page of slot 0.
 const GROUPS_WORD: u64 = 832;
 
@@ -135,19 +140,10 @@ impl Segment {
     /// [`SegmentError::NotASegment`], [`SegmentError::NoMemory`].
     pub fn attach(file: OwnedFd) -> Result<Self, SegmentError> {
         let not = |what| SegmentError::NotASegment { what };
-        if !system::is_sealed(file.as_fd()) {
-            return Err(not("it is not sealed"));
-        }
         rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::CLOEXEC)
             .map_err(|_| not("it cannot be kept from programs we start"))?;
-        let bytes = system::file_bytes(file.as_fd()).map_err(|_| not("its size is unknown"))?;
-        if bytes < PAGE_BYTES {
-            return Err(not("it is shorter than a page"));
-        }
-        let plan = read_header(&file)?;
-        if checked_bytes(&plan)? != bytes {
-            return Err(not("its size is not that of its plan"));
-        }
+        let plan = plan_of(&file)?;
+        let bytes = plan.total_bytes();
         let start = system::map_shared(file.as_fd(), bytes as usize)
             .map_err(|source| SegmentError::NoMemory { bytes, source })?;
         Ok(Self::mapped(plan, start, Some(file)))
@@ -216,6 +212,12 @@ impl Segment {
         let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         waiter::wake(self, slot);
+    }
+
+    /// The number of the region of somebody else's that the process of a slot accesses; zero for
+    /// none.
+    pub(crate) fn hazard(&self, slot: u32) -> &AtomicU64 {
+        self.long(self.plan().shared_page(slot) + HAZARD_WORD)
     }
 
     /// How often something outside of the segment's queues has changed for which threads of this
@@ -317,15 +319,34 @@ fn local_layout(plan: &SegmentPlan) -> Layout {
 
 fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
     let mut words = [0; HEADER_WORDS];
-    words[..PLAN_WORDS].copy_from_slice(&[
+    words[..NUMBER_WORDS].copy_from_slice(&[
         MAGIC,
         plan.host,
         u64::from(plan.processes) | u64::from(plan.guests) << 32,
         plan.heap_bytes_per_process,
         u64::from(plan.cpus),
+        plan.began_ns,
     ]);
+    words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
     words[PLAN_WORDS..].copy_from_slice(&plan.settings);
     words
+}
+
+/// The plan of a file, after checking that it is a segment.
+pub(crate) fn plan_of(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
+    let not = |what| SegmentError::NotASegment { what };
+    if !system::is_sealed(file.as_fd()) {
+        return Err(not("it is not sealed"));
+    }
+    let bytes = system::file_bytes(file.as_fd()).map_err(|_| not("its size is unknown"))?;
+    if bytes < PAGE_BYTES {
+        return Err(not("it is shorter than a page"));
+    }
+    let plan = read_header(file)?;
+    if checked_bytes(&plan)? != bytes {
+        return Err(not("its size is not that of its plan"));
+    }
+    Ok(plan)
 }
 
 /// Reads the header from the file, not from a mapping: the size to map stands in it.
@@ -346,6 +367,8 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         guests: (word(2) >> 32) as u32,
         heap_bytes_per_process: word(3),
         cpus: word(4) as u32,
+        began_ns: word(5),
+        name: JobName::from_words(std::array::from_fn(|index| word(NUMBER_WORDS + index))),
         settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
     })
 }
@@ -384,6 +407,14 @@ mod tests {
         let made = Segment::create(&SegmentPlan { settings, ..small() }).unwrap();
         let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
         assert_eq!(Segment::attach(file).unwrap().plan().settings, settings);
+    }
+
+    #[test]
+    fn a_job_keeps_its_name() {
+        let (name, began_ns) = (JobName::new("heat"), 1 << 60);
+        let made = Segment::create(&SegmentPlan { name, began_ns, ..small() }).unwrap();
+        let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
+        assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());
     }
 
     #[test]

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
 use crate::membership::{JobState, SlotState};
-use crate::page::WaitRecord;
+use crate::page::{WAITED_FOR, WaitRecord, WaitedFor};
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
 use crate::sync;
@@ -126,9 +126,28 @@ pub struct WaitTimes {
     pub waited_ns: u64,
     /// Sleeps.
     pub sleeps: u64,
-    /// The peer of the longest one, plus one.
-    pub longest_wait_peer_plus_one: u64,
-    longest_ns: u64,
+}
+
+/// Whom a process has waited for. A table of all peers would be the square of their number in all,
+/// so only a few are told apart: a new one takes the place of the one least waited for, and its
+/// time with it. So whoever is waited for more than an eighth of the time stands there; a time is
+/// exact as long as there are no more peers than places, and never too short.
+#[derive(Default)]
+struct WaitedForMost([WaitedFor; WAITED_FOR]);
+
+impl WaitedForMost {
+    /// Adds to the time of a peer; returns its place.
+    fn add(&mut self, peer: u32, ns: u64) -> usize {
+        let is_peers = |waited: &WaitedFor| waited.peer == peer && waited.ns != 0;
+        let place = self.0.iter().position(is_peers).unwrap_or_else(|| self.least());
+        let before_ns = self.0[place].ns;
+        self.0[place] = WaitedFor { peer, ns: before_ns.saturating_add(ns.max(1)) };
+        place
+    }
+
+    fn least(&self) -> usize {
+        (0..WAITED_FOR).min_by_key(|&place| self.0[place].ns).unwrap_or(0)
+    }
 }
 
 /// The waiter of one process (or guest) in a segment.
@@ -142,6 +161,7 @@ pub struct Waiter {
     /// What a yield costs when nobody else wants the processor; unknown before the first.
     yield_alone_ns: Option<u64>,
     times: WaitTimes,
+    waited_for: WaitedForMost,
 }
 
 impl Waiter {
@@ -156,6 +176,7 @@ impl Waiter {
             squeeze: Squeeze::new(slot),
             yield_alone_ns: None,
             times: WaitTimes::default(),
+            waited_for: WaitedForMost::default(),
         }
     }
 
@@ -192,7 +213,7 @@ impl Waiter {
         let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
         self.segment.set_wait_record(self.slot, &record);
         let end = self.climb(waiting, began_ns, deadline_ns);
-        self.segment.set_wait_record(self.slot, &WaitRecord::default());
+        self.segment.end_wait_record(self.slot);
         self.account(now_ns().saturating_sub(began_ns), record.peer);
         end
     }
@@ -200,9 +221,11 @@ impl Waiter {
     fn account(&mut self, waited_ns: u64, peer: Option<u32>) {
         self.times.waits += 1;
         self.times.waited_ns += waited_ns;
-        if waited_ns > self.times.longest_ns && peer.is_some() {
-            self.times.longest_ns = waited_ns;
-            self.times.longest_wait_peer_plus_one = peer.map_or(0, |slot| u64::from(slot) + 1);
+        let WaitTimes { waits, waited_ns: all_ns, sleeps } = self.times;
+        self.segment.set_waited(self.slot, waits, all_ns, sleeps);
+        if let Some(peer) = peer {
+            let place = self.waited_for.add(peer, waited_ns);
+            self.segment.set_waited_for(self.slot, place, self.waited_for.0[place]);
         }
     }
 
@@ -604,8 +627,26 @@ mod tests {
             assert_eq!(waiter.wait(&mut Flag(&flag, &segment), Some(deadline)), End::TimedOut);
             assert!(now_ns() >= deadline);
             assert!(waiter.times().sleeps > 0 && waiter.times().waited_ns >= 200_000_000);
-            assert_eq!(segment.wait_record(0), WaitRecord::default());
+            assert_eq!(segment.wait_record(0).operation, crate::page::Operation::None);
+            let (counters, times) = (segment.counters(0), waiter.times());
+            let seen = (counters.waits, counters.waited_ns, counters.sleeps);
+            assert_eq!(seen, (times.waits, times.waited_ns, times.sleeps));
+            assert_eq!(segment.waited_for(0), [WaitedFor { peer: 1, ns: times.waited_ns }]);
         }
+    }
+
+    #[test]
+    fn those_waited_for_most_keep_their_places() {
+        let mut most = WaitedForMost::default();
+        for round in 0..10 {
+            (0..WAITED_FOR as u32 + 3).for_each(|peer| {
+                most.add(peer, if peer == 2 { 1_000 } else { 1 + round });
+            });
+        }
+        let place = most.add(2, 0);
+        assert_eq!((most.0[place].peer, most.0[place].ns), (2, 10_001));
+        let others: u64 = most.0.iter().map(|waited| waited.ns).sum();
+        assert_eq!(others, 10_001 + 10 * 55, "no time is lost");
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn use_mailbox(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 
         let _ = (receiver.has_next(), receiver.is_full());
         let everywhere = random.once_in(8);
         let (dead, held) = (random.below(9) as u32, random.below(9) as u32);
-        let post = receiver.peek(everywhere, |slot| slot == dead, |slot| slot == held);
+        let post = receiver.peek(everywhere, |slot| slot == dead, |slot, _| slot == held);
         let Some(post) = post else { continue };
         assert_eq!(post.data.to_vec().len(), 48);
         let position = post.position();

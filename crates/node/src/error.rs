@@ -8,7 +8,8 @@ use landeck_host::attach::AttachError;
 use landeck_host::objects::ObjectError;
 use landeck_host::socket::{JoinError, PublishError};
 use landeck_kernel::Failure;
-use landeck_memory::heap::HeapFull;
+use landeck_memory::heap::{HeapFull, LendError};
+use landeck_memory::region::AccessError;
 use landeck_memory::shared_area::OutsideArea;
 use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
@@ -63,6 +64,22 @@ pub enum Error {
     /// Values were to be read or written outside of a shared segment.
     #[error(transparent)]
     OutsideSegment(#[from] OutsideArea),
+    /// Another process's memory cannot be accessed so.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// A block cannot be lent to these.
+    #[error(transparent)]
+    Lend(#[from] LendError),
+    /// An urgent message is too long.
+    #[error(
+        "{bytes} bytes are too many for an urgent message, which has at most {most}: send it as any other, or in pieces"
+    )]
+    UrgentTooLong {
+        /// Bytes of the message.
+        bytes: usize,
+        /// Bytes that it may have.
+        most: usize,
+    },
     /// The agent of the job did not do what was asked with an object.
     #[error(transparent)]
     Object(#[from] ObjectError),

@@ -441,10 +441,11 @@ impl World {
     fn agreed(&self, flags: u32, offer: Offer) -> Result<Agreed> {
         let mut kernel = self.shared.kernel.enter()?;
         let begun = kernel.bring(self.context, (&self.members, self.rank()), (flags, offer));
+        let board = kernel.board_of(self.context).unwrap_or(0);
         drop(kernel);
         begun.map_err(|fault| self.error(WaitError::Collective(fault), None))?;
         let (operation, context) = (Operation::Collective, self.context);
-        let record = WaitRecord { operation, context, ..WaitRecord::default() };
+        let record = WaitRecord { operation, context, board, ..WaitRecord::default() };
         let agreed = self.shared.wait_until(&record, None, |kernel| kernel.agreed(context));
         self.shared.kernel.enter()?.end_agreement();
         match agreed {

@@ -48,7 +48,7 @@ impl Default for Options {
 
 impl Job {
     /// Joins the job that this process was started for: by `landeck run`, by another launcher
-    /// that speaks PMI-1; a job of one when it was started by hand. Only the calling thread may
+    /// that speaks PMI-1 or PMIx; a job of one when it was started by hand. Only the calling thread may
     /// use it.
     ///
     /// # Errors
@@ -128,11 +128,8 @@ impl Job {
     }
 
     /// What was counted since joining.
-    ///
-    /// # Errors
-    /// [`Error::Thread`].
-    pub fn counters(&self) -> Result<Counters> {
-        Ok(*self.shared.kernel.enter()?.counters_mut())
+    pub fn counters(&self) -> Counters {
+        self.shared.segment.counters(self.shared.slot)
     }
 
     /// Bytes of this process's shared heap that are in use: loans, data on their way, and what
@@ -209,7 +206,6 @@ impl Job {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
         let drained = self.drain();
         self.progress = None;
-        self.shared.kernel.enter()?.publish_counters();
         attachment.leave()?;
         drained
     }

@@ -25,6 +25,7 @@
 //! | [`duplication`] | a world that is made while the program does something else |
 //! | [`bridge`] | two groups that talk to each other |
 //! | [`combine`], [`element`] | what reductions combine with |
+//! | [`modes`] | sends that are over sooner or later, or overtake; matched probes; the same send again |
 //! | [`scope`] | operations that go on while the program does something else |
 //! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
@@ -32,8 +33,10 @@
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | memory under a name |
+//! | [`region`] | memory that others put to and get from |
 //! | [`thread`] | threads with a name and a limit |
 //! | [`port`] | two jobs of one user that meet by name |
+//! | [`seeing`] | looking at a job from outside: who waits for whom, and why |
 //! | [`tuning`] | the figures of this host |
 //! | [`raw`] | the same over pointers, for fronts in other languages |
 //! | [`error`] | what can go wrong, whose fault it is, what to do |
@@ -52,12 +55,15 @@ pub mod loan;
 pub mod mailbox;
 mod meeting;
 pub mod message;
+pub mod modes;
 pub mod outbox;
 pub mod persistent;
 pub mod port;
 pub mod progress;
 pub mod raw;
+pub mod region;
 pub mod scope;
+pub mod seeing;
 pub mod semaphore;
 mod shared;
 pub mod shared_segment;
@@ -79,15 +85,18 @@ pub use groups::Agreement;
 pub use job::{Job, Options};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
+pub use landeck_memory::region::AccessError;
 pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxAddress, MailboxError};
 pub use message::{Message, MessageError};
+pub use modes::{Held, Repeated, SendMode};
 pub use outbox::Outbox;
 pub use persistent::Persistent;
 pub use port::{Port, Remote};
 pub use progress::Progress;
+pub use region::{Region, RegionAddress, RemoteRegion};
 pub use scope::{Request, Scope};
 pub use semaphore::{Permit, Semaphore, SemaphoreError};
 pub use shared_segment::SharedSegment;

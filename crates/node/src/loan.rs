@@ -29,6 +29,11 @@ impl<T: Plain> Loan<T> {
         Ok(Self { block, count, values: PhantomData })
     }
 
+    /// Its memory.
+    pub(crate) fn into_block(self) -> Block {
+        self.block
+    }
+
     pub(crate) fn send(self, world: &World, to: Peer, tag: Tag) -> Result<()> {
         let started = world.shared.kernel.enter()?.send_loan(to, world.context, tag.0, self.block);
         let finished = match started {

@@ -19,7 +19,7 @@ use crate::collective::call::Call;
 use crate::collective::circle::Circle;
 use crate::collective::engine::board_fault;
 use crate::collective::visit::Visit;
-use crate::shared::{Kernel, Shared, WaitError, copy_times, why};
+use crate::shared::{Kernel, Shared, WaitError, why};
 
 impl Shared {
     /// Does an operation with short data; false when it must go another way.
@@ -89,7 +89,6 @@ impl Shared {
         let Visiting { visit, outcome, .. } = visiting;
         kernel.wake_up();
         kernel.end_visit(context, visit);
-        copy_times(&mut kernel, &waiter);
         match outcome {
             Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
             None => Err(why(&kernel, None, end)),
@@ -206,8 +205,10 @@ impl Waiting for Meeting<'_> {
 
     fn record(&self) -> WaitRecord {
         let tag = Some(self.brief.signature().tag());
-        let context = self.circle.place.context;
-        WaitRecord { operation: Operation::Collective, tag, context, ..WaitRecord::default() }
+        let (context, number) = (self.circle.place.context, self.brief.number());
+        let board = self.endpoint.board_of(context).unwrap_or(0);
+        let operation = Operation::Collective;
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn prepare_sleep(&mut self) {
@@ -281,7 +282,9 @@ impl Waiting for Visiting<'_> {
     fn record(&self) -> WaitRecord {
         let tag = Some(self.visit.signature().tag());
         let (operation, context) = (Operation::Collective, self.context);
-        WaitRecord { operation, tag, context, ..WaitRecord::default() }
+        let board = self.kernel.board_of(context).unwrap_or(0);
+        let number = self.visit.number();
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn prepare_sleep(&mut self) {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use landeck_kernel::{Area, Peer, Started};
 use landeck_memory::plain::bytes_of;
-use landeck_memory::{Buffer, Bytes, MarkView};
+use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::collective::OperationId;
 use crate::error::{Error, Result};
 use crate::mailbox::{MailboxAddress, MailboxError};
 use crate::message::{Message, tag_of_values};
+use crate::modes::{Attempt, urgent_bytes};
 use crate::shared::{Kernel, Shared, WaitError};
 use crate::typed::Typed;
 use crate::world::deadline_ns;
@@ -113,6 +114,38 @@ impl Outbox {
     /// [`Error::WouldBlock`], and as [`Outbox::post`].
     pub fn try_post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
         self.try_post_bytes(tag_of_values::<T>(), Bytes::from(bytes_of(values)))
+    }
+
+    /// Posts at most 48 bytes of values past everything that was sent before and is on its way,
+    /// from this process or to the mailbox; in no order with other messages.
+    ///
+    /// # Errors
+    /// [`Error::UrgentTooLong`], and as [`Outbox::post`].
+    pub fn post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
+        let bytes = urgent_bytes(values)?;
+        let (to, context) = (self.peer(), self.address.context());
+        let send = |kernel: &mut Kernel| {
+            let tag = tag_of_values::<T>();
+            let sent = kernel.try_send_urgent(to, context, tag, Bytes::from(bytes));
+            match sent.transpose_true() {
+                None if !self.mark.is_set() => Some(Err(None)),
+                attempt => attempt.map(|sent| sent.map_err(Some)),
+            }
+        };
+        if !self.mark.is_set() {
+            return Err(self.gone());
+        }
+        let at_once = send(&mut *self.shared.kernel.enter()?);
+        let record = WaitRecord { operation: Operation::Send, context, ..WaitRecord::default() };
+        let sent = match at_once {
+            Some(sent) => Ok(sent),
+            None => self.shared.wait_until(&record, None, send),
+        };
+        match sent.map_err(|error| self.error(error, None))? {
+            Ok(()) => Ok(()),
+            Err(None) => Err(self.gone()),
+            Err(Some(failure)) => Err(self.error(WaitError::Failure(failure), None)),
+        }
     }
 
     fn post_message(&self, message: &Message, until: Until, time: Option<Duration>) -> Result<()> {

@@ -137,6 +137,16 @@ impl Shared {
         found.transpose().map_err(WaitError::Failure)
     }
 
+    /// The first step of a wait for something that others write to memory: looks a few times.
+    #[inline]
+    pub(crate) fn look_at_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let found = waiter.look(is_there);
+        drop(waiter);
+        self.call_next();
+        Ok(found)
+    }
+
     /// The first step of a receive: looks a few times for its message.
     #[inline]
     fn receive_at_once(
@@ -239,7 +249,6 @@ impl Shared {
         let mut request = OneRequest { shared: self, kernel: &mut kernel, id, is_hopeless: false };
         let end = waiter.wait(&mut request, deadline_ns);
         kernel.wake_up();
-        copy_times(&mut kernel, &waiter);
         match kernel.take(id) {
             Some(ended) => ended,
             None => Err(why(&kernel, Some(id), end)),
@@ -251,7 +260,7 @@ impl Shared {
         id: OperationId,
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
-        let record = self.kernel.enter()?.wait_record(id);
+        let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
         self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id))?
     }
 
@@ -327,7 +336,6 @@ impl Shared {
         let end = waiter.wait(&mut turn, deadline_ns);
         let mut kernel = self.kernel.enter()?;
         kernel.wake_up();
-        copy_times(&mut kernel, waiter);
         drop(kernel);
         match found {
             Some(found) => Ok(found),
@@ -503,7 +511,6 @@ impl Shared {
         let end = waiter.wait(&mut Assisting { shared: self, helper }, None);
         if let Ok(mut kernel) = self.kernel.enter() {
             kernel.wake_up();
-            copy_times(&mut kernel, &waiter);
         }
         helper.awaits_turn();
         drop(waiter);
@@ -581,15 +588,6 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
             WaitError::Failure(failure.unwrap_or(Failure::Gone))
         }
     }
-}
-
-pub(crate) fn copy_times(kernel: &mut Kernel, waiter: &Waiter) {
-    let times = waiter.times();
-    let counters = kernel.counters_mut();
-    counters.waits = times.waits;
-    counters.waited_ns = times.waited_ns;
-    counters.sleeps = times.sleeps;
-    counters.longest_wait_peer_plus_one = times.longest_wait_peer_plus_one;
 }
 
 /// The wait of the only thread for one request.
@@ -737,7 +735,10 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
     }
 
     fn record(&self) -> WaitRecord {
-        *self.record
+        match (self.id, self.shared.kernel.enter()) {
+            (Some(id), Ok(kernel)) => kernel.wait_record(id),
+            _ => *self.record,
+        }
     }
 
     fn prepare_sleep(&mut self) {

@@ -401,7 +401,8 @@ impl World {
         Ok(result)
     }
 
-    /// What a receive would get; none when there is no such message yet.
+    /// What a receive would get; none when there is no such message yet. That somebody has left the
+    /// job in good order is no failure to one who only looks.
     ///
     /// # Errors
     /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::Thread`].
@@ -435,7 +436,11 @@ impl World {
         kernel.look();
         kernel.refresh();
         let found = find(&mut kernel);
-        let failure = if found.is_none() { kernel.failure_of_wanted(&wanted) } else { None };
+        let failure = match found {
+            Some(_) => None,
+            // Who left in good order has sent nothing, which is no failure.
+            None => kernel.failure_of_wanted(&wanted).filter(|failure| !failure.is_departure()),
+        };
         drop(kernel);
         match failure {
             Some(failure) => Err(self.error(WaitError::Failure(failure), None)),

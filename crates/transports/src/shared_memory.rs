@@ -215,14 +215,15 @@ impl SharedMemory {
         Ok(true)
     }
 
-    /// At most one message from each ring; if there was none, one from the mailbox.
+    /// At most one message from the mailbox, which is looked at first and each time, since what is
+    /// urgent comes that way; then one from each ring.
     #[inline]
     fn poll_some<S: Sink + ?Sized>(&mut self, sink: &mut S) -> bool {
-        let mut any = false;
+        let mut any = self.mailbox.has_next() && self.poll_mailbox(false, sink);
         for at in 0..self.listening.len() {
             any |= self.poll_ring(self.listening[at] as usize, sink);
         }
-        any || (self.mailbox.has_next() && self.poll_mailbox(false, sink))
+        any
     }
 
     #[inline]
@@ -266,9 +267,9 @@ impl SharedMemory {
         loop {
             let home = &self.home;
             let is_dead = |slot| home.slot_record(slot).state.is_gone();
-            let Some(post) =
-                self.mailbox.peek(everywhere, is_dead, |source| held.contains(&source))
-            else {
+            let Some(post) = self.mailbox.peek(everywhere, is_dead, |source, head| {
+                held.contains(&(source, is_urgent(head)))
+            }) else {
                 return false;
             };
             let (source, position) = (post.source, post.position());
@@ -285,7 +286,7 @@ impl SharedMemory {
                     }
                     return true;
                 }
-                Verdict::Held => held.push(source),
+                Verdict::Held => held.push((source, is_urgent(head))),
             }
         }
     }
@@ -311,6 +312,9 @@ impl SharedMemory {
         sink: &mut S,
     ) -> Verdict {
         let Some(mut at) = self.pair(source) else { return Verdict::Taken };
+        if is_urgent(head) {
+            return self.deliver_urgent(at, head, label, data, sink);
+        }
         if Header::sequence_of(head) != self.pairs[at].incoming.sequence {
             match self.renewed(source) {
                 Some(renewed) => at = renewed,
@@ -333,6 +337,29 @@ impl SharedMemory {
             pair.incoming.sequence = pair.incoming.sequence.wrapping_add(1);
         }
         verdict
+    }
+
+    /// What is urgent stands in no order with anything else, so there is no sequence to check.
+    #[cold]
+    fn deliver_urgent<S: Sink + ?Sized>(
+        &mut self,
+        at: usize,
+        head: u64,
+        label: u64,
+        data: &[u8; POST_BYTES],
+        sink: &mut S,
+    ) -> Verdict {
+        let peer = Peer(self.pairs[at].peer);
+        if self.pairs[at].incoming.broken {
+            return Verdict::Taken;
+        }
+        let header = Header::from_words(head, label).ok();
+        let header = header.filter(|header| header.kind == Kind::Eager);
+        let data = header.and_then(|header| data.get(..header.length as usize));
+        match (header, data) {
+            (Some(header), Some(data)) => sink.arrive(peer, &header, Bytes::from(data)),
+            _ => self.drop_broken(at, sink),
+        }
     }
 
     /// A first message from a slot that has a new process: what we knew of the old one goes.
@@ -383,6 +410,20 @@ impl Pair {
     }
 }
 
+impl Pair {
+    /// Past the ring and what waits in it.
+    #[cold]
+    fn post_urgent(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
+        if data.len() > POST_BYTES {
+            return Err(SendError::TooLong);
+        }
+        let posted = self.outgoing.mailbox.post_reserved(header.head(), header.label(), data);
+        posted.map_err(|_| SendError::Full)?;
+        self.route.bell.ring();
+        Ok(())
+    }
+}
+
 impl Incoming {
     fn take(&mut self) -> Self {
         Self { ring: self.ring.take(), sequence: self.sequence, broken: self.broken }
@@ -392,6 +433,13 @@ impl Incoming {
         self.broken = true;
         self.ring = None;
     }
+}
+
+/// Whether a message is urgent, from its head alone.
+#[inline]
+fn is_urgent(head: u64) -> bool {
+    const CLASS_BIT: u32 = 22;
+    head >> CLASS_BIT & 3 == Class::Urgent as u64
 }
 
 /// Where the data of a ring message lie, from its head alone.
@@ -414,6 +462,9 @@ impl Channel for SharedMemory {
     fn try_send(&mut self, to: Peer, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
         let Some(at) = self.pair(to.0) else { return Err(SendError::Gone) };
         let pair = &mut self.pairs[at];
+        if header.class == Class::Urgent {
+            return pair.post_urgent(header, data);
+        }
         let outgoing = &mut pair.outgoing;
         let Some(ring) = &mut outgoing.ring else {
             return self.send_without_ring(at, header, data);
@@ -446,12 +497,8 @@ impl Channel for SharedMemory {
 
     #[inline]
     fn poll_peer_into<S: Sink>(&mut self, peer: Peer, sink: &mut S) -> bool {
-        if let Some(at) = self.known(peer.0)
-            && self.poll_ring(at, sink)
-        {
-            return true;
-        }
-        self.mailbox.has_next() && self.poll_mailbox(false, sink)
+        let any = self.mailbox.has_next() && self.poll_mailbox(false, sink);
+        self.known(peer.0).is_some_and(|at| self.poll_ring(at, sink)) | any
     }
 
     fn poll_thoroughly(&mut self, sink: &mut dyn Sink) -> bool {

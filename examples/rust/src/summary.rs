@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use landeck::host::report;
-use landeck::memory::Counters;
+use landeck::host::report::{self, Deeds};
+use landeck::memory::{Counters, WaitedFor};
 use landeck::{Job, Result};
 
 use crate::gather::gather;
 
 /// Adds up what all processes have counted until now, at rank 0; the other processes get nothing.
 ///
-/// `4 processes, 2.1 s: 16,000 messages, 131 MB, 3% of the time waiting (most: rank 2, 0.09 s,
-/// longest on rank 1)`
+/// `4 processes, 2.1 s: 16,000 messages, 131 MB, 3% of the time waiting (most: rank 2, 0.09 s;
+/// 0.08 s of it on rank 1)`
 ///
 /// The launcher prints the same line about a whole job when it is asked for (`--summary`). Here it
 /// is about a part of the program, without what comes before and after.
@@ -19,23 +19,19 @@ use crate::gather::gather;
 /// # Errors
 /// As [`gather`].
 pub fn summary(job: &Job, time: Duration) -> Result<Option<String>> {
-    let own = job.counters()?;
-    let row = [own.messages_sent, own.bytes_sent, own.waited_ns, own.longest_wait_peer_plus_one];
+    let own = job.counters();
+    let most = job.segment().waited_for(job.slot()).first().copied();
+    let (peer_plus_one, ns) = most.map_or((0, 0), |most| (u64::from(most.peer) + 1, most.ns));
+    let row = [own.messages_sent, own.bytes_sent, own.waited_ns, peer_plus_one, ns];
     let rows = gather(&job.world(), row)?;
     Ok(rows.map(|rows| {
-        let counters: Vec<Counters> = rows.into_iter().map(counters_of).collect();
-        report::summary(&counters, time).trim_end().to_owned()
+        let deeds: Vec<Deeds> = rows.into_iter().map(deeds_of).collect();
+        report::summary(&deeds, time).trim_end().to_owned()
     }))
 }
 
-fn counters_of(
-    [messages_sent, bytes_sent, waited_ns, longest_wait_peer_plus_one]: [u64; 4],
-) -> Counters {
-    Counters {
-        messages_sent,
-        bytes_sent,
-        waited_ns,
-        longest_wait_peer_plus_one,
-        ..Counters::default()
-    }
+fn deeds_of([messages_sent, bytes_sent, waited_ns, peer_plus_one, ns]: [u64; 5]) -> Deeds {
+    let counters = Counters { messages_sent, bytes_sent, waited_ns, ..Counters::default() };
+    let peer = peer_plus_one.checked_sub(1).map(|peer| WaitedFor { peer: peer as u32, ns });
+    Deeds { counters, waited_for: peer.into_iter().collect() }
 }

@@ -5,13 +5,15 @@ use std::fs;
 use landeck::host::cpu_set::CpuSet;
 use landeck::host::topology::{Level, Topology};
 
-/// What the standard's "hardware resource types" are here.
+/// What the standard's "hardware resource types" are here, in the form that it recommends.
 const KINDS: [(&str, Level); 4] = [
-    ("landeck://core", Level::Core),
-    ("landeck://l3_cache", Level::L3),
-    ("landeck://numa_node", Level::Numa),
-    ("landeck://package", Level::Package),
+    ("hwloc://Core", Level::Core),
+    ("hwloc://L3Cache", Level::L3),
+    ("hwloc://NUMANode", Level::Numa),
+    ("hwloc://Package", Level::Package),
 ];
+/// What they begin with. MPI 4.0 showed them without it.
+const SCHEME: &str = "hwloc://";
 
 /// The names of all kinds, and whether this thread runs on a single one of it, at this moment.
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, bool)> {
@@ -21,7 +23,8 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, bool)> {
 /// The number of the single one of a kind that this thread runs on; the same for all processes of
 /// this host that run there.
 pub(crate) fn single_of(name: &str) -> Option<u32> {
-    let (_, level) = KINDS.into_iter().find(|(own, _)| *own == name)?;
+    let bare = name.strip_prefix(SCHEME).unwrap_or(name);
+    let (_, level) = KINDS.into_iter().find(|(own, _)| own.strip_prefix(SCHEME) == Some(bare))?;
     single(level)
 }
 
@@ -62,6 +65,15 @@ mod tests {
 
     #[test]
     fn other_names_are_none_of_ours() {
-        assert_eq!(single_of("landeck://moon"), None);
+        assert_eq!(single_of("hwloc://Moon"), None);
+        assert_eq!(single_of("other://Package"), None);
+        assert_eq!(single_of("hwloc://hwloc://Package"), None);
+    }
+
+    #[test]
+    fn names_are_those_of_either_standard() {
+        for (name, _) in KINDS {
+            assert_eq!(name.strip_prefix(SCHEME).map(single_of), Some(single_of(name)));
+        }
     }
 }

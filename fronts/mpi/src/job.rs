@@ -13,6 +13,7 @@ use landeck::{Loan, Options, Peer, ThreadMode, World};
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
+use crate::objects::error_handler;
 
 /// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
@@ -85,18 +86,32 @@ pub(crate) fn finish() -> Result<(), Mistake> {
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     let mut membership = lock();
     if membership.job.is_none() {
+        error_handler::initial()?;
         // At level serialised any thread may call, though only one at a time.
         let is_single = thread_level < THREAD_SERIALIZED;
         IS_SINGLE.store(is_single, Ordering::Release);
         let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
         let options = Options { threads, ..Options::default() };
-        membership.job = Some(landeck::Job::join_with(options)?);
+        membership.job = Some(as_member(landeck::Job::join_with(options)?)?);
         membership.thread_level = thread_level;
         MEMBER.store(std::process::id(), Ordering::Release);
     }
     membership.users += 1;
     USERS.store(membership.users, Ordering::Release);
     Ok(membership.thread_level)
+}
+
+/// Refuses a guest, who has no rank and whose memory goes to the next guest: a program of MPI is one
+/// of the processes that its job began with.
+fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
+    let processes = job.segment().plan().processes;
+    if job.own_peer().0 < processes {
+        return Ok(job);
+    }
+    job.leave()?;
+    let text = "LANDECK_JOB names a job, but LANDECK_SLOT does not say which of its processes this \
+                is; start the program with `landeck run`, or without both variables";
+    Err(Mistake::new(ERR_OTHER, text))
 }
 
 /// Ends the use that a session makes of the job. A job can be joined once, and another session may
@@ -277,12 +292,13 @@ pub(crate) fn own_name() -> String {
 
 fn make() -> Result<Job, Mistake> {
     with_membership(|membership| {
-        let predefined =
-            |handle, name, world| Arc::new(Communicator::predefined(handle, name, world));
+        let predefined = |handle, name, world| -> Result<_, Mistake> {
+            Ok(Arc::new(Communicator::predefined(handle, name, world)?))
+        };
         let myself = membership.world_of(MYSELF, &[membership.own_peer()])?;
         Ok(Job {
-            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", membership.world()),
-            myself: predefined(COMM_SELF, "MPI_COMM_SELF", myself),
+            world: predefined(COMM_WORLD, "MPI_COMM_WORLD", membership.world())?,
+            myself: predefined(COMM_SELF, "MPI_COMM_SELF", myself)?,
         })
     })
 }

@@ -44,7 +44,8 @@ enum Answer {
 #[cold]
 #[inline(never)]
 pub(crate) fn raise(function: &'static str, origin: Origin, mistake: Mistake) -> c_int {
-    let answer = guarded(function, Answer::Code(ERR_INTERN), || {
+    let answer = guarded(function, Answer::Code(ERR_INTERN), move || {
+        let mistake = mistake;
         let (reaction, object) = reaction(origin, &mistake);
         react(function, reaction, object, &mistake)
     });
@@ -126,7 +127,7 @@ fn reaction(origin: Origin, mistake: &Mistake) -> (Reaction, Handle) {
     };
     found
         .or_else(|| job::myself().map(|it| (it.error_handler.reaction(), it.handle())))
-        .unwrap_or((error_handler::initial(), 0))
+        .unwrap_or((error_handler::initial_reaction(), 0))
 }
 
 unsafe fn read(place: *const Handle) -> Option<Handle> {

@@ -38,12 +38,21 @@ fn a_second_program_in_the_same_process_is_refused() {
 }
 
 #[test]
+fn a_program_that_is_none_of_the_processes_is_refused() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    let script = "env -u LANDECK_SLOT -u LANDECK_SEGMENT \"$0\"";
+    let output = shell(Launcher::Landeck, 1, &[script, &hello.to_string_lossy()]);
+    assert_failed(&output, &["MPI_Init failed", "LANDECK_SLOT does not say which"]);
+}
+
+#[test]
 fn a_launcher_that_is_not_understood_is_named() {
     let _watchdog = Watchdog::start(LIMIT);
     let hello = program("hello");
     let script = "PMIX_RANK=0 exec \"$0\"";
     let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
-    assert_failed(&output, &["PMIX_RANK is set", "landeck run"]);
+    assert_failed(&output, &["PMIX_RANK is set", "libpmix.so.2", "landeck run"]);
     let script = "PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 exec \"$0\"";
     let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
     assert_failed(&output, &["PMI_FD", "descriptor 77 is not open"]);

@@ -210,22 +210,60 @@ fn the_launcher_of_intel_mpi_is_understood() {
     trail.assert_gone(GONE_LIMIT);
 }
 
-#[test]
-fn the_launcher_of_open_mpi_is_refused_by_every_process() {
-    let _watchdog = Watchdog::start(LIMIT);
-    let test = "the_launcher_of_open_mpi_is_refused_by_every_process";
-    let Some(mpirun) = peer_or_skip("ompi", "mpirun", test) else { return };
-    let trail = Trail::new();
-    let mut command = Command::new(mpirun);
-    command.args(["--oversubscribe", "-n", "2"]).arg(program("hello"));
-    command.env("LD_LIBRARY_PATH", libraries());
+/// A command below `mpirun` of Open MPI, if that is installed.
+fn open_mpi_or_skip(test: &str, processes: &str) -> Option<Command> {
+    let mut command = Command::new(peer_or_skip("ompi", "mpirun", test)?);
+    command.args(["--oversubscribe", "-n", processes]).env("LD_LIBRARY_PATH", libraries());
     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
         command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
     }
-    let output = trail.run(&mut command, GONE_LIMIT);
-    assert!(!output.status.success(), "{output:?}");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(errors.contains("speaks PMIx"), "{output:?}");
+    Some(command)
+}
+
+#[test]
+fn the_launcher_of_open_mpi_is_understood() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "the_launcher_of_open_mpi_is_understood";
+    let trail = Trail::new();
+    for processes in ["1", "2", "4"] {
+        let Some(mut command) = open_mpi_or_skip(test, processes) else { return };
+        let output = trail.run(command.arg(program("ring")), GONE_LIMIT);
+        assert_wrote(&output, &format!("ring: {processes} processes agree"));
+    }
+    for (arguments, wanted) in [(["1", "abort"], Some(3)), (["0", "abort"], Some(3))] {
+        let Some(mut command) = open_mpi_or_skip(test, "3") else { return };
+        let output = trail.run(command.arg(program("killed")).args(arguments), GONE_LIMIT);
+        assert_eq!(output.status.code(), wanted, "{output:?}");
+    }
+    for victim in ["0", "2"] {
+        let Some(mut command) = open_mpi_or_skip(test, "3") else { return };
+        let output = trail.run(command.arg(program("killed")).args([victim, "kill"]), GONE_LIMIT);
+        assert!(!output.status.success(), "{output:?}");
+        let written = String::from_utf8_lossy(&output.stdout);
+        assert!(!written.contains("in vain"), "{written}");
+    }
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn a_launcher_of_open_mpi_that_is_killed_takes_its_job_with_it() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "a_launcher_of_open_mpi_that_is_killed_takes_its_job_with_it";
+    let Some(mut command) = open_mpi_or_skip(test, "3") else { return };
+    let trail = Trail::new();
+    let mut child = trail.spawn(&mut piped({
+        command.arg(program("killed"));
+        command
+    }));
+    let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+    for _ in 0..3 {
+        let line = lines.next().expect("a line for each process").expect("a text");
+        assert!(line.ends_with(" is in"), "{line}");
+    }
+    let there = trail.processes();
+    let victim = there.iter().find(|(_, name)| name.starts_with("prte")).expect("it runs");
+    kill(victim.0);
+    assert!(!trail.finish(child, GONE_LIMIT).status.success());
     trail.assert_gone(GONE_LIMIT);
 }
 

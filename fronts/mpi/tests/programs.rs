@@ -129,6 +129,26 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
 }
 
 #[test]
+fn whoever_starts_the_program_chooses_the_first_error_handler() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("initial");
+    let program = program.to_string_lossy();
+    for name in ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"] {
+        let variable = format!("LANDECK_MPI_INITIAL_ERRHANDLER={name}");
+        let arguments = [&*variable, &*program, name];
+        let output = run(Launcher::Landeck, Library::Ours, 2, "env".as_ref(), &arguments);
+        assert_wrote(&output, "initial: 2 processes agree");
+    }
+    let output = run(Launcher::Landeck, Library::Ours, 2, (*program).as_ref(), &[]);
+    assert_wrote(&output, "initial: 2 processes agree");
+    let arguments = ["LANDECK_MPI_INITIAL_ERRHANDLER=none", &*program];
+    let output = run(Launcher::Landeck, Library::Ours, 1, "env".as_ref(), &arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{output:?}");
+    assert!(errors.contains("is \"none\"; set it to one of mpi_errors_are_fatal"), "{errors}");
+}
+
+#[test]
 fn an_exit_code_reaches_the_user() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("errors");

@@ -314,6 +314,10 @@ impl Results {
                 let what = format!("{more} more than with {pending} pending");
                 Some((fewer.spread.median + more, what))
             }
+            Limit::BeyondForm(form, more) => {
+                let other = own(&Point { form: form.into(), ..point.clone() })?;
+                Some((other.spread.median + more, format!("{more} more than {form}")))
+            }
             Limit::OfLine(factor) => {
                 let line = own(point)?.line_ns?;
                 Some((factor * line.median, format!("{factor} x the cache line")))

@@ -3,6 +3,9 @@
 use crate::bench::BenchArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::seeing::ps::PsArguments;
+use crate::seeing::top::TopArguments;
+use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -14,6 +17,7 @@ use landeck::host::input::InputTo;
 use landeck::host::launch::{Launch, Program};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
+use landeck::memory::JobName;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,6 +40,12 @@ pub(crate) enum Command {
     Measure(Subject),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// List jobs.
+    Ps(PsArguments),
+    /// Watch a job.
+    Top(TopArguments),
+    /// Say why a job does not go on.
+    Why(WhyArguments),
     /// Simulate an operation on a platform that is not here.
     Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
@@ -87,6 +97,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
+        CliCommand::Top(top) => Ok(Command::Top(top)),
+        CliCommand::Why(why) => Ok(Command::Why(why)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
@@ -109,6 +122,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(Box<RunArguments>),
+    Ps(PsArguments),
+    Top(TopArguments),
+    Why(WhyArguments),
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
@@ -187,6 +203,9 @@ Examples:
 /// What holds for a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
+    /// What the job is called, for `landeck ps`, `top` and `why` [default: the program's name]
+    #[arg(long, value_name = "NAME", value_parser = job_name)]
+    name: Option<String>,
     /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
     /// or package of its first core [default: core; none if there are more processes than cores, or
     /// threads are asked for, as by OMP_NUM_THREADS]
@@ -298,6 +317,7 @@ enum Failed {
 impl JobArguments {
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
+            name: self.name,
             map_by: self.map_by,
             bind_to: self.bind_to,
             report_bindings: self.report_bindings,
@@ -399,6 +419,17 @@ fn bind_to() -> impl TypedValueParser<Value = BindTo> {
         .try_map(|word| word.parse::<BindTo>())
 }
 
+fn job_name(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a name has at least one letter".to_owned()),
+        _ if JobName::new(text).to_string() == text => Ok(text.to_owned()),
+        _ => Err(format!(
+            "a name has at most {} bytes, and no control characters",
+            JobName::BYTES_MAX
+        )),
+    }
+}
+
 fn export(text: OsString) -> Result<Export, &'static str> {
     Export::parse(&text).ok_or("a name is needed, as in NAME=value")
 }
@@ -419,7 +450,8 @@ fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
 }
 
-fn time(text: &str) -> Result<Duration, &'static str> {
+/// A time with or without a unit.
+pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_seconds = match &text[digits.len()..] {
         "" | "s" => 1.0,

@@ -7,6 +7,7 @@ mod clusters;
 mod generate;
 mod mpiexec;
 mod plan;
+mod seeing;
 mod simulate;
 mod tune;
 
@@ -48,6 +49,9 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
+        Ok(Command::Ps(ps)) => shown(ps.run()),
+        Ok(Command::Top(top)) => shown(top.run()),
+        Ok(Command::Why(why)) => shown(why.run()),
         Ok(Command::Simulate(simulate)) => {
             simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
@@ -92,6 +96,10 @@ fn print(text: &str) -> ExitCode {
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {
     result.map_or_else(|error| failed(error, 1), |_| ExitCode::SUCCESS)
+}
+
+fn shown<E: Display>(result: Result<ExitCode, E>) -> ExitCode {
+    result.unwrap_or_else(|error| failed(error, WRONG_USAGE))
 }
 
 fn failed(error: impl Display, exit_code: u8) -> ExitCode {

@@ -13,6 +13,11 @@ const NAMES: [&str; 2] = ["mpiexec", "mpirun"];
 /// The seconds after which a job is ended, where the environment has them.
 const TIMEOUT: &str = "MPIEXEC_TIMEOUT";
 
+/// The variable by which the library of MPI learns which error handler there is at first.
+const INITIAL: &str = "LANDECK_MPI_INITIAL_ERRHANDLER";
+/// The names that it knows.
+const ERROR_HANDLERS: [&str; 3] = ["mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"];
+
 /// What `mpiexec -help` says.
 pub(crate) const HELP: &str = "\
 Usage: mpiexec [OPTIONS] PROGRAM [ARGUMENTS]... [: [OPTIONS] PROGRAM [ARGUMENTS]...]...
@@ -33,6 +38,7 @@ For all programs, to be given before the first:
   -l, -prepend-rank     put the rank before each line of output
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
   -map-by HOW           slot, core, l3, numa, and pe=N
+  -initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return
   -disable-auto-cleanup a process that fails ends no other
   -host H, -hosts H,... accepted if all are this host
   -ppn N                accepted: there is one host
@@ -101,6 +107,16 @@ pub(crate) enum MpiexecError {
         /// The name of this host.
         own: String,
     },
+    /// The library would not know it.
+    #[error("{option} {name}: there is no such error handler; the names are {known}")]
+    NoErrorHandler {
+        /// As it was written.
+        option: String,
+        /// The unknown one.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
     /// Nothing to start.
     #[error("a program is needed {place}, as in mpiexec -n 4 ./program")]
     NoProgram {
@@ -131,6 +147,7 @@ enum Meaning {
     BindTo,
     MapBy,
     GoOn,
+    ErrorHandler,
     Hosts,
     /// Always so on one host, with a word after it or without.
     AsItIs {
@@ -142,8 +159,8 @@ enum Meaning {
 }
 
 use Meaning::{
-    AsItIs, Bare, BindTo, Directory, Export, GoOn, Help, Hosts, Inherit, MapBy, NotHere, Only,
-    Processes, Set, Tag, Version,
+    AsItIs, Bare, BindTo, Directory, ErrorHandler, Export, GoOn, Help, Hosts, Inherit, MapBy,
+    NotHere, Only, Processes, Set, Tag, Version,
 };
 
 const ONE_HOST: &str = "processes are started on this host only; leave the option out";
@@ -166,6 +183,7 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["bind-to"], BindTo),
     (&["map-by"], MapBy),
     (&["disable-auto-cleanup"], GoOn),
+    (&["initial-errhandler", "initial_errhandler"], ErrorHandler),
     (&["host", "hosts"], Hosts),
     (&["ppn", "perhost"], AsItIs { has_value: true }),
     (&["oversubscribe", "allow-run-as-root"], AsItIs { has_value: false }),
@@ -304,6 +322,11 @@ impl JobWords {
             BindTo => self.options.extend(["--bind-to".into(), place(&value("what")?)]),
             MapBy => self.options.extend(["--map-by".into(), place(&value("how")?)]),
             GoOn => self.options.extend(["--on-failure".into(), "notify".into()]),
+            ErrorHandler => {
+                let name = value("the name of an error handler")?;
+                check_error_handler(&flag.written, &name)?;
+                self.of_each.extend(["-x".into(), joined(INITIAL.as_ref(), "=", &name)]);
+            }
             Hosts => {
                 let hosts = value("names of hosts")?;
                 check_hosts(&flag.written, &hosts)?;
@@ -373,7 +396,7 @@ impl Meaning {
     fn is_for_all(self) -> bool {
         match self {
             Set { all } | Only { all } | Bare { all } | Inherit { all } => all,
-            Tag | BindTo | MapBy | GoOn => true,
+            Tag | BindTo | MapBy | GoOn | ErrorHandler => true,
             Processes | Export | Directory | Hosts | AsItIs { .. } => false,
             Help | Version | NotHere(_) => false,
         }
@@ -424,6 +447,15 @@ fn place(word: &OsStr) -> OsString {
         Some("l3cache") => "l3".into(),
         _ => word.to_owned(),
     }
+}
+
+/// Fails unless it is the name of an error handler of MPI.
+fn check_error_handler(option: &str, name: &OsStr) -> Result<(), MpiexecError> {
+    if ERROR_HANDLERS.iter().any(|known| name == *known) {
+        return Ok(());
+    }
+    let (option, name) = (option.to_owned(), name.to_string_lossy().into_owned());
+    Err(MpiexecError::NoErrorHandler { option, name, known: ERROR_HANDLERS.join(", ") })
 }
 
 /// Fails unless all the hosts of a list, each perhaps with a number behind a colon, are this one.
@@ -499,6 +531,10 @@ mod tests {
             ("-wdir /tmp a", "-n 1 --wdir /tmp -- a"),
             ("-bind-to socket -map-by l3cache a", "--bind-to package --map-by l3 -n 1 -- a"),
             ("-disable-auto-cleanup a", "--on-failure notify -n 1 -- a"),
+            (
+                "-initial-errhandler mpi_errors_return a",
+                "-n 1 -x LANDECK_MPI_INITIAL_ERRHANDLER=mpi_errors_return -- a",
+            ),
             ("-ppn 2 -host localhost:4,127.0.0.1 -n 3 a", "-n 3 -- a"),
             ("--oversubscribe --allow-run-as-root -n 3 -- -a", "-n 3 -- -a"),
         ] {
@@ -526,6 +562,7 @@ mod tests {
             ("-n4 a", "-n4: there is no such option"),
             ("-f hosts a", "-f is not supported: processes are started on this host only"),
             ("-host elsewhere a", "-host elsewhere: processes can be started on this host only"),
+            ("-initial-errhandler none a", "-initial-errhandler none: there is no such error"),
             ("-n 2 a : -l b", "-l is for all programs: write it before the first"),
             ("-n 2 a : -genv A 1 b", "-genv is for all programs"),
             ("-n", "-n needs a number of processes after it"),

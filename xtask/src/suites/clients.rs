@@ -13,6 +13,16 @@ pub(super) fn mpi4py(runner: &Runner) -> Result<Tally, Problem> {
     run(runner, "mpi4py")
 }
 
+/// The tests and examples of rsmpi, with several numbers of processes.
+pub(super) fn rsmpi(runner: &Runner) -> Result<Tally, Problem> {
+    run(runner, "rsmpi")
+}
+
+/// The parallel tests of PETSc, with as many processes as each asks for.
+pub(super) fn petsc(runner: &Runner) -> Result<Tally, Problem> {
+    run(runner, "petsc")
+}
+
 /// Installs the product, and runs the script of a client.
 fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
     let folder = runner.root().join("target/clients");

@@ -2,6 +2,7 @@
 
 mod clients;
 mod runner;
+mod sanitizers;
 mod tally;
 
 use std::path::Path;
@@ -66,10 +67,34 @@ const SUITES: &[Suite] = &[
     Suite { name: "fuzz", shows: "random bytes from a peer do no harm", is_long: false, run: fuzz },
     Suite { name: "aarch64", shows: "the other architecture", is_long: false, run: aarch64 },
     Suite {
+        name: "addresses",
+        shows: "the MPI front uses memory as it may",
+        is_long: true,
+        run: sanitizers::addresses,
+    },
+    Suite {
+        name: "races",
+        shows: "no threads race in the MPI front",
+        is_long: true,
+        run: sanitizers::races,
+    },
+    Suite {
         name: "mpi4py",
         shows: "its own tests, on our MPI",
         is_long: true,
         run: clients::mpi4py,
+    },
+    Suite {
+        name: "rsmpi",
+        shows: "its own tests and examples, on our MPI",
+        is_long: true,
+        run: clients::rsmpi,
+    },
+    Suite {
+        name: "petsc",
+        shows: "its own parallel tests, on our MPI",
+        is_long: true,
+        run: clients::petsc,
     },
 ];
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::place::{LinesPlace, is_board, lines_at};
-use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Shared};
+use super::statement::Stated;
+use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -23,28 +24,18 @@ pub struct Board {
     /// The number of the next operation.
     next: u32,
     /// All operations before this one are over for this member.
-    over: u32,
+    pub(super) over: u32,
     /// Which of those after it are, bit by bit.
     over_early: u64,
     /// All operations before this one are over for everybody.
     settled: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
-    stated: [Stated; WINDOW],
+    pub(super) stated: [Stated; WINDOW],
     deposits: Deposits,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
-}
-
-/// What stands in a line, but for data.
-#[derive(Clone, Copy, Default)]
-struct Stated {
-    has_come: bool,
-    number: u32,
-    signature: u32,
-    /// Bytes in the block, if there is one, and of the result there.
-    block: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -143,7 +134,7 @@ impl Board {
         members: &[LinesPlace],
         own: u32,
     ) -> Result<Self, BoardBroken> {
-        if !is_board(segment, shared) {
+        if !is_board(segment.plan(), shared) {
             return Err(BoardBroken { member: 0 });
         }
         let open = |(member, place): (usize, &LinesPlace)| {
@@ -343,22 +334,6 @@ impl Board {
         self.own_line(number).data[3].store(bytes, Ordering::Release);
         if let Some((_, resolved)) = &mut self.stated[number as usize % WINDOW].block {
             *resolved = bytes;
-        }
-        self.wake();
-    }
-
-    /// Says again how far this member is and to what it has come, also where others may be still:
-    /// somebody may have overwritten it, and others may wait for it.
-    #[cold]
-    pub fn restate(&self) {
-        self.own_lines().progress.store(self.over, Ordering::Release);
-        for stated in self.stated.iter().filter(|stated| stated.has_come) {
-            let line = self.own_line(stated.number);
-            if let Some((filled, resolved)) = stated.block {
-                line.data[2].store(filled, Ordering::Release);
-                line.data[3].store(resolved, Ordering::Release);
-            }
-            line.publish(stated.number, stated.signature);
         }
         self.wake();
     }
@@ -608,6 +583,10 @@ impl Board {
         &self.shared().head.agreement
     }
 
+    pub(super) fn roster(&self) -> &Roster {
+        &self.shared().head.roster
+    }
+
     #[inline]
     fn shared(&self) -> &Shared {
         // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
@@ -633,12 +612,12 @@ impl Board {
     }
 
     #[inline]
-    fn own_lines(&self) -> &Lines {
+    pub(super) fn own_lines(&self) -> &Lines {
         self.lines(self.own)
     }
 
     #[inline]
-    fn own_line(&self, number: u32) -> &Line {
+    pub(super) fn own_line(&self, number: u32) -> &Line {
         self.line(self.own, number)
     }
 }
@@ -792,25 +771,6 @@ mod tests {
             }
         }
         assert_eq!(boards[0].next, 17);
-    }
-
-    #[test]
-    fn what_was_overwritten_is_said_again() {
-        let (segment, mut boards) = boards(2);
-        let mut heap = Heap::of(&segment, 0).unwrap();
-        let number = boards[0].begin();
-        let block = heap.allocate(100).unwrap();
-        boards[0].come_with(number, (SIGNATURE, 0), block, (100, 0));
-        boards[0].set_filled(number, 80);
-        let line = boards[0].own_line(number);
-        line.publish(0, 0);
-        line.data[2].store(0, Ordering::Relaxed);
-        boards[0].own_lines().progress.store(9, Ordering::Relaxed);
-        boards[0].restate();
-        assert_eq!(boards[1].came(0, number, SIGNATURE), Came::Here);
-        let deposit = boards[1].deposit(0, number);
-        assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
-        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
     }
 
     #[test]

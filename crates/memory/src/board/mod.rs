@@ -22,13 +22,19 @@ mod place;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+pub(crate) mod roster;
+#[cfg(not(loom))]
+mod statement;
+#[cfg(not(loom))]
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
-pub use {handle::*, place::LinesPlace, pool::BoardPool};
+pub use {handle::*, place::LinesPlace, pool::BoardPool, roster::roster_bytes};
+#[cfg(not(loom))]
+pub(crate) use {place::*, words::ROSTER};
 
 #[cfg(not(loom))]
 mod handle;

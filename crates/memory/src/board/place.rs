@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::words::{Head, Lines, Shared};
 use super::{LINES_BYTES, SHARED_BYTES};
-use crate::plan::BOARDS;
+use crate::plan::{BOARDS, LINE_BYTES, SegmentPlan};
 use crate::segment::Segment;
 
 /// Where the lines of a member are.
@@ -29,7 +29,7 @@ impl Segment {
 
     /// Whether the group with shared words at this place was revoked. False where none can be.
     pub fn is_revoked(&self, board: u64) -> bool {
-        is_board(self, board) && self.word(board + REVOKED).load(Ordering::Acquire) != 0
+        is_board(self.plan(), board) && self.word(board + REVOKED).load(Ordering::Acquire) != 0
     }
 
     /// Where the shared words of the first world's board are.
@@ -38,23 +38,52 @@ impl Segment {
     }
 }
 
-pub(super) fn is_board(segment: &Segment, place: u64) -> bool {
-    let plan = segment.plan();
-    let is_of = |slot: u32| {
-        let (first, last) = (plan.board(slot, 0), plan.board(slot, BOARDS - 1));
-        (first..=last).contains(&place) && (place - first).is_multiple_of(SHARED_BYTES)
-    };
-    (0..plan.slots()).any(is_of)
+/// The slot that leads the group whose shared words are at this place, if such words can be there.
+pub(crate) fn leader_of(plan: &SegmentPlan, place: u64) -> Option<u32> {
+    let slot = place.checked_sub(plan.slot(0))? / plan.slot_bytes();
+    let slot = u32::try_from(slot).ok().filter(|&slot| slot < plan.slots())?;
+    let (first, last) = (plan.board(slot, 0), plan.board(slot, BOARDS - 1));
+    let is_one = (first..=last).contains(&place) && (place - first).is_multiple_of(SHARED_BYTES);
+    is_one.then_some(slot)
 }
 
-pub(super) fn lines_at(segment: &Segment, place: LinesPlace) -> Option<NonNull<Lines>> {
-    let (plan, LinesPlace { slot, offset }) = (segment.plan(), place);
-    if slot >= plan.slots() || !offset.is_multiple_of(64) {
-        return None;
+/// Whether the shared words of a board can be at this place.
+pub(crate) fn is_board(plan: &SegmentPlan, place: u64) -> bool {
+    leader_of(plan, place).is_some()
+}
+
+/// Whether a member's lines can be at this place.
+pub(crate) fn are_lines(plan: &SegmentPlan, LinesPlace { slot, offset }: LinesPlace) -> bool {
+    if slot >= plan.slots() || !offset.is_multiple_of(LINE_BYTES) {
+        return false;
     }
     let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
     let in_heap =
         offset >= start && offset.checked_add(LINES_BYTES).is_some_and(|last| last <= end);
-    let is_place = in_heap || offset == plan.world_lines(slot);
-    is_place.then(|| segment.place(offset, LINES_BYTES).cast())
+    in_heap || offset == plan.world_lines(slot)
+}
+
+pub(super) fn lines_at(segment: &Segment, place: LinesPlace) -> Option<NonNull<Lines>> {
+    let is_place = are_lines(segment.plan(), place);
+    is_place.then(|| segment.place(place.offset, LINES_BYTES).cast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boards_are_found_where_they_can_be() {
+        let plan = SegmentPlan::new(1, 3);
+        for slot in [0, 2, plan.slots() - 1] {
+            for board in [0, 1, BOARDS - 1] {
+                assert_eq!(leader_of(&plan, plan.board(slot, board)), Some(slot));
+            }
+            assert_eq!(leader_of(&plan, plan.board(slot, 1) + 64), None);
+            assert_eq!(leader_of(&plan, plan.mailbox(slot)), None);
+        }
+        assert!(
+            !is_board(&plan, 0) && !is_board(&plan, u64::MAX) && !is_board(&plan, plan.heap(0))
+        );
+    }
 }

@@ -21,6 +21,7 @@
 //! | revoked | any member | once |
 //! | vote | its member | when it brings its part to an agreement |
 //! | agreement | any member, by exchange | once an agreement |
+//! | roster | the member that leads | once, for those who look from outside |
 //! | ticket | its member | when it opens the board, and when it forgets it |
 
 use super::agreement::Vote;
@@ -254,8 +255,24 @@ pub(crate) struct Head {
     pub(crate) room_sleepers: Apart<AtomicU32>,
     /// All are over with the operations before this one, as far as somebody has looked.
     pub(crate) settled: Apart<AtomicU32>,
-    rest: [Line; 3],
+    /// Where it stands who the members are.
+    pub(crate) roster: Roster,
+    rest: [Line; 2],
 }
+
+/// Where it stands who the members of a group are.
+#[repr(C, align(64))]
+pub(crate) struct Roster {
+    /// Context (low half) and how many they are (high half), last; zero: not said.
+    pub(crate) about: AtomicU64,
+    /// Offset of the list, in the heap of the process that leads.
+    pub(crate) place: AtomicU64,
+}
+
+/// Bytes from the start of the shared words to the roster.
+#[cfg(not(loom))]
+pub(crate) const ROSTER: u64 =
+    (std::mem::offset_of!(Shared, head) + std::mem::offset_of!(Head, roster)) as u64;
 
 /// Something on a line of its own.
 #[repr(C, align(64))]

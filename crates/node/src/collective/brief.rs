@@ -174,6 +174,11 @@ impl<'a> Brief<'a> {
         self.has_come
     }
 
+    /// Its number on the board.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// What is called.
     pub(crate) fn signature(&self) -> Signature {
         Signature::of_tag(self.signature)

@@ -11,6 +11,7 @@ use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
+use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
@@ -81,6 +82,10 @@ pub(crate) struct Engine {
     pub(crate) signals: Signals,
     /// Numbers the mailboxes of this process.
     pub(crate) last_mailbox: u32,
+    /// Numbers the regions of this process.
+    pub(crate) last_region: u64,
+    /// Regions that are gone for all, while somebody still accesses them.
+    pub(crate) withdrawn: Vec<Withdrawn>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -121,6 +126,8 @@ impl Engine {
             signals: Signals::default(),
             // Not where the slot's last process began: its addresses must not fit ours.
             last_mailbox: now_ns() as u32,
+            last_region: now_ns() << 8 | u64::from(slot & 0xff),
+            withdrawn: Vec::new(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -146,7 +153,13 @@ impl Engine {
         member: usize,
     ) -> Result<&mut Circle, Fault> {
         self.endpoint.refresh();
-        let failure = self.endpoint.failure_of_group(context, members);
+        let mut failure = self.endpoint.failure_of_group(context, members);
+        if failure.is_some() && !self.councils.are_idle() {
+            // Who only ever calls what fails at once hears of a revocation all the same.
+            self.endpoint.progress();
+            self.hold_councils();
+            failure = self.endpoint.failure_of_group(context, members);
+        }
         let circle =
             circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)?;
         if let Some(failure) = failure {
@@ -325,6 +338,12 @@ impl Engine {
             Some(Err(fault)) => Err(self.explained(context, fault.clone())),
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
+    }
+
+    /// Frees regions that nobody accesses any more.
+    pub(crate) fn free_withdrawn(&mut self) {
+        let segment = &self.segment;
+        self.withdrawn.retain(|withdrawn| !withdrawn.is_free(segment));
     }
 
     /// Whether nothing at all goes on: [`Endpoint::is_quiet`].
@@ -546,7 +565,7 @@ impl Engine {
         }
     }
 
-    /// After a change of the membership: can this operation still complete?
+    /// For who waits, after a change of the membership: can this operation still complete?
     pub(crate) fn verdict(&mut self, id: OperationId) -> Option<End> {
         match id {
             OperationId::Message(id) => self.endpoint.verdict(id),
@@ -557,6 +576,15 @@ impl Engine {
                 None
             }
             OperationId::Signal(_) => None,
+        }
+    }
+
+    /// For who looks and may do something else. A collective operation cannot be cancelled, so it
+    /// makes no difference there.
+    pub(crate) fn verdict_of_look(&mut self, id: OperationId) -> Option<End> {
+        match id {
+            OperationId::Message(id) => self.endpoint.verdict_of_look(id),
+            other => self.verdict(other),
         }
     }
 
@@ -589,11 +617,20 @@ impl Engine {
         match id {
             OperationId::Message(id) => self.endpoint.wait_record(id),
             OperationId::Collective(id) => {
-                let running = self.running.get(id);
-                let request = running.and_then(Running::only_request);
+                let Some(running) = self.running.get(id) else { return WaitRecord::default() };
+                let request = running.only_request();
                 let record = request.map(|id| self.endpoint.wait_record(id)).unwrap_or_default();
-                let context = running.map_or(0, |running| running.place.context);
-                WaitRecord { operation: Waited::Wait, tag: None, context, ..record }
+                let context = running.place.context;
+                WaitRecord {
+                    operation: Waited::Collective,
+                    peer: record.peer,
+                    tag: Some(running.signature().tag()),
+                    context,
+                    bytes: record.bytes,
+                    since_ns: 0,
+                    board: self.endpoint.board_of(context).unwrap_or(0),
+                    number: running.number_on_board().unwrap_or(0),
+                }
             }
             OperationId::Signal(_) => {
                 WaitRecord { operation: Waited::Wait, ..WaitRecord::default() }
@@ -674,6 +711,8 @@ pub(crate) fn board_fault(
     signature: Signature,
     error: BoardError,
 ) -> Fault {
+    // Another member may have said on the board who is gone before this process heard of it.
+    endpoint.refresh();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {

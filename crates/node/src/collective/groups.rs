@@ -16,7 +16,9 @@ use landeck_collectives::{Group, Place};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
 use landeck_memory::Segment;
-use landeck_memory::board::{Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part};
+use landeck_memory::board::{
+    Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes,
+};
 use landeck_memory::heap::Block;
 use landeck_wire::ContextId;
 
@@ -49,6 +51,8 @@ pub(super) struct Estate {
 pub(crate) struct Holdings {
     lines: Option<Block>,
     board: Option<u64>,
+    /// Who the members are, for those who look from outside; where this process leads.
+    roster: Option<Block>,
 }
 
 /// Memory set aside for a group that is not yet made.
@@ -96,7 +100,7 @@ impl Engine {
         let place = lines.as_mut().map(|block| self.segment.lines_of(slot, block).offset);
         let board = self.estate.pool.take();
         let offer = Offer { context: 0, lines: place.unwrap_or(0), board: board.unwrap_or(0) };
-        Setting { offer, holdings: Holdings { lines, board } }
+        Setting { offer, holdings: Holdings { lines, board, roster: None } }
     }
 
     /// Takes back what nobody will use.
@@ -104,8 +108,8 @@ impl Engine {
         self.give_back(setting.holdings);
     }
 
-    fn give_back(&mut self, Holdings { lines, board }: Holdings) {
-        drop(lines);
+    fn give_back(&mut self, Holdings { lines, board, roster }: Holdings) {
+        drop((lines, roster));
         if let Some(place) = board {
             self.estate.pool.give_back(place);
         }
@@ -140,7 +144,10 @@ impl Engine {
                 return Err(fault);
             }
         };
-        let holdings = std::mem::take(&mut setting.holdings);
+        let mut holdings = std::mem::take(&mut setting.holdings);
+        if let (0, Some(board)) = (member, &board) {
+            holdings.roster = self.enroll(board, context, &members, &offers);
+        }
         let (has_board, plan) = (board.is_some(), self.segment.plan());
         let mut circle = Circle::shaped(context, members.clone(), member, shape, plan, board);
         match &mut circle.board {
@@ -173,11 +180,22 @@ impl Engine {
         if shared == 0 || !has_lines || !members.iter().all(is_near) {
             return Ok(None);
         }
-        let place =
-            |(peer, offer): (&Peer, &Offer)| LinesPlace { slot: peer.0, offset: offer.lines };
-        let lines: Vec<_> = members.iter().zip(offers).map(place).collect();
+        let lines = lines_of(members, offers);
         let board = Board::open(&self.segment, shared, &lines, member);
         board.map(Some).map_err(|broken| Fault::BrokenBoard { member: broken.member })
+    }
+
+    /// Writes down who the members are, if there is room: nobody depends on it.
+    fn enroll(
+        &mut self,
+        board: &Board,
+        context: u32,
+        members: &[Peer],
+        offers: &[Offer],
+    ) -> Option<Block> {
+        let mut block = self.allocate(roster_bytes(members.len())).ok()?;
+        board.enroll(context, &lines_of(members, offers), &mut block);
+        Some(block)
     }
 
     /// Forgets a group: nothing is done in it any more.
@@ -316,6 +334,12 @@ impl Engine {
     pub(crate) fn shape(&self, context: u32) -> Option<Group> {
         self.circles.get(&context).map(|circle| circle.shape().clone())
     }
+}
+
+/// Where the members' lines are.
+fn lines_of(members: &[Peer], offers: &[Offer]) -> Vec<LinesPlace> {
+    let place = |(peer, offer): (&Peer, &Offer)| LinesPlace { slot: peer.0, offset: offer.lines };
+    members.iter().zip(offers).map(place).collect()
 }
 
 /// The last-level cache that this thread is bound to; 0 for none, so also where it may run anywhere.

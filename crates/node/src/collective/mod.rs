@@ -38,7 +38,7 @@ mod mismatch;
 mod plans;
 mod roll_call;
 mod running;
-mod signature;
+pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;
 

@@ -187,6 +187,11 @@ impl Running {
         self.outcome.as_ref()
     }
 
+    /// Its number on the board of its group, if that has one.
+    pub(crate) fn number_on_board(&self) -> Option<u32> {
+        self.visit.as_ref().map(Visit::number).or(self.on_board)
+    }
+
     /// The message it waits for, when it is but one.
     #[inline]
     pub(crate) fn only_request(&self) -> Option<RequestId> {
@@ -254,6 +259,8 @@ impl Running {
             Ok(Visited::Over) => self.outcome = Some(Ok(())),
             Ok(advanced) => return advanced == Visited::Moved,
             Err(error) => {
+                // Another member may have said who is gone before this process heard of it.
+                kernel.refresh();
                 let place = &self.place;
                 let death = kernel.failure_of_group(place.context, &place.members);
                 let fault = fault_of(error, self.call.operation, place, self.signature, death);
@@ -334,6 +341,10 @@ impl Running {
             }
             self.visited(kernel, advanced);
             return;
+        }
+        // A receive from who has left in good order ends only by this.
+        for &(_, id, _) in &self.out {
+            kernel.verdict(id);
         }
         let Some(failure) = kernel.death_among(&self.place.members) else { return };
         kernel.progress_thoroughly();

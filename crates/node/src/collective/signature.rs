@@ -54,6 +54,16 @@ impl Signature {
         }
     }
 
+    /// Which operation is called, if it is one.
+    pub(crate) fn operation(self) -> Option<Operation> {
+        Operation::from_number((self.operation & !CHECKED) as u8)
+    }
+
+    /// The root of the call; 0 where there is none.
+    pub(crate) fn root(self) -> u32 {
+        self.root
+    }
+
     /// The message that tells of a mismatch at this call.
     pub(crate) fn alarm(self) -> Self {
         Self { operation: ALARM, root: 0, ..self }
@@ -82,7 +92,7 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match Operation::from_number((self.operation & !CHECKED) as u8) {
+        match self.operation() {
             Some(operation) if operation.has_root() => {
                 write!(formatter, "{operation} with root {}", self.root)
             }

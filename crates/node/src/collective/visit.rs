@@ -157,6 +157,11 @@ impl Visit {
         self.walk.plan().size
     }
 
+    /// Its number on the board.
+    pub(crate) fn number(&self) -> u32 {
+        self.at.number()
+    }
+
     /// What is called.
     pub(crate) fn signature(&self) -> Signature {
         self.signature

@@ -25,11 +25,15 @@ pub fn wait(world: &World, operation: Operation) -> Result<Status> {
 }
 
 /// Looks whether an operation is over, and makes progress. After a result the operation is no
-/// more.
+/// more. A receive from somebody who has left in good order goes on here, and in all that only
+/// look: it may still be cancelled.
 ///
 /// # Errors
 /// As [`wait`].
 pub fn test(world: &World, operation: Operation) -> Result<Option<Status>> {
+    if !is_over(&mut *look(world)?, operation) {
+        return Ok(None);
+    }
     match operation {
         Operation::Complete(status) => Ok(Some(status)),
         Operation::Pending(id) => match world.shared.test(id) {
@@ -57,7 +61,10 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
         if seen.replace(kernel.changes()) == Some(kernel.changes()) {
             return None;
         }
-        operations.iter().position(|operation| operation.is_some_and(|one| is_over(kernel, one)))
+        let over = operations
+            .iter()
+            .position(|operation| operation.is_some_and(|one| is_over(kernel, one)));
+        over.or_else(|| first_given_up(kernel, operations))
     });
     found.map(Some).map_err(|error| world.error(error, None))
 }
@@ -132,10 +139,28 @@ fn look(world: &World) -> Result<impl std::ops::DerefMut<Target = Kernel>> {
     Ok(kernel)
 }
 
-/// Whether an operation is over, or can never be.
+/// Whether an operation is over, or has failed to one who looks.
 fn is_over(kernel: &mut Kernel, operation: Operation) -> bool {
     match operation {
         Operation::Complete(_) => true,
-        Operation::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
+        Operation::Pending(id) => {
+            kernel.is_done(id) || kernel.verdict_of_look(id).is_some() || kernel.is_done(id)
+        }
     }
+}
+
+/// The first of the operations, ended, where all wait for those who have left: none can come.
+fn first_given_up(kernel: &mut Kernel, operations: &[Option<Operation>]) -> Option<usize> {
+    let is_hopeless = |operation: &Operation| match operation {
+        Operation::Complete(_) => false,
+        Operation::Pending(id) => kernel.is_hopeless(*id),
+    };
+    if !operations.iter().flatten().all(is_hopeless) {
+        return None;
+    }
+    let first = operations.iter().position(Option::is_some)?;
+    if let Some(Operation::Pending(id)) = operations[first] {
+        kernel.verdict(id);
+    }
+    Some(first)
 }

@@ -1,6 +1,7 @@
 //! Attributes of communicators, datatypes and windows.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use landeck_c_boundary::pointer;
@@ -214,7 +215,7 @@ unsafe fn create(
     // SAFETY: as the caller says.
     let made = unsafe { Keyval::new(kind, copy, delete, extra_state) };
     // SAFETY: checked above; the caller says that it is writable.
-    unsafe { give(argument, place, keyval::keep(made)) }
+    unsafe { give(argument, place, keyval::keep(made)?) }
 }
 
 unsafe fn free(kind: Kind, (argument, place): (&'static str, *mut c_int)) -> Result<(), Mistake> {
@@ -228,12 +229,18 @@ unsafe fn free(kind: Kind, (argument, place): (&'static str, *mut c_int)) -> Res
 /// A key, with the kind of objects and the argument that names it.
 type Key = (Kind, &'static str, c_int);
 
+/// The key of a number. One that was freed is there for as long as an object has an attribute of it,
+/// for that object.
+fn key(attributes: &Attributes, (kind, argument, number): Key) -> Result<Arc<Keyval>, Mistake> {
+    attributes.key(number).map_or_else(|| keyval::get(argument, number, kind), Ok)
+}
+
 fn set(
     (object, attributes): (Handle, &'static Attributes),
     (kind, argument, number): Key,
     value: *mut c_void,
 ) -> Result<Walk, Mistake> {
-    let keyval = keyval::get(argument, number, kind)?;
+    let keyval = key(attributes, (kind, argument, number))?;
     let attribute = Attribute { number, keyval, value: value.expose_provenance() };
     let old = attributes.take(number).into_iter().collect();
     attributes::delete(object, old, put_back_to(attributes), move || {
@@ -254,7 +261,7 @@ unsafe fn get(
     let found = match kind == Kind::Communicator && is_predefined(number) {
         true => predefined(number)?,
         false => {
-            keyval::get(argument, number, kind)?;
+            key(attributes, (kind, argument, number))?;
             attributes.get(number).map(std::ptr::with_exposed_provenance_mut)
         }
     };
@@ -272,7 +279,7 @@ fn delete(
     (object, attributes): (Handle, &'static Attributes),
     (kind, argument, number): Key,
 ) -> Result<Walk, Mistake> {
-    keyval::get(argument, number, kind)?;
+    key(attributes, (kind, argument, number))?;
     let old = attributes.take(number).into_iter().collect();
     attributes::delete(object, old, put_back_to(attributes), || Ok(()))
 }

@@ -29,6 +29,11 @@ impl Attributes {
         self.lock().iter().find(|own| own.number == number).map(|own| own.value)
     }
 
+    /// The key of one that is set.
+    pub(crate) fn key(&self, number: c_int) -> Option<Arc<Keyval>> {
+        self.lock().iter().find(|own| own.number == number).map(|own| Arc::clone(&own.keyval))
+    }
+
     /// Sets one; an old value must be taken and deleted before.
     pub(crate) fn push(&self, attribute: Attribute) {
         self.lock().push(attribute);

@@ -13,7 +13,7 @@ use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::attributes::Attributes;
 use crate::objects::buffer;
-use crate::objects::error_handler::{Reaction, Slot};
+use crate::objects::error_handler::{self, Reaction, Slot};
 use crate::objects::group::Group;
 use crate::objects::info::Info;
 use crate::objects::kind::Kind;
@@ -107,11 +107,12 @@ impl Communicator {
         Ok(Self { remote: Some(Remote::new(bridge)?), ..made })
     }
 
-    /// One that is predefined.
-    pub(crate) fn predefined(handle: Handle, name: &str, world: World) -> Self {
+    /// One that is predefined, with the error handler that there is at first.
+    pub(crate) fn predefined(handle: Handle, name: &str, world: World) -> Result<Self, Mistake> {
         let made = Self::new(world);
         made.handle.store(handle, Ordering::Release);
-        Self { name: Mutex::new(name.to_owned()), ..made }
+        made.error_handler.set("errhandler", error_handler::initial()?)?;
+        Ok(Self { name: Mutex::new(name.to_owned()), ..made })
     }
 
     /// A communicator that is made of this one: it inherits the error handler.

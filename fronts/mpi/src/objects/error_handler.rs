@@ -1,11 +1,12 @@
 //! Error handlers: what happens when a call goes wrong.
 
+use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use landeck_c_boundary::{HandleError, Table};
 
-use crate::abi::{ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, ErrorFunction, Handle};
+use crate::abi::{ERR_OTHER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, ErrorFunction, Handle};
 use crate::mistake::Mistake;
 use crate::objects::kind::Kind;
 
@@ -70,9 +71,44 @@ pub(crate) fn reaction(argument: &str, handle: Handle, kind: Kind) -> Result<Rea
     }
 }
 
+/// The handler that there is at first: before MPI_Init, after MPI_Finalize, and on the predefined
+/// communicators. Whoever starts the program may choose one of those that are predefined.
+pub(crate) fn initial() -> Result<Handle, Mistake> {
+    static INITIAL: LazyLock<Result<Handle, Mistake>> =
+        LazyLock::new(|| initial_of(std::env::var_os(INITIAL_VARIABLE)));
+    INITIAL.clone()
+}
+
 /// What is done before MPI_Init and after MPI_Finalize.
-pub(crate) fn initial() -> Reaction {
-    Reaction::Fatal
+pub(crate) fn initial_reaction() -> Reaction {
+    initial()
+        .and_then(|handle| reaction("errhandler", handle, Kind::Communicator))
+        .unwrap_or(Reaction::Fatal)
+}
+
+/// The name of the handler that there is at first.
+pub(crate) fn initial_name() -> Option<&'static str> {
+    let initial = initial().ok()?;
+    NAMES.iter().find(|(handle, _)| *handle == initial).map(|(_, name)| *name)
+}
+
+/// The variable by which a launcher says which handler there is at first.
+const INITIAL_VARIABLE: &str = "LANDECK_MPI_INITIAL_ERRHANDLER";
+/// How launchers and MPI_INFO_ENV call the predefined handlers.
+const NAMES: [(Handle, &str); 3] = [
+    (ERRORS_ARE_FATAL, "mpi_errors_are_fatal"),
+    (ERRORS_ABORT, "mpi_errors_abort"),
+    (ERRORS_RETURN, "mpi_errors_return"),
+];
+
+fn initial_of(value: Option<OsString>) -> Result<Handle, Mistake> {
+    let Some(value) = value else { return Ok(ERRORS_ARE_FATAL) };
+    let found = NAMES.iter().find(|(_, name)| value == *name);
+    found.map(|(handle, _)| *handle).ok_or_else(|| {
+        let names = NAMES.map(|(_, name)| name).join(", ");
+        let text = format!("{INITIAL_VARIABLE} is {value:?}; set it to one of {names}");
+        Mistake::new(ERR_OTHER, text)
+    })
 }
 
 /// The number of a handle, and the handle of a number.
@@ -191,6 +227,18 @@ mod tests {
         drop(child);
         free("errhandler", handler).unwrap();
         assert!(free("errhandler", handler).is_err());
+    }
+
+    #[test]
+    fn the_first_handler_has_a_name() {
+        assert_eq!(initial_of(None).unwrap(), ERRORS_ARE_FATAL);
+        for (handle, name) in NAMES {
+            assert_eq!(initial_of(Some(name.into())).unwrap(), handle);
+        }
+        for name in ["", "MPI_ERRORS_RETURN", "return"] {
+            let mistake = initial_of(Some(name.into())).unwrap_err();
+            assert!(mistake.text().contains("mpi_errors_return"), "{mistake}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use landeck_c_boundary::Table;
 
 use crate::abi::{Handle, INFO_ENV, INFO_NULL};
 use crate::mistake::Mistake;
+use crate::objects::error_handler;
 use crate::objects::kind::Kind;
 
 /// Keys and their values.
@@ -73,6 +74,9 @@ impl Info {
             info.set("wdir", &folder.to_string_lossy());
         }
         info.set("arch", std::env::consts::ARCH);
+        if let Some(name) = error_handler::initial_name() {
+            info.set("mpi_initial_errhandler", name);
+        }
         info
     }
 

@@ -1,9 +1,9 @@
 //! Keys of attributes: how an attribute is copied with its object, and who is told when it goes.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::Arc;
-
-use landeck_c_boundary::Table;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::abi::{
     COMM_DUP_FN, Callback, CopyFunction, DeleteFunction, ERR_KEYVAL, KEYVAL_INVALID, function,
@@ -32,7 +32,11 @@ pub(crate) enum Copying {
 /// The program's keys are 1,024 and up; those below are the library's.
 const FIRST: c_int = 1024;
 
-static TABLE: Table<Arc<Keyval>> = Table::new(0x40);
+/// The keys that are not freed.
+static KEYS: RwLock<BTreeMap<c_int, Arc<Keyval>>> = RwLock::new(BTreeMap::new());
+/// The number of the next key. None is given out twice: objects may have attributes of a key that was
+/// freed.
+static NEXT: AtomicI32 = AtomicI32::new(FIRST);
 
 impl Keyval {
     /// A key with what the program says of it.
@@ -61,23 +65,31 @@ impl Keyval {
 }
 
 /// Gives out the number of a key.
-pub(crate) fn keep(keyval: Keyval) -> c_int {
-    FIRST + !TABLE.number(TABLE.insert(Arc::new(keyval)))
+pub(crate) fn keep(keyval: Keyval) -> Result<c_int, Mistake> {
+    let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
+    let number = next.map_err(|_| {
+        let all = c_int::MAX - FIRST;
+        Mistake::new(
+            ERR_KEYVAL,
+            format_args!("all {all} keys were made; make them once, and keep them"),
+        )
+    })?;
+    KEYS.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(keyval));
+    Ok(number)
 }
 
 /// The key of a number, for attributes of this kind of objects.
 pub(crate) fn get(argument: &str, number: c_int, kind: Kind) -> Result<Arc<Keyval>, Mistake> {
-    let handle = TABLE.of_number(!number.wrapping_sub(FIRST));
-    // SAFETY: a program frees a key when no other call of its uses it.
-    let found = unsafe { TABLE.get(handle) }.ok().filter(|keyval| keyval.kind == kind);
+    let keys = KEYS.read().unwrap_or_else(PoisonError::into_inner);
+    let found = keys.get(&number).filter(|keyval| keyval.kind == kind);
     found.cloned().ok_or_else(|| refuse(argument, number))
 }
 
 /// Frees a key.
 pub(crate) fn free(argument: &str, number: c_int, kind: Kind) -> Result<(), Mistake> {
     get(argument, number, kind)?;
-    let handle = TABLE.of_number(!number.wrapping_sub(FIRST));
-    TABLE.remove(handle).map(|_| ()).map_err(|_| refuse(argument, number))
+    let freed = KEYS.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
+    freed.map(|_| ()).ok_or_else(|| refuse(argument, number))
 }
 
 #[cold]
@@ -97,17 +109,18 @@ mod tests {
     #[test]
     fn a_key_has_a_number_until_it_is_freed() {
         // SAFETY: the callbacks are constants.
-        let keyval = unsafe {
+        let keyval = || unsafe {
             let (copy, delete) = (COMM_DUP_FN as Callback, std::ptr::null());
             Keyval::new(Kind::Communicator, copy, delete, std::ptr::null_mut())
         };
-        let number = keep(keyval);
+        let number = keep(keyval()).unwrap();
         assert!(number >= FIRST);
         let found = get("keyval", number, Kind::Communicator).unwrap();
         assert!(matches!(found.copying, Copying::Always) && found.deleting.is_none());
         assert!(get("keyval", number, Kind::Datatype).is_err());
         free("keyval", number, Kind::Communicator).unwrap();
         assert_eq!(get("keyval", number, Kind::Communicator).unwrap_err().code(), ERR_KEYVAL);
+        assert_ne!(keep(keyval()).unwrap(), number);
         for number in [KEYVAL_INVALID, 501, FIRST - 1, c_int::MIN, c_int::MAX] {
             assert!(get("keyval", number, Kind::Communicator).is_err());
         }

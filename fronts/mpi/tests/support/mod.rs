@@ -1,9 +1,10 @@
 //! Builds the C programs and runs them under our launcher, under MPICH's, and with MPICH's library.
 
 pub(crate) mod pmi_server;
+mod sanitizer;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
@@ -101,7 +102,12 @@ pub(crate) fn assert_wrote(output: &Output, line: &str) {
 
 /// Compiles one of the C programs, with our header, against our library.
 pub(crate) fn program(name: &str) -> PathBuf {
-    compile(Command::new(compiler("CC", "cc")).arg("-std=c11"), &format!("{name}.c"))
+    compile(&compiler("CC", "cc"), &["-std=c11"], &format!("{name}.c"))
+}
+
+/// Makes a library of one of the C programs, for tools that take the place of functions of MPI.
+pub(crate) fn interposer(name: &str) -> PathBuf {
+    compile(&compiler("CC", "cc"), &["-std=c11", "-shared", "-fPIC"], &format!("{name}.c"))
 }
 
 /// The same for a C++ program, if there is a compiler. Else this says that the test is skipped.
@@ -111,7 +117,7 @@ pub(crate) fn program_in_cpp_or_skip(name: &str, test: &str) -> Option<PathBuf> 
         skip(test, "there is no C++ compiler");
         return None;
     }
-    Some(compile(Command::new(compiler).arg("-std=c++17"), &format!("{name}.cpp")))
+    Some(compile(&compiler, &["-std=c++17"], &format!("{name}.cpp")))
 }
 
 /// Compiles a C program with an installed compiler script, as users do.
@@ -155,7 +161,7 @@ fn installed_compiler() -> &'static Path {
     })
 }
 
-fn compile(compiler: &mut Command, source: &str) -> PathBuf {
+fn compile(compiler: &OsStr, options: &[&str], source: &str) -> PathBuf {
     // Another test may be running it already: it is compiled once.
     static COMPILED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -165,11 +171,20 @@ fn compile(compiler: &mut Command, source: &str) -> PathBuf {
         return target;
     }
     let source = folder.join("tests/c").join(source);
-    compiler.args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
-    compiler.arg("-I").arg(folder.join("include")).arg("-I").arg(folder.join("tests/c"));
-    compiler.arg(&source).arg("-o").arg(&target);
-    compiler.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
-    succeed(compiler);
+    let mut making = Command::new(compiler);
+    making.args(options).args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
+    making.arg("-I").arg(folder.join("include")).arg("-I").arg(folder.join("tests/c"));
+    if let Some(sanitizer) = sanitizer::wanted() {
+        let object = target.with_extension("o");
+        sanitizer.compile(&mut making, &source, &object);
+        succeed(&mut making);
+        making = Command::new(compiler);
+        sanitizer.link(making.arg("-pthread"), &object, &target);
+    } else {
+        making.arg(&source).arg("-o").arg(&target);
+    }
+    making.arg("-L").arg(&tools().libraries).arg("-lmpi_abi");
+    succeed(&mut making);
     target
 }
 
@@ -220,17 +235,22 @@ fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
         let built = built_folder();
-        let own = built.join("mpi");
+        let sanitizer = sanitizer::wanted();
+        let own = match sanitizer {
+            Some(sanitizer) => built.join(format!("mpi-{}", sanitizer.name)),
+            None => built.join("mpi"),
+        };
+        let library =
+            sanitizer.map_or_else(|| built.join("libmpi_abi.so"), |it| it.library.clone());
         let (libraries, programs) = (own.join("lib"), own.join("bin"));
         fs::create_dir_all(&libraries).expect("the target folder can be written");
         fs::create_dir_all(programs.join("chapters")).expect("the target folder can be written");
         for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
             let link = libraries.join(name);
-            let library = built.join("libmpi_abi.so");
             // A target folder that was copied has links into the other one.
             if fs::read_link(&link).ok().as_ref() != Some(&library) {
                 let _ = fs::remove_file(&link);
-                symlink(library, link).expect("a link can be made");
+                symlink(&library, link).expect("a link can be made");
             }
         }
         Tools { launcher: built.join("landeck"), libraries, programs }

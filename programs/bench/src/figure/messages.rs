@@ -1,6 +1,6 @@
 //! Figures of messages between two, and of what it costs to be there.
 
-use super::Limit::{self, BeyondPending, OfBestPeer, OfLine, OfOwnTwo, Value};
+use super::Limit::{self, BeyondForm, BeyondPending, OfBestPeer, OfLine, OfOwnTwo, Value};
 use super::{Axis, Figure, Method, Program, Target, no_rule, part};
 
 /// In the order in which they are measured.
@@ -41,6 +41,42 @@ pub(super) const FIGURES: &[Figure] = &[
         ],
         rule: no_rule,
         axis: Axis::Bytes,
+    },
+    Figure {
+        name: "mailbox",
+        title: "Half of a round trip of 8 B through named mailboxes, two processes",
+        parts: &[part(2, &["mailbox"])],
+        program: Program::Points,
+        method: Method::Inside,
+        ours_only: true,
+        has_floor: false,
+        targets: &[form("values", BeyondForm("matched", 20.0))],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
+        name: "put",
+        title: "Half of a round trip of 8 B put into the other's memory with a notification",
+        parts: &[part(2, &["put"])],
+        program: Program::Points,
+        method: Method::Inside,
+        ours_only: true,
+        has_floor: false,
+        targets: &[form("put", BeyondForm("matched", 20.0))],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
+        name: "urgent",
+        title: "Half of a round trip of 8 B past as much as the receiver takes",
+        parts: &[part(2, &["urgent"])],
+        program: Program::Points,
+        method: Method::Inside,
+        ours_only: true,
+        has_floor: false,
+        targets: &[form("urgent", Value(2_000.0))],
+        rule: no_rule,
+        axis: Axis::Strips,
     },
     Figure {
         name: "stream",
@@ -183,6 +219,11 @@ pub(super) const FIGURES: &[Figure] = &[
         axis: Axis::Strips,
     },
 ];
+
+const fn form(form: &'static str, must: Limit) -> Target {
+    let (must, goal) = (Some(must), None);
+    Target { n: 2, bytes: 8, pending: 0, form, on_processors: None, must, goal }
+}
 
 const fn target(n: u32, bytes: u64, must: Option<Limit>, goal: Option<Limit>) -> Target {
     Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal }

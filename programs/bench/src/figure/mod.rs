@@ -102,6 +102,8 @@ pub(crate) enum Limit {
     OfLine(f64),
     /// So much more than Landeck's own value of the same form with this many pending.
     BeyondPending(u64, f64),
+    /// So much more than Landeck's own value of another form.
+    BeyondForm(&'static str, f64),
 }
 
 impl Target {

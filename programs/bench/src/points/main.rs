@@ -10,6 +10,9 @@
 //! | figure | what |
 //! |---|---|
 //! | `loan` | ranks 0 and 1 pass loans to and fro; half of the round trip |
+//! | `mailbox` | one word to and fro: matched by rank, as values and as a message through named mailboxes |
+//! | `put` | one word to and fro: matched, and put into the other's memory with a notification |
+//! | `urgent` | one word to and fro under bulk: urgent, and in line |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
 //! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
 //! | `service` | `iterations` times a broadcast and a barrier |
@@ -23,6 +26,7 @@ mod cost;
 mod delivery;
 mod exchange;
 mod matching;
+mod objects;
 mod overlap;
 mod repeated;
 mod report;
@@ -97,6 +101,9 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "crowd" => exchange::crowd(bench),
         "pairs" => exchange::pairs(bench),
         "loan" => exchange::loan(bench),
+        "mailbox" => objects::mailbox(bench),
+        "put" => objects::put(bench),
+        "urgent" => objects::urgent(bench),
         "stream" => stream::measure(bench),
         "matching" => matching::measure(bench),
         "wait" => cost::wait(bench),

@@ -8,7 +8,9 @@ mod founding;
 mod groups;
 mod mailboxes;
 mod messages;
+mod modes;
 mod ports;
+mod regions;
 mod semaphores;
 #[path = "../support/mod.rs"]
 mod support;

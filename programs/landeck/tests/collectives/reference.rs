@@ -17,8 +17,8 @@ const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
 
 #[test]
 fn every_operation_gives_what_a_naive_one_gives() {
-    let rounds = if is_soak() { 20 * ROUNDS } else { ROUNDS };
-    for n in SIZES {
+    let jobs = if is_soak() { 10 } else { 1 };
+    for n in SIZES.into_iter().flat_map(|n| std::iter::repeat_n(n, jobs)) {
         in_job(
             n,
             "reference::every_operation_gives_what_a_naive_one_gives",
@@ -27,7 +27,7 @@ fn every_operation_gives_what_a_naive_one_gives() {
                 let world = job.world();
                 let mut random = Random::new(shared_seed(&world));
                 let worlds = divided(&world, &mut random);
-                for number in 0..rounds {
+                for number in 0..ROUNDS {
                     let round = Round::draw(&mut random, &worlds, number);
                     round.run(random.below(5));
                 }

@@ -152,3 +152,47 @@ fn who_waits_for_any_holds_nobody_up() {
         });
     });
 }
+
+#[test]
+fn who_only_looks_is_not_told_of_one_who_left_well() {
+    for threads in [ThreadMode::Single, ThreadMode::Multiple] {
+        in_job(2, "requests::who_only_looks_is_not_told_of_one_who_left_well", threads, |job| {
+            let world = job.world();
+            if world.rank() == 1 {
+                return;
+            }
+            let mut values = [0u8; 3];
+            let [first, second, third] = values.each_mut();
+            // SAFETY: the values are there until all three are over.
+            let (named, anybody, own) = unsafe {
+                (
+                    raw::start_receive(&world, first, 1, 1usize, Tag(9)).unwrap(),
+                    raw::start_receive(&world, second, 1, Any, Tag(9)).unwrap(),
+                    raw::start_receive(&world, third, 1, 0usize, Tag(8)).unwrap(),
+                )
+            };
+            // Who waits is told, so the other has left now.
+            assert!(matches!(world.receive::<u8>(1, Tag(1)), Err(Error::PeerFailed { .. })));
+            assert!(world.try_probe(1, Tag(9)).unwrap().is_none());
+            assert!(world.try_probe(Any, Any).unwrap().is_none());
+            let mut all = [Some(named), Some(anybody), Some(own)];
+            assert_eq!(raw::find_over(&world, &all).unwrap(), None);
+            for operation in all.into_iter().flatten() {
+                assert!(raw::test(&world, operation).unwrap().is_none());
+            }
+            world.send(&[7u8], 0, Tag(8)).unwrap();
+            assert_eq!(raw::wait_any(&world, &all).unwrap(), Some(2), "the others may never end");
+            raw::wait(&world, own).unwrap();
+            raw::cancel(&world, named).unwrap();
+            assert!(raw::wait(&world, named).unwrap().is_cancelled());
+            // Nobody is left, and who waits for nothing else is told.
+            all = [None, Some(anybody), None];
+            assert_eq!(raw::wait_any(&world, &all).unwrap(), Some(1));
+            assert!(matches!(raw::wait(&world, anybody), Err(Error::PeerFailed { .. })));
+            assert_eq!(values, [0, 0, 7]);
+        });
+        if crate::support::is_member() {
+            return;
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub(crate) unsafe fn cart_create(
     let communicator = communicator::get("comm_old", comm_old)?;
     only_one_group(communicator)?;
     // SAFETY: the program gives arrays of so many.
-    let grid = unsafe { grid_of(communicator, ndims, dims, periods)? };
+    let grid = unsafe { grid_of(communicator, ndims, dims, periods, 1)? };
     let place = ("comm_cart", comm_cart);
     let processes = grid.processes();
     // SAFETY: the program says that the place is writable.
@@ -150,7 +150,8 @@ pub(crate) unsafe fn cart_shift(
     }
 }
 
-/// The rank that this process would have in such a grid.
+/// The rank that this process would have in such a grid. A grid without a place, which cannot be
+/// made, may be asked for: nobody stands in it.
 pub(crate) unsafe fn cart_map(
     comm: Handle,
     ndims: c_int,
@@ -161,7 +162,7 @@ pub(crate) unsafe fn cart_map(
     let communicator = communicator::get("comm", comm)?;
     only_one_group(communicator)?;
     // SAFETY: the program gives arrays of so many.
-    let grid = unsafe { grid_of(communicator, ndims, dims, periods)? };
+    let grid = unsafe { grid_of(communicator, ndims, dims, periods, 0)? };
     let is_there = (communicator.rank as usize) < grid.processes();
     let own = if is_there { communicator.rank as c_int } else { UNDEFINED };
     // SAFETY: the program says that it is writable.
@@ -181,6 +182,7 @@ unsafe fn grid_of(
     ndims: c_int,
     dims: *const c_int,
     periods: *const c_int,
+    dimension_min: c_int,
 ) -> Result<Cartesian, Mistake> {
     let count = usize::try_from(ndims).map_err(|_| {
         Mistake::new(ERR_DIMS, format_args!("ndims is {ndims}; it must be 0 or more"))
@@ -189,8 +191,8 @@ unsafe fn grid_of(
     let (dimensions, periods) = unsafe {
         (pointer::slice("dims", dims, count)?, pointer::slice("periods", periods, count)?)
     };
-    if let Some(dimension) = dimensions.iter().find(|dimension| **dimension <= 0) {
-        let text = format!("dims has {dimension}; every dimension is 1 or more");
+    if let Some(dimension) = dimensions.iter().find(|dimension| **dimension < dimension_min) {
+        let text = format!("dims has {dimension}; every dimension is {dimension_min} or more");
         return Err(Mistake::new(ERR_DIMS, text));
     }
     let periods = periods.iter().map(|period| *period != 0).collect();

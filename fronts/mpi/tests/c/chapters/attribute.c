@@ -82,6 +82,31 @@ static void communicators(void)
     MPI_Comm_free_keyval(&never);
 }
 
+/* A key that was freed names the attributes that are there until they go, and no new key does. */
+static void freed_key(void)
+{
+    MPI_Comm comm;
+    int key, old, other, flag;
+    char *value;
+
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deletes, &key, &copied);
+    CHECK(MPI_Comm_set_attr(comm, key, places) == MPI_SUCCESS);
+    old = key;
+    CHECK(MPI_Comm_free_keyval(&key) == MPI_SUCCESS);
+    CHECK(MPI_Comm_get_attr(comm, old, &value, &flag) == MPI_SUCCESS && flag && value == places);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &other, NULL);
+    CHECK(MPI_Comm_get_attr(comm, other, &value, &flag) == MPI_SUCCESS && !flag);
+    deleted = 0;
+    CHECK(MPI_Comm_set_attr(comm, other, places + 1) == MPI_SUCCESS && deleted == 0);
+    CHECK(MPI_Comm_delete_attr(comm, old) == MPI_SUCCESS && deleted == 1);
+    if (is_ours()) CHECK(MPI_Comm_get_attr(comm, old, &value, &flag) == MPI_ERR_KEYVAL);
+    CHECK(MPI_Comm_get_attr(comm, other, &value, &flag) == MPI_SUCCESS && value == places + 1);
+    MPI_Comm_free_keyval(&other);
+    CHECK(MPI_Comm_free(&comm) == MPI_SUCCESS && deleted == 1);
+}
+
 static void datatypes(void)
 {
     MPI_Datatype type, copy;
@@ -158,6 +183,7 @@ int main(int argc, char **argv)
     int keys[2];
     begin(&argc, &argv);
     communicators();
+    freed_key();
     datatypes();
     predefined();
     old_names();

@@ -103,7 +103,7 @@ static void hardware(void)
     CHECK(count > 0 || !is_ours());
     /* All have the same keys: they are on one host. */
     for (kind = 0; kind < count && is_ours(); kind++) {
-        CHECK(MPI_Info_get_nthkey(kinds, kind, key) == MPI_SUCCESS && strstr(key, "://"));
+        CHECK(MPI_Info_get_nthkey(kinds, kind, key) == MPI_SUCCESS && !strncmp(key, "hwloc://", 8));
         length = sizeof value;
         CHECK(MPI_Info_get_string(kinds, key, &length, value, &flag) == MPI_SUCCESS && flag);
         CHECK(!strcmp(value, "true") || !strcmp(value, "false"));
@@ -127,6 +127,9 @@ int main(int argc, char **argv)
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     double before;
     MPI_Info info;
+    unsigned char *kept;
+    size_t place;
+    enum { KEPT = 1 << 20 };
 
     CHECK(MPI_Initialized(&flag) == MPI_SUCCESS && !flag);
     CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && !flag);
@@ -162,7 +165,12 @@ int main(int argc, char **argv)
     CHECK(flag && atoi(text) == (int)sizeof(MPI_Aint));
     MPI_Info_free(&info);
 
+    /* Memory that the program keeps stays as it is, also when nobody is in the job any more. */
+    CHECK(MPI_Alloc_mem(KEPT, MPI_INFO_NULL, &kept) == MPI_SUCCESS);
+    for (place = 0; place < KEPT; place++) kept[place] = pattern(rank, 1, place);
     CHECK(end("environment") == MPI_SUCCESS);
     CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && flag);
+    for (place = 0; place < KEPT; place++)
+        if (kept[place] != pattern(rank, 1, place)) return 1;
     return 0;
 }

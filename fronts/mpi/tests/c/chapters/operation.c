@@ -168,6 +168,32 @@ static void local(void)
     CHECK(class_of(MPI_Op_free(&short_one)) == MPI_ERR_OP && short_one == MPI_SUM);
 }
 
+/* Numbers of 16 bits are reduced; those of 128 bits are refused. Other libraries choose otherwise. */
+static void rare_numbers(void)
+{
+    /* 1.5, -2, 1024, and 2 + i, 2 - i. */
+    unsigned short value[3] = {0x3e00, 0xc000, 0x6400}, sum[3] = {0x3e00, 0x3c00, 0x6400};
+    unsigned short left[2] = {0x4000, 0x3c00}, right[2] = {0x4000, 0xbc00}, all;
+    long double in[2] = {0}, out[2] = {0};
+
+    if (!is_ours()) return;
+    CHECK(MPI_Reduce_local(value, sum, 3, MPI_REAL2, MPI_SUM) == MPI_SUCCESS);
+    CHECK(sum[0] == 0x4200 && sum[1] == 0xbc00 && sum[2] == 0x6800);
+    CHECK(MPI_Reduce_local(value, sum, 3, MPI_REAL2, MPI_MIN) == MPI_SUCCESS);
+    CHECK(sum[0] == 0x3e00 && sum[1] == 0xc000 && sum[2] == 0x6400);
+    CHECK(MPI_Reduce_local(left, right, 1, MPI_COMPLEX4, MPI_PROD) == MPI_SUCCESS);
+    CHECK(right[0] == 0x4500 && right[1] == 0);
+    /* As many ones as there are processes, which are few enough to be exact. */
+    value[0] = 0x3c00;
+    CHECK(MPI_Allreduce(value, &all, 1, MPI_REAL2, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+    CHECK(all == (size == 1 ? 0x3c00 : size == 2 ? 0x4000 : size == 3 ? 0x4200 : 0x4500) || size > 5);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Reduce_local(in, out, 1, MPI_REAL16, MPI_SUM) == MPI_ERR_OP);
+    CHECK(MPI_Reduce_local(in, out, 1, MPI_COMPLEX32, MPI_SUM) == MPI_ERR_OP);
+    CHECK(MPI_Reduce_local(value, sum, 1, MPI_REAL2, MPI_BAND) == MPI_ERR_OP);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -175,5 +201,6 @@ int main(int argc, char **argv)
     values();
     places();
     local();
+    rare_numbers();
     return end("operation");
 }

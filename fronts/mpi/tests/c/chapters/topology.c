@@ -50,6 +50,9 @@ static void grids(void)
     int newrank;
     CHECK(MPI_Cart_map(MPI_COMM_WORLD, 2, dims, periods, &newrank) == MPI_SUCCESS);
     CHECK(newrank >= 0 && newrank < size);
+    int no_place[2] = {2, 0};
+    CHECK(MPI_Cart_map(MPI_COMM_WORLD, 2, no_place, periods, &newrank) == MPI_SUCCESS);
+    CHECK(newrank == MPI_UNDEFINED);
     dims[0] = 1;
     CHECK(MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &part) == MPI_SUCCESS);
     CHECK((part == MPI_COMM_NULL) == (rank > 0));

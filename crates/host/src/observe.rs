@@ -1,0 +1,275 @@
+//! Finding this user's jobs on this host, and looking at one without being part of it.
+//!
+//! A job is asked for its segment at its joining socket, and gives it for reading alone. Where
+//! nobody answers, because the process in which the agent lives is stopped or wedged, the segment is
+//! found among what the user's processes have open: whoever may end a process may look at it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use landeck_memory::{JobName, Observed, SegmentError};
+use landeck_wire::HostId;
+use rustix::fs::{Mode, OFlags};
+
+use crate::index::Index;
+use crate::socket::{self, Address, JoinError, own_uid};
+
+/// How long an agent has to answer before others are looked at.
+const ANSWER_TIME: Duration = Duration::from_millis(250);
+/// The name of a segment's file, as the kernel shows it.
+const FILE_NAME: &str = "/memfd:landeck (deleted)";
+
+/// A job that is looked at.
+#[derive(Debug)]
+pub struct ObservedJob {
+    /// Its identity.
+    pub host: HostId,
+    /// Its memory.
+    pub segment: Observed,
+    /// The process in which its agent lives; none where that did not answer, or cannot be seen.
+    pub agent_pid: Option<u32>,
+    /// Whether the numbers of its processes are those that count here: not in a container whose
+    /// processes cannot be seen from here.
+    pub agent_is_seen: bool,
+}
+
+/// Why a job cannot be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// It cannot be reached.
+    #[error("job {host} cannot be looked at: {source}")]
+    Unreachable {
+        /// The job.
+        host: HostId,
+        /// Why.
+        source: JoinError,
+    },
+    /// What it gave is no segment.
+    #[error("job {host} cannot be looked at: {source}")]
+    Segment {
+        /// The job.
+        host: HostId,
+        /// Why.
+        source: SegmentError,
+    },
+}
+
+/// Why a job is not found by what it was called.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// There is no job at all.
+    #[error("no job of this user runs on this host; start one with `landeck run`")]
+    NoJob,
+    /// No job is called so.
+    #[error("no job is called \"{reference}\": {}", listed("there is", .jobs))]
+    Unknown {
+        /// What was asked for.
+        reference: String,
+        /// Those that there are.
+        jobs: Vec<(HostId, String)>,
+    },
+    /// Several jobs are called so, or nothing was said and there are several.
+    #[error("{}", listed("say which job is meant:", .jobs))]
+    Several {
+        /// Those that are called so.
+        jobs: Vec<(HostId, String)>,
+    },
+    /// It is there, and cannot be looked at.
+    #[error(transparent)]
+    Observe(#[from] ObserveError),
+}
+
+fn listed(what: &str, jobs: &[(HostId, String)]) -> String {
+    let jobs: Vec<String> = jobs.iter().map(|(host, name)| format!("{name} ({host})")).collect();
+    format!("{what} {}", jobs.join(", "))
+}
+
+/// The job that is called so: by its name, or by the first digits of its identity. Nothing means
+/// the only one there is.
+///
+/// # Errors
+/// [`FindError`].
+pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
+    if let Some(host) = reference.and_then(|reference| reference.parse().ok()) {
+        return Ok(observe(host)?);
+    }
+    // Who is gone meanwhile was none of them.
+    let mut all: Vec<ObservedJob> =
+        jobs().into_iter().filter_map(|host| observe(host).ok()).collect();
+    let name = |job: &ObservedJob| (job.host, job.segment.plan().name.to_string());
+    let is_meant = |job: &ObservedJob| match reference {
+        None => true,
+        Some(reference) => {
+            job.segment.plan().name == JobName::new(reference)
+                || job.host.to_string().starts_with(reference)
+        }
+    };
+    if all.is_empty() {
+        return Err(FindError::NoJob);
+    }
+    let meant: Vec<usize> = (0..all.len()).filter(|&at| is_meant(&all[at])).collect();
+    match meant[..] {
+        [one] => Ok(all.swap_remove(one)),
+        [] => Err(FindError::Unknown {
+            reference: reference.unwrap_or_default().to_owned(),
+            jobs: all.iter().map(name).collect(),
+        }),
+        _ => Err(FindError::Several { jobs: meant.iter().map(|&at| name(&all[at])).collect() }),
+    }
+}
+
+/// This user's jobs on this host, in the order of their identities.
+pub fn jobs() -> Vec<HostId> {
+    let listed = Index::of_user().map(|index| index.jobs()).unwrap_or_default();
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let all: BTreeSet<u64> =
+        listed.into_iter().chain(listening(&sockets, own_uid())).map(|host| host.0).collect();
+    all.into_iter().map(HostId).collect()
+}
+
+/// The jobs of a user that listen on sockets without files, by the kernel's list of sockets.
+fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
+    let start = format!("@landeck-{uid}-");
+    let names = sockets.lines().filter_map(|line| line.split(' ').next_back());
+    let jobs = names.filter_map(|name| name.strip_prefix(&start)?.parse().ok());
+    let mut jobs: Vec<HostId> = jobs.collect();
+    // A connection has its listener's name.
+    jobs.sort_unstable_by_key(|host| host.0);
+    jobs.dedup();
+    jobs
+}
+
+/// Looks at a job.
+///
+/// # Errors
+/// [`ObserveError`]; that nobody is there any more is one of them.
+pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
+    let asked = socket::observe(&Address::of_job(host), ANSWER_TIME).or_else(|error| {
+        // In another network namespace.
+        let index = Index::of_user().ok_or(error)?;
+        socket::observe(&index.address(host), ANSWER_TIME)
+    });
+    let error = match asked {
+        Ok((file, pid)) => return observed(host, file, Some(pid)),
+        Err(source) => ObserveError::Unreachable { host, source },
+    };
+    let open = segments_open_in_processes();
+    let found = open.filter_map(|file| observed(host, file, None).ok()).next();
+    found.ok_or(error)
+}
+
+fn observed(
+    host: HostId,
+    file: OwnedFd,
+    agent_pid: Option<u32>,
+) -> Result<ObservedJob, ObserveError> {
+    let segment = Observed::open(file).map_err(|source| ObserveError::Segment { host, source })?;
+    if segment.plan().host != host.0 {
+        let source = SegmentError::NotASegment { what: "it is another job's" };
+        return Err(ObserveError::Segment { host, source });
+    }
+    let agent_is_seen = agent_pid != Some(0);
+    let agent_pid = agent_pid.filter(|&pid| pid != 0);
+    Ok(ObservedJob { host, segment, agent_pid, agent_is_seen })
+}
+
+/// The segments that processes of this user have open, for reading alone.
+fn segments_open_in_processes() -> impl Iterator<Item = OwnedFd> {
+    let entries = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
+    let processes = entries(PathBuf::from("/proc")).filter(|entry| {
+        entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit)
+    });
+    let descriptors = processes.flat_map(move |process| entries(process.path().join("fd")));
+    let segments = descriptors.filter(|entry| {
+        fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == FILE_NAME)
+    });
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    segments.filter_map(move |entry| rustix::fs::open(entry.path(), flags, Mode::empty()).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent_thread::serve_in_thread;
+    use landeck_memory::{Segment, SegmentPlan, SlotState};
+    use landeck_testing::Watchdog;
+
+    fn segment(number: u64) -> Segment {
+        let host = u64::from(std::process::id()) << 32 | number | 1 << 31;
+        Segment::create(&SegmentPlan { guests: 2, ..SegmentPlan::new(host, 1) }).unwrap()
+    }
+
+    #[test]
+    fn a_job_is_found_and_looked_at_while_it_lives() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let segment = segment(1);
+        let host = HostId(segment.plan().host);
+        let agent = serve_in_thread(&segment, 0, None).unwrap();
+        assert!(jobs().contains(&host));
+        let job = observe(host).unwrap();
+        assert_eq!(job.agent_pid, Some(std::process::id()));
+        let (_, records) = job.segment.membership();
+        assert_eq!(records[0].state, SlotState::Alive);
+        assert!(records[1..].iter().all(|record| record.state == SlotState::Free), "not a guest");
+        let written = rustix::io::pwrite(job.segment.descriptor(), &[1; 8], 0);
+        assert_eq!(written, Err(rustix::io::Errno::BADF), "it cannot be written");
+        drop(agent);
+        assert!(!jobs().contains(&host));
+    }
+
+    #[test]
+    fn a_job_whose_agent_does_not_answer_is_found_where_it_is_open() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let segment = segment(2);
+        let host = HostId(segment.plan().host);
+        let job = observe(host).unwrap();
+        assert_eq!((job.agent_pid, job.segment.plan()), (None, segment.plan()));
+        drop((segment, job));
+        assert!(matches!(observe(host), Err(ObserveError::Unreachable { .. })));
+    }
+
+    #[test]
+    fn a_job_is_found_by_its_name_and_the_first_digits_of_its_identity() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let named = |number, name| {
+            let plan = segment(number).plan().clone();
+            let plan = SegmentPlan { name: JobName::new(name), ..plan };
+            Segment::create(&plan).unwrap()
+        };
+        let id = std::process::id();
+        let (own, twins) = (format!("find {id}"), format!("twins {id}"));
+        let all = [named(3, &own), named(4, &twins), named(5, &twins)];
+        let _agents = all.each_ref().map(|one| serve_in_thread(one, 0, None).unwrap());
+        let host = HostId(all[0].plan().host);
+        let digits = host.to_string();
+        for reference in [&own, &digits, &digits[..15]] {
+            match find(Some(reference)) {
+                Ok(job) => assert_eq!(job.host, host),
+                // All of this process begin alike.
+                Err(error) => {
+                    assert!(matches!(error, FindError::Several { .. }), "{error}");
+                    assert_eq!(reference.len(), 15);
+                }
+            }
+        }
+        let error = find(Some(&twins)).unwrap_err();
+        assert!(matches!(&error, FindError::Several { jobs } if jobs.len() == 2), "{error}");
+        let error = find(Some("nobody is called so")).unwrap_err();
+        assert!(matches!(error, FindError::Unknown { .. }), "{error}");
+    }
+
+    #[test]
+    fn sockets_of_jobs_are_told_from_others() {
+        let list = "Num RefCount Protocol Flags Type St Inode Path\n\
+            0: 00000002 00000000 00010000 0005 01 1 @landeck-7-00000000000000ff\n\
+            0: 00000003 00000000 00000000 0005 03 2 @landeck-7-00000000000000ff\n\
+            0: 00000002 00000000 00010000 0005 01 3 @landeck-7-name-x\n\
+            0: 00000002 00000000 00010000 0005 01 4 @landeck-70-00000000000000fe\n\
+            0: 00000002 00000000 00010000 0001 01 5 /run/x\n\
+            0: 00000002 00000000 00000000 0002 01 6\n";
+        assert_eq!(listening(list, 7), [HostId(0xff)]);
+    }
+}

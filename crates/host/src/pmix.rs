@@ -1,0 +1,492 @@
+//! The process's side of PMIx: `prterun` and `mpirun` of Open MPI, `srun --mpi=pmix`.
+//!
+//! What goes over the wire is the affair of a library that comes with the launcher, `libpmix.so.2`. It is
+//! opened in a process that such a launcher has started, and nowhere else; it is never closed, since it has
+//! threads. The few functions, types and numbers here are those of the PMIx standard, which keeps them.
+
+use std::env;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::pmi::Place;
+
+/// The library, by the name that its loader knows.
+const LIBRARY: &str = "libpmix.so.2";
+/// Where a launcher says that it is installed; the library lies below, as one of these.
+const PREFIX: &str = "PMIX_PREFIX";
+const BELOW_PREFIX: [&str; 3] =
+    ["lib/libpmix.so.2", "lib64/libpmix.so.2", "lib/openmpi/libpmix.so.2"];
+
+/// How many processes the job has.
+const JOB_SIZE: &CStr = c"pmix.job.size";
+/// What stands for all processes of a job.
+const ANY_RANK: u32 = u32::MAX - 1;
+/// A value for all processes of the job.
+const FOR_ALL: u8 = 3;
+/// The types of values.
+const STRING: u16 = 3;
+const UINT32: u16 = 14;
+/// The event that comes when the launcher is gone.
+const LOST_CONNECTION: c_int = -61;
+/// The longest key and the longest name of a job, with their ends.
+const KEY_BYTES: usize = 512;
+const NAME_BYTES: usize = 256;
+/// The longest value that is taken.
+const VALUE_BYTES: usize = 4096;
+
+/// A conversation with the launcher, which the library holds.
+#[derive(Debug)]
+pub struct Client {
+    library: Library,
+    own: Process,
+    place: Place,
+}
+
+/// Why the launcher cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub enum PmixError {
+    /// There is no library.
+    #[error(
+        "this process was started by a launcher that speaks PMIx ({variable} is set), and {LIBRARY}, by \
+         which it is talked to, cannot be loaded ({reason}): name its folder in LD_LIBRARY_PATH, start the \
+         program with `landeck run`, or unset {variable} to run it alone"
+    )]
+    NoLibrary {
+        /// The variable that says so.
+        variable: &'static str,
+        /// What the loader says.
+        reason: String,
+    },
+    /// It is another library.
+    #[error("{LIBRARY} has no function {function}: another version of it is needed")]
+    NoFunction {
+        /// What it lacks.
+        function: &'static str,
+    },
+    /// A request failed.
+    #[error(
+        "the launcher, which speaks PMIx, failed to {request} (status {status}): look at what it says itself"
+    )]
+    Failed {
+        /// What was asked for.
+        request: &'static str,
+        /// What the library says; the numbers are those of the PMIx standard.
+        status: c_int,
+    },
+    /// An answer makes no sense.
+    #[error(
+        "the launcher, which speaks PMIx, gave a value of type {kind} for {what}, which makes no sense"
+    )]
+    Senseless {
+        /// What was asked for.
+        what: String,
+        /// The number of the type.
+        kind: u16,
+    },
+}
+
+/// The variable by which a launcher that speaks PMIx claims this process.
+pub fn claiming_variable(variable: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
+    ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(|name| variable(name).is_some())
+}
+
+impl Client {
+    /// Speaks to the launcher that has set this variable.
+    ///
+    /// # Errors
+    /// [`PmixError`].
+    pub fn connect(variable: &'static str) -> Result<Self, PmixError> {
+        let library = Library::open(variable)?;
+        let mut own = Process { name: [0; NAME_BYTES], rank: 0 };
+        // SAFETY: the place is one for a process; no further information is given.
+        let status = unsafe { (library.init)(&raw mut own, ptr::null(), 0) };
+        succeed("take this process in", status)?;
+        let everybody = Process { rank: ANY_RANK, ..own };
+        let size = match library.get(&everybody, JOB_SIZE)? {
+            Value::Number(size) if own.rank < size => size,
+            Value::Number(_) => return Err(senseless(JOB_SIZE, UINT32)),
+            Value::Text(_) => return Err(senseless(JOB_SIZE, STRING)),
+        };
+        Ok(Self { library, own, place: Place { rank: own.rank, size } })
+    }
+
+    /// A descriptor whose other end closes when the launcher goes; none where the library cannot tell.
+    ///
+    /// # Errors
+    /// That no pipe can be made.
+    pub fn connection(&self) -> io::Result<Option<OwnedFd>> {
+        let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
+        close_kept(theirs.into_raw_fd());
+        let codes = [LOST_CONNECTION];
+        // SAFETY: the codes are readable during the call, which waits until the function is known; the
+        // function is one of this program.
+        let status = unsafe {
+            (self.library.register)(
+                codes.as_ptr(),
+                1,
+                ptr::null(),
+                0,
+                on_event,
+                None,
+                ptr::null_mut(),
+            )
+        };
+        Ok((status >= 0).then_some(ours))
+    }
+
+    /// Which process of the job this is.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Makes a value known to the others; they can ask for it behind the next fence.
+    ///
+    /// # Errors
+    /// [`PmixError::Failed`].
+    pub fn put(&mut self, key: &str, value: &str) -> Result<(), PmixError> {
+        let text = text_of(value)?;
+        let mut value = RawValue { kind: STRING, data: [0; 7] };
+        value.data[0] = text.as_ptr().expose_provenance();
+        // SAFETY: key and value are readable, and the library copies them.
+        let status = unsafe { (self.library.put)(FOR_ALL, key_of(key).as_ptr(), &raw mut value) };
+        succeed("take a value", status)?;
+        // SAFETY: it takes nothing.
+        succeed("pass a value on", unsafe { (self.library.commit)() })
+    }
+
+    /// Returns when all processes of the job have come this far.
+    ///
+    /// # Errors
+    /// [`PmixError::Failed`].
+    pub fn fence(&mut self) -> Result<(), PmixError> {
+        // SAFETY: all processes and no further information are meant by nothing.
+        let status = unsafe { (self.library.fence)(ptr::null(), 0, ptr::null(), 0) };
+        succeed("let all processes wait for each other", status)
+    }
+
+    /// The value that the process of a rank has put.
+    ///
+    /// # Errors
+    /// [`PmixError::Failed`], also where there is no such value; [`PmixError::Senseless`].
+    pub fn get(&mut self, rank: u32, key: &str) -> Result<String, PmixError> {
+        let key = text_of(key)?;
+        match self.library.get(&Process { rank, ..self.own }, &key)? {
+            Value::Text(text) => Ok(text),
+            Value::Number(_) => Err(senseless(&key, UINT32)),
+        }
+    }
+
+    /// Tells the launcher to end the job.
+    ///
+    /// # Errors
+    /// [`PmixError::Failed`].
+    pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), PmixError> {
+        let message = text_of(message)?;
+        // SAFETY: the text is readable; all processes are meant by nothing.
+        let status =
+            unsafe { (self.library.abort)(exit_code, message.as_ptr(), ptr::null_mut(), 0) };
+        succeed("end the job", status)
+    }
+
+    /// Takes leave.
+    ///
+    /// # Errors
+    /// [`PmixError::Failed`].
+    pub fn finalize(self) -> Result<(), PmixError> {
+        // SAFETY: no further information is given.
+        let status = unsafe { (self.library.finalize)(ptr::null(), 0) };
+        succeed("let this process go", status)
+    }
+}
+
+/// What the library calls when the launcher is gone, in a thread of its own.
+unsafe extern "C" fn on_event(
+    _registration: usize,
+    _status: c_int,
+    _source: *const Process,
+    _information: *mut c_void,
+    _informations: usize,
+    _results: *mut c_void,
+    _result_count: usize,
+    done: Option<Done>,
+    data: *mut c_void,
+) {
+    close_kept(-1);
+    if let Some(done) = done {
+        // SAFETY: the library gave the function, and the data for it.
+        unsafe { done(0, ptr::null_mut(), 0, None, ptr::null_mut(), data) };
+    }
+}
+
+/// Closes the end of the pipe that is kept open while the launcher is there, and keeps this one instead.
+fn close_kept(next: c_int) {
+    static KEPT: AtomicI32 = AtomicI32::new(-1);
+    let before = KEPT.swap(next, Ordering::AcqRel);
+    if before >= 0 {
+        // SAFETY: it was put there as a descriptor that nobody else has, and is taken once.
+        drop(unsafe { OwnedFd::from_raw_fd(before) });
+    }
+}
+
+/// A process as the library names it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Process {
+    /// The name of its job.
+    name: [u8; NAME_BYTES],
+    rank: u32,
+}
+
+/// A value as the library passes it: a union of less than so many words behind its type.
+#[repr(C)]
+struct RawValue {
+    kind: u16,
+    data: [usize; 7],
+}
+
+/// A value that was understood.
+enum Value {
+    Text(String),
+    Number(u32),
+}
+
+type Init = unsafe extern "C" fn(*mut Process, *const c_void, usize) -> c_int;
+type Put = unsafe extern "C" fn(u8, *const c_char, *mut RawValue) -> c_int;
+type Commit = unsafe extern "C" fn() -> c_int;
+type Fence = unsafe extern "C" fn(*const Process, usize, *const c_void, usize) -> c_int;
+type Get = unsafe extern "C" fn(
+    *const Process,
+    *const c_char,
+    *const c_void,
+    usize,
+    *mut *mut RawValue,
+) -> c_int;
+type Done = unsafe extern "C" fn(
+    c_int,
+    *mut c_void,
+    usize,
+    Option<unsafe extern "C" fn(c_int, *mut c_void)>,
+    *mut c_void,
+    *mut c_void,
+);
+type OnEvent = unsafe extern "C" fn(
+    usize,
+    c_int,
+    *const Process,
+    *mut c_void,
+    usize,
+    *mut c_void,
+    usize,
+    Option<Done>,
+    *mut c_void,
+);
+type Register = unsafe extern "C" fn(
+    *const c_int,
+    usize,
+    *const c_void,
+    usize,
+    OnEvent,
+    Option<unsafe extern "C" fn(c_int, usize, *mut c_void)>,
+    *mut c_void,
+) -> c_int;
+type Abort = unsafe extern "C" fn(c_int, *const c_char, *mut Process, usize) -> c_int;
+type Finalize = unsafe extern "C" fn(*const c_void, usize) -> c_int;
+
+/// The functions of the library that are needed.
+#[derive(Clone, Copy, Debug)]
+struct Library {
+    init: Init,
+    put: Put,
+    commit: Commit,
+    fence: Fence,
+    get: Get,
+    register: Register,
+    abort: Abort,
+    finalize: Finalize,
+}
+
+/// Finds a function of an open library, as a pointer of the type that is wanted.
+macro_rules! function {
+    ($library:expr, $name:literal, $type:ty) => {{
+        let name = concat!($name, "\0");
+        // SAFETY: the library is open, and the name ends as names in C do.
+        let found = unsafe { libc::dlsym($library, name.as_ptr().cast()) };
+        if found.is_null() {
+            return Err(PmixError::NoFunction { function: $name });
+        }
+        // SAFETY: the PMIx standard says that the function of this name has this type.
+        unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
+    }};
+}
+
+impl Library {
+    fn open(variable: &'static str) -> Result<Self, PmixError> {
+        let prefix = env::var_os(PREFIX).map(PathBuf::from).unwrap_or_default();
+        let below = BELOW_PREFIX.map(|name| prefix.join(name)).into_iter();
+        let below = below.filter(|path| path.is_absolute() && path.is_file());
+        let mut reason = String::new();
+        for path in std::iter::once(PathBuf::from(LIBRARY)).chain(below) {
+            match load(&path) {
+                Ok(library) => return Self::functions_of(library),
+                // That of the first is for whoever has no launcher's folder.
+                Err(why) if reason.is_empty() => reason = why,
+                Err(_) => {}
+            }
+        }
+        Err(PmixError::NoLibrary { variable, reason })
+    }
+
+    fn functions_of(library: *mut c_void) -> Result<Self, PmixError> {
+        Ok(Self {
+            init: function!(library, "PMIx_Init", Init),
+            put: function!(library, "PMIx_Put", Put),
+            commit: function!(library, "PMIx_Commit", Commit),
+            fence: function!(library, "PMIx_Fence", Fence),
+            get: function!(library, "PMIx_Get", Get),
+            register: function!(library, "PMIx_Register_event_handler", Register),
+            abort: function!(library, "PMIx_Abort", Abort),
+            finalize: function!(library, "PMIx_Finalize", Finalize),
+        })
+    }
+
+    fn get(&self, of: &Process, key: &CStr) -> Result<Value, PmixError> {
+        let mut value: *mut RawValue = ptr::null_mut();
+        // SAFETY: process and key are readable, and the place of the value is writable.
+        let status = unsafe { (self.get)(of, key.as_ptr(), ptr::null(), 0, &raw mut value) };
+        succeed("give a value", status)?;
+        if value.is_null() {
+            return Err(senseless(key, 0));
+        }
+        // SAFETY: the library has made the value of C's memory and left it to the caller.
+        let read = unsafe { understand(value) };
+        read.map_err(|kind| senseless(key, kind))
+    }
+}
+
+/// Reads a value and frees it; else says of which type it is.
+///
+/// # Safety
+/// The library made it, for the caller.
+unsafe fn understand(value: *mut RawValue) -> Result<Value, u16> {
+    // SAFETY: the caller says that it is one. Only its type and the first word of what follows are read,
+    // which every value has.
+    let (kind, data) =
+        unsafe { ((*value).kind, (&raw const (*value).data).cast::<usize>().read()) };
+    let text = ptr::with_exposed_provenance_mut::<c_char>(data);
+    let read = match kind {
+        UINT32 => Ok(Value::Number(data as u32)),
+        STRING if !text.is_null() => {
+            // SAFETY: a text of C, which ends; the library says so by the type.
+            let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(VALUE_BYTES)]);
+            Ok(Value::Text(text.into_owned()))
+        }
+        other => Err(other),
+    };
+    // SAFETY: both came from C's memory, and nobody else has them.
+    unsafe {
+        if kind == STRING {
+            libc::free(text.cast());
+        }
+        libc::free(value.cast());
+    }
+    read
+}
+
+fn load(path: &Path) -> Result<*mut c_void, String> {
+    let name =
+        CString::new(path.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: the name is a text of C. What the library does when it is loaded is the launcher's affair,
+    // whose variables brought us here.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if !library.is_null() {
+        return Ok(library);
+    }
+    // SAFETY: the text of the loader's last error of this thread, or nothing.
+    let why = unsafe { libc::dlerror().as_ref() };
+    // SAFETY: it is a text of C that stays until the next call.
+    let why = why.map(|why| unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned());
+    Err(why.unwrap_or_else(|| "the loader does not say why".to_owned()))
+}
+
+fn succeed(request: &'static str, status: c_int) -> Result<(), PmixError> {
+    if status == 0 { Ok(()) } else { Err(PmixError::Failed { request, status }) }
+}
+
+#[cold]
+fn senseless(key: &CStr, kind: u16) -> PmixError {
+    PmixError::Senseless { what: key.to_string_lossy().into_owned(), kind }
+}
+
+/// A text of C: what stands before a zero.
+fn text_of(text: &str) -> Result<CString, PmixError> {
+    let status = libc::EINVAL;
+    CString::new(text).map_err(|_| PmixError::Failed { request: "take a text with a zero", status })
+}
+
+/// A key with the room that the library's type for keys has.
+fn key_of(key: &str) -> [c_char; KEY_BYTES] {
+    let mut room = [0; KEY_BYTES];
+    for (place, byte) in room[..KEY_BYTES - 1].iter_mut().zip(key.bytes()) {
+        *place = byte as c_char;
+    }
+    room
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_those_of_the_standard() {
+        assert_eq!((size_of::<Process>(), align_of::<Process>()), (260, 4));
+        assert_eq!(std::mem::offset_of!(Process, rank), 256);
+        assert_eq!(std::mem::offset_of!(RawValue, data), 8);
+    }
+
+    #[test]
+    fn values_are_understood_by_their_type() {
+        let value = |kind, data| {
+            // SAFETY: memory of C for one value, written before it is read.
+            unsafe {
+                let value: *mut RawValue = libc::calloc(1, size_of::<RawValue>()).cast();
+                value.write(RawValue { kind, data: [data, 0, 0, 0, 0, 0, 0] });
+                understand(value)
+            }
+        };
+        assert!(matches!(value(UINT32, 7), Ok(Value::Number(7))));
+        // SAFETY: a text of C, copied into C's memory.
+        let text = unsafe { libc::strdup(c"hello".as_ptr()) };
+        let read = value(STRING, text.expose_provenance());
+        assert!(matches!(read, Ok(Value::Text(text)) if text == "hello"));
+        assert!(matches!(value(STRING, 0), Err(STRING)));
+        assert!(matches!(value(27, 1), Err(27)));
+    }
+
+    #[test]
+    fn a_launcher_claims_by_its_variables() {
+        let claims = |own: &'static str| claiming_variable(|name| (name == own).then(String::new));
+        assert_eq!(claims("PMIX_RANK"), Some("PMIX_RANK"));
+        assert_eq!(claims("PMIX_NAMESPACE"), Some("PMIX_NAMESPACE"));
+        assert_eq!(claims("PMI_RANK"), None);
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_named() {
+        let why = load(Path::new("/nowhere/libpmix.so.2")).unwrap_err();
+        assert!(why.contains("/nowhere/libpmix.so.2"), "{why}");
+    }
+
+    #[test]
+    fn keys_are_cut_to_their_room() {
+        let key = key_of(&"k".repeat(2 * KEY_BYTES));
+        assert_eq!((key[KEY_BYTES - 2], key[KEY_BYTES - 1]), (b'k' as c_char, 0));
+        assert_eq!(key_of("ab")[..3], [b'a' as c_char, b'b' as c_char, 0]);
+    }
+}

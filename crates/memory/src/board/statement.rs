@@ -1,0 +1,112 @@
+//! What a member's lines say, kept in private memory: to be said again if somebody overwrites it.
+
+use std::sync::atomic::Ordering;
+
+use super::handle::Board;
+
+/// What stands in a line, but for data.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stated {
+    pub(super) has_come: bool,
+    pub(super) number: u32,
+    pub(super) signature: u32,
+    /// Bytes in the block, if there is one, and of the result there.
+    pub(super) block: Option<(u64, u64)>,
+}
+
+impl Board {
+    /// Says again how far this member is and to what it has come, also where others may be still,
+    /// if somebody has overwritten it: others may wait for it. They are woken only then: all who
+    /// sleep look here now and then, and would keep each other awake.
+    #[cold]
+    pub fn restate(&self) {
+        let lines = self.own_lines();
+        // A member that has ended nothing yet says nothing of it.
+        let progress = lines.progress.load(Ordering::Relaxed).max(1);
+        let mut is_as_stated = progress == self.over;
+        for stated in self.stated.iter().filter(|stated| stated.has_come) {
+            let line = self.own_line(stated.number);
+            is_as_stated &= line.published(stated.number) == Some(stated.signature);
+            if let Some((filled, resolved)) = stated.block {
+                let [there, result] = [2, 3].map(|at: usize| line.data[at].load(Ordering::Relaxed));
+                is_as_stated &= (there, result) == (filled, resolved);
+            }
+        }
+        if !is_as_stated {
+            self.overwrite();
+        }
+    }
+
+    fn overwrite(&self) {
+        self.own_lines().progress.store(self.over, Ordering::Release);
+        for stated in self.stated.iter().filter(|stated| stated.has_come) {
+            let line = self.own_line(stated.number);
+            if let Some((filled, resolved)) = stated.block {
+                line.data[2].store(filled, Ordering::Release);
+                line.data[3].store(resolved, Ordering::Release);
+            }
+            line.publish(stated.number, stated.signature);
+        }
+        self.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Came, Deposit};
+    use super::*;
+    use crate::heap::Heap;
+    use crate::plan::SegmentPlan;
+    use crate::segment::Segment;
+
+    const SIGNATURE: u32 = 5;
+
+    fn boards(members: u32) -> (Segment, Vec<Board>) {
+        let plan = SegmentPlan {
+            heap_bytes_per_process: 1 << 20,
+            guests: 0,
+            ..SegmentPlan::new(1, members)
+        };
+        let segment = Segment::local(&plan);
+        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let boards = (0..members).map(open).collect();
+        (segment, boards)
+    }
+
+    #[test]
+    fn what_was_overwritten_is_said_again() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        let number = boards[0].begin();
+        let block = heap.allocate(100).unwrap();
+        boards[0].come_with(number, (SIGNATURE, 0), block, (100, 0));
+        boards[0].set_filled(number, 80);
+        let line = boards[0].own_line(number);
+        line.publish(0, 0);
+        line.data[2].store(0, Ordering::Relaxed);
+        boards[0].own_lines().progress.store(9, Ordering::Relaxed);
+        boards[0].restate();
+        assert_eq!(boards[1].came(0, number, SIGNATURE), Came::Here);
+        let deposit = boards[1].deposit(0, number);
+        assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
+        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
+    }
+
+    #[test]
+    fn sleepers_are_woken_only_by_what_was_overwritten() {
+        let (segment, mut boards) = boards(2);
+        let number = boards[0].begin();
+        boards[0].come(number, SIGNATURE, 0, &[]);
+        boards[1].sleeps(false);
+        let word = segment.sleep_word(1);
+        for overwritten in [false, true] {
+            word.store(crate::sleep_word::RAISED, Ordering::Relaxed);
+            if overwritten {
+                boards[0].own_line(number).publish(0, 0);
+            }
+            boards[0].restate();
+            assert_eq!(word.load(Ordering::Relaxed) == 0, overwritten);
+        }
+    }
+}

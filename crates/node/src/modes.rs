@@ -1,0 +1,407 @@
+//! Sends that are over sooner or later than usual, or overtake; messages that are found and kept
+//! for one receive; sends and receives that are made ready once.
+
+use landeck_kernel::{Area, RequestId, Started, URGENT_BYTES_MAX};
+use landeck_memory::plain::{Plain, bytes_of, zeroes};
+use landeck_memory::{Buffer, Bytes, Operation, WaitRecord};
+use landeck_wire::Tag;
+
+use crate::collective::OperationId;
+use crate::error::{Error, Result};
+use crate::loan::Loan;
+use crate::shared::{Kernel, WaitError};
+use crate::world::{From, Status, Tagged, World};
+
+/// When a send is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendMode {
+    /// When its values may be changed again.
+    #[default]
+    Standard,
+    /// When, besides, its receive has begun.
+    Synchronous,
+    /// As [`SendMode::Standard`], and the program knows that its receive is there.
+    Ready,
+    /// At once: the values are copied to this process's heap and leave it when there is room.
+    Buffered,
+}
+
+/// A message that was found and taken out: only who has this receives it. Dropped, it is thrown away.
+pub struct Held {
+    world: World,
+    id: RequestId,
+    status: Status,
+}
+
+impl World {
+    /// Sends values in one of the modes.
+    ///
+    /// # Errors
+    /// As [`World::send`]; in mode buffered, [`Error::Heap`] when there is no room for the copy.
+    pub fn send_in<T: Plain>(
+        &self,
+        mode: SendMode,
+        values: &[T],
+        to: usize,
+        tag: Tag,
+    ) -> Result<()> {
+        match mode {
+            SendMode::Standard | SendMode::Ready => self.send(values, to, tag),
+            SendMode::Synchronous => self.send_synchronous(values, to, tag),
+            SendMode::Buffered => self.send_buffered(values, to, tag),
+        }
+    }
+
+    fn send_synchronous<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        // SAFETY: `finish` ends the request; the values are borrowed until then.
+        let area = Area::contiguous(unsafe { Buffer::of(values) });
+        let started = self.shared.kernel.enter()?.send_synchronous(peer, self.context, tag.0, area);
+        self.finish(started)
+    }
+
+    fn send_buffered<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        let bytes = bytes_of(values);
+        let mut kernel = self.shared.kernel.enter()?;
+        // Short ones are copied by the channel itself, if it has room.
+        match kernel.try_send(peer, self.context, tag.0, Bytes::from(bytes)) {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(failure) => {
+                drop(kernel);
+                return Err(self.error(WaitError::Failure(failure), None));
+            }
+        }
+        let mut block = kernel.allocate(bytes.len())?;
+        block.copy_from_slice(bytes);
+        match kernel.send_loan(peer, self.context, tag.0, block) {
+            Ok(Started::Complete(_)) => Ok(()),
+            Ok(Started::Pending(id)) => {
+                kernel.release(id.into());
+                drop(kernel);
+                self.shared.goes_on();
+                Ok(())
+            }
+            Err(failure) => {
+                drop(kernel);
+                Err(self.error(WaitError::Failure(failure), None))
+            }
+        }
+    }
+
+    fn finish(&self, started: std::result::Result<Started, landeck_kernel::Failure>) -> Result<()> {
+        let finished = match started {
+            Ok(Started::Complete(_)) => Ok(()),
+            Ok(Started::Pending(id)) => self.shared.wait_or_abandon(id.into(), None).map(drop),
+            Err(failure) => Err(WaitError::Failure(failure)),
+        };
+        finished.map_err(|error| self.error(error, None))
+    }
+
+    /// Sends at most 48 bytes of values past everything that was sent before and is on its way:
+    /// for what must not wait behind bulk data. It stands in no order with other messages, urgent
+    /// ones included; over a network that knows no urgent traffic it waits like any other.
+    ///
+    /// # Errors
+    /// [`Error::UrgentTooLong`], and as [`World::send`].
+    pub fn send_urgent<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+        let peer = self.peer(to)?;
+        let bytes = urgent_bytes(values)?;
+        let record = WaitRecord {
+            operation: Operation::Send,
+            peer: Some(peer.0),
+            tag: Some(tag.0),
+            context: self.context,
+            bytes: bytes.len() as u64,
+            ..WaitRecord::default()
+        };
+        let (context, tag) = (self.context, tag.0);
+        let send = |kernel: &mut Kernel| {
+            kernel.try_send_urgent(peer, context, tag, Bytes::from(bytes)).transpose_true()
+        };
+        let at_once = send(&mut *self.shared.kernel.enter()?);
+        let sent = match at_once {
+            Some(sent) => Ok(sent),
+            None => self.shared.wait_until(&record, None, send),
+        };
+        let failed = |error| self.error(error, None);
+        sent.map_err(failed)?.map_err(|failure| failed(WaitError::Failure(failure)))
+    }
+
+    /// Gives memory of the shared heap to several processes at once, who read it in place; it is
+    /// free again when the last of them has dropped it, or has died. At most 31 of them.
+    ///
+    /// # Errors
+    /// As [`World::send`], and [`Error::Lend`] for too many; who was told before an error has it.
+    pub fn send_loan_to<T: Plain>(&self, loan: Loan<T>, to: &[usize], tag: Tag) -> Result<()> {
+        let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
+        let lent = self.shared.kernel.enter()?.lend(loan.into_block(), &peers, self.context);
+        let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
+        let (context, record) = (self.context, WaitRecord::default());
+        let mut result = Ok(());
+        for (reader, peer) in peers.into_iter().enumerate() {
+            let record = WaitRecord { operation: Operation::Send, peer: Some(peer.0), ..record };
+            let told = self.shared.wait_until(&record, None, |kernel| {
+                kernel.try_tell_of_loan(&lent, (reader, peer), context, tag.0).transpose_true()
+            });
+            let told = told.map_err(|error| self.error(error, None)).and_then(|told| {
+                told.map_err(|failure| self.error(WaitError::Failure(failure), None))
+            });
+            if let (Ok(()), Err(error)) = (&result, told) {
+                result = Err(error);
+            }
+        }
+        result
+    }
+
+    /// Takes out the message that a receive would get; none when there is none yet.
+    ///
+    /// # Errors
+    /// As [`World::try_probe`].
+    pub fn try_hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Option<Held>> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let found = self.try_find(wanted, |kernel| kernel.hold(wanted))?;
+        Ok(found.map(|(id, status)| self.held(id, &status)))
+    }
+
+    /// Waits for a message and takes it out: a receive of another thread does not get it.
+    ///
+    /// # Errors
+    /// As [`World::probe`].
+    pub fn hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Held> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let (id, status) = self.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
+        Ok(self.held(id, &status))
+    }
+
+    fn held(&self, id: RequestId, status: &landeck_kernel::Status) -> Held {
+        Held { world: self.clone(), id, status: self.status_of(status) }
+    }
+}
+
+/// The bytes of values that are short enough to be urgent.
+pub(crate) fn urgent_bytes<T: Plain>(values: &[T]) -> Result<&[u8]> {
+    let bytes = bytes_of(values);
+    match bytes.len() {
+        0..=URGENT_BYTES_MAX => Ok(bytes),
+        more => Err(Error::UrgentTooLong { bytes: more, most: URGENT_BYTES_MAX }),
+    }
+}
+
+/// An attempt that has come to something.
+pub(crate) trait Attempt {
+    /// What it has come to; none to try again.
+    fn transpose_true(self) -> Option<std::result::Result<(), landeck_kernel::Failure>>;
+}
+
+impl Attempt for std::result::Result<bool, landeck_kernel::Failure> {
+    fn transpose_true(self) -> Option<std::result::Result<(), landeck_kernel::Failure>> {
+        match self {
+            Ok(true) => Some(Ok(())),
+            Ok(false) => None,
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+}
+
+impl Held {
+    /// What is known of the message.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Receives it into values. A shorter message changes only the first of them.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::PeerFailed`] when its sender died in the middle of it,
+    /// [`Error::PeerBroken`], [`Error::Thread`].
+    pub fn receive_into<T: Plain>(self, values: &mut [T]) -> Result<Status> {
+        // SAFETY: the wait below ends the request; the values are borrowed until then.
+        let area = Area::contiguous(unsafe { Buffer::of_mut(values) });
+        let is_there = self.world.shared.kernel.enter()?.receive_held(self.id, area);
+        if !is_there {
+            return Err(Error::RequestGone);
+        }
+        let completion = self.world.shared.wait_or_abandon(self.id.into(), None);
+        self.world.status(&completion.map_err(|error| self.world.error(error, None))?)
+    }
+
+    /// Receives all of it.
+    ///
+    /// # Errors
+    /// As [`Held::receive_into`], and [`Error::WrongType`].
+    pub fn receive_vec<T: Plain>(self) -> Result<Vec<T>> {
+        let (message_bytes, value_bytes) = (self.status.bytes(), size_of::<T>().max(1));
+        if message_bytes % value_bytes as u64 != 0 {
+            return Err(Error::WrongType { message_bytes, value_bytes });
+        }
+        let mut values = zeroes(message_bytes as usize / value_bytes);
+        self.receive_into(&mut values)?;
+        Ok(values)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Ok(mut kernel) = self.world.shared.kernel.enter() {
+            kernel.abandon(self.id.into());
+        }
+    }
+}
+
+impl std::fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Held").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// A send or a receive of the same values that is begun any number of times. It owns them: who
+/// wants to see or change them waits for it first.
+pub struct Repeated<T: Plain> {
+    world: World,
+    values: Vec<T>,
+    what: What,
+    going: Option<OperationId>,
+    last: Option<Status>,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Send { mode: SendMode, to: usize, tag: Tag },
+    Receive { from: From, tag: Tagged },
+}
+
+impl<T: Plain> Repeated<T> {
+    /// A send in one of the modes.
+    pub fn send(world: &World, mode: SendMode, values: Vec<T>, to: usize, tag: Tag) -> Self {
+        Self::new(world, values, What::Send { mode, to, tag })
+    }
+
+    /// A receive of at most so many values.
+    pub fn receive(
+        world: &World,
+        values: usize,
+        from: impl Into<From>,
+        tag: impl Into<Tagged>,
+    ) -> Self {
+        let what = What::Receive { from: from.into(), tag: tag.into() };
+        Self::new(world, zeroes(values), what)
+    }
+
+    fn new(world: &World, values: Vec<T>, what: What) -> Self {
+        Self { world: world.clone(), values, what, going: None, last: None }
+    }
+
+    /// Begins it, after the time before is over.
+    ///
+    /// # Errors
+    /// As [`World::send_in`] and [`World::receive_into`], of this time or the one before.
+    pub fn start(&mut self) -> Result<()> {
+        self.wait()?;
+        // SAFETY: the memory is this operation's own: nobody gets at it before the operation is
+        // over, and it goes only after that, or never.
+        let buffer = unsafe { Buffer::of_mut(&mut self.values) };
+        let (area, world) = (Area::contiguous(buffer), &self.world);
+        let started = match self.what {
+            What::Receive { from, tag } => {
+                let wanted = world.wanted(from, tag)?;
+                Ok(Started::Pending(world.shared.kernel.enter()?.receive(wanted, area)))
+            }
+            What::Send { mode: SendMode::Buffered, to, tag } => {
+                return world.send_buffered(&self.values, to, tag);
+            }
+            What::Send { mode, to, tag } => {
+                let peer = world.peer(to)?;
+                let mut kernel = world.shared.kernel.enter()?;
+                match mode {
+                    SendMode::Synchronous => {
+                        kernel.send_synchronous(peer, world.context, tag.0, area)
+                    }
+                    _ => kernel.send(peer, world.context, tag.0, area),
+                }
+            }
+        };
+        match started {
+            Ok(Started::Complete(status)) => self.last = Some(world.status_of(&status)),
+            Ok(Started::Pending(id)) => {
+                self.going = Some(id.into());
+                world.shared.goes_on();
+            }
+            Err(failure) => return Err(world.error(WaitError::Failure(failure), None)),
+        }
+        Ok(())
+    }
+
+    /// Whether it is over. Makes progress.
+    ///
+    /// # Errors
+    /// As [`Repeated::start`].
+    pub fn test(&mut self) -> Result<bool> {
+        let Some(id) = self.going else { return Ok(true) };
+        match self.world.shared.test(id) {
+            Ok(None) => Ok(false),
+            Ok(Some(completion)) => {
+                self.going = None;
+                self.last = Some(self.world.status(&completion)?);
+                Ok(true)
+            }
+            Err(error) => {
+                self.going = None;
+                Err(self.world.error(error, None))
+            }
+        }
+    }
+
+    /// Waits until it is over; at once when it was not begun.
+    ///
+    /// # Errors
+    /// As [`Repeated::start`].
+    pub fn wait(&mut self) -> Result<()> {
+        let Some(id) = self.going.take() else { return Ok(()) };
+        let ended = self.world.shared.wait_or_abandon(id, None);
+        let completion = ended.map_err(|error| self.world.error(error, None))?;
+        self.last = Some(self.world.status(&completion)?);
+        Ok(())
+    }
+
+    /// What is known of the message of the last time; none before the first one is over.
+    pub fn status(&self) -> Option<Status> {
+        self.last
+    }
+
+    /// The values, once it is over.
+    ///
+    /// # Errors
+    /// As [`Repeated::start`].
+    pub fn values(&mut self) -> Result<&[T]> {
+        self.wait()?;
+        Ok(&self.values)
+    }
+
+    /// The values, to be changed, once it is over.
+    ///
+    /// # Errors
+    /// As [`Repeated::start`].
+    pub fn values_mut(&mut self) -> Result<&mut [T]> {
+        self.wait()?;
+        Ok(&mut self.values)
+    }
+}
+
+impl<T: Plain> Drop for Repeated<T> {
+    fn drop(&mut self) {
+        let Some(id) = self.going.take() else { return };
+        match self.world.shared.kernel.enter() {
+            Ok(mut kernel) => kernel.abandon(id),
+            // The operation cannot be given up from here: its memory stays for good.
+            Err(_) => std::mem::forget(std::mem::take(&mut self.values)),
+        }
+    }
+}
+
+impl<T: Plain> std::fmt::Debug for Repeated<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Repeated").field("goes_on", &self.going.is_some()).finish()
+    }
+}

@@ -1,0 +1,353 @@
+//! Memory of this process that others of the host put to and get from without its doing: what
+//! hardware offers as writing into remote memory.
+//!
+//! The owner registers memory and tells others its [`RegionAddress`]; they open it and access it
+//! directly. Who puts and notifies is seen by the owner when all that was put is there.
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! # let job = landeck::Job::join()?;
+//! # let world = job.world();
+//! use landeck::{RegionAddress, Tag};
+//! if world.rank() == 0 {
+//!     let mut region = job.register(8 * 1000)?;
+//!     world.send(&region.address().to_words(), 1, Tag(1))?;
+//!     region.wait_notified(1)?;
+//!     let mut values = [0.0f64; 10];
+//!     region.read(0, &mut values)?;
+//!     // It stays until the others have no use for it.
+//! } else {
+//!     let (words, _) = world.receive(0, Tag(1))?;
+//!     let region = job.open_region(RegionAddress::from_words(words))?;
+//!     region.put(8, &[2.0f64; 9])?;
+//!     region.put_and_notify(0, &[1.0f64])?;
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! Any byte may be written by anybody at any time, so values are copied in and out, and words are
+//! atomic. A region that its owner drops is gone for all; one whose owner died is gone as well
+//! ([`Error::PeerFailed`]). Its memory is never used again while somebody still accesses it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use landeck_kernel::Peer;
+use landeck_memory::region::{self, AccessError, REGION_HEAD_BYTES, RegionPlace, RegionView};
+use landeck_memory::{Operation, Plain, WaitRecord};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::mailbox::MailboxError;
+use crate::shared::Shared;
+use crate::world::deadline_ns;
+
+/// Where a region is: a plain value that may travel in any way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegionAddress {
+    process: ProcessId,
+    place: u64,
+    number: u64,
+}
+
+/// Memory of this process that others access. Dropped, it is gone for them.
+pub struct Region {
+    shared: Arc<Shared>,
+    process: ProcessId,
+    /// None only while it is dropped.
+    region: Option<region::Region>,
+    /// Notifications that were waited for.
+    seen: u64,
+}
+
+/// Memory of another process, or of this one, as who accesses it has it. A clone is another handle.
+#[derive(Clone)]
+pub struct RemoteRegion {
+    shared: Arc<Shared>,
+    address: RegionAddress,
+    view: Arc<RegionView>,
+}
+
+impl RegionAddress {
+    /// How many words an address has.
+    pub const WORDS: usize = 4;
+
+    /// The process whose memory it is.
+    pub fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// The address as words.
+    pub fn to_words(&self) -> [u64; Self::WORDS] {
+        let ProcessId { host, slot, incarnation } = self.process;
+        let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
+        [host.0, process, self.place, self.number]
+    }
+
+    /// The address of [`RegionAddress::to_words`]. Whether it is one, opening it says.
+    pub fn from_words([host, process, place, number]: [u64; Self::WORDS]) -> Self {
+        let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
+        Self { process: ProcessId { host: HostId(host), slot, incarnation }, place, number }
+    }
+
+    fn place(&self) -> RegionPlace {
+        RegionPlace { slot: self.process.slot.0, place: self.place, number: self.number }
+    }
+}
+
+impl Job {
+    /// Registers so many bytes of this process's heap, all zero, for others to access.
+    ///
+    /// # Errors
+    /// [`Error::Heap`], [`Error::Thread`].
+    pub fn register(&self, bytes: usize) -> Result<Region> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.free_withdrawn();
+        let block = kernel.allocate(bytes.saturating_add(REGION_HEAD_BYTES))?;
+        kernel.last_region = kernel.last_region.wrapping_add(1).max(1);
+        let number = kernel.last_region;
+        drop(kernel);
+        let region = region::Region::new(self.segment(), self.slot(), block, number);
+        Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
+    }
+
+    /// The way to a region whose address came in a message.
+    ///
+    /// # Errors
+    /// [`MailboxError::AnotherJob`], [`Error::Access`] when it is gone, [`Error::PeerFailed`] when its
+    /// owner is.
+    pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
+        if address.process.host.0 != self.segment().plan().host {
+            return Err(MailboxError::AnotherJob.into());
+        }
+        match RegionView::open(self.segment(), self.slot(), address.place()) {
+            None => Err(gone(&self.shared, &address)),
+            Some(view) => {
+                let view = Arc::new(view);
+                Ok(RemoteRegion { shared: self.shared.clone(), address, view })
+            }
+        }
+    }
+}
+
+impl Region {
+    /// Its address, for who is to access it.
+    pub fn address(&self) -> RegionAddress {
+        let place = self.region.as_ref().map(region::Region::place);
+        let (place, number) = place.map_or((0, 0), |place| (place.place, place.number));
+        RegionAddress { process: self.process, place, number }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.region.as_ref().map_or(0, region::Region::bytes)
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies values out, from byte `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Access`]: the region ends before.
+    pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
+        Ok(self.there()?.read(offset, into).map_err(AccessError::from)?)
+    }
+
+    /// Copies values in, from byte `offset` on.
+    ///
+    /// # Errors
+    /// As [`Region::read`].
+    pub fn write<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
+        Ok(self.there()?.write(offset, values).map_err(AccessError::from)?)
+    }
+
+    /// The word at byte `offset`, a multiple of 8.
+    ///
+    /// # Errors
+    /// As [`Region::read`].
+    pub fn word(&self, offset: usize) -> Result<&std::sync::atomic::AtomicU64> {
+        Ok(self.there()?.word(offset)?)
+    }
+
+    /// How many notifications have come.
+    ///
+    /// # Errors
+    /// None so far.
+    pub fn notifications(&self) -> Result<u64> {
+        Ok(self.there()?.notifications())
+    }
+
+    /// Waits until so many more notifications have come than were waited for before. What was put
+    /// before each of them is there then.
+    ///
+    /// # Errors
+    /// [`Error::Ended`], [`Error::Thread`].
+    pub fn wait_notified(&mut self, more: u64) -> Result<()> {
+        self.wait(more, None)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Region::wait_notified`].
+    pub fn wait_notified_within(&mut self, more: u64, time: Duration) -> Result<()> {
+        self.wait(more, Some(time))
+    }
+
+    fn wait(&mut self, more: u64, time: Option<Duration>) -> Result<()> {
+        let wanted = self.seen.wrapping_add(more);
+        let region = self.there()?;
+        let is_there = || region.notifications().wrapping_sub(wanted) < 1 << 63;
+        if !self.shared.look_at_once(is_there)? {
+            region.waits(true);
+            let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
+            let deadline = deadline_ns(time);
+            let waited = self.shared.wait_until(&record, deadline, |_| is_there().then_some(()));
+            region.waits(false);
+            waited.map_err(|error| self.shared.error(error, time, |_| None))?;
+        }
+        self.seen = wanted;
+        Ok(())
+    }
+
+    fn there(&self) -> Result<&region::Region> {
+        self.region.as_ref().ok_or(Error::Access(AccessError::Gone))
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        let Some(region) = self.region.take() else { return };
+        let withdrawn = region.withdraw(&self.shared.segment);
+        if let Some(withdrawn) = withdrawn {
+            match self.shared.kernel.enter() {
+                Ok(mut kernel) => kernel.withdrawn.push(withdrawn),
+                // Nobody could use the memory again.
+                Err(_) => std::mem::forget(withdrawn),
+            }
+        }
+    }
+}
+
+impl RemoteRegion {
+    /// The address of the region.
+    pub fn address(&self) -> RegionAddress {
+        self.address
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.view.bytes()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Copies values in, from byte `offset` on. They are there when the call returns.
+    ///
+    /// # Errors
+    /// [`Error::Access`]: the region is gone, or ends before; [`Error::PeerFailed`] when its owner
+    /// is no more; [`Error::Thread`].
+    pub fn put<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
+        self.access(|view| view.put(offset, values))
+    }
+
+    /// The same, and tells the owner.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::put`].
+    pub fn put_and_notify<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
+        self.access(|view| view.put_and_notify(offset, values))
+    }
+
+    /// Copies values out, from byte `offset` on.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::put`].
+    pub fn get<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
+        self.access(|view| view.get(offset, into))
+    }
+
+    /// Adds to the word at byte `offset`, a multiple of 8, and says what it was.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::put`].
+    pub fn fetch_add(&self, offset: usize, number: u64) -> Result<u64> {
+        self.access(|view| view.with_word(offset, |word| word.fetch_add(number, Ordering::AcqRel)))
+    }
+
+    /// Replaces the word at byte `offset`, and says what it was.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::put`].
+    pub fn swap(&self, offset: usize, number: u64) -> Result<u64> {
+        self.access(|view| view.with_word(offset, |word| word.swap(number, Ordering::AcqRel)))
+    }
+
+    /// Replaces the word at byte `offset` if it is what is expected, and says what it was.
+    ///
+    /// # Errors
+    /// As [`RemoteRegion::put`].
+    pub fn compare_swap(&self, offset: usize, expected: u64, number: u64) -> Result<u64> {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let change = |word: &std::sync::atomic::AtomicU64| match word
+            .compare_exchange(expected, number, success, failure)
+        {
+            Ok(was) | Err(was) => was,
+        };
+        self.access(|view| view.with_word(offset, change))
+    }
+
+    /// One thread of the process at a time: it has one word to say what it accesses.
+    #[inline]
+    fn access<R>(
+        &self,
+        body: impl FnOnce(&RegionView) -> std::result::Result<R, AccessError>,
+    ) -> Result<R> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.refresh();
+        if kernel.is_gone(Peer(self.address.process.slot.0)).is_some() {
+            return Err(gone(&self.shared, &self.address));
+        }
+        let outcome = body(&self.view);
+        drop(kernel);
+        outcome.map_err(|error| match error {
+            AccessError::Gone => gone(&self.shared, &self.address),
+            error => error.into(),
+        })
+    }
+}
+
+/// Why there is no such region: its owner has dropped it, or is gone.
+#[cold]
+fn gone(shared: &Shared, address: &RegionAddress) -> Error {
+    let owner = address.process;
+    let record = shared.segment.slot_record(owner.slot.0);
+    let is_there = record.incarnation == owner.incarnation.0 && !record.state.is_gone();
+    match is_there {
+        true => AccessError::Gone.into(),
+        false => Error::process_gone(owner, &record),
+    }
+}
+
+impl std::fmt::Debug for Region {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Region").field("address", &self.address()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for RemoteRegion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("RemoteRegion")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,36 @@
+//! Looking at a job from outside: who is there, what everybody waits for, and why it does not go on.
+//!
+//! Nothing has to be switched on, and no process of the job takes part: each has written down what
+//! it waits for before it began to wait for long, where the reader finds it also when the process
+//! is wedged, stopped or dead. A picture is not taken at one instant; what matters is compared with
+//! a second one, a moment later, before anything is said of it.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use landeck::host::observe;
+//! use landeck::seeing::{Picture, Report};
+//! for host in observe::jobs() {
+//!     let job = observe::observe(host)?;
+//!     let first = Picture::take(&job);
+//!     // ... some milliseconds later ...
+//!     let report = Report::of(&job, &first, &Picture::take(&job));
+//!     println!("{host}: {}", report.verdict());
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | [`picture`] | what is seen of a job at a moment |
+//! | [`conduct`] | who needs whom, by two pictures |
+//! | [`verdict`] | why it does not go on; pure |
+//! | [`report`] | the same in words |
+
+pub mod conduct;
+pub mod picture;
+pub mod report;
+pub mod verdict;
+
+pub use picture::{Member, Picture};
+pub use report::Report;
+pub use verdict::Verdict;

@@ -1,0 +1,184 @@
+//! Mailboxes, urgent messages and one-sided writes, each beside the plain messages that they are
+//! compared with, in the same job.
+
+use std::time::{Duration, Instant};
+
+use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
+
+use crate::batches::Batches;
+use crate::words::tags;
+use crate::{Bench, Trouble};
+
+/// Half of a round trip of one word: as a message to a rank, as values and as a packed message
+/// through two named mailboxes.
+pub(crate) fn mailbox(bench: &Bench) -> std::result::Result<(), Trouble> {
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    let rank = bench.world.rank();
+    let mut inbox = bench.job.mailbox()?;
+    inbox.register(format!("points {rank}"))?;
+    bench.world.barrier()?;
+    let outbox = bench.job.find_mailbox(format!("points {}", rank ^ 1))?;
+    matched(bench)?;
+    batches(bench, "values").run(|iterations| {
+        to_and_fro(
+            rank,
+            iterations,
+            |word| outbox.post_values(&[word]),
+            || {
+                let mut word = [0];
+                inbox.retrieve_values(&mut word).map(|_| word[0])
+            },
+        )
+    })?;
+    packed(bench, &mut inbox, &outbox)?;
+    Ok(bench.world.barrier()?)
+}
+
+fn packed(bench: &Bench, inbox: &mut Mailbox, outbox: &Outbox) -> Result<()> {
+    let (mut outgoing, mut incoming) = (Message::with_capacity(64), Message::with_capacity(64));
+    batches(bench, "messages").run(|iterations| {
+        to_and_fro(
+            bench.world.rank(),
+            iterations,
+            |word| {
+                outgoing.clear();
+                outbox.post(outgoing.pack(&[word]))
+            },
+            || {
+                inbox.retrieve_into(&mut incoming)?;
+                Ok(incoming.unpack_value()?)
+            },
+        )
+    })
+}
+
+/// Half of a round trip of one word: as a message, and put into the other's memory with a
+/// notification.
+pub(crate) fn put(bench: &Bench) -> std::result::Result<(), Trouble> {
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    let (world, rank) = (&bench.world, bench.world.rank());
+    let mut own = bench.job.register(4096)?;
+    world.send(&own.address().to_words(), rank ^ 1, tags::DATA)?;
+    let words = world.receive(rank ^ 1, tags::DATA)?.0;
+    let other = bench.job.open_region(RegionAddress::from_words(words))?;
+    matched(bench)?;
+    batches(bench, "put").run(|iterations| {
+        to_and_fro(
+            rank,
+            iterations,
+            |word| other.put_and_notify(0, &[word]),
+            || {
+                own.wait_notified(1)?;
+                let mut word = [0];
+                own.read(0, &mut word).map(|()| word[0])
+            },
+        )
+    })?;
+    // Nobody's memory goes while the other still writes to it.
+    Ok(world.barrier()?)
+}
+
+/// Half of a round trip of one word while rank 0 sends rank 1 as much as it takes: past that, and
+/// in line with it.
+pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    for (form, is_urgent) in [("urgent", true), ("in line", false)] {
+        batches(bench, form).run(|iterations| {
+            let start = Instant::now();
+            if bench.world.rank() == 0 {
+                flood(&bench.world, iterations, is_urgent)?;
+            } else {
+                answer(&bench.world, is_urgent)?;
+            }
+            Ok(start.elapsed())
+        })?;
+    }
+    Ok(())
+}
+
+/// Longest data that go beside a ring's lines, so that four messages fill it.
+const BULK_BYTES: usize = 16 * 1024;
+
+fn flood(world: &World, iterations: u64, is_urgent: bool) -> Result<()> {
+    let bulk = vec![1u8; BULK_BYTES];
+    for word in 0..iterations {
+        while world.try_send(&bulk, 1, tags::DATA).is_ok() {}
+        say(world, word, 1, is_urgent)?;
+        while world.try_probe(1, tags::MARKER)?.is_none() {
+            // Nothing to do when there is no room: then there is bulk in front of the answer.
+            let _ = world.try_send(&bulk, 1, tags::DATA);
+        }
+        world.receive::<u64>(1, tags::MARKER)?;
+    }
+    world.send(&[0u64], 1, tags::LIST)
+}
+
+fn answer(world: &World, is_urgent: bool) -> Result<()> {
+    let mut room = vec![0u8; BULK_BYTES];
+    loop {
+        let status = world.receive_into(&mut room, 0, Any)?;
+        if status.tag() == tags::MARKER {
+            say(world, 0, 0, is_urgent)?;
+        } else if status.tag() == tags::LIST {
+            return Ok(());
+        }
+    }
+}
+
+fn say(world: &World, word: u64, to: usize, is_urgent: bool) -> Result<()> {
+    match is_urgent {
+        true => world.send_urgent(&[word], to, tags::MARKER),
+        false => world.send(&[word], to, tags::MARKER),
+    }
+}
+
+/// The plain messages.
+fn matched(bench: &Bench) -> Result<()> {
+    let (world, other) = (&bench.world, bench.world.rank() ^ 1);
+    batches(bench, "matched").run(|iterations| {
+        to_and_fro(
+            world.rank(),
+            iterations,
+            |word| world.send(&[word], other, tags::DATA),
+            || {
+                let mut word = [0u64];
+                world.receive_into(&mut word, other, tags::DATA).map(|_| word[0])
+            },
+        )
+    })
+}
+
+/// Passes words to and fro, rank 0 first.
+fn to_and_fro(
+    rank: usize,
+    iterations: u64,
+    mut send: impl FnMut(u64) -> Result<()>,
+    mut receive: impl FnMut() -> Result<u64>,
+) -> Result<Duration> {
+    let start = Instant::now();
+    let mut word = 0;
+    for _ in 0..iterations {
+        if rank == 0 {
+            send(word)?;
+            word = receive()?;
+        } else {
+            word = receive()?;
+            send(word + 1)?;
+        }
+    }
+    Ok(start.elapsed())
+}
+
+fn batches<'a>(bench: &'a Bench, form: &'a str) -> Batches<'a> {
+    Batches {
+        world: &bench.world,
+        settings: &bench.settings,
+        figure: &bench.settings.figure,
+        form,
+        bytes: 8,
+        followers: 1,
+        slowest_counts: false,
+        divisor: 2.0,
+        step: 1,
+    }
+}

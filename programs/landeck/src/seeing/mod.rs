@@ -1,0 +1,42 @@
+//! Looking at jobs from outside: `landeck ps`, `landeck why`, `landeck top`.
+
+pub(crate) mod ps;
+pub(crate) mod rates;
+pub(crate) mod top;
+pub(crate) mod why;
+
+use landeck::host::observe::{FindError, ObservedJob};
+use landeck::host::report::duration;
+use landeck::memory::system::now_ns;
+use landeck::seeing::Picture;
+use std::time::Duration;
+
+/// Between the two pictures of a report: time for somebody to move who was about to.
+const BETWEEN: Duration = Duration::from_millis(10);
+
+/// Why a job cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SeeingError {
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
+    Terminal(std::io::Error),
+}
+
+/// Two pictures of a job, a moment apart.
+fn two_pictures(job: &ObservedJob) -> (Picture, Picture) {
+    let first = Picture::take(job);
+    pause(BETWEEN);
+    (first, Picture::take(job))
+}
+
+fn pause(time: Duration) {
+    // A signal that ends it early ends a moment that nobody measures.
+    let _ = rustix::event::poll(&mut [], rustix::event::Timespec::try_from(time).ok().as_ref());
+}
+
+/// How long a job runs.
+fn age(job: &ObservedJob) -> String {
+    let began_ns = job.segment.plan().began_ns;
+    duration(Duration::from_nanos(now_ns().saturating_sub(began_ns)))
+}

@@ -1,0 +1,132 @@
+//! `landeck ps`: the jobs of this user on this host, and their processes.
+
+use super::{SeeingError, age};
+use clap::Args;
+use landeck::host::observe::{self, ObservedJob};
+use landeck::host::report::duration;
+use landeck::memory::system::now_ns;
+use landeck::memory::{JobState, SlotState};
+use landeck::seeing::picture::{Doing, Member};
+use landeck::seeing::{Picture, report};
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Processes of a job that are listed where no job was named.
+const LISTED_MAX: usize = 16;
+
+/// List the jobs of this user on this host, and what their processes do.
+///
+/// run: it computes; spin and sleep: it waits in a call, awake or not; wait: it waits for something
+/// else, as a file; stopped: by a signal or a debugger; left, dead: it is gone.
+#[derive(Debug, Args)]
+pub(crate) struct PsArguments {
+    /// Only this job, with all of its processes: its name, or the first digits of its identity
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Write it for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl PsArguments {
+    /// Lists them.
+    pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
+        let jobs: Vec<ObservedJob> = match &self.job {
+            Some(_) => vec![observe::find(self.job.as_deref())?],
+            // Who is gone meanwhile was none of them.
+            None => {
+                observe::jobs().into_iter().filter_map(|host| observe::observe(host).ok()).collect()
+            }
+        };
+        let most = if self.job.is_some() { usize::MAX } else { LISTED_MAX };
+        let text = match self.json {
+            true => format!("{:#}\n", jobs.iter().map(as_json).collect::<serde_json::Value>()),
+            false if jobs.is_empty() => "No job of this user runs on this host.\n".to_owned(),
+            false => jobs.iter().map(|job| listed(job, most)).collect(),
+        };
+        // A reader that is gone has seen enough.
+        let _ = io::stdout().write_all(text.as_bytes());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn listed(job: &ObservedJob, most: usize) -> String {
+    let picture = Picture::take(job);
+    let plan = job.segment.plan();
+    let agent = job
+        .agent_pid
+        .map_or_else(|| "its agent does not answer".to_owned(), |pid| format!("agent pid {pid}"));
+    let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
+    let processes = if plan.processes == 1 { "process" } else { "processes" };
+    let mut text = format!(
+        "{}  {}, {} {processes}: {}; since {}, {agent}{ending}\n",
+        job.host,
+        plan.name,
+        plan.processes,
+        counted(&picture),
+        age(job),
+    );
+    for member in picture.members.iter().take(most) {
+        let name = report::name_of(member.slot, plan.processes);
+        text += &format!(
+            "  {name:<9} {:<11} {:<9}{}\n",
+            pid_of(member),
+            member.doing().as_str(),
+            computed(member)
+        );
+    }
+    if picture.members.len() > most {
+        let left = picture.members.len() - most;
+        text += &format!("  and {left} more: landeck ps {}\n", job.host);
+    }
+    text
+}
+
+/// How many processes do what.
+fn counted(picture: &Picture) -> String {
+    let mut counts: Vec<(Doing, usize)> = Vec::new();
+    for doing in picture.members.iter().map(Member::doing) {
+        match counts.iter_mut().find(|(known, _)| *known == doing) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((doing, 1)),
+        }
+    }
+    let counts = counts.iter().map(|(doing, count)| format!("{count} {}", doing.as_str()));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn pid_of(member: &Member) -> String {
+    match member.record.pid {
+        0 => "-".to_owned(),
+        pid => format!("pid {pid}"),
+    }
+}
+
+fn computed(member: &Member) -> String {
+    let figures = member.figures.map(|figures| figures.computed);
+    figures.map_or_else(String::new, |time| format!("{} of processor time", duration(time)))
+}
+
+fn as_json(job: &ObservedJob) -> serde_json::Value {
+    let picture = Picture::take(job);
+    let plan = job.segment.plan();
+    let members = picture.members.iter().map(|member| {
+        json!({
+            "slot": member.slot,
+            "pid": member.record.pid,
+            "state": member.doing().as_str(),
+            "is_alive": member.record.state == SlotState::Alive,
+            "computed_s": member.figures.map(|figures| figures.computed.as_secs_f64()),
+        })
+    });
+    json!({
+        "job": job.host.to_string(),
+        "name": plan.name.to_string(),
+        "processes": plan.processes,
+        "agent_pid": job.agent_pid,
+        "is_ending": picture.state == JobState::Ending,
+        "age_s": now_ns().saturating_sub(plan.began_ns) as f64 / 1e9,
+        "members": members.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,131 @@
+//! What the processes of a job do per second, from two pictures. Pure.
+
+use landeck::memory::SlotState;
+use landeck::memory::WaitRecord;
+use landeck::seeing::Picture;
+use landeck::seeing::picture::{Doing, Member};
+
+/// What one process did between two pictures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) slot: u32,
+    pub(crate) pid: u32,
+    pub(crate) doing: Doing,
+    /// Processor time, in hundredths of one processor; none where it cannot be seen.
+    pub(crate) computing_percent: Option<f64>,
+    /// Time in calls that waited.
+    pub(crate) waiting_percent: f64,
+    /// Messages and bytes in a second.
+    pub(crate) sent: Traffic,
+    pub(crate) received: Traffic,
+    /// What it waits for now.
+    pub(crate) wait: WaitRecord,
+}
+
+/// What goes one way in a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Traffic {
+    pub(crate) messages: f64,
+    pub(crate) bytes: f64,
+}
+
+/// The rows of all who were in both pictures, by slot; who has just come did nothing yet.
+pub(crate) fn rows(before: &Picture, now: &Picture) -> Vec<Row> {
+    let seconds = now.at_ns.saturating_sub(before.at_ns).max(1) as f64 / 1e9;
+    let row = |member: &Member| {
+        let same = |earlier: &&Member| earlier.record.incarnation == member.record.incarnation;
+        row(before.member(member.slot).filter(same), member, [before.at_ns, now.at_ns], seconds)
+    };
+    now.members.iter().map(row).collect()
+}
+
+fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], seconds: f64) -> Row {
+    let (new, old) = (now.portrait.counters, before.map(|before| before.portrait.counters));
+    let old = old.unwrap_or(new);
+    // The words may be anything.
+    let per_second = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
+    let waited_ns =
+        before.map_or(0, |before| now.waited_ns(to_ns).saturating_sub(before.waited_ns(from_ns)));
+    let computed = before.and_then(|before| {
+        let (new, old) = (now.figures?.computed, before.figures?.computed);
+        Some(100.0 * new.saturating_sub(old).as_secs_f64() / seconds)
+    });
+    let is_alive = now.record.state == SlotState::Alive;
+    let waiting_percent = (100.0 * waited_ns as f64 / 1e9 / seconds).min(100.0);
+    Row {
+        slot: now.slot,
+        pid: now.record.pid,
+        doing: now.doing(),
+        computing_percent: computed,
+        waiting_percent: if is_alive { waiting_percent } else { 0.0 },
+        sent: Traffic {
+            messages: per_second(new.messages_sent, old.messages_sent),
+            bytes: per_second(new.bytes_sent, old.bytes_sent),
+        },
+        received: Traffic {
+            messages: per_second(new.messages_received, old.messages_received),
+            bytes: per_second(new.bytes_received, old.bytes_received),
+        },
+        wait: now.portrait.wait,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck::host::process_figures::{Activity, ProcessFigures};
+    use landeck::memory::observed::SelfPortrait;
+    use landeck::memory::{Counters, JobState, Operation, SlotRecord};
+    use std::time::Duration;
+
+    fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: WaitRecord) -> Picture {
+        let activity = Activity::Runs;
+        let member = Member {
+            slot: 0,
+            record: SlotRecord {
+                state: SlotState::Alive,
+                incarnation: 1,
+                pid: 7,
+                ..SlotRecord::default()
+            },
+            portrait: SelfPortrait { counters, wait, ..SelfPortrait::default() },
+            figures: Some(ProcessFigures { activity, computed, threads: 1 }),
+        };
+        Picture { at_ns, processes: 1, state: JobState::Running, members: vec![member] }
+    }
+
+    #[test]
+    fn what_was_done_is_divided_by_the_time() {
+        let second = 1_000_000_000;
+        let none = WaitRecord::default();
+        let before = picture(0, Counters::default(), Duration::from_secs(1), none);
+        let counters = Counters {
+            messages_sent: 20,
+            bytes_sent: 2_000,
+            messages_received: 4,
+            waited_ns: second / 2,
+            ..Counters::default()
+        };
+        let wait = WaitRecord {
+            operation: Operation::Receive,
+            since_ns: second + second / 2,
+            ..WaitRecord::default()
+        };
+        let now = picture(2 * second, counters, Duration::from_secs(2), wait);
+        let row = rows(&before, &now)[0];
+        assert_eq!((row.computing_percent, row.waiting_percent), (Some(50.0), 50.0));
+        assert_eq!(row.sent, Traffic { messages: 10.0, bytes: 1_000.0 });
+        assert_eq!(row.received, Traffic { messages: 2.0, bytes: 0.0 });
+    }
+
+    #[test]
+    fn the_next_user_of_a_slot_has_done_nothing_yet() {
+        let counters = Counters { messages_sent: 9, ..Counters::default() };
+        let before = picture(0, counters, Duration::from_secs(9), WaitRecord::default());
+        let mut now = picture(1, Counters::default(), Duration::ZERO, WaitRecord::default());
+        assert_eq!(rows(&before, &now)[0].sent, Traffic::default());
+        now.members[0].record.incarnation = 2;
+        let row = rows(&before, &now)[0];
+        assert_eq!((row.sent, row.computing_percent), (Traffic::default(), None));
+    }
+}

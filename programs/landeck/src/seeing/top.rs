@@ -1,0 +1,263 @@
+//! `landeck top`: what the processes of a job do, as a table that renews itself.
+
+use super::rates::{Row, rows};
+use super::{SeeingError, age, pause};
+use clap::Args;
+use landeck::host::observe::{self, ObservedJob};
+use landeck::host::report::decimal_size;
+use landeck::memory::{Operation, SlotState};
+use landeck::seeing::picture::Doing;
+use landeck::seeing::report::{Report, name_of};
+use landeck::seeing::{Picture, report};
+use ratatui::Frame;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Alignment, Constraint, Layout};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, TableState};
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The columns: heading, width, whether numbers stand in it.
+const COLUMNS: [(&str, u16, bool); 10] = [
+    ("PROCESS", 10, false),
+    ("PID", 8, true),
+    ("STATE", 8, false),
+    ("%CPU", 6, true),
+    ("%WAIT", 6, true),
+    ("OUT MSG/S", 10, true),
+    ("OUT B/S", 9, true),
+    ("IN MSG/S", 10, true),
+    ("IN B/S", 9, true),
+    ("WAITS FOR", 30, false),
+];
+
+/// Watch what the processes of a job do.
+///
+/// %CPU: processor time; %WAIT: time in calls that waited for others. Keys: up, down, page up, page
+/// down and home move, q leaves.
+#[derive(Debug, Args)]
+pub(crate) struct TopArguments {
+    /// The job: its name, or the first digits of its identity [default: the only one that runs]
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Look so often (seconds, or with a unit)
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = crate::cli::time, default_value = "1")]
+    interval: Duration,
+    /// Show one moment as text, and leave; needs no terminal
+    #[arg(long)]
+    once: bool,
+}
+
+impl TopArguments {
+    /// Shows it.
+    pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
+        let job = observe::find(self.job.as_deref())?;
+        let first = Picture::take(&job);
+        if self.once {
+            pause(self.interval);
+            let scene = Scene::of(&job, &first, &Picture::take(&job));
+            // A reader that is gone has seen enough.
+            let _ = io::stdout().write_all(scene.text().as_bytes());
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut terminal = ratatui::try_init().map_err(SeeingError::Terminal)?;
+        let mut show =
+            Show { job, interval: self.interval, before: first, table: TableState::default() };
+        let ended = show.run(&mut terminal);
+        ratatui::restore();
+        let last = ended.map_err(SeeingError::Terminal)?;
+        if let Some(last) = last {
+            println!("{last}");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What is shown at a moment.
+struct Scene {
+    heading: String,
+    verdict: String,
+    is_stuck: bool,
+    is_over: bool,
+    processes: u32,
+    rows: Vec<Row>,
+}
+
+impl Scene {
+    fn of(job: &ObservedJob, before: &Picture, now: &Picture) -> Self {
+        let plan = job.segment.plan();
+        let report = Report::of(job, before, now);
+        let alive = now.members.iter().filter(|member| member.record.state == SlotState::Alive);
+        let heading = format!(
+            "{} ({}), {} of {} processes alive, since {}",
+            plan.name,
+            job.host,
+            alive.count(),
+            now.members.len(),
+            age(job),
+        );
+        Self {
+            heading,
+            verdict: report.verdict().to_owned(),
+            is_stuck: !report.goes_on(),
+            is_over: !now.is_alive(),
+            processes: now.processes,
+            rows: rows(before, now),
+        }
+    }
+
+    fn cells(&self, row: &Row) -> [String; COLUMNS.len()] {
+        let is_there = !matches!(row.doing, Doing::Left | Doing::Dead | Doing::Expected);
+        let number = |value: f64| if is_there { format!("{value:.0}") } else { String::new() };
+        let bytes = |value: f64| if is_there { decimal_size(value as u64) } else { String::new() };
+        [
+            name_of(row.slot, self.processes),
+            if row.pid == 0 { "-".to_owned() } else { row.pid.to_string() },
+            row.doing.as_str().to_owned(),
+            row.computing_percent.map_or_else(String::new, number),
+            number(row.waiting_percent),
+            number(row.sent.messages),
+            bytes(row.sent.bytes),
+            number(row.received.messages),
+            bytes(row.received.bytes),
+            if is_there { self.waits_for(row) } else { String::new() },
+        ]
+    }
+
+    fn waits_for(&self, row: &Row) -> String {
+        let wait = &row.wait;
+        match (wait.operation, wait.peer) {
+            (Operation::None, _) => String::new(),
+            (operation, Some(peer)) => {
+                format!("{}: {}", operation.as_str(), name_of(peer, self.processes))
+            }
+            (operation, None) if operation.has_message() => {
+                format!("{}: anybody", operation.as_str())
+            }
+            (Operation::Collective, None) => report::call_name(wait),
+            (operation, None) => operation.as_str().to_owned(),
+        }
+    }
+
+    /// The scene without a terminal.
+    fn text(&self) -> String {
+        let mut text = format!("{}\n{}\n", self.heading, self.verdict);
+        let mut line = |cells: [String; COLUMNS.len()]| {
+            let padded = cells.iter().zip(COLUMNS).map(|(cell, (_, width, is_number))| {
+                let width = usize::from(width);
+                if is_number { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+            });
+            let whole = padded.collect::<Vec<_>>().join(" ");
+            text += &format!("{}\n", whole.trim_end());
+        };
+        line(COLUMNS.map(|(heading, ..)| heading.to_owned()));
+        self.rows.iter().for_each(|row| line(self.cells(row)));
+        text
+    }
+}
+
+/// The table on the terminal.
+struct Show {
+    job: ObservedJob,
+    interval: Duration,
+    before: Picture,
+    table: TableState,
+}
+
+impl Show {
+    /// Shows scenes until the user leaves or the job is over; then what is left to say.
+    fn run(&mut self, terminal: &mut ratatui::DefaultTerminal) -> io::Result<Option<String>> {
+        let mut scene = self.next_scene(Duration::from_millis(100));
+        loop {
+            terminal.draw(|frame| self.draw(frame, &scene))?;
+            if scene.is_over {
+                return Ok(Some(scene.verdict));
+            }
+            let until = Instant::now() + self.interval;
+            while let Some(left) = until.checked_duration_since(Instant::now()) {
+                if !event::poll(left)? {
+                    break;
+                }
+                if self.leaves(&event::read()?, scene.rows.len()) {
+                    return Ok(None);
+                }
+                terminal.draw(|frame| self.draw(frame, &scene))?;
+            }
+            scene = self.next_scene(Duration::ZERO);
+        }
+    }
+
+    fn next_scene(&mut self, after: Duration) -> Scene {
+        if !after.is_zero() {
+            pause(after);
+        }
+        let now = Picture::take(&self.job);
+        let scene = Scene::of(&self.job, &self.before, &now);
+        self.before = now;
+        scene
+    }
+
+    /// Takes a key; true when it says to leave.
+    fn leaves(&mut self, event: &Event, rows: usize) -> bool {
+        const PAGE: u16 = 20;
+        let Event::Key(key) = event else { return false };
+        if key.kind != KeyEventKind::Press {
+            return false;
+        }
+        let is_interrupt =
+            key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return true,
+            _ if is_interrupt => return true,
+            KeyCode::Down => self.table.scroll_down_by(1),
+            KeyCode::Up => self.table.scroll_up_by(1),
+            KeyCode::PageDown => self.table.scroll_down_by(PAGE),
+            KeyCode::PageUp => self.table.scroll_up_by(PAGE),
+            KeyCode::Home => self.table.select(None),
+            _ => {}
+        }
+        let last = rows.saturating_sub(1);
+        if self.table.selected().is_some_and(|selected| selected > last) {
+            self.table.select(Some(last));
+        }
+        false
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>, scene: &Scene) {
+        let parts = [Constraint::Length(1), Constraint::Length(2), Constraint::Min(1)];
+        let [heading, verdict, body] = Layout::vertical(parts).areas(frame.area());
+        let bold = Style::default().add_modifier(Modifier::BOLD);
+        frame.render_widget(Line::styled(scene.heading.as_str(), bold), heading);
+        let colour = if scene.is_stuck { Color::Red } else { Color::Reset };
+        let said =
+            Paragraph::new(Span::styled(scene.verdict.as_str(), Style::default().fg(colour)));
+        frame.render_widget(said.wrap(ratatui::widgets::Wrap { trim: true }), verdict);
+        let aligned = |text: String, is_number: bool| {
+            let side = if is_number { Alignment::Right } else { Alignment::Left };
+            Cell::from(Line::from(text).alignment(side))
+        };
+        let headings = COLUMNS.map(|(text, _, is_number)| aligned(text.to_owned(), is_number));
+        let rows = scene.rows.iter().map(|row| {
+            let cells = scene.cells(row).into_iter().zip(COLUMNS);
+            let cells = cells.map(|(text, (.., is_number))| aligned(text, is_number));
+            TableRow::new(cells).style(style_of(row.doing))
+        });
+        let widths = COLUMNS.map(|(_, width, _)| Constraint::Length(width));
+        let table = Table::new(rows, widths)
+            .header(TableRow::new(headings).style(bold.add_modifier(Modifier::REVERSED)))
+            .row_highlight_style(Style::default().add_modifier(Modifier::REVERSED));
+        frame.render_stateful_widget(table, body, &mut self.table);
+    }
+}
+
+/// How a row looks; the word in it says the same.
+fn style_of(doing: Doing) -> Style {
+    match doing {
+        Doing::Run => Style::default().fg(Color::Green),
+        Doing::Stopped | Doing::Dead => Style::default().fg(Color::Red),
+        Doing::Left | Doing::Expected => Style::default().add_modifier(Modifier::DIM),
+        Doing::Spin | Doing::Sleep | Doing::Wait => Style::default(),
+    }
+}

@@ -1,0 +1,95 @@
+//! `landeck why`: why a job does not go on.
+
+use super::{SeeingError, age, two_pictures};
+use clap::Args;
+use landeck::host::{observe, stacks};
+use landeck::memory::SlotState;
+use landeck::seeing::{Picture, Report};
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// How long all stacks together may take.
+const STACKS_MAX: Duration = Duration::from_secs(30);
+/// Processes whose stacks are shown.
+const STACKS_OF_MAX: usize = 16;
+
+/// Say why a job does not go on: who waits for whom, since when, and what the cause is.
+///
+/// Works at any time, without anything switched on beforehand, also for processes that are stopped,
+/// wedged or dead. Exit code: 0 when the job goes on as far as can be seen, 1 when it does not.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArguments {
+    /// The job: its name, or the first digits of its identity [default: the only one that runs]
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+    /// Show the stacks of those whom it is about
+    #[arg(long)]
+    stacks: bool,
+    /// Write it for programs
+    #[arg(long, conflicts_with = "stacks")]
+    json: bool,
+}
+
+impl WhyArguments {
+    /// Says it.
+    pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
+        let job = observe::find(self.job.as_deref())?;
+        let (before, now) = two_pictures(&job);
+        let report = Report::of(&job, &before, &now);
+        let name = &job.segment.plan().name;
+        let text = match self.json {
+            true => format!("{:#}\n", as_json(&job.host.to_string(), &name.to_string(), &report)),
+            false => format!("{name} ({}), since {}\n{}", job.host, age(&job), report.text()),
+        };
+        let mut out = io::stdout().lock();
+        // A reader that is gone has seen enough.
+        let _ = out.write_all(text.as_bytes());
+        if self.stacks {
+            let _ = out.write_all(stacks_of(&now, &report).as_bytes());
+        }
+        Ok(ExitCode::from(u8::from(!report.goes_on())))
+    }
+}
+
+fn as_json(id: &str, name: &str, report: &Report) -> serde_json::Value {
+    let lines = report.lines().iter().map(|line| {
+        json!({
+            "slots": line.slots,
+            "what": line.what,
+            "since_s": line.since.map(|since| since.as_secs_f64()),
+        })
+    });
+    json!({
+        "job": id,
+        "name": name,
+        "goes_on": report.goes_on(),
+        "verdict": report.verdict(),
+        "advice": report.advice(),
+        "concerned": report.concerned(),
+        "processes": lines.collect::<Vec<_>>(),
+    })
+}
+
+/// The stacks of the processes that the verdict is about; of all, if it is about nobody.
+fn stacks_of(now: &Picture, report: &Report) -> String {
+    let give_up = Instant::now() + STACKS_MAX;
+    let concerned = report.concerned();
+    let is_shown = |slot: &u32| concerned.is_empty() || concerned.contains(slot);
+    let shown: Vec<_> = now
+        .members
+        .iter()
+        .filter(|member| member.record.state == SlotState::Alive && is_shown(&member.slot))
+        .collect();
+    let mut text = String::new();
+    for member in shown.iter().take(STACKS_OF_MAX) {
+        let name = landeck::seeing::report::name_of(member.slot, now.processes);
+        text += &format!("  {name} (pid {}):\n", member.record.pid);
+        text += &stacks::of_process(member.record.pid, give_up);
+    }
+    if shown.len() > STACKS_OF_MAX {
+        text += &format!("  and {} more\n", shown.len() - STACKS_OF_MAX);
+    }
+    text
+}

@@ -1,0 +1,41 @@
+//! The index of jobs: what is left of a job that was killed goes when anybody looks.
+
+use super::*;
+use std::fs::read_dir;
+
+#[test]
+fn what_a_killed_job_leaves_goes_when_anybody_looks() {
+    if is_member() {
+        return take_part(|_, _| stay());
+    }
+    let job = Watched::start(2, "index::what_a_killed_job_leaves_goes_when_anybody_looks");
+    job.until_said(&["ps"], "rank 1");
+    let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
+    assert_eq!(entries(), 1);
+    // The launcher and the guardian at once: nobody is left who could tidy up.
+    let processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
+    for pid in processes {
+        let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL);
+    }
+    job.trail.assert_gone(support::GONE_WITHIN);
+    assert_eq!(entries(), 1, "nobody has looked");
+    let said = support::text(&job.landeck(&["why"]));
+    assert!(said.contains("no job"), "{said}");
+    assert_eq!(entries(), 0);
+}
+
+#[test]
+fn a_job_is_found_without_an_index() {
+    if is_member() {
+        return take_part(|_, _| stay());
+    }
+    let job = Watched::start(1, "index::a_job_is_found_without_an_index");
+    job.until_said(&["ps"], "rank 0");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+    let nowhere = job.runtime.join("elsewhere");
+    std::fs::create_dir(&nowhere).unwrap();
+    command.env("XDG_RUNTIME_DIR", nowhere).args(["ps", &job.name]);
+    let said = support::text(&command.output().unwrap());
+    assert!(said.contains("rank 0"), "{said}");
+    job.end();
+}

@@ -1,0 +1,172 @@
+//! `landeck why`: a test for each way to get stuck.
+
+use super::*;
+use landeck::{Any, Sum, Tag};
+
+#[test]
+fn two_that_receive_from_each_other() {
+    if is_member() {
+        return take_part(|_, world| {
+            let _ = world.receive::<u32>(1 - world.rank(), Tag(7));
+        });
+    }
+    let job = Watched::start(2, "why::two_that_receive_from_each_other");
+    let said = job.until_said(&["why"], "ranks 0 1 wait for each other.");
+    assert!(
+        said.contains("rank 0 ") && said.contains("receive from rank 1, tag 7, world"),
+        "{said}"
+    );
+    assert!(said.contains("one of them has to send first"), "{said}");
+    assert_eq!(job.landeck(&["why"]).status.code(), Some(1));
+    job.end();
+}
+
+#[test]
+fn three_that_send_too_much_in_a_circle() {
+    if is_member() {
+        return take_part(|_, world| {
+            let much = vec![0u8; 300 << 20];
+            let _ = world.send(&much, (world.rank() + 1) % 3, Tag(1));
+        });
+    }
+    let job = Watched::start(3, "why::three_that_send_too_much_in_a_circle");
+    let said = job.until_said(&["why"], "wait for each other in a circle: rank 0 for rank 1");
+    assert!(said.contains("send to rank 1, 300.0 MiB, tag 1, world"), "{said}");
+    assert!(said.contains("Nobody of them receives"), "{said}");
+    job.end();
+}
+
+#[test]
+fn a_stopped_process_is_named_and_the_job_goes_on_after_it_does() {
+    if is_member() {
+        return take_part(|_, world| while world.all_reduce(1u64, Sum).is_ok() {});
+    }
+    let job =
+        Watched::start(3, "why::a_stopped_process_is_named_and_the_job_goes_on_after_it_does");
+    job.until_said(&["why"], "Not stuck");
+    let pid = job.pids()[2];
+    signal(pid, Signal::STOP);
+    let said = job.until_said(&["why"], "rank 2 is stopped by a signal or a debugger");
+    assert!(said.contains("ranks 0 1 wait for it."), "{said}");
+    assert!(said.contains("allreduce, world, missing rank 2"), "{said}");
+    assert!(said.contains(&format!("kill -CONT {pid}")), "{said}");
+    job.until_said(&["ps"], "stopped");
+    signal(pid, Signal::CONT);
+    job.until_said(&["why"], "Not stuck: nobody waits");
+    job.end();
+}
+
+#[test]
+fn whoever_does_not_come_is_named() {
+    if is_member() {
+        return take_part(|_, world| match world.rank() {
+            3 => stay(),
+            _ => drop(world.barrier()),
+        });
+    }
+    let job = Watched::start(4, "why::whoever_does_not_come_is_named");
+    let said = job.until_said(&["why"], "Not stuck: ranks 0-2 wait since ");
+    assert!(said.contains("missing rank 3"), "{said}");
+    assert!(said.contains(" for rank 3, which sleeps in no call of ours"), "{said}");
+    assert!(said.contains("ranks 0-2 ") && said.contains("barrier, world"), "{said}");
+    assert_eq!(job.landeck(&["why"]).status.code(), Some(0));
+    job.end();
+}
+
+#[test]
+fn a_member_of_a_group_waits_for_one_that_is_in_the_operation() {
+    if is_member() {
+        return take_part(|_, world| {
+            let group = world.split(Some((world.rank() % 2) as u32), 0).unwrap().unwrap();
+            match world.rank() {
+                0 | 1 | 4 => drop(group.barrier()),
+                2 => drop(world.receive::<u32>(4, Tag(9))),
+                _ => stay(),
+            }
+        });
+    }
+    let job = Watched::start(5, "why::a_member_of_a_group_waits_for_one_that_is_in_the_operation");
+    let said = job.until_said(&["why"], "ranks 2 4 wait for each other");
+    assert!(said.contains("barrier, the group of ranks 0 2 4, missing rank 2"), "{said}");
+    job.end();
+}
+
+#[test]
+fn operations_of_two_groups_in_different_order() {
+    if is_member() {
+        return take_part(|_, world| {
+            let other = world.duplicate().unwrap();
+            let _ = if world.rank() == 0 { world.barrier() } else { other.barrier() };
+        });
+    }
+    let job = Watched::start(2, "why::operations_of_two_groups_in_different_order");
+    let said = job.until_said(&["why"], "ranks 0 1 wait for each other.");
+    assert!(said.contains("barrier, world, missing rank 1"), "{said}");
+    assert!(said.contains("barrier, the group of ranks 0 1, missing rank 0"), "{said}");
+    assert!(said.contains("call them in the same order"), "{said}");
+    job.end();
+}
+
+#[test]
+fn all_wait_for_anybody() {
+    if is_member() {
+        return take_part(|_, world| {
+            let _ = world.receive::<u32>(Any, Any);
+        });
+    }
+    let job = Watched::start(3, "why::all_wait_for_anybody");
+    job.until_said(&["why"], "ranks 0-2 wait, and nobody is left who could send anything.");
+    job.end();
+}
+
+#[test]
+fn a_root_that_does_not_come_holds_up_a_broadcast() {
+    if is_member() {
+        return take_part(|_, world| match world.rank() {
+            1 => stay(),
+            _ => drop(world.broadcast(&mut [0u8; 100_000], 1)),
+        });
+    }
+    let job = Watched::start(3, "why::a_root_that_does_not_come_holds_up_a_broadcast");
+    job.until_said(&["why"], "broadcast with root 1, world");
+    job.until_said(&["why"], "Not stuck: ranks 0 2 wait since ");
+    job.end();
+}
+
+#[test]
+fn stacks_are_shown_when_asked_for() {
+    if is_member() {
+        return take_part(|_, world| drop(world.receive::<u32>(1 - world.rank(), Tag(7))));
+    }
+    let job = Watched::start(2, "why::stacks_are_shown_when_asked_for");
+    job.until_said(&["why"], "wait for each other");
+    let said = support::text(&job.landeck(&["why", "--stacks"]));
+    assert!(said.contains("rank 0 (pid ") && said.contains("rank 1 (pid "), "{said}");
+    assert!(said.contains("#0") || said.contains("state "), "{said}");
+    job.end();
+}
+
+#[test]
+fn programs_read_it_too() {
+    if is_member() {
+        return take_part(|_, world| drop(world.receive::<u32>(1 - world.rank(), Tag(7))));
+    }
+    let job = Watched::start(2, "why::programs_read_it_too");
+    job.until_said(&["why"], "wait for each other");
+    let said = job.landeck(&["why", "--json"]);
+    let said: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert_eq!(
+        (said["goes_on"].as_bool(), said["concerned"].as_array().unwrap().len()),
+        (Some(false), 2)
+    );
+    job.end();
+}
+
+#[test]
+fn a_job_that_is_not_there_is_said_so() {
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+    let said = command.args(["why", "there is no such job"]).output().unwrap();
+    assert_eq!(said.status.code(), Some(2));
+    assert!(support::text(&said).contains("landeck: no job "), "{said:?}");
+}
