@@ -60,6 +60,13 @@ install() {
     }
 }
 
+# Whether a file of this pattern is there.
+has_file() {
+    # shellcheck disable=SC2086  # the pattern is to be expanded
+    set -- $1
+    [ -e "$1" ]
+}
+
 # Reports a tool's package as missing unless the tool is there.
 need() {
     has "$1" || missing="$missing $2"
@@ -222,6 +229,9 @@ bring_soak() {
         need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
         [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || missing="$missing libc6-dev-arm64-cross"
     fi
+    # MPI programs of others: rsmpi reads mpi.h with libclang, PETSc computes with BLAS and LAPACK.
+    has_file "/usr/lib/llvm-*/lib/libclang*.so" || missing="$missing libclang-dev"
+    has_file "/usr/lib/*/liblapack.so" || missing="$missing libblas-dev liblapack-dev"
     # shellcheck disable=SC2086
     [ -z "$missing" ] || install $missing
     add_nightly

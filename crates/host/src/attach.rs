@@ -28,9 +28,11 @@ use rustix::fs::SealFlags;
 use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
+use crate::death_notice;
 use crate::foreign::Foreign;
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
+use crate::observe::{self, FindError};
 use crate::pmi::{self, PmiError};
 use crate::pmix::{self, PmixError};
 use crate::socket::{self, ExchangeError, JoinError, Joined, Verdict};
@@ -140,6 +142,9 @@ pub enum AttachError {
         /// What the agent says.
         state: SlotState,
     },
+    /// No running job is called so.
+    #[error(transparent)]
+    Find(#[from] FindError),
     /// The job cannot be joined over its socket.
     #[error("cannot join job {host}: {error}")]
     Join {
@@ -206,6 +211,7 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         return Ok(attachment);
     }
     if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
+        death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
     if let Some(name) = pmix::claiming_variable(|name| env::var(name).ok()) {
@@ -220,8 +226,16 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
 /// # Errors
 /// [`AttachError`].
 pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
-    let Some(host) = variable::<HostId>("LANDECK_JOB")? else { return Ok(None) };
+    let Some(job) = variable::<String>("LANDECK_JOB")? else { return Ok(None) };
     let slot = variable::<u32>("LANDECK_SLOT")?;
+    let host = match (job.parse(), slot) {
+        (Ok(host), _) => host,
+        // Only a launcher gives slots, and it knows the identity.
+        (Err(_), Some(_)) => {
+            return Err(AttachError::Variable { name: "LANDECK_JOB", value: Some(job) });
+        }
+        (Err(_), None) => return running(&job).map(Some),
+    };
     let Some(descriptor) = inherited_segment()? else { return over_socket(host, slot).map(Some) };
     let slot = slot.ok_or(AttachError::Variable { name: "LANDECK_SLOT", value: None })?;
     let segment = Segment::attach(descriptor)?;
@@ -230,6 +244,19 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
         return Err(AttachError::OtherJob { found, wanted: host });
     }
     in_slot(segment, slot, Origin::Launcher).map(Some)
+}
+
+/// Joins a running job of this user as a guest: by its name, or by the first digits of its identity.
+/// Also from a container, if that has the directory of the index ([`crate::index`]).
+///
+/// # Errors
+/// [`AttachError::Find`], [`AttachError::Join`] and what follows from another version there.
+pub fn running(job: &str) -> Result<Attachment, AttachError> {
+    let host = match job.parse() {
+        Ok(host) => host,
+        Err(_) => observe::find(Some(job))?.host,
+    };
+    over_socket(host, None)
 }
 
 /// Finds, or makes, the job of another launcher.

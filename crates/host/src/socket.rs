@@ -32,6 +32,8 @@ use rustix::net::{
     listen, recvmsg, sendmsg, socket_with,
 };
 
+use crate::index::Index;
+
 /// Most bytes of a published name.
 pub const NAME_BYTES_MAX: usize = 64;
 
@@ -207,8 +209,21 @@ pub enum Verdict {
 /// # Errors
 /// [`JoinError`].
 pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
-    join_at(&Address::of_job(host), Question::Join { wanted: None }, timeout)
-        .map(|(_, joined)| joined)
+    let join = |address: &Address| {
+        join_at(address, Question::Join { wanted: None }, timeout).map(|(_, joined)| joined)
+    };
+    match join(&Address::of_job(host)) {
+        // It may be in another network namespace, and be reached by its file.
+        Err(error @ JoinError::Exchange(ExchangeError::NobodyThere { .. })) => {
+            match Index::of_user().map(|index| join(&index.address(host))) {
+                None | Some(Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))) => {
+                    Err(error)
+                }
+                Some(joined) => joined,
+            }
+        }
+        joined => joined,
+    }
 }
 
 /// Joins the job of a host as the process of a slot that was reserved for it.

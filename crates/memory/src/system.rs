@@ -149,6 +149,12 @@ pub(crate) fn register_for_barriers() -> bool {
     unsafe { libc::syscall(libc::SYS_membarrier, MEMBARRIER_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 }
 }
 
+/// Whether the kernel offers barriers that order all processors at once, which makes sleeping
+/// cheap for those who wake the sleeper.
+pub fn offers_barriers() -> bool {
+    register_for_barriers()
+}
+
 /// A full barrier on every processor that runs a registered process.
 pub(crate) fn barrier_everywhere() -> bool {
     // SAFETY: no pointers.

@@ -62,7 +62,25 @@ impl Job {
     /// # Errors
     /// [`Error::Attach`], [`Error::ProgressThread`].
     pub fn join_with(options: Options) -> Result<Self> {
-        let attachment = attach::attach(settings)?;
+        Self::with_attachment(attach::attach(settings)?, options)
+    }
+
+    /// Joins a running job of this user on this host, as a guest beside the processes it was started
+    /// with: by its name (`landeck run --name`, else the program's file), or by the first digits of
+    /// its identity (`landeck ps`). The environment variable `LANDECK_JOB` does the same for a program
+    /// that calls [`Job::join`] and was started by hand.
+    ///
+    /// A guest has no rank in [`Job::world`]; it meets others in worlds whose context both name
+    /// ([`Job::world_of`]), or by the names that others publish ([`crate::port`]). When it leaves or dies, another may
+    /// take its slot.
+    ///
+    /// # Errors
+    /// [`Error::Attach`]: there is no such job, or it has as many guests as it can take.
+    pub fn join_running(job: &str, options: Options) -> Result<Self> {
+        Self::with_attachment(attach::running(job)?, options)
+    }
+
+    fn with_attachment(attachment: Attachment, options: Options) -> Result<Self> {
         let (segment, slot) = (&attachment.segment, attachment.slot);
         let threads = match options.progress {
             Progress::Callers => options.threads,

@@ -1,7 +1,8 @@
 //! The board of a host: who has come, what is there, and what a step on it takes.
 //!
-//! Steps take what `collectives::cost` says of them: a word or a copy to deposit, a line or two and
-//! a copy to take, a line and a reduction for each deposit that is combined.
+//! A word or a copy to deposit, a line or two and a copy to take, the same and a reduction for each
+//! deposit that is combined. Where members share processors, a line that one of them has fetched is
+//! near for the others, and those of their own processor always are.
 
 use landeck_collectives::{Action, Cells, Figures, Plan};
 
@@ -18,6 +19,8 @@ const PIECE_BYTES: u64 = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct Board {
     figures: Figures,
+    /// To look at a line that somebody has written.
+    line_ps: u64,
     /// By member: its deposit is there, by this record.
     deposits: Vec<Option<RecordId>>,
     results: Vec<Option<RecordId>>,
@@ -41,10 +44,20 @@ pub(crate) enum Look {
 }
 
 impl Board {
-    pub(crate) fn new(figures: Figures, size: u32) -> Self {
+    pub(crate) fn new(figures: Figures, size: u32, processors: u32) -> Self {
         let nothing = vec![None; size as usize];
+        let (sharing, processors) =
+            (size.div_ceil(processors.max(1)), u64::from(processors.max(1)));
+        let line_ps = match sharing {
+            ..=1 => figures.line_ps,
+            _ => {
+                let fetched_ps = figures.line_ps * (processors - 1) / processors;
+                figures.deposit_ps + fetched_ps / u64::from(sharing)
+            }
+        };
         Self {
             figures,
+            line_ps,
             deposits: nothing.clone(),
             results: nothing,
             come: 0,
@@ -64,7 +77,7 @@ impl Board {
                 let kept = except.map_or(0, |block| sizes.of(one(*cells, block)));
                 (Some(NOTHING), self.deposit_ps(sizes.of(*cells) - kept))
             }
-            Action::Await => (all, self.figures.line_ps),
+            Action::Await => (all, self.line_ps),
             Action::Take { from, into, resolved, .. } => {
                 let places = if *resolved { &self.results } else { &self.deposits };
                 (places[*from as usize], self.take_ps(sizes.of(*into)))
@@ -139,15 +152,14 @@ impl Board {
     }
 
     fn take_ps(&self, bytes: u64) -> u64 {
-        let line_ps = self.figures.line_ps;
         if bytes <= INLINE_BYTES {
-            return line_ps;
+            return self.line_ps;
         }
-        2 * line_ps + bytes_ps(bytes, self.figures.one_copy_kib_ps)
+        2 * self.line_ps + bytes_ps(bytes, self.figures.one_copy_kib_ps)
     }
 
     fn combine_ps(&self, members: u32, bytes: u64) -> u64 {
-        let each_ps = self.figures.line_ps + bytes_ps(bytes, self.figures.reduction_kib_ps);
+        let each_ps = self.take_ps(bytes) + bytes_ps(bytes, self.figures.reduction_kib_ps);
         u64::from(members.saturating_sub(1)) * each_ps
     }
 }

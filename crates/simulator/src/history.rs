@@ -54,6 +54,11 @@ pub enum What {
         /// With whom.
         with: u32,
     },
+    /// A member calls the operation.
+    Call {
+        /// The member.
+        member: u32,
+    },
     /// A member copies or combines, by itself or at the board.
     Work {
         /// The member.
@@ -70,6 +75,7 @@ impl What {
             Self::Send { from: member, .. }
             | Self::Receive { to: member, .. }
             | Self::Handshake { member, .. }
+            | Self::Call { member }
             | Self::Work { member, .. } => Some(member),
             Self::Travel { .. } => None,
         }
@@ -98,6 +104,7 @@ impl fmt::Display for What {
             Self::Handshake { member, with } => {
                 write!(formatter, "member {member} agrees with {with} about long data")
             }
+            Self::Call { member } => write!(formatter, "member {member} calls"),
             Self::Work { member, step } => {
                 write!(formatter, "member {member} does step {step} of its plan")
             }

@@ -26,9 +26,7 @@
 //! let work = Work { task: &task, way: &way, group: &group, bytes: 40 };
 //! let platform = platform::library::find("myrinet2000")?;
 //! let faults = Faults::default();
-//! let setting =
-//!     Setting { platform: &platform, per_host: None, faults: &faults, keeps_history: false };
-//! let report = run(&work, &setting, &mut |_| {}).expect("room for 120 on 96 hosts");
+//! let report = run(&work, &Setting::new(&platform, &faults), &mut |_| {}).expect("room for 120 on 96 hosts");
 //! assert_eq!(report.messages, 119);
 //! # Ok::<(), landeck_simulator::PlatformError>(())
 //! ```
@@ -49,5 +47,5 @@ mod world;
 pub use fault::Faults;
 pub use history::{History, Record, What};
 pub use platform::{Platform, PlatformError};
-pub use simulation::{Progress, Report, Setting, SimulationError, Work, run};
+pub use simulation::{Calls, Placement, Progress, Report, Setting, SimulationError, Work, run};
 pub use time::{Events, Time};

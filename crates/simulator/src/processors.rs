@@ -38,22 +38,22 @@ pub(crate) struct Turn {
 }
 
 impl Processors {
-    /// `size` members, `per_host` on each host one after the other, all waiting.
-    pub(crate) fn new(size: u32, per_host: u32, processors: u32, switch_ps: u64) -> Self {
-        let mut processors_all = Self { rings: Vec::new(), seats: Vec::new(), switch_ps };
-        for first in (0..size).step_by(per_host as usize) {
-            let count = per_host.min(size - first);
-            let rings = processors.min(count);
-            let base = processors_all.rings.len() as u32;
-            for place in 0..rings {
-                let members = (place..count).step_by(rings as usize);
-                let members = members.map(|member| (first + member, false)).collect();
-                processors_all.rings.push(Ring::new(members));
+    /// The members on these hosts, in this order, all waiting.
+    pub(crate) fn new(hosts: &[Vec<u32>], processors: u32, switch_ps: u64) -> Self {
+        let size = hosts.iter().map(Vec::len).sum();
+        let mut all = Self { rings: Vec::new(), seats: vec![(0, 0); size], switch_ps };
+        for members in hosts.iter().filter(|members| !members.is_empty()) {
+            let count = (processors as usize).min(members.len());
+            for place in 0..count {
+                let ring = all.rings.len() as u32;
+                let sharing = members.iter().skip(place).step_by(count);
+                for (seat, &member) in (0..).zip(sharing.clone()) {
+                    all.seats[member as usize] = (ring, seat);
+                }
+                all.rings.push(Ring::new(sharing.map(|&member| (member, false)).collect()));
             }
-            let seats = (0..count).map(|member| (base + member % rings, member / rings));
-            processors_all.seats.extend(seats);
         }
-        processors_all
+        all
     }
 
     /// Whether this member shares its processor.
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn who_has_a_processor_runs_at_once() {
-        let mut processors = Processors::new(4, 2, 2, 10);
+        let mut processors = Processors::new(&[vec![0, 1], vec![2, 3]], 2, 10);
         assert!(!processors.is_shared(3));
         let turn = processors.wake(3, at(5)).unwrap();
         assert_eq!((turn.at, processors.turn(turn)), (at(5), Some(3)));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn who_shares_one_runs_when_its_turn_comes() {
         // Members 0, 2, 4 on one processor, 1, 3 on the other.
-        let mut processors = Processors::new(5, 5, 2, 10);
+        let mut processors = Processors::new(&[vec![0, 1, 2, 3, 4]], 2, 10);
         // Turns of 0, 2, 4 begin at 10, 20, 30, 40, ...: at 12 that of 0 is over.
         let turn = processors.wake(0, at(12)).unwrap();
         assert_eq!(turn.at, at(40));
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn who_wakes_later_does_not_delay_who_is_sooner() {
-        let mut processors = Processors::new(3, 3, 1, 10);
+        let mut processors = Processors::new(&[vec![0, 1, 2]], 1, 10);
         let first = processors.wake(1, at(0)).unwrap();
         assert_eq!(first.at, at(20));
         assert_eq!(processors.wake(2, at(1)), None);

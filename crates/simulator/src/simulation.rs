@@ -8,10 +8,11 @@
 //! | which message goes to which receive | `landeck_kernel::matching` |
 //! | when | [`crate::time`], [`crate::network`], [`crate::processors`], [`crate::board`] |
 //!
-//! All members call at once, at the beginning of time. The run is over when none has anything left
-//! to do.
+//! All members call at once, or as [`Calls`] says. The run is over when none has anything left to do.
 
-use landeck_collectives::{Group, Operation, Task, Walk, Way};
+use std::sync::Arc;
+
+use landeck_collectives::{BoardStyle, Group, Operation, Task, Walk, Way};
 
 use crate::fault::Faults;
 use crate::history::History;
@@ -33,23 +34,59 @@ pub struct Work<'a> {
     pub bytes: u64,
 }
 
-/// Where, and what goes wrong.
+/// Where and when, and what goes wrong.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting<'a> {
     /// The hosts and their network.
     pub platform: &'a Platform,
-    /// Processes on a host, one after the other. None: as many as it has processors; all of them
-    /// where there is no network.
-    pub per_host: Option<u32>,
+    /// Which process is where.
+    pub placement: Placement,
+    /// When they call.
+    pub calls: Calls,
     /// What goes wrong.
     pub faults: &'a Faults,
     /// Whether what was done is written down, for the critical path.
     pub keeps_history: bool,
 }
 
+impl<'a> Setting<'a> {
+    /// A platform as it is usual: all call once and at once, and nothing goes wrong.
+    pub const fn new(platform: &'a Platform, faults: &'a Faults) -> Self {
+        let (placement, calls) = (Placement::Usual, Calls::AtOnce);
+        Self { platform, placement, calls, faults, keeps_history: false }
+    }
+}
+
+/// Which process is where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// One after the other, as many on a host as it has processors; all on it where there is no
+    /// network.
+    Usual,
+    /// One after the other, so many on each host.
+    PerHost(u32),
+    /// One on each host in turn.
+    Spread,
+}
+
+/// When the members call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// All at the beginning.
+    AtOnce,
+    /// When each leaves a barrier on the board of their host, as measurements do it.
+    AfterBarrier,
+    /// So often, one call after the other; the time is the mean.
+    Repeated(u32),
+}
+
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// When the first member called.
+    pub begin: Time,
+    /// How often each called.
+    pub repeats: u32,
     /// When each member was done; none for those that never were.
     pub ends: Vec<Option<Time>>,
     /// Messages that were sent.
@@ -69,9 +106,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// From the first call to the last return of those who returned.
+    /// From the first call to the last return of those who returned; the mean of all calls.
     pub fn time(&self) -> Time {
-        self.ends.iter().flatten().copied().max().unwrap_or(Time::ZERO)
+        let last = self.ends.iter().flatten().copied().max().unwrap_or(Time::ZERO);
+        Time::from_ps(last.since(self.begin) / u64::from(self.repeats.max(1)))
     }
 
     /// The members that are not done: they, or some that they wait for, have ended before.
@@ -156,7 +194,7 @@ pub fn run(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Report, SimulationError> {
     let size = work.group.size();
-    let hosts = place(work, setting)?;
+    let hosts = Hosts::of(work, setting)?;
     if size > DIVIDED_MAX && is_divided(work) {
         return Err(SimulationError::TooMany {
             operation: work.task.operation,
@@ -165,34 +203,80 @@ pub fn run(
             most: DIVIDED_MAX,
         });
     }
-    let plans = landeck_collectives::plans(work.task, work.way, work.group);
-    let steps = plans.iter().map(|plan| plan.steps.len() as u64).sum();
-    let walks = plans.into_iter().map(Walk::new).collect();
-    let mut world = World::new(work, setting, hosts, walks);
+    let walks = walks(work.task, work.way, work.group);
+    let steps: u64 = walks.iter().map(|walk| walk.plan().steps.len() as u64).sum();
+    let (barrier, repeats) = match setting.calls {
+        Calls::AtOnce => (None, 1),
+        Calls::Repeated(repeats) => (None, repeats.max(1)),
+        Calls::AfterBarrier => {
+            let way = Way::Board(BoardStyle::Each);
+            (Some(self::walks(&Task::new(Operation::Barrier), &way, work.group)), 1)
+        }
+    };
+    let steps = steps * u64::from(repeats);
+    let mut world = World::new(work, setting, hosts, Walks { barrier, operation: walks, repeats });
     world.run(|done| tell(Progress { done, steps }));
     Ok(world.report())
 }
 
-/// Processes on each host.
-fn place(work: &Work<'_>, setting: &Setting<'_>) -> Result<u32, SimulationError> {
-    let (size, platform) = (work.group.size(), setting.platform);
-    let usual = match platform.network {
-        Some(_) => platform.host.processors,
-        None => size,
-    };
-    let per_host = setting.per_host.unwrap_or(usual);
-    if per_host == 0 {
-        return Err(SimulationError::NobodyOnHosts);
+fn walks(task: &Task, way: &Way, group: &Group) -> Vec<Arc<Walk>> {
+    landeck_collectives::plans(task, way, group).into_iter().map(Walk::new).collect()
+}
+
+/// What all members walk: a barrier first or not, and then the operation, so often.
+pub(crate) struct Walks {
+    pub(crate) barrier: Option<Vec<Arc<Walk>>>,
+    pub(crate) operation: Vec<Arc<Walk>>,
+    pub(crate) repeats: u32,
+}
+
+/// Which member is on which host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts {
+    /// Members on each host, but perhaps on the last.
+    pub(crate) per_host: u32,
+    /// Hosts with members.
+    pub(crate) count: u32,
+    /// Whether neighbours are on different hosts.
+    is_spread: bool,
+}
+
+impl Hosts {
+    fn of(work: &Work<'_>, setting: &Setting<'_>) -> Result<Self, SimulationError> {
+        let (size, platform) = (work.group.size(), setting.platform);
+        let hosts = platform.hosts();
+        let per_host = match (setting.placement, &platform.network) {
+            (Placement::PerHost(per_host), _) => per_host,
+            (Placement::Spread, _) => size.div_ceil(hosts),
+            (Placement::Usual, Some(_)) => platform.host.processors,
+            (Placement::Usual, None) => size,
+        };
+        if per_host == 0 {
+            return Err(SimulationError::NobodyOnHosts);
+        }
+        let is_spread = setting.placement == Placement::Spread;
+        let count = if is_spread { size.min(hosts) } else { size.div_ceil(per_host) };
+        if count > hosts {
+            let (needed, platform) = (count, platform.name.clone());
+            return Err(SimulationError::NoRoom {
+                processes: size,
+                per_host,
+                needed,
+                platform,
+                hosts,
+            });
+        }
+        let needs_board = matches!(work.way, Way::Board(_)) || setting.calls == Calls::AfterBarrier;
+        if count > 1 && needs_board {
+            return Err(SimulationError::NoBoard { processes: size, hosts: count });
+        }
+        Ok(Self { per_host, count, is_spread })
     }
-    let (needed, hosts) = (size.div_ceil(per_host), platform.hosts());
-    if needed > hosts {
-        let platform = platform.name.clone();
-        return Err(SimulationError::NoRoom { processes: size, per_host, needed, platform, hosts });
+
+    /// The host of a member.
+    pub(crate) const fn host(&self, member: u32) -> u32 {
+        if self.is_spread { member % self.count } else { member / self.per_host }
     }
-    if needed > 1 && matches!(work.way, Way::Board(_)) {
-        return Err(SimulationError::NoBoard { processes: size, hosts: needed });
-    }
-    Ok(per_host)
 }
 
 fn is_divided(work: &Work<'_>) -> bool {

@@ -12,13 +12,19 @@ use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
 use crate::load::Sizes;
 use crate::network::{Passed, Transit, Wires};
-use crate::platform::bytes_ps;
+use crate::platform::{Host, bytes_ps};
 use crate::processors::{Processors, Turn};
-use crate::simulation::{Report, Setting, Work};
+use crate::simulation::{Hosts, Report, Setting, Walks, Work};
 use crate::time::{Events, Time};
 
 /// Data up to this travel with their header.
 const INLINE_BYTES: u64 = 48;
+/// Data up to this lie in a ring as a whole; longer ones pass through a block in such pieces.
+const RING_BYTES: u64 = 16 * 1024;
+/// After so many bytes the processor fetches the lines of a copy before they are asked for.
+const FIRST_LINES_BYTES: u64 = 2048;
+/// From so many processes on a processor on, each finds less in the caches when its turn comes.
+const CROWD: usize = 5;
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
 const TAG: u32 = 0;
@@ -27,6 +33,12 @@ const EVENTS_BETWEEN_NEWS: u64 = 1 << 16;
 
 /// The number of a message.
 type MessageId = u32;
+
+/// How long it takes to pass a processor on, which so many share. In a crowd by a third more: measured
+/// with barriers of 8 and 16 processes on each.
+const fn turn_ps(figures: Figures, sharing: usize) -> u64 {
+    if sharing < CROWD { figures.switch_ps } else { figures.switch_ps * 135 / 100 }
+}
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +72,8 @@ enum Doing {
     Receive(MessageId),
     /// It combines a piece for all.
     Piece(u64),
+    /// It calls.
+    Call,
 }
 
 /// What a member finds when it looks.
@@ -72,8 +86,11 @@ enum News {
 }
 
 struct Member {
-    /// None when it is over.
+    /// None when all is over.
     execution: Option<Execution>,
+    /// How many executions are over, and how many have been called.
+    stage: u32,
+    called: u32,
     matching: Matching<u32, MessageId>,
     news: VecDeque<News>,
     doing: Doing,
@@ -84,6 +101,8 @@ struct Member {
     at_board: Option<u32>,
     /// What it did last.
     last: RecordId,
+    /// When it called first, and returned last.
+    begin: Option<Time>,
     end: Option<Time>,
 }
 
@@ -127,15 +146,18 @@ impl Message {
 /// All of it.
 pub(crate) struct World {
     figures: Figures,
+    host: Host,
     sizes: Sizes,
-    per_host: u32,
+    hosts: Hosts,
+    walks: Walks,
     members: Vec<Member>,
     messages: Vec<Message>,
     free: Vec<MessageId>,
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
-    board: Board,
+    /// One for each execution.
+    boards: Vec<Board>,
     /// Who waits for something on the board.
     board_waiters: Vec<u32>,
     chance: Chance,
@@ -150,34 +172,38 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(
-        work: &Work<'_>,
-        setting: &Setting<'_>,
-        per_host: u32,
-        walks: Vec<Arc<Walk>>,
-    ) -> Self {
-        let (platform, size) = (setting.platform, walks.len() as u32);
+    pub(crate) fn new(work: &Work<'_>, setting: &Setting<'_>, hosts: Hosts, walks: Walks) -> Self {
+        let (platform, size) = (setting.platform, walks.operation.len() as u32);
         let figures = platform.host.figures;
-        let segments = walks.first().map_or(1, |walk| walk.plan().segments);
-        let wires = |network| Wires::new(network, size.div_ceil(per_host));
+        let segments = walks.operation.first().map_or(1, |walk| walk.plan().segments);
+        let mut on_hosts = vec![Vec::new(); hosts.count as usize];
+        (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
+        let mut chance = Chance::new(setting.faults);
+        let processors = platform.host.processors;
+        let sharing =
+            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
+        for members in &mut on_hosts {
+            if members.len() > processors as usize {
+                chance.shuffle(members); // who shares a processor has no order
+            }
+        }
+        let first = |member: usize| walks.at(member, 0).map(Execution::new);
+        let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
             sizes: Sizes::new(work.task.operation, work.bytes, segments, size),
-            per_host,
-            members: walks.into_iter().map(Member::new).collect(),
+            hosts,
+            members,
             messages: Vec::new(),
             free: Vec::new(),
             events: Events::default(),
-            wires: platform.network.as_ref().map(wires),
-            processors: Processors::new(
-                size,
-                per_host,
-                platform.host.processors,
-                figures.switch_ps,
-            ),
-            board: Board::new(figures, size),
+            wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
+            processors: Processors::new(&on_hosts, processors, turn_ps(figures, sharing)),
+            boards: (0..walks.stages()).map(|_| Board::new(figures, size, processors)).collect(),
+            host: platform.host,
+            walks,
             board_waiters: Vec::new(),
-            chance: Chance::new(setting.faults),
+            chance,
             history: History::new(setting.keeps_history),
             steps_done: 0,
             sent: 0,
@@ -211,6 +237,13 @@ impl World {
 
     pub(crate) fn report(self) -> Report {
         Report {
+            begin: self
+                .members
+                .iter()
+                .filter_map(|member| member.begin)
+                .min()
+                .unwrap_or(Time::ZERO),
+            repeats: self.walks.repeats,
             ends: self.members.iter().map(|member| member.end).collect(),
             messages: self.sent,
             bytes: self.bytes,
@@ -227,7 +260,12 @@ impl World {
             Event::Turn { ring, number } => {
                 if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
                     self.note(now, 1, member);
-                    self.members[member as usize].is_waiting = false;
+                    let is_first = self.walks.barrier.is_none();
+                    let place = self.member(member);
+                    place.is_waiting = false;
+                    if is_first {
+                        place.begin = place.begin.or(Some(Time::ZERO)); // it called before its turn
+                    }
                     self.go_on(member, now);
                 }
             }
@@ -256,6 +294,9 @@ impl World {
     /// A member that runs does the next thing, or gives its processor away.
     fn go_on(&mut self, member: u32, now: Time) {
         while !self.members[member as usize].is_dead {
+            if self.call(member, now) {
+                return;
+            }
             if let Some(step) = self.member(member).begin() {
                 if self.begin(member, step, now) {
                     return;
@@ -267,22 +308,59 @@ impl World {
                 if self.members[member as usize].news.is_empty() {
                     break;
                 }
+                if let Some(news) = self.member(member).news.pop_front()
+                    && self.look_at(member, news, now)
+                {
+                    return;
+                }
             } else if let Some(news) = self.member(member).news.pop_front() {
                 if self.look_at(member, news, now) {
                     return;
                 }
-            } else {
+            } else if !self.next_stage(member, now) {
                 break;
             }
         }
-        let place = self.member(member);
-        if place.execution.as_ref().is_some_and(Execution::is_over) {
-            place.execution = None;
-            place.end = Some(now);
-        }
-        place.is_waiting = true;
+        self.member(member).is_waiting = true;
         let turn = self.processors.leave(member, now);
         self.plan_turn(turn);
+    }
+
+    /// Before the first step of an execution: what the call itself takes. True when that keeps the
+    /// member busy.
+    fn call(&mut self, member: u32, now: Time) -> bool {
+        let place = &mut self.members[member as usize];
+        if place.called > place.stage || self.host.call_ps == 0 {
+            return false;
+        }
+        place.called = place.stage + 1;
+        let Some(walk) = self.walk(member) else { return false };
+        let at_board = walk.plan().uses_board();
+        let span_ps = if at_board { self.host.call_ps / 4 } else { self.host.call_ps };
+        self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
+        true
+    }
+
+    /// What follows when an execution is over. True when another begins.
+    fn next_stage(&mut self, member: u32, now: Time) -> bool {
+        let place = &mut self.members[member as usize];
+        if !place.execution.as_ref().is_some_and(Execution::is_over) {
+            return false;
+        }
+        place.stage += 1;
+        place.execution = self.walks.at(member as usize, place.stage).map(Execution::new);
+        match place.execution {
+            Some(_) => place.begin = place.begin.or(Some(now)),
+            None => place.end = Some(now),
+        }
+        place.execution.is_some()
+    }
+
+    /// The board of what a member does now.
+    fn board(&mut self, member: u32) -> &mut Board {
+        let last = self.boards.len() - 1;
+        let stage = self.members[member as usize].stage as usize;
+        &mut self.boards[stage.min(last)]
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -321,12 +399,12 @@ impl World {
             Action::Receive { from, .. } => self.receive(member, *from, step, now),
             Action::Copy { from, .. } => {
                 let span_ps = bytes_ps(self.sizes.of(*from), self.figures.local_copy_kib_ps);
-                self.work(member, step, span_ps, NOTHING, now);
+                self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             Action::Combine { left, .. } => {
                 let span_ps = bytes_ps(self.sizes.of(*left), self.figures.reduction_kib_ps);
-                self.work(member, step, span_ps, NOTHING, now);
+                self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             _ => self.try_at_board(member, step, now),
@@ -364,7 +442,8 @@ impl World {
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(walk) = self.walk(member) else { return false };
-        match self.board.look(walk.plan(), step, &self.sizes) {
+        let sizes = self.sizes;
+        match self.board(member).look(walk.plan(), step, &sizes) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -400,17 +479,17 @@ impl World {
         let place = self.member(member);
         let record = place.last;
         match std::mem::replace(&mut place.doing, Doing::Nothing) {
-            Doing::Nothing => {}
+            Doing::Nothing | Doing::Call => {}
             Doing::Work(step) => {
                 let Some(walk) = self.walk(member) else { return };
-                let is_news = self.board.done(walk.plan(), step, record);
+                let is_news = self.board(member).done(walk.plan(), step, record);
                 self.end_step(member, step);
                 if is_news {
                     self.wake_at_board(now);
                 }
             }
             Doing::Piece(bytes) => {
-                if self.board.piece_done(bytes, record) {
+                if self.board(member).piece_done(bytes, record) {
                     self.wake_at_board(now);
                 }
             }
@@ -495,26 +574,33 @@ impl World {
     }
 
     fn host(&self, member: u32) -> u32 {
-        member / self.per_host
+        self.hosts.host(member)
     }
 
     fn overhead_ps(&self, bytes: u64) -> u64 {
         self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
     }
 
-    /// Within a host: how long a sender is busy, and when the receiver can begin. As
-    /// `collectives::cost` has it.
+    /// Within a host: how long a sender is busy, and when the receiver can begin. A line, and what
+    /// has no room in it: a further word, then a copy in and a copy out, which go on at once only
+    /// for data that have no room in a ring, from the second piece on. Copies into memory that the
+    /// other has read go at the pace of both together, and the first lines do not follow each other.
     fn near_send_ps(&self, from: u32, bytes: u64) -> (u64, u64) {
         let figures = &self.figures;
-        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
-        let in_ps = bytes_ps(copied, figures.local_copy_kib_ps);
-        let out_ps = bytes_ps(copied, figures.one_copy_kib_ps);
-        let both_ps = bytes_ps(copied, figures.two_copy_kib_ps);
-        // On processors of their own both copies go on at once.
-        let ahead_ps =
-            if self.processors.is_shared(from) { in_ps } else { both_ps.saturating_sub(out_ps) };
         let overhead_ps = self.near_overhead_ps();
-        (overhead_ps + in_ps, overhead_ps + figures.line_ps + ahead_ps)
+        if bytes <= INLINE_BYTES {
+            return (overhead_ps, overhead_ps + figures.line_ps);
+        }
+        let in_ps = bytes_ps(bytes, figures.two_copy_kib_ps);
+        let out_ps = bytes_ps(bytes, figures.one_copy_kib_ps);
+        let ahead_ps = if bytes <= RING_BYTES || self.processors.is_shared(from) {
+            in_ps
+        } else {
+            bytes_ps(RING_BYTES, figures.two_copy_kib_ps) + in_ps.saturating_sub(out_ps)
+        };
+        let first_lines_ps = figures.line_ps * bytes.min(FIRST_LINES_BYTES) / FIRST_LINES_BYTES;
+        let begin_ps = overhead_ps + figures.line_ps + figures.deposit_ps + first_lines_ps;
+        (overhead_ps + in_ps, begin_ps + ahead_ps)
     }
 
     fn near_overhead_ps(&self) -> u64 {
@@ -549,19 +635,13 @@ impl World {
         let message = &mut self.messages[id as usize];
         (message.stage, message.record) = (stage, record);
         let (from, to) = message.ends();
+        let (from, to) = (self.hosts.host(from), self.hosts.host(to));
         let bytes = match stage {
             Stage::Whole | Stage::Data => message.bytes,
             Stage::Announcement | Stage::Request => 0,
         };
-        message.transit = Transit {
-            from: from / self.per_host,
-            to: to / self.per_host,
-            bytes,
-            head: begin,
-            tail: begin,
-            hop: 0,
-            waited_ps: 0,
-        };
+        message.transit =
+            Transit { from, to, bytes, head: begin, tail: begin, hop: 0, waited_ps: 0 };
         self.events.plan(begin, Event::Hop(id));
     }
 
@@ -675,10 +755,28 @@ impl World {
     }
 }
 
+impl Walks {
+    /// How many executions each member has.
+    fn stages(&self) -> u32 {
+        self.repeats + u32::from(self.barrier.is_some())
+    }
+
+    /// What a member walks then; none when all is over.
+    fn at(&self, member: usize, stage: u32) -> Option<Arc<Walk>> {
+        match &self.barrier {
+            Some(barrier) if stage == 0 => barrier.get(member).cloned(),
+            _ if stage < self.stages() => self.operation.get(member).cloned(),
+            _ => None,
+        }
+    }
+}
+
 impl Member {
-    fn new(walk: Arc<Walk>) -> Self {
+    fn new(execution: Option<Execution>) -> Self {
         Self {
-            execution: Some(Execution::new(walk)),
+            execution,
+            stage: 0,
+            called: 0,
             matching: Matching::default(),
             news: VecDeque::new(),
             doing: Doing::Nothing,
@@ -686,6 +784,7 @@ impl Member {
             is_dead: false,
             at_board: None,
             last: NOTHING,
+            begin: None,
             end: None,
         }
     }

@@ -17,7 +17,12 @@ fn network(gap_ps: u64) -> Platform {
     Platform {
         name: "formulas".into(),
         about: "one switch that takes no time".into(),
-        host: Host { processors: 1, figures: Figures { processors: 1, ..Figures::default() } },
+        host: Host {
+            processors: 1,
+            figures: Figures { processors: 1, ..Figures::default() },
+            call_ps: 0,
+            step_ps: 0,
+        },
         network: Some(Network {
             hosts: 4096,
             overhead_ps: OVERHEAD_PS,
@@ -34,8 +39,7 @@ fn network(gap_ps: u64) -> Platform {
 fn simulate(task: &Task, way: &Way, group: &Group, bytes: u64, platform: &Platform) -> Report {
     let work = Work { task, way, group, bytes };
     let faults = Faults::default();
-    let setting = Setting { platform, per_host: None, faults: &faults, keeps_history: false };
-    run(&work, &setting, &mut |_| {}).expect("room for all")
+    run(&work, &Setting::new(platform, &faults), &mut |_| {}).expect("room for all")
 }
 
 fn time_ps(
@@ -159,10 +163,17 @@ fn announced_data_take_three_messages() {
     assert_eq!(time(1000), 3 * MESSAGE_PS + 2 * 1000);
 }
 
+/// One host with these figures, on which calls and steps take no time of their own.
+fn host(figures: Figures) -> Platform {
+    let mut platform = Platform::of_host("host", "", figures);
+    (platform.host.call_ps, platform.host.step_ps) = (0, 0);
+    platform
+}
+
 #[test]
 fn a_barrier_on_the_board_is_a_word_and_a_line_where_all_have_processors() {
     let figures = Figures { processors: 8, ..Figures::default() };
-    let platform = Platform::of_host("host", "", figures);
+    let platform = host(figures);
     let group = Group::whole(8).unwrap();
     let way = Way::Board(BoardStyle::Each);
     let report = simulate(&Task::new(Operation::Barrier), &way, &group, 0, &platform);
@@ -172,11 +183,15 @@ fn a_barrier_on_the_board_is_a_word_and_a_line_where_all_have_processors() {
 #[test]
 fn a_message_within_a_host_takes_what_was_measured() {
     let figures = Figures::default();
-    let platform = Platform::of_host("host", "", figures);
+    let platform = host(figures);
     let pair = Group::whole(2).unwrap();
     let (task, way) = (Task::new(Operation::Broadcast), Way::by(Flat));
     let time = |bytes| simulate(&task, &way, &pair, bytes, &platform).time().ps();
     let odd = (figures.message_ps - figures.line_ps) % 2;
     assert_eq!(time(8), figures.message_ps - odd);
-    assert_eq!(time(1 << 20), figures.message_ps - odd + 1024 * figures.two_copy_kib_ps);
+    let short = figures.message_ps - odd + figures.deposit_ps;
+    let short = short + figures.line_ps; // until lines follow each other
+    let copies = figures.two_copy_kib_ps + figures.one_copy_kib_ps;
+    assert_eq!(time(16 * 1024), short + 16 * copies, "in a ring: in, and then out");
+    assert_eq!(time(1 << 20), short + (16 + 1024) * figures.two_copy_kib_ps);
 }

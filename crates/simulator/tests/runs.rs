@@ -3,7 +3,9 @@
 
 use landeck_collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::platform::library;
-use landeck_simulator::{Faults, Platform, Report, Setting, SimulationError, Time, Work, run};
+use landeck_simulator::{
+    Calls, Faults, Placement, Platform, Report, Setting, SimulationError, Time, Work, run,
+};
 use landeck_testing::Watchdog;
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ struct Run<'a> {
     bytes: u64,
     platform: &'a Platform,
     per_host: Option<u32>,
+    calls: Calls,
     faults: Faults,
 }
 
@@ -44,19 +47,26 @@ impl<'a> Run<'a> {
     fn new(operation: Operation, name: &str, size: u32, platform: &'a Platform) -> Self {
         let way = way(name, operation);
         let faults = Faults::default();
-        Self { operation, way, size, clusters: 4, bytes: 100, platform, per_host: None, faults }
+        Self {
+            operation,
+            way,
+            size,
+            clusters: 4,
+            bytes: 100,
+            platform,
+            per_host: None,
+            calls: Calls::AtOnce,
+            faults,
+        }
     }
 
     fn go(&self) -> Result<Report, SimulationError> {
         let group = Group::divided(self.size, self.clusters).expect("members");
         let task = Task::new(self.operation);
         let work = Work { task: &task, way: &self.way, group: &group, bytes: self.bytes };
-        let setting = Setting {
-            platform: self.platform,
-            per_host: self.per_host,
-            faults: &self.faults,
-            keeps_history: true,
-        };
+        let usual = Setting::new(self.platform, &self.faults);
+        let placement = self.per_host.map_or(Placement::Usual, Placement::PerHost);
+        let setting = Setting { placement, calls: self.calls, keeps_history: true, ..usual };
         run(&work, &setting, &mut |_| {})
     }
 }
@@ -136,7 +146,7 @@ fn a_trace_is_the_same_on_every_machine() {
 }
 
 /// The hash of the broadcast above. It changes when the model or the platform does.
-const TRACE: u64 = 2_415_768_848_397_356_666;
+const TRACE: u64 = 8_571_379_967_414_090_509;
 
 #[test]
 fn who_waits_for_the_dead_is_left() {
@@ -197,4 +207,48 @@ fn four_thousand_members_are_simulated() {
     let report = Run::new(Operation::AllReduce, "butterfly", 4096, &platform).go().unwrap();
     assert_eq!((report.messages, report.left()), (12 * 4096, vec![]));
     assert!(report.most_in_flight <= 2 * 4096, "{}", report.most_in_flight);
+}
+
+#[test]
+fn calls_that_follow_each_other_overlap() {
+    let platform = library::find("ethernet10").unwrap();
+    let time = |name, calls| {
+        let mut run = Run::new(Operation::Broadcast, name, 16, &platform);
+        (run.calls, run.per_host) = (calls, Some(1));
+        run.go().unwrap().time()
+    };
+    assert!(time("ring", Calls::Repeated(20)) < time("ring", Calls::AtOnce));
+    let once = time("flat", Calls::AtOnce);
+    assert_eq!(time("flat", Calls::Repeated(1)), once);
+}
+
+#[test]
+fn after_a_barrier_an_operation_begins_when_it_is_over() {
+    let host = Platform::of_host("host", "", landeck_collectives::Figures::default());
+    let time = |calls| {
+        let mut run = Run::new(Operation::Broadcast, "flat", 2, &host);
+        run.calls = calls;
+        run.go().unwrap().time()
+    };
+    assert_eq!(time(Calls::AfterBarrier), time(Calls::AtOnce));
+    let network = library::find("ethernet10").unwrap();
+    let mut across = Run::new(Operation::Broadcast, "flat", 32, &network);
+    across.calls = Calls::AfterBarrier;
+    assert!(matches!(across.go().unwrap_err(), SimulationError::NoBoard { hosts: 2, .. }));
+}
+
+#[test]
+fn who_is_spread_has_its_neighbour_on_another_host() {
+    let platform = library::find("myrinet2000").unwrap();
+    let report = |placement, size| {
+        let mut run = Run::new(Operation::Broadcast, "flat", size, &platform);
+        run.platform = &platform;
+        let group = Group::divided(size, 1).unwrap();
+        let task = Task::new(Operation::Broadcast);
+        let work = Work { task: &task, way: &run.way, group: &group, bytes: 4 };
+        let setting = Setting { placement, ..Setting::new(&platform, &run.faults) };
+        landeck_simulator::run(&work, &setting, &mut |_| {}).unwrap()
+    };
+    assert!(report(Placement::Spread, 2).time() > report(Placement::Usual, 2).time());
+    assert_eq!(report(Placement::Spread, 192).left(), []);
 }

@@ -61,7 +61,7 @@ sed -e 's/ *#.*//' -e '/^$/d' "$own/petsc-left-out.txt" >"$left_out"
 failed=0
 for package; do
     wanted=$("$python/bin/python" "$own/petsc-list.py" "$PETSC_ARCH/tests/datatest.pkl" "$package" |
-        grep -vxf "$left_out" || true)
+        grep -vxEf "$left_out" || true)
     make -k -j "$jobs" -f gmakefile.test test TIMEOUT="$test_limit_s" \
         TESTTARGETS="$(echo "$wanted" | tr '\n' ' ')" >"$log" 2>&1 || true
     results=$PETSC_ARCH/tests/test_${PETSC_ARCH}_tap.log

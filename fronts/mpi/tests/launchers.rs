@@ -4,6 +4,7 @@
 mod support;
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -180,14 +181,28 @@ fn a_launcher_is_reached_at_its_port() {
     if !mpich_or_skip("a_launcher_is_reached_at_its_port") {
         return;
     }
-    let hello = program("hello");
-    let inside = command(Launcher::Mpiexec, Library::Ours, 2, &hello);
-    let mut command = Command::new(inside.get_program());
-    command.arg("-pmi-port").args(inside.get_args());
-    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut command = mpiexec_with("-pmi-port", 2, &program("hello"));
     let trail = Trail::new();
     let output = trail.run(&mut command, GONE_LIMIT);
     assert_wrote(&output, "hello: 2 processes agree");
+    trail.assert_gone(GONE_LIMIT);
+}
+
+#[test]
+fn the_notice_of_a_death_ends_nobody() {
+    let _watchdog = Watchdog::start(LIMIT);
+    if !mpich_or_skip("the_notice_of_a_death_ends_nobody") {
+        return;
+    }
+    // What this launcher does where a signal ended a process is another matter: it kills the others.
+    let mut command = mpiexec_with("-disable-auto-cleanup", 3, &program("survivors"));
+    let trail = Trail::new();
+    let output = trail.run(&mut command, GONE_LIMIT);
+    let written = String::from_utf8_lossy(&output.stdout);
+    for rank in 0..2 {
+        assert!(written.contains(&format!("rank {rank} goes on")), "{output:?}");
+    }
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
     trail.assert_gone(GONE_LIMIT);
 }
 
@@ -324,6 +339,15 @@ fn a_launcher_that_is_killed_takes_its_job_with_it() {
         assert!(!trail.finish(child, GONE_LIMIT).status.success());
         trail.assert_gone(GONE_LIMIT);
     }
+}
+
+/// MPICH's mpiexec with an option before those that say what to start.
+fn mpiexec_with(option: &str, processes: u32, program: &Path) -> Command {
+    let inside = command(Launcher::Mpiexec, Library::Ours, processes, program);
+    let mut command = Command::new(inside.get_program());
+    command.arg(option).args(inside.get_args());
+    command.envs(inside.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
 }
 
 fn kill(pid: u32) {

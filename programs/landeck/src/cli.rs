@@ -1,12 +1,14 @@
 //! The command line: one definition gives the parser, the help, the man pages and the completions.
 
 use crate::bench::BenchArguments;
+use crate::doctor::DoctorArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
+use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -38,8 +40,12 @@ pub(crate) enum Command {
     },
     /// Measure as a process of a job.
     Measure(Subject),
+    /// Measure a way as a process of a job.
+    MeasureWay(MeasureWayArguments),
     /// Show what the members of a group would do.
     Plan(Box<PlanArguments>),
+    /// Say what this host offers.
+    Doctor(DoctorArguments),
     /// List jobs.
     Ps(PsArguments),
     /// Watch a job.
@@ -96,7 +102,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             Ok(Command::ShowTuning { processes, wishes })
         }
         CliCommand::Measure { subject } => Ok(Command::Measure(subject)),
+        CliCommand::MeasureWay(way) => Ok(Command::MeasureWay(way)),
         CliCommand::Plan(plan) => Ok(Command::Plan(plan)),
+        CliCommand::Doctor(doctor) => Ok(Command::Doctor(doctor)),
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
@@ -125,6 +133,7 @@ enum CliCommand {
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),
+    Doctor(DoctorArguments),
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
@@ -135,6 +144,9 @@ enum CliCommand {
         #[arg(value_enum)]
         subject: Subject,
     },
+    /// Measure a way as a process of a job that `simulate` has started.
+    #[command(hide = true)]
+    MeasureWay(MeasureWayArguments),
     /// Write man pages or shell completions into a directory.
     #[command(hide = true)]
     Generate {

@@ -4,6 +4,7 @@
 mod bench;
 mod cli;
 mod clusters;
+mod doctor;
 mod generate;
 mod mpiexec;
 mod plan;
@@ -46,9 +47,11 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Tune) => said(tune::run()),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
+        Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
+        Ok(Command::Doctor(doctor)) => doctor.run(),
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),

@@ -33,7 +33,7 @@ fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
         return Ok(installed);
     }
     let script: PathBuf = runner.root().join(format!("fronts/mpi/clients/{client}.sh"));
-    let mut command = runner.command(&script);
+    let mut command = runner.long_command(&script);
     command.arg(folder);
     runner.counted_or_skipped(client, command)
 }

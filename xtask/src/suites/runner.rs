@@ -46,7 +46,15 @@ impl Runner {
 
     /// A command under a watchdog, which also ends it when this process is ended.
     pub(super) fn command(&self, program: &Path) -> Command {
-        let limit_s = if self.soak { SOAK_SUITE_LIMIT_S } else { SUITE_LIMIT_S };
+        self.limited_command(program, if self.soak { SOAK_SUITE_LIMIT_S } else { SUITE_LIMIT_S })
+    }
+
+    /// A command that takes as long as those of a soak, whether this is one or not.
+    pub(super) fn long_command(&self, program: &Path) -> Command {
+        self.limited_command(program, SOAK_SUITE_LIMIT_S)
+    }
+
+    fn limited_command(&self, program: &Path, limit_s: u32) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "TERM", "timeout", "--kill-after=10", &limit_s.to_string()]);
         command.arg(program);

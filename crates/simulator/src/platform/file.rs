@@ -54,6 +54,8 @@ struct HostTable {
     message: Option<Span>,
     deposit: Option<Span>,
     switch: Option<Span>,
+    call: Option<Span>,
+    step: Option<Span>,
     one_copy: Option<Rate>,
     two_copy: Option<Rate>,
     local_copy: Option<Rate>,
@@ -148,7 +150,8 @@ impl Text<'_> {
             reduction_kib_ps: rate(table.reduction, usual.reduction_kib_ps),
             ..usual
         };
-        Ok(Host { processors, figures })
+        let (call_ps, step_ps) = (time(table.call, 0), time(table.step, 0));
+        Ok(Host { processors, figures, call_ps, step_ps })
     }
 
     fn network(

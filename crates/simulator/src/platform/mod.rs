@@ -19,8 +19,9 @@
 //! delay = "500 ns"
 //! ```
 //!
-//! `[host]` has the figures of `landeck tune`; those that are left out have their usual values. The
-//! network is that of LogGP: `overhead` keeps a processor busy at each end, `latency` passes between
+//! `[host]` has the figures of `landeck tune`; those that are left out have their usual values. Also
+//! `call`, what a call takes before its first step, and `step`, what each copy and combination takes
+//! beside its bytes: nothing when they are left out. The network is that of LogGP: `overhead` keeps a processor busy at each end, `latency` passes between
 //! the cards, a card sends and receives one message at a time, for `gap` or for as long as its bytes
 //! take at `rate`. `copy` is the rate at which a processor moves bytes to and from the card, if it
 //! has to; data longer than `eager` are announced first, and go when the receiver has asked for
@@ -56,7 +57,17 @@ pub struct Host {
     pub processors: u32,
     /// What it can do; the figures of networks are not used.
     pub figures: Figures,
+    /// What a call of an operation over messages takes before its first step; a quarter of that on
+    /// the board.
+    pub call_ps: u64,
+    /// What a step that copies or combines takes beside its bytes.
+    pub step_ps: u64,
 }
+
+/// What a call and a step take in the product, on the machine that it was made on (2026-11-21):
+/// `landeck tune` does not measure them.
+const HOST_CALL_PS: u64 = 300_000;
+const HOST_STEP_PS: u64 = 80_000;
 
 /// The network between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +116,7 @@ impl Platform {
     /// One host with these figures.
     pub fn of_host(name: &str, about: &str, figures: Figures) -> Self {
         let processors = figures.processors.clamp(1, 65_536) as u32;
-        let host = Host { processors, figures };
+        let host = Host { processors, figures, call_ps: HOST_CALL_PS, step_ps: HOST_STEP_PS };
         Self { name: name.into(), about: about.into(), host, network: None }
     }
 

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::study::{Along, Study};
+use super::study::{Along, Series, Study};
 use super::table::{short, thousands};
 
 const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 760.0;
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 260.0;
-const TOP: f64 = 130.0;
+const TOP: f64 = 150.0;
 const BOTTOM: f64 = 90.0;
 /// Between the names of two lines.
 const GAP: f64 = 26.0;
@@ -36,6 +36,21 @@ pub(crate) fn colour(name: &str) -> &'static str {
     COLOURS.iter().find(|(other, _)| *other == name).map_or("#505050", |(_, colour)| colour)
 }
 
+/// The colour of a series: lighter, the more of its architecture there are before it.
+fn shade(study: &Study, number: usize) -> String {
+    const LIGHTEST: f64 = 0.6;
+    let base = colour(&study.series[number].name);
+    let is_alike = |series: &&Series| colour(&series.name) == base;
+    let alike = study.series.iter().filter(is_alike).count();
+    let before = study.series[..number].iter().filter(is_alike).count();
+    let share = LIGHTEST * before as f64 / alike.max(2) as f64;
+    let part = |at: usize| {
+        let value = u8::from_str_radix(base.get(at..at + 2).unwrap_or("50"), 16).unwrap_or(80);
+        f64::from(value) + share * (255.0 - f64::from(value))
+    };
+    format!("#{:02X}{:02X}{:02X}", part(1) as u8, part(3) as u8, part(5) as u8)
+}
+
 /// A study as a picture.
 pub(crate) fn svg(study: &Study, note: &str) -> String {
     let mut picture = Picture::new(&study.title, note);
@@ -45,18 +60,19 @@ pub(crate) fn svg(study: &Study, note: &str) -> String {
     let vertical = Scale::around(times, HEIGHT - BOTTOM, TOP, 1.25);
     picture.axes(study, &horizontal, &vertical);
     let mut ends = Vec::new();
-    for (series, times) in study.series.iter().zip(&study.times_us) {
+    for ((number, series), times) in (0..).zip(&study.series).zip(&study.times_us) {
+        let colour = shade(study, number);
         let corners: Vec<(f64, f64)> = study
             .places
             .iter()
             .zip(times)
             .filter_map(|(&place, time)| Some((horizontal.at(place as f64), vertical.at((*time)?))))
             .collect();
-        picture.line(&corners, colour(&series.name));
-        ends.extend(corners.last().map(|&end| (end, series.name.as_str())));
+        picture.line(&corners, &colour);
+        ends.extend(corners.last().map(|&end| (end, (series.name.as_str(), colour))));
     }
-    for ((x, y), name) in apart(ends) {
-        picture.words(name, (x + 12.0, y), "start", 20, colour(name));
+    for ((x, y), (name, colour)) in apart(ends) {
+        picture.words(name, (x + 12.0, y), "start", 20, &colour);
     }
     picture.finish()
 }
@@ -76,8 +92,8 @@ impl Picture {
              <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#FFFFFF\"/>"
         );
         picture.words(title, (24.0, 38.0), "start", 27, "#1E1E1E");
-        for (number, line) in wrapped(note, 120).into_iter().enumerate() {
-            picture.words(&line, (24.0, 68.0 + 22.0 * number as f64), "start", 17, "#646464");
+        for (number, line) in wrapped(note, 135).into_iter().enumerate() {
+            picture.words(&line, (24.0, 68.0 + 22.0 * number as f64), "start", 16, "#646464");
         }
         picture
     }
@@ -126,7 +142,7 @@ impl Picture {
         for value in vertical.ticks() {
             let y = vertical.at(value);
             self.rectangle((LEFT, y), WIDTH - RIGHT - LEFT, 1.0, "#DEDEDE");
-            self.words(&short(value), (LEFT - 12.0, y), "end", 20, "#1E1E1E");
+            self.words(&tick(value), (LEFT - 12.0, y), "end", 20, "#1E1E1E");
         }
         let mut free_from = f64::MIN;
         for &place in &study.places {
@@ -152,6 +168,15 @@ impl Picture {
     }
 }
 
+/// A number on an axis.
+fn tick(value: f64) -> String {
+    let label = short(value);
+    if !label.contains('.') {
+        return label;
+    }
+    label.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// What letters mean in XML.
 pub(crate) fn escaped(words: &str) -> String {
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -174,7 +199,7 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
 }
 
 /// Moves names that would cover each other apart, keeping their order.
-fn apart(mut ends: Vec<((f64, f64), &str)>) -> Vec<((f64, f64), &str)> {
+fn apart<T>(mut ends: Vec<((f64, f64), T)>) -> Vec<((f64, f64), T)> {
     ends.sort_by(|(one, _), (other, _)| one.1.total_cmp(&other.1));
     let room = GAP.min((HEIGHT - BOTTOM - TOP + 60.0) / ends.len().max(1) as f64);
     let mut free_from = TOP - 30.0;
@@ -219,8 +244,11 @@ impl Scale {
 
     /// Round values: 1, 2, 5 of each power of ten, or powers of ten if there are many.
     fn ticks(&self) -> Vec<f64> {
-        let steps: &[f64] =
-            if (self.high / self.low).log10() > 3.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let steps: &[f64] = match (self.high / self.low).log10() {
+            ..0.8 => &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+            ..3.0 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let values =
             powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));

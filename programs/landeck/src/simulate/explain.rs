@@ -52,7 +52,7 @@ impl Shares {
         match what {
             What::Send { .. } => self.sending_ps += span_ps,
             What::Receive { .. } | What::Handshake { .. } => self.receiving_ps += span_ps,
-            What::Work { .. } => self.work_ps += span_ps,
+            What::Work { .. } | What::Call { .. } => self.work_ps += span_ps,
             What::Travel { waited_ps, .. } => {
                 let waited_ps = span_ps.min(*waited_ps);
                 self.waiting_ps += waited_ps;
@@ -67,7 +67,7 @@ impl Shares {
             ("under way", self.travel_ps),
             ("behind other messages", self.waiting_ps),
             ("receiving", self.receiving_ps),
-            ("copying and combining", self.work_ps),
+            ("calling, copying and combining", self.work_ps),
             ("waiting for a turn", self.turns_ps),
         ];
         let percent = |part_ps: u64| 100.0 * part_ps as f64 / whole.ps().max(1) as f64;

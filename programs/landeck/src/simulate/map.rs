@@ -38,7 +38,7 @@ impl Map {
     /// The picture. In each field stands who wins: by a number where colours have no room for words.
     pub(crate) fn svg(&self, title: &str, note: &str) -> String {
         let mut picture = Picture::new(title, note);
-        let (left, top, right, bottom) = (130.0, 130.0, 300.0, 90.0);
+        let (left, top, right, bottom) = (130.0, 150.0, 300.0, 90.0);
         let width = (1200.0 - left - right) / self.sizes.len().max(1) as f64;
         let height = (760.0 - top - bottom) / self.processes.len().max(1) as f64;
         let numbers = self.numbers();

@@ -4,6 +4,7 @@
 mod chart;
 mod explain;
 mod map;
+pub(crate) mod measured;
 mod meter;
 mod page;
 mod paper;
@@ -19,7 +20,8 @@ use landeck::collectives::{Operation, Preset, Task};
 use landeck::tuning;
 use landeck_simulator::platform::library;
 use landeck_simulator::{
-    Faults, Platform, PlatformError, Setting, SimulationError, Work, run as simulated,
+    Calls, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,
+    run as simulated,
 };
 use map::Map;
 use meter::Meter;
@@ -38,9 +40,9 @@ use study::{Along, Ground, Series, Study};
 #[derive(Debug, Args)]
 #[command(after_help = notes())]
 pub(crate) struct SimulateArguments {
-    /// The operation
-    #[arg(value_name = "OPERATION", value_parser = operation())]
-    operation: Operation,
+    /// The operation; or `message`, from one process to another
+    #[arg(value_name = "OPERATION", value_parser = subject())]
+    subject: Subject,
     /// Who talks to whom: one or more architectures, side by side [default: all]
     #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
     architecture: Vec<Preset>,
@@ -62,6 +64,9 @@ pub(crate) struct SimulateArguments {
     /// Processes on each host [default: one for each of its processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     per_host: Option<u32>,
+    /// Put each process on the next host, and begin with the first again when all have one
+    #[arg(long, conflicts_with = "per_host")]
+    spread: bool,
     /// Bytes of data: 4,40K or 4..40K, which doubles from 4 to 40,000. In gather, scatter, allgather
     /// and alltoall for each member, else all
     #[arg(long, value_name = "N,...", default_value = "4..40K")]
@@ -73,8 +78,11 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "MEMBER", default_value_t = 0)]
     root: u32,
     /// Show what made one run as long as it is, message by message
-    #[arg(long, conflicts_with_all = ["out", "map", "paper"])]
+    #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
     explain: bool,
+    /// Measure the same on this host, and show both: with --platform host. Up to 32 processes
+    #[arg(long, conflicts_with_all = ["out", "map", "paper", "per_host", "spread"])]
+    measured: bool,
     /// Draw which architecture wins, by the number of processes and the size, into --out
     #[arg(long, requires = "out")]
     map: bool,
@@ -134,6 +142,24 @@ pub(crate) enum SimulateError {
         "--paper shows broadcasts, as the paper of 2005 has them. Write `landeck simulate broadcast --paper`."
     )]
     Paper,
+    #[error(
+        "--measured: what is measured here can be compared with --platform host alone. Add that."
+    )]
+    Elsewhere,
+    #[error(
+        "--measured -n {processes}: the model is made for up to 32 processes on this host. Give fewer."
+    )]
+    Crowd { processes: u64 },
+    #[error(
+        "--measured: {operation} is not among what is measured. Choose barrier, broadcast, reduce, gather, scatter, allgather, allreduce, alltoall, or message."
+    )]
+    Unmeasured { operation: Operation },
+    #[error(
+        "message: -n, --architecture, --clusters, --paper and --map do not apply to one message. Leave them out."
+    )]
+    Message,
+    #[error(transparent)]
+    Measured(#[from] measured::MeasuredError),
     #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
     Write { path: String, error: io::Error },
 }
@@ -142,7 +168,10 @@ impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     pub(crate) fn run(&self) -> Result<(), SimulateError> {
         self.check()?;
-        let platform = platform(&self.platform)?;
+        let mut platform = platform(&self.platform)?;
+        if self.subject == Subject::Message {
+            platform.host.call_ps = 0; // nobody calls an operation
+        }
         let faults = Faults {
             seed: self.seed,
             jitter_permille: 10 * self.jitter,
@@ -150,8 +179,21 @@ impl SimulateArguments {
             resend_ps: RESEND_PS,
             deaths: Vec::new(),
         };
-        let task = Task { root: self.root, segments: self.segments, ..Task::new(self.operation) };
-        let ground = Ground { task, platform: &platform, per_host: self.per_host, faults: &faults };
+        let operation = self.operation();
+        let task = Task { root: self.root, segments: self.segments, ..Task::new(operation) };
+        let calls = match (self.measured && self.subject != Subject::Message, operation) {
+            (true, operation) if measured::is_repeated(operation) => {
+                Calls::Repeated(measured::REPEATS)
+            }
+            (true, _) => Calls::AfterBarrier,
+            (false, _) => Calls::AtOnce,
+        };
+        let placement = match (self.per_host, self.spread) {
+            (Some(per_host), _) => Placement::PerHost(per_host),
+            (None, true) => Placement::Spread,
+            (None, false) => Placement::Usual,
+        };
+        let ground = Ground { task, platform: &platform, placement, calls, faults: &faults };
         if self.explain {
             return self.explain(&ground);
         }
@@ -159,14 +201,63 @@ impl SimulateArguments {
         let mut meter = Meter::new(studies.iter().map(Study::runs).sum());
         studies.iter_mut().try_for_each(|study| study.simulate(&ground, &mut meter))?;
         meter.finish();
+        if self.measured {
+            return self.compare(&ground, &studies);
+        }
         self.tell(&ground, &studies)
     }
 
+    /// Measures what was simulated, and says how far they are apart.
+    fn compare(&self, ground: &Ground<'_>, studies: &[Study]) -> Result<(), SimulateError> {
+        let what = self.subject.name();
+        for study in studies {
+            let Along::Sizes(processes) = study.along else { continue };
+            let clusters = |series: &Series| {
+                series.clusters.unwrap_or_else(|| ground.usual_clusters(processes))
+            };
+            let measured = study.series.iter().map(|series| {
+                measured::times_us(what, series, processes, clusters(series), &study.places)
+            });
+            say(&measured::text(study, &measured.collect::<Result<Vec<_>, _>>()?))?;
+        }
+        Ok(())
+    }
+
+    fn operation(&self) -> Operation {
+        match self.subject {
+            Subject::Operation(operation) => operation,
+            Subject::Message => Operation::Broadcast, // of two members: one message
+        }
+    }
+
+    /// What the measurement asks for.
+    fn check_measured(&self) -> Result<(), SimulateError> {
+        let most = self.processes.0.last().copied().unwrap_or(0);
+        let operation = self.operation();
+        let is_known = !matches!(
+            operation,
+            Operation::ReduceScatter | Operation::Scan | Operation::ExclusiveScan
+        );
+        match () {
+            () if !self.measured => Ok(()),
+            () if self.platform != library::HOST => Err(SimulateError::Elsewhere),
+            () if most > 32 => Err(SimulateError::Crowd { processes: most }),
+            () if !is_known => Err(SimulateError::Unmeasured { operation }),
+            () => Ok(()),
+        }
+    }
+
     fn check(&self) -> Result<(), SimulateError> {
-        let operation = self.operation;
+        let operation = self.operation();
         if self.paper && operation != Operation::Broadcast {
             return Err(SimulateError::Paper);
         }
+        let has_more = !self.architecture.is_empty() || self.clusters.is_some();
+        if self.subject == Subject::Message && (has_more || self.paper || self.map || self.explain)
+        {
+            return Err(SimulateError::Message);
+        }
+        self.check_measured()?;
         let most = self.processes.0.last().copied().unwrap_or(0);
         let least = self.processes.0.first().copied().unwrap_or(0);
         for processes in [least, most] {
@@ -198,7 +289,11 @@ impl SimulateArguments {
     /// The architectures asked for, each with each number of clusters if it has any.
     fn series(&self, ground: &Ground<'_>) -> Vec<Series> {
         let asked = self.architecture.clone();
-        let presets = if asked.is_empty() { all(ground) } else { asked };
+        let presets = match self.subject {
+            Subject::Message => "flat".parse().into_iter().collect(),
+            Subject::Operation(_) if asked.is_empty() => all(ground),
+            Subject::Operation(_) => asked,
+        };
         let mut series = Vec::new();
         for preset in presets {
             let clusters = self.clusters.as_ref().map_or(&[][..], |clusters| &clusters.0);
@@ -214,8 +309,12 @@ impl SimulateArguments {
 
     /// Along the sizes for each number of processes, and along the processes for the least size.
     fn studies(&self, ground: &Ground<'_>) -> Vec<Study> {
-        let (series, operation) = (self.series(ground), self.operation);
+        let (series, operation) = (self.series(ground), self.operation());
         let (processes, sizes) = (&self.processes.0, &self.sizes.0);
+        if self.subject == Subject::Message {
+            let title = "A message from one process to another".to_owned();
+            return vec![Study::new(title, Along::Sizes(2), series, sizes.clone())];
+        }
         let mut studies = Vec::new();
         if sizes.len() > 1 || processes.len() == 1 {
             for &count in processes {
@@ -267,14 +366,14 @@ impl SimulateArguments {
         }
         if self.map {
             let map = self.map_of(studies);
-            let title = format!("Which architecture is the fastest: {}", self.operation);
+            let title = format!("Which architecture is the fastest: {}", self.operation());
             let picture = map.svg(&title, &note);
             pictures.push(("map".into(), picture.clone()));
             let explained = "The architecture that takes the least time.".to_owned();
             sections.insert(0, Section { title, note: explained, svg: picture, rows: map.rows() });
         }
         let title =
-            format!("{} simulated on {}", capitalised(self.operation), ground.platform.name);
+            format!("{} simulated on {}", capitalised(self.operation()), ground.platform.name);
         let html = page::html(&title, &note, &command_line(), &sections);
         let pictures = pictures.into_iter().map(|(name, text)| (format!("{name}.svg"), text));
         for (name, text) in pictures.chain([("index.html".to_owned(), html)]) {
@@ -304,13 +403,12 @@ impl SimulateArguments {
             let clusters = u64::from(series.clusters.unwrap_or(0));
             return Err(SimulateError::Clusters { clusters, processes: processes.into() });
         };
-        let way = series.preset.way(self.operation);
+        let way = series.preset.way(self.operation());
         let work = Work { task: &ground.task, way: &way, group: &group, bytes };
         let setting = Setting {
-            platform: ground.platform,
-            per_host: self.per_host,
-            faults: ground.faults,
+            placement: ground.placement,
             keeps_history: true,
+            ..Setting::new(ground.platform, ground.faults)
         };
         let mut meter = Meter::new(1);
         let report = simulated(&work, &setting, &mut |progress| {
@@ -319,7 +417,7 @@ impl SimulateArguments {
         meter.finish();
         let heading = format!(
             "{} of {bytes} B by {}, {processes} processes on {}",
-            capitalised(self.operation),
+            capitalised(self.operation()),
             series.name,
             ground.platform.name
         );
@@ -382,9 +480,34 @@ fn say(text: &str) -> Result<(), SimulateError> {
     }
 }
 
-fn operation() -> impl TypedValueParser<Value = Operation> {
-    PossibleValuesParser::new(Operation::ALL.map(Operation::as_str))
-        .try_map(|name| Operation::from_name(&name).ok_or("there is no such operation"))
+/// What is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// One message.
+    Message,
+    /// An operation of all.
+    Operation(Operation),
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Message => MESSAGE,
+            Self::Operation(operation) => operation.as_str(),
+        }
+    }
+}
+
+/// One message, on the command line.
+const MESSAGE: &str = "message";
+
+fn subject() -> impl TypedValueParser<Value = Subject> {
+    let names = Operation::ALL.map(Operation::as_str).into_iter().chain([MESSAGE]);
+    PossibleValuesParser::new(names).try_map(|name| match Operation::from_name(&name) {
+        Some(operation) => Ok(Subject::Operation(operation)),
+        None if name == MESSAGE => Ok(Subject::Message),
+        None => Err("there is no such operation"),
+    })
 }
 
 fn notes() -> String {
@@ -398,7 +521,8 @@ fn notes() -> String {
          landeck simulate broadcast --architecture daisy -n 120 --clusters 8 --platform myrinet2000\n  \
          landeck simulate broadcast --paper --platform myrinet2000 --out figures\n  \
          landeck simulate allreduce -a butterfly,ring+split -n 2..512 --sizes 8..8M --map --out map\n  \
-         landeck simulate broadcast -a pipeline -n 24 --clusters 8 --sizes 4 --explain",
+         landeck simulate broadcast -a pipeline -n 24 --clusters 8 --sizes 4 --explain\n  \
+         landeck simulate allreduce -a board,butterfly -n 2..32 --platform host --measured",
     );
     notes
 }

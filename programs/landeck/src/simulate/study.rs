@@ -2,7 +2,9 @@
 //! the number of processes.
 
 use landeck::collectives::{Group, Preset, Task};
-use landeck_simulator::{Faults, Platform, Progress, Setting, SimulationError, Work, run};
+use landeck_simulator::{
+    Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
+};
 
 use super::meter::Meter;
 
@@ -45,7 +47,8 @@ pub(crate) enum Along {
 pub(crate) struct Ground<'a> {
     pub(crate) task: Task,
     pub(crate) platform: &'a Platform,
-    pub(crate) per_host: Option<u32>,
+    pub(crate) placement: Placement,
+    pub(crate) calls: Calls,
     pub(crate) faults: &'a Faults,
 }
 
@@ -101,11 +104,13 @@ impl Study {
 impl Ground<'_> {
     /// Clusters where nobody has said how many: the hosts.
     pub(crate) fn usual_clusters(&self, processes: u32) -> u32 {
-        let usual = match self.platform.network {
-            Some(_) => self.platform.host.processors,
-            None => processes,
+        let per_host = match (self.placement, &self.platform.network) {
+            (Placement::PerHost(per_host), _) => per_host.max(1),
+            (Placement::Spread, _) => return processes.min(self.platform.hosts()),
+            (Placement::Usual, Some(_)) => self.platform.host.processors,
+            (Placement::Usual, None) => processes,
         };
-        processes.div_ceil(self.per_host.unwrap_or(usual).max(1)).max(1)
+        processes.div_ceil(per_host.max(1)).max(1)
     }
 
     /// The members and their clusters. None when there are more clusters than members.
@@ -131,10 +136,9 @@ impl Ground<'_> {
         let task = Task { order, ..self.task };
         let work = Work { task: &task, way: &way, group: &group, bytes };
         let setting = Setting {
-            platform: self.platform,
-            per_host: self.per_host,
-            faults: self.faults,
-            keeps_history: false,
+            placement: self.placement,
+            calls: self.calls,
+            ..Setting::new(self.platform, self.faults)
         };
         let what = format!("{}, {processes} processes, {bytes} B", series.name);
         meter.within(0, 1, &what);

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod doctor;
+mod guests;
 mod index;
 mod top;
 mod why;

@@ -60,7 +60,9 @@ static void of_process(void)
     exchange(MPI_COMM_WORLD, 1, 0);
     MPI_Buffer_flush();
     exchange(MPI_COMM_WORLD, 2, 1);
+    request = MPI_REQUEST_NULL;
     MPI_Buffer_iflush(&request);
+    CHECK(request != MPI_REQUEST_NULL);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK(request == MPI_REQUEST_NULL);
     datatypes();
@@ -85,7 +87,9 @@ static void of_communicator(void)
     exchange(copy, 4, 0);
     MPI_Comm_flush_buffer(copy);
     exchange(copy, 5, 0);
+    request = MPI_REQUEST_NULL;
     MPI_Comm_iflush_buffer(copy, &request);
+    CHECK(request != MPI_REQUEST_NULL);
     MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
     MPI_Comm_detach_buffer(copy, &address, &bytes);
     CHECK(address == room && bytes == (int)sizeof room);
@@ -101,7 +105,7 @@ static void mistakes(void)
     CHECK(class_of(MPI_Buffer_attach(room, -1)) == MPI_ERR_ARG ||
           class_of(MPI_Buffer_attach(room, -1)) == MPI_ERR_BUFFER);
     CHECK(MPI_Buffer_attach(room, 1000) == MPI_SUCCESS);
-    CHECK(class_of(MPI_Buffer_attach(room, 1000)) != MPI_SUCCESS);
+    CHECK(class_of(MPI_Buffer_attach(room, 1000)) == (is_ours() ? MPI_ERR_BUFFER : MPI_ERR_OTHER));
     CHECK(class_of(MPI_Bsend(room, -1, MPI_CHAR, 0, 0, MPI_COMM_WORLD)) == MPI_ERR_COUNT);
     CHECK(MPI_Bsend(room, 10, MPI_CHAR, MPI_PROC_NULL, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
     CHECK(MPI_Buffer_detach(&address, &bytes) == MPI_SUCCESS && bytes == 1000);

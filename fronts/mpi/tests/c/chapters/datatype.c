@@ -45,10 +45,12 @@ static void extends(MPI_Datatype type, MPI_Aint lb, MPI_Aint extent, MPI_Aint tr
     CHECK(first == true_lb && length == true_extent);
     CHECK(MPI_Type_get_extent_c(type, &wide_first, &wide_length) == MPI_SUCCESS);
     CHECK(wide_first == lb && wide_length == extent);
+    wide_first = wide_length = -1;
     CHECK(MPI_Type_get_extent_x(type, &wide_first, &wide_length) == MPI_SUCCESS);
     CHECK(wide_first == lb && wide_length == extent);
     CHECK(MPI_Type_get_true_extent_c(type, &wide_first, &wide_length) == MPI_SUCCESS);
     CHECK(wide_first == true_lb && wide_length == true_extent);
+    wide_first = wide_length = -1;
     CHECK(MPI_Type_get_true_extent_x(type, &wide_first, &wide_length) == MPI_SUCCESS);
     CHECK(wide_first == true_lb && wide_length == true_extent);
 }
@@ -349,6 +351,7 @@ static void predefined(void)
     for (int i = 0; i < COUNT(known); i++) {
         CHECK(MPI_Type_size(known[i].type, &size) == MPI_SUCCESS && size == known[i].size);
         CHECK(MPI_Type_size_c(known[i].type, &wide) == MPI_SUCCESS && wide == known[i].size);
+        wide = -1;
         CHECK(MPI_Type_size_x(known[i].type, &wide) == MPI_SUCCESS && wide == known[i].size);
         CHECK(MPI_Type_get_extent(known[i].type, &lb, &extent) == MPI_SUCCESS);
         CHECK(lb == 0 && extent == known[i].extent);

@@ -131,10 +131,15 @@ int main(int argc, char **argv)
     size_t place;
     enum { KEPT = 1 << 20 };
 
+    /* What is asked for is there because it was asked for. */
+    flag = 7;
     CHECK(MPI_Initialized(&flag) == MPI_SUCCESS && !flag);
+    flag = 7;
     CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && !flag);
+    version = subversion = -1;
     CHECK(MPI_Get_version(&version, &subversion) == MPI_SUCCESS);
     CHECK(version == MPI_VERSION && subversion == MPI_SUBVERSION);
+    version = subversion = -1;
     CHECK(MPI_Abi_get_version(&version, &subversion) == MPI_SUCCESS);
     CHECK(version == MPI_ABI_VERSION && subversion == MPI_ABI_SUBVERSION);
     CHECK(MPI_Get_library_version(text, &length) == MPI_SUCCESS);
@@ -144,9 +149,14 @@ int main(int argc, char **argv)
     CHECK(level == MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    level = -1;
     CHECK(MPI_Query_thread(&level) == MPI_SUCCESS && level == MPI_THREAD_MULTIPLE);
+    flag = 0;
     CHECK(MPI_Is_thread_main(&flag) == MPI_SUCCESS && flag);
+    flag = 0;
     CHECK(MPI_Initialized(&flag) == MPI_SUCCESS && flag);
+    memset(text, 0, sizeof text);
+    length = -1;
     CHECK(MPI_Get_processor_name(text, &length) == MPI_SUCCESS && length > 0);
     CHECK(strlen(text) == (size_t)length);
 
@@ -169,6 +179,7 @@ int main(int argc, char **argv)
     CHECK(MPI_Alloc_mem(KEPT, MPI_INFO_NULL, &kept) == MPI_SUCCESS);
     for (place = 0; place < KEPT; place++) kept[place] = pattern(rank, 1, place);
     CHECK(end("environment") == MPI_SUCCESS);
+    flag = 0;
     CHECK(MPI_Finalized(&flag) == MPI_SUCCESS && flag);
     for (place = 0; place < KEPT; place++)
         if (kept[place] != pattern(rank, 1, place)) return 1;

@@ -20,6 +20,9 @@ static void probes(int from, int to)
         if (length % 2) MPI_Probe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
         while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &flag, &status);
         CHECK(status.MPI_SOURCE == from && status.MPI_TAG == 3);
+        memset(&status, 0x55, sizeof status);
+        MPI_Iprobe(from, 3, MPI_COMM_WORLD, &flag, &status);
+        CHECK(flag && status.MPI_SOURCE == from && status.MPI_TAG == 3);
         CHECK(MPI_Get_count(&status, MPI_INT, &count) == MPI_SUCCESS && count == length);
         in = malloc(count * sizeof *in);
         MPI_Recv(in, count, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &status);
@@ -71,11 +74,13 @@ static void nobody(void)
     CHECK(flag);
     MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, &status);
     CHECK(message == MPI_MESSAGE_NO_PROC && status.MPI_SOURCE == MPI_PROC_NULL);
+    memset(&status, 0x55, sizeof status);
     MPI_Mrecv(&value, 1, MPI_INT, &message, &status);
-    CHECK(message == MPI_MESSAGE_NULL && value == 17);
+    CHECK(message == MPI_MESSAGE_NULL && value == 17 && status.MPI_SOURCE == MPI_PROC_NULL);
     CHECK(MPI_Get_count(&status, MPI_INT, &count) == MPI_SUCCESS && count == 0);
+    memset(&status, 0x55, sizeof status);
     MPI_Improbe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &flag, &message, &status);
-    CHECK(flag && message == MPI_MESSAGE_NO_PROC);
+    CHECK(flag && message == MPI_MESSAGE_NO_PROC && status.MPI_SOURCE == MPI_PROC_NULL);
     MPI_Imrecv(&value, 1, MPI_INT, &message, &request);
     MPI_Wait(&request, &status);
     CHECK(message == MPI_MESSAGE_NULL && status.MPI_SOURCE == MPI_PROC_NULL);

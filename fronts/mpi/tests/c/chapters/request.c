@@ -61,9 +61,11 @@ static void one(void)
     check_status(0, &status);
     MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
     check_all(1);
+    flag = 0;
     MPI_Test(&requests[0], &flag, &status);
     CHECK(flag);
     check_empty(&status);
+    flag = 0;
     MPI_Request_get_status(requests[0], &flag, &status);
     CHECK(flag);
     check_empty(&status);

@@ -66,6 +66,27 @@ static void names(MPI_Session session)
     CHECK(has_world && has_self);
 }
 
+/* Memory for buffered messages of a session's communicators. */
+static void buffers(MPI_Session session)
+{
+    static char room[4096];
+    void *place = NULL;
+    int bytes = 0;
+    MPI_Count many = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    CHECK(MPI_Session_attach_buffer(session, room, sizeof room) == MPI_SUCCESS);
+    CHECK(MPI_Session_flush_buffer(session) == MPI_SUCCESS);
+    CHECK(MPI_Session_iflush_buffer(session, &request) == MPI_SUCCESS);
+    CHECK(request != MPI_REQUEST_NULL);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(MPI_Session_detach_buffer(session, &place, &bytes) == MPI_SUCCESS);
+    CHECK(place == room && bytes == sizeof room);
+    CHECK(MPI_Session_attach_buffer_c(session, room + 1, sizeof room - 1) == MPI_SUCCESS);
+    CHECK(MPI_Session_detach_buffer_c(session, &place, &many) == MPI_SUCCESS);
+    CHECK(place == room + 1 && many == sizeof room - 1);
+}
+
 static void handlers(MPI_Session session)
 {
     MPI_Errhandler handler, before;
@@ -93,6 +114,7 @@ int main(int argc, char **argv)
     CHECK(own == 0 && many == 1);
     of_set(first, "mpi://WORLD", "all", &rank, &size);
     names(first);
+    buffers(first);
     handlers(first);
     CHECK(MPI_Session_finalize(&first) == MPI_SUCCESS && first == MPI_SESSION_NULL);
 

@@ -25,6 +25,7 @@ int main(int argc, char **argv)
     CHECK(MPI_Get_count(&status, record, &count) == MPI_SUCCESS && count == MPI_UNDEFINED);
     CHECK(MPI_Get_elements(&status, record, &count) == MPI_SUCCESS && count == 8);
     CHECK(MPI_Get_elements_x(&status, record, &wide) == MPI_SUCCESS && wide == 8);
+    wide = -1;
     CHECK(MPI_Get_elements_c(&status, record, &wide) == MPI_SUCCESS && wide == 8);
     CHECK(MPI_Status_set_elements_x(&status, MPI_BYTE, 2 * 20) == MPI_SUCCESS);
     CHECK(MPI_Get_count(&status, record, &count) == MPI_SUCCESS && count == 2);

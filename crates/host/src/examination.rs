@@ -1,0 +1,380 @@
+//! What this host offers to jobs and what it lacks: each with what follows from it.
+//!
+//! Nothing is assumed: what can be tried is tried, on this process alone.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landeck_memory::{Segment, processors, system};
+use landeck_wire::HostId;
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
+
+use crate::budget::{Limits, plan_segment};
+use crate::index::Index;
+use crate::memory_groups::MemoryGroups;
+use crate::report::size;
+use crate::socket::Address;
+
+/// What was found of one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub subject: &'static str,
+    /// How it is.
+    pub health: Health,
+    /// What is there.
+    pub found: String,
+    /// What follows from it, and what to do where something is wrong.
+    pub consequence: String,
+}
+
+/// Whether something is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// As it should be.
+    Good,
+    /// Jobs run, with less than there could be.
+    Lacking,
+    /// Jobs do not run, or only small ones.
+    Wrong,
+}
+
+impl Health {
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Lacking => "lacking",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+impl Finding {
+    fn new(
+        subject: &'static str,
+        health: Health,
+        found: impl Into<String>,
+        consequence: impl Into<String>,
+    ) -> Self {
+        Self { subject, health, found: found.into(), consequence: consequence.into() }
+    }
+}
+
+/// Looks at this host, as the user and the limits of this process see it.
+pub fn examine() -> Vec<Finding> {
+    vec![
+        kernel(),
+        cpus(),
+        memory_limit(),
+        segment(),
+        open_files(),
+        socket(),
+        index(),
+        proc_files(),
+        pidfd(),
+        barriers(),
+        overcommit(),
+        foreign_memory(),
+        huge_pages(),
+        debugger(),
+        remote_shell(),
+        fabric(),
+        mpi_library(),
+    ]
+}
+
+/// Processes of the job whose segment is tried.
+const USUAL_PROCESSES: u32 = 4;
+/// Open files that a launcher needs for each process, and beside them.
+const FILES_PER_PROCESS: u64 = 5;
+const FILES_BESIDE: u64 = 64;
+
+fn kernel() -> Finding {
+    let names = rustix::system::uname();
+    let found = format!(
+        "{} {} on {}, Landeck {}",
+        names.sysname().to_string_lossy(),
+        names.release().to_string_lossy(),
+        names.machine().to_string_lossy(),
+        env!("CARGO_PKG_VERSION"),
+    );
+    let is_known = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+    let (health, consequence) = match is_known {
+        true => (Health::Good, "this is what is tested"),
+        false => (Health::Lacking, "not tested there: say what does not work"),
+    };
+    Finding::new("kernel", health, found, consequence)
+}
+
+fn cpus() -> Finding {
+    let (usable, affinity) = (processors::usable(), processors::affinity());
+    match processors::quota() {
+        Some(quota) if quota < affinity => Finding::new(
+            "processors",
+            Health::Lacking,
+            format!("{usable}: the control group allows the time of {quota} of {affinity}"),
+            "processes beyond that number take turns and do not poll; bind none of them",
+        ),
+        _ => Finding::new(
+            "processors",
+            Health::Good,
+            format!("{usable}"),
+            "`landeck run` starts as many processes where -n is not given; more of them sleep",
+        ),
+    }
+}
+
+fn memory_limit() -> Finding {
+    const LITTLE: u64 = 512 << 20;
+    match MemoryGroups::of_this_process().limit_bytes() {
+        None => Finding::new("memory", Health::Good, "no limit of a control group", "none"),
+        Some(bytes) => Finding::new(
+            "memory",
+            if bytes < LITTLE { Health::Lacking } else { Health::Good },
+            format!("{} in this control group", size(bytes)),
+            "heaps of jobs are made to fit into half of it; beyond the limit the kernel kills",
+        ),
+    }
+}
+
+/// Whether there can be a job: its memory is made, and goes.
+fn segment() -> Finding {
+    let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
+    let made = plan_segment(0, USUAL_PROCESSES, 1, limits)
+        .map_err(|error| error.to_string())
+        .and_then(|plan| Segment::create(&plan).map_err(|error| error.to_string()));
+    let subject = "shared memory";
+    match made {
+        Ok(segment) => {
+            let bytes = size(segment.plan().total_bytes());
+            let found = format!("{bytes} of address space for {USUAL_PROCESSES} processes");
+            Finding::new(subject, Health::Good, found, "jobs can be started")
+        }
+        Err(error) => Finding::new(subject, Health::Wrong, "cannot be made", error),
+    }
+}
+
+fn open_files() -> Finding {
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let processes = most.saturating_sub(FILES_BESIDE) / FILES_PER_PROCESS;
+    let found = match most {
+        u64::MAX => "no limit".to_owned(),
+        _ => format!("at most {most} (ulimit -Hn)"),
+    };
+    let health = match processes {
+        0..16 => Health::Wrong,
+        16..1_000 => Health::Lacking,
+        _ => Health::Good,
+    };
+    let consequence = match health {
+        Health::Good => "enough for jobs of 1,000 processes".to_owned(),
+        _ => format!("a job can have {processes} processes; raise the limit for more"),
+    };
+    Finding::new("open files", health, found, consequence)
+}
+
+fn socket() -> Finding {
+    let own = Address::of_job(HostId(u64::from(std::process::id()) | 0xd0c << 32));
+    match own.listen() {
+        Ok(_) => Finding::new("sockets", Health::Good, "a job can be joined", "none"),
+        Err(error) => Finding::new(
+            "sockets",
+            Health::Wrong,
+            error.to_string(),
+            "no job can be started: its processes must find it; allow Unix sockets",
+        ),
+    }
+}
+
+fn index() -> Finding {
+    match Index::open() {
+        Ok(index) => Finding::new(
+            "index of jobs",
+            Health::Good,
+            index.directory().display().to_string(),
+            "containers that have this directory can join jobs",
+        ),
+        Err(error) => Finding::new("index of jobs", Health::Lacking, "none", error.to_string()),
+    }
+}
+
+fn proc_files() -> Finding {
+    match fs::read_to_string("/proc/self/stat") {
+        Ok(_) => Finding::new("/proc", Health::Good, "mounted", "none"),
+        Err(error) => Finding::new(
+            "/proc",
+            Health::Wrong,
+            error.to_string(),
+            "descriptors and processes cannot be found: mount it (mount -t proc proc /proc)",
+        ),
+    }
+}
+
+fn pidfd() -> Finding {
+    match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(_) => Finding::new("pidfd_open", Health::Good, "works", "guests are watched"),
+        Err(error) => Finding::new(
+            "pidfd_open",
+            Health::Lacking,
+            error.to_string(),
+            "a guest that dies is noticed only when its connection closes",
+        ),
+    }
+}
+
+fn barriers() -> Finding {
+    match system::offers_barriers() {
+        true => Finding::new("membarrier", Health::Good, "works", "sleepers pay, senders do not"),
+        false => Finding::new(
+            "membarrier",
+            Health::Lacking,
+            "refused",
+            "sleeping processes look once a millisecond; allow the call in the container's filter",
+        ),
+    }
+}
+
+fn overcommit() -> Finding {
+    match setting("/proc/sys/vm/overcommit_memory").as_deref() {
+        Some("2") => Finding::new(
+            "overcommit",
+            Health::Lacking,
+            "vm.overcommit_memory is 2",
+            "address space counts as memory: large jobs may be refused; set it to 0",
+        ),
+        found => Finding::new("overcommit", Health::Good, found.unwrap_or("usual"), "none"),
+    }
+}
+
+/// Reading another process's memory: not used here, but by others on the same host.
+fn foreign_memory() -> Finding {
+    let (source, mut target) = ([7u8; 8], [0u8; 8]);
+    let local = libc::iovec { iov_base: target.as_mut_ptr().cast(), iov_len: target.len() };
+    let remote = libc::iovec { iov_base: source.as_ptr().cast_mut().cast(), iov_len: source.len() };
+    // SAFETY: both places are ours, and as long as said; the kernel writes to the first only.
+    let read = unsafe {
+        libc::process_vm_readv(
+            getpid().as_raw_nonzero().get(),
+            &raw const local,
+            1,
+            &raw const remote,
+            1,
+            0,
+        )
+    };
+    let found = if read == 8 { "works" } else { "refused" };
+    let consequence = "none: Landeck does not use it; other MPI libraries get slower without";
+    Finding::new("process_vm_readv", Health::Good, found, consequence)
+}
+
+fn huge_pages() -> Finding {
+    let found = setting("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+    let consequence = "none: segments use small pages";
+    Finding::new("huge pages", Health::Good, found.unwrap_or_else(|| "unknown".into()), consequence)
+}
+
+fn debugger() -> Finding {
+    let scope = setting("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_else(|| "0".into());
+    let is_allowed = scope == "0" || rustix::process::geteuid().is_root();
+    match in_path("gdb") {
+        Some(gdb) if is_allowed => {
+            let found = gdb.display().to_string();
+            Finding::new("debugger", Health::Good, found, "--stacks shows functions and lines")
+        }
+        Some(_) => Finding::new(
+            "debugger",
+            Health::Lacking,
+            format!("gdb may not look at processes (kernel.yama.ptrace_scope is {scope})"),
+            "--stacks shows only what the kernel says; set it to 0",
+        ),
+        None => Finding::new(
+            "debugger",
+            Health::Lacking,
+            "no gdb",
+            "--stacks shows only what the kernel says; install gdb",
+        ),
+    }
+}
+
+fn remote_shell() -> Finding {
+    let consequence = "none: jobs stay on one host so far";
+    let found = in_path("ssh").map_or_else(|| "none".to_owned(), |ssh| ssh.display().to_string());
+    Finding::new("ssh", Health::Good, found, consequence)
+}
+
+fn fabric() -> Finding {
+    let found = in_libraries("libfabric.so.1").first().map(|path| path.display().to_string());
+    let consequence = "none: fabrics are not used so far";
+    Finding::new("libfabric", Health::Good, found.unwrap_or_else(|| "none".into()), consequence)
+}
+
+/// Which library an MPI program that was built for the standard's interface would get.
+fn mpi_library() -> Finding {
+    let subject = "libmpi_abi";
+    let found = in_libraries("libmpi_abi.so.1");
+    let Some(first) = found.first() else {
+        let consequence = "MPI programs need it: `make install`, or LD_LIBRARY_PATH";
+        return Finding::new(subject, Health::Lacking, "none", consequence);
+    };
+    let is_ours = fs::read(first)
+        .is_ok_and(|bytes| bytes.windows(LIBRARY_MARK.len()).any(|window| window == LIBRARY_MARK));
+    let (health, consequence) = match is_ours {
+        true => (Health::Good, "MPI programs get Landeck's"),
+        false => (Health::Lacking, "MPI programs get another library, unless told where ours is"),
+    };
+    Finding::new(subject, health, first.display().to_string(), consequence)
+}
+
+/// What every library of ours has in it.
+const LIBRARY_MARK: &[u8] = b"LANDECK_SEGMENT";
+
+fn setting(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn in_path(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|directory| directory.join(program)).find(|file| file.is_file())
+}
+
+/// Files of this name where programs look for libraries, in their order; and beside this command.
+fn in_libraries(name: &str) -> Vec<PathBuf> {
+    let told = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let own = env::current_exe().ok();
+    let beside = own.as_deref().and_then(Path::parent).and_then(Path::parent);
+    let usual = [
+        "/usr/local/lib",
+        "/lib/x86_64-linux-gnu",
+        "/usr/lib/x86_64-linux-gnu",
+        "/lib64",
+        "/usr/lib64",
+        "/usr/lib",
+    ];
+    env::split_paths(&told)
+        .chain(beside.map(|prefix| prefix.join("lib")))
+        .chain(usual.map(PathBuf::from))
+        .map(|directory| directory.join(name))
+        .filter(|file| file.is_file())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_runs_these_tests_has_nothing_wrong() {
+        let findings = examine();
+        let wrong: Vec<_> =
+            findings.iter().filter(|finding| finding.health == Health::Wrong).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+        for finding in &findings {
+            assert!(!finding.found.is_empty() && !finding.consequence.is_empty(), "{finding:?}");
+        }
+        let subjects: std::collections::HashSet<_> =
+            findings.iter().map(|finding| finding.subject).collect();
+        assert_eq!(subjects.len(), findings.len());
+    }
+}

@@ -1,0 +1,82 @@
+//! `landeck doctor`: what this host offers and lacks.
+
+use clap::Args;
+use landeck::host::examination::{Finding, Health, examine};
+use serde_json::json;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// Say what this host offers to jobs and what it lacks, and what follows from it.
+///
+/// What can be tried is tried. Exit code: 0 when jobs can run, 1 when something is wrong.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Write it for programs
+    #[arg(long)]
+    json: bool,
+}
+
+impl DoctorArguments {
+    /// Says it.
+    pub(crate) fn run(&self) -> ExitCode {
+        let findings = examine();
+        let text = if self.json { as_json(&findings) } else { as_text(&findings) };
+        // A reader that is gone has seen enough.
+        let _ = io::stdout().write_all(text.as_bytes());
+        let is_wrong = findings.iter().any(|finding| finding.health == Health::Wrong);
+        ExitCode::from(u8::from(is_wrong))
+    }
+}
+
+fn as_text(findings: &[Finding]) -> String {
+    let count = |health| findings.iter().filter(|finding| finding.health == health).count();
+    let lines = findings.iter().map(|Finding { subject, health, found, consequence }| {
+        let sign = match health {
+            Health::Good => "    good",
+            Health::Lacking => " lacking",
+            Health::Wrong => "  WRONG ",
+        };
+        let first = format!("{sign}  {subject:<17} {found}\n");
+        match (*health, consequence.as_str()) {
+            (Health::Good, "none") => first,
+            _ => format!("{first}{:28}{consequence}\n", ""),
+        }
+    });
+    let lines: String = lines.collect();
+    let end = match (count(Health::Wrong), count(Health::Lacking)) {
+        (0, 0) => "Nothing is wrong.".to_owned(),
+        (0, lacking) => format!("Nothing is wrong; {lacking} could be better."),
+        (wrong, lacking) => format!("{wrong} wrong, {lacking} could be better."),
+    };
+    format!("{lines}{end}\n")
+}
+
+fn as_json(findings: &[Finding]) -> String {
+    let finding = |finding: &Finding| {
+        json!({
+            "subject": finding.subject,
+            "health": finding.health.as_str(),
+            "found": finding.found,
+            "consequence": finding.consequence,
+        })
+    };
+    format!("{:#}\n", findings.iter().map(finding).collect::<serde_json::Value>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(health: Health) -> Finding {
+        let (found, consequence) = ("this".to_owned(), "that".to_owned());
+        Finding { subject: "thing", health, found, consequence }
+    }
+
+    #[test]
+    fn what_is_wrong_is_counted() {
+        assert!(as_text(&[finding(Health::Good)]).ends_with("Nothing is wrong.\n"));
+        let text = as_text(&[finding(Health::Lacking), finding(Health::Wrong)]);
+        assert!(text.ends_with("1 wrong, 1 could be better.\n"), "{text}");
+        assert!(text.contains("  WRONG   thing             this\n"), "{text}");
+    }
+}

@@ -1,0 +1,246 @@
+//! The same on this host, measured: two programs of ours that `landeck run` starts, and how far what is
+//! simulated lies from what they find.
+
+use clap::Args;
+use landeck::collectives::{Group, Operation, Preset};
+use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::process::{Command, Stdio};
+
+use super::study::{Along, Series, Study};
+use super::table::{short, thousands};
+
+/// Time that a measurement may take, in seconds.
+const JOB_S: &str = "90";
+const TAG: Tag = Tag(0);
+/// So many calls before they count: by then the members have their connections.
+const WARM: usize = 20;
+/// Batches; their median counts.
+const BATCHES: usize = 15;
+
+/// What one of the processes is to measure.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureWayArguments {
+    /// `message`, or an operation
+    what: String,
+    way: Preset,
+    clusters: u32,
+    bytes: Vec<usize>,
+}
+
+/// Why nothing was measured.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MeasuredError {
+    /// A process of our own cannot be started.
+    #[error("cannot start processes to measure with: {0}")]
+    Start(io::Error),
+    /// They were started and did not measure.
+    #[error(
+        "{processes} processes that were to measure {what} ended without a result ({status}):\n{said}"
+    )]
+    Job { processes: u32, what: String, status: String, said: String },
+}
+
+/// Whether calls of this operation that follow each other are measured, each root waiting for all: else
+/// one call after a barrier is.
+pub(crate) const fn is_repeated(operation: Operation) -> bool {
+    !operation.has_root()
+}
+
+/// How often calls are repeated in a batch.
+pub(crate) const REPEATS: u32 = 50;
+
+/// What so many processes of this host take for each size, in microseconds. `what` is an operation, or
+/// `message`: half of a round trip.
+pub(crate) fn times_us(
+    what: &str,
+    series: &Series,
+    processes: u32,
+    clusters: u32,
+    sizes: &[u64],
+) -> std::result::Result<Vec<Option<f64>>, MeasuredError> {
+    let own = std::env::current_exe().map_err(MeasuredError::Start)?;
+    let output = Command::new(&own)
+        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
+        .arg(&own)
+        .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
+        .args(sizes.iter().map(u64::to_string))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(MeasuredError::Start)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let found: Vec<(u64, f64)> = said.lines().filter_map(finding).collect();
+    if !output.status.success() || found.is_empty() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let said = format!("{said}{errors}").trim_end().to_owned();
+        let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
+        return Err(MeasuredError::Job { processes, what, status, said });
+    }
+    let of = |bytes: &u64| found.iter().find(|(found, _)| found == bytes).map(|(_, us)| *us);
+    Ok(sizes.iter().map(of).collect())
+}
+
+fn finding(line: &str) -> Option<(u64, f64)> {
+    let (bytes, us) = line.split_once(' ')?;
+    Some((bytes.parse().ok()?, us.parse().ok()?))
+}
+
+/// What was simulated beside what was measured, and how far it is off.
+pub(crate) fn text(study: &Study, measured_us: &[Vec<Option<f64>>]) -> String {
+    let mut text =
+        format!("{}: simulated, measured, and how much longer the first is\n", study.title);
+    let mut worst: f64 = 0.0;
+    for (number, &place) in study.places.iter().enumerate() {
+        let first = match study.along {
+            Along::Sizes(_) => format!("{} B", thousands(place)),
+            Along::Processes(_) => thousands(place),
+        };
+        text.push_str(&format!("  {first:>12}"));
+        for ((series, simulated), measured) in
+            study.series.iter().zip(&study.times_us).zip(measured_us)
+        {
+            let (Some(simulated), Some(measured)) = (simulated[number], measured[number]) else {
+                continue;
+            };
+            let off = 100.0 * (simulated / measured - 1.0);
+            worst = worst.max(off.abs());
+            let (simulated, measured) = (short(simulated), short(measured));
+            text.push_str(&format!("   {}: {simulated} {measured} {off:+.0}%", series.name));
+        }
+        text.push('\n');
+    }
+    text.push_str(&format!("  the largest difference is {worst:.0}%\n"));
+    text
+}
+
+/// Measures as one of the processes; rank 0 prints sizes and microseconds.
+pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
+    let job = Job::join()?;
+    let world = job.world();
+    let operation = Operation::from_name(&arguments.what);
+    let group = Group::divided(world.size() as u32, arguments.clusters.max(1));
+    let way = match (operation, group) {
+        (Some(operation), Ok(group)) => {
+            world.with_clusters(&group)?.via(arguments.way.way(operation))
+        }
+        _ => world.clone(),
+    };
+    for &bytes in &arguments.bytes {
+        let us = match operation {
+            Some(operation) => operation_us(&world, &way, operation, bytes)?,
+            None => message_us(&world, bytes)?,
+        };
+        if world.rank() == 0 {
+            println!("{bytes} {us:.4}");
+        }
+    }
+    job.leave()
+}
+
+/// Half of a round trip between the first two.
+fn message_us(world: &World, bytes: usize) -> Result<f64> {
+    let (mut data, own) = (vec![1u8; bytes], world.rank());
+    let round_trips = if bytes <= 16_384 { 2_000 } else { 50 };
+    let mut batches = Vec::with_capacity(BATCHES);
+    for _ in 0..BATCHES {
+        let begin_us = now_us();
+        for _ in 0..round_trips {
+            match own {
+                0 => {
+                    world.send(&data, 1, TAG)?;
+                    world.receive_into(&mut data, 1, TAG)?;
+                }
+                1 => {
+                    world.receive_into(&mut data, 0, TAG)?;
+                    world.send(&data, 0, TAG)?;
+                }
+                _ => {}
+            }
+        }
+        batches.push((now_us() - begin_us) / f64::from(round_trips) / 2.0);
+    }
+    Ok(median(batches))
+}
+
+/// One call, as [`is_repeated`] says.
+fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
+    let mut blocks = Blocks::new(operation, bytes, world.size());
+    for _ in 0..WARM {
+        blocks.call(way, operation)?;
+    }
+    let calls = if is_repeated(operation) { REPEATS } else { 1 };
+    let batches = if is_repeated(operation) { BATCHES } else { 20 * BATCHES };
+    let mut spans_us = Vec::with_capacity(batches);
+    for _ in 0..batches {
+        world.barrier()?;
+        let begin_us = now_us();
+        for _ in 0..calls {
+            blocks.call(way, operation)?;
+        }
+        let end_us = now_us();
+        let (mut first_us, mut last_us) = ([0.0], [0.0]);
+        world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
+        world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
+        spans_us.push((last_us[0] - first_us[0]) / f64::from(calls));
+    }
+    Ok(median(spans_us))
+}
+
+/// Memory for an operation.
+struct Blocks {
+    outgoing: Vec<f64>,
+    incoming: Vec<f64>,
+    /// Values of a block.
+    count: usize,
+}
+
+impl Blocks {
+    /// Blocks of so many bytes, whole numbers of eight.
+    fn new(operation: Operation, bytes: usize, size: usize) -> Self {
+        let count = bytes.div_ceil(8);
+        let all = match operation {
+            Operation::Gather | Operation::Scatter | Operation::AllGather | Operation::AllToAll => {
+                count * size
+            }
+            _ => count,
+        };
+        Self { outgoing: vec![1.0; all], incoming: vec![0.0; all], count }
+    }
+
+    fn call(&mut self, world: &World, operation: Operation) -> Result<()> {
+        let (outgoing, incoming, count) = (&self.outgoing, &mut self.incoming, self.count);
+        match operation {
+            Operation::Broadcast => world.broadcast(&mut incoming[..], 0),
+            Operation::Reduce => world.reduce(outgoing, incoming, Sum, 0),
+            Operation::AllReduce => world.all_reduce_into(outgoing, incoming, Sum),
+            Operation::Gather => world.gather(&outgoing[..count], incoming, 0),
+            Operation::Scatter => world.scatter(outgoing, &mut incoming[..count], 0),
+            Operation::AllGather => world.all_gather(&outgoing[..count], incoming),
+            Operation::AllToAll => world.all_to_all(outgoing, incoming),
+            _ => world.barrier(),
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+fn now_us() -> f64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 * 1e-3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_sizes_and_times() {
+        assert_eq!(finding("8 0.5"), Some((8, 0.5)));
+        assert_eq!((finding("8"), finding("x 1"), finding("")), (None, None, None));
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+    }
+}

@@ -1,0 +1,135 @@
+//! Processes that join a running job, as from another terminal, and leave it.
+
+use super::*;
+use landeck::{Options, Peer, Tag};
+use std::process::ExitStatus;
+
+/// In a guest: what it is to do.
+const GUEST: &str = "LANDECK_TEST_GUEST";
+
+/// The command that runs a test of this file as a guest.
+fn guest(job: &Watched, test: &str, prefix: &[&str]) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let words = [prefix, &[program.to_str().unwrap(), test]].concat();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(["--exact", "--nocapture", "--test-threads=1"]);
+    command.env("XDG_RUNTIME_DIR", &job.runtime).env(GUEST, &job.name);
+    job.trail.mark(&mut command);
+    command
+}
+
+fn is_guest() -> Option<String> {
+    std::env::var(GUEST).ok()
+}
+
+/// Rank 0's part: it meets one guest after the other, who send a number and get the next one.
+fn meet_guests(job: &Job) {
+    for number in 0.. {
+        let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot_of(number))]).unwrap();
+        // An error while the last guest is gone and the next not there.
+        let received = std::iter::repeat_with(|| {
+            std::thread::sleep(Duration::from_millis(2));
+            pair.receive::<u64>(1, Tag(1)).ok()
+        });
+        let (received, _) = received.flatten().next().unwrap();
+        pair.send(&[received + 1], 1, Tag(2)).unwrap();
+    }
+}
+
+/// Where rank 0 and guest number n talk: this and n.
+const CONTEXT: u32 = 100;
+/// Slots for guests, behind those of the two ranks.
+const GUESTS: u32 = 16;
+
+/// Slots that nobody has had come first, then those of guests that are gone.
+fn slot_of(number: u32) -> u32 {
+    2 + number % GUESTS
+}
+
+/// A guest's part.
+fn visit(name: &str, number: u32) {
+    let began = Instant::now();
+    let job = Job::join_running(name, Options::default()).unwrap();
+    println!("joined within {:?} as slot {}", began.elapsed(), job.slot());
+    assert_eq!(job.slot(), slot_of(number));
+    assert_eq!(job.process().incarnation.0, number / GUESTS + 1);
+    let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot_of(number))]).unwrap();
+    pair.send(&[41u64], 0, Tag(1)).unwrap();
+    assert_eq!(pair.receive::<u64>(0, Tag(2)).unwrap().0, 42);
+    job.leave().unwrap();
+}
+
+fn succeeded(mut command: Command) -> ExitStatus {
+    let said = command.output().unwrap();
+    assert!(said.status.success(), "{}", support::text(&said));
+    said.status
+}
+
+#[test]
+fn guests_come_go_and_others_take_their_slots() {
+    const TEST: &str = "guests::guests_come_go_and_others_take_their_slots";
+    if let Some(name) = is_guest() {
+        let number = std::env::var("LANDECK_TEST_NUMBER").unwrap().parse().unwrap();
+        return visit(&name, number);
+    }
+    if is_member() {
+        return take_part(|job, world| match world.rank() {
+            0 => meet_guests(job),
+            _ => stay(),
+        });
+    }
+    let job = Watched::start(2, TEST);
+    job.until_said(&["ps"], "rank 1");
+    for number in 0..GUESTS + 2 {
+        let mut command = guest(&job, TEST, &[]);
+        command.env("LANDECK_TEST_NUMBER", number.to_string());
+        succeeded(command);
+        job.until_said(&["ps"], "guest 2");
+    }
+    job.end();
+}
+
+#[test]
+fn a_container_with_namespaces_of_its_own_joins_by_the_file() {
+    const TEST: &str = "guests::a_container_with_namespaces_of_its_own_joins_by_the_file";
+    if let Some(name) = is_guest() {
+        return visit(&name, 0);
+    }
+    if is_member() {
+        return take_part(|job, world| match world.rank() {
+            0 => meet_guests(job),
+            _ => stay(),
+        });
+    }
+    let unshare = ["unshare", "--net", "--pid", "--fork"];
+    let is_permitted = Command::new(unshare[0]).args(&unshare[1..]).arg("true").output();
+    if !is_permitted.is_ok_and(|ended| ended.status.success()) {
+        return support::skipped(TEST, "namespaces are not permitted here");
+    }
+    let job = Watched::start(2, TEST);
+    job.until_said(&["ps"], "rank 1");
+    succeeded(guest(&job, TEST, &unshare));
+    job.end();
+}
+
+#[test]
+fn a_program_started_by_hand_finds_the_job_that_the_environment_names() {
+    const TEST: &str = "guests::a_program_started_by_hand_finds_the_job_that_the_environment_names";
+    if is_guest().is_some() {
+        let job = Job::join().unwrap();
+        assert_eq!(job.slot(), 1, "not a job of one");
+        return job.leave().unwrap();
+    }
+    if is_member() {
+        return take_part(|_, _| stay());
+    }
+    let job = Watched::start(1, TEST);
+    job.until_said(&["ps"], "rank 0");
+    let mut command = guest(&job, TEST, &[]);
+    command.env("LANDECK_JOB", &job.name);
+    succeeded(command);
+    let mut command = guest(&job, TEST, &[]);
+    let said = command.env("LANDECK_JOB", "nobody is called so").output().unwrap();
+    assert!(!said.status.success() && support::text(&said).contains("Unknown"), "{said:?}");
+    job.end();
+}

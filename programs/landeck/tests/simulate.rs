@@ -1,0 +1,160 @@
+//! `landeck simulate`: tables, pages, pictures and the critical path; what is asked for wrongly is
+//! explained; the same line gives the same figures.
+
+use landeck_testing::Watchdog;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+struct Ran {
+    code: Option<i32>,
+    said: String,
+    errors: String,
+}
+
+fn simulate(line: &str) -> Ran {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let output = Command::new(env!("CARGO_BIN_EXE_landeck"))
+        .arg("simulate")
+        .args(line.split_whitespace())
+        .output()
+        .expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Ran { code: output.status.code(), said: text(output.stdout), errors: text(output.stderr) }
+}
+
+/// A directory of its own, below the one for tests.
+fn place(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("simulate").join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+#[test]
+fn the_papers_line_gives_a_table() {
+    let line =
+        "broadcast --architecture daisy -n 120 --clusters 8 --platform myrinet2000 --sizes 4..40K";
+    let ran = simulate(line);
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    for words in ["Simulated, not measured. Platform myrinet2000", "daisy, 8", "40,000", "mean"] {
+        assert!(ran.said.contains(words), "{words}: {}", ran.said);
+    }
+    assert_eq!(simulate(line).said, ran.said, "the same again");
+}
+
+#[test]
+fn all_architectures_stand_side_by_side() {
+    let ran = simulate("broadcast -n 16 --sizes 8");
+    let names = ["flat", "pipeline", "daisy", "hierarchy", "hypercube", "binary-tree", "knomial"];
+    assert!(names.iter().all(|name| ran.said.contains(name)), "{}", ran.said);
+    assert!(!ran.said.contains("board"), "hosts have no board together");
+    assert!(simulate("broadcast -n 4 --sizes 8 --platform host").said.contains("board"));
+}
+
+#[test]
+fn the_grid_of_the_paper_is_written_as_a_page() {
+    let place = place("paper");
+    let ran =
+        simulate(&format!("broadcast --paper --platform myrinet2000 --out {}", place.display()));
+    assert_eq!(ran.code, Some(0), "{}", ran.errors);
+    assert!(ran.said.contains("Table 1") && ran.said.contains("4,610"), "{}", ran.said);
+    let page = fs::read_to_string(place.join("index.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 10, "two for each architecture, and two of all");
+    assert_eq!(page.matches("<table>").count(), 10);
+    let pictures = fs::read_dir(&place).unwrap().flatten();
+    let pictures = pictures.filter(|file| file.path().extension().is_some_and(|end| end == "svg"));
+    assert_eq!(pictures.count(), 10);
+}
+
+#[test]
+fn a_map_shows_who_wins_where() {
+    let place = place("map");
+    let line = "allreduce -a butterfly,ring+split -n 4,16 --sizes 8,8M --map --out";
+    let ran = simulate(&format!("{line} {}", place.display()));
+    assert_eq!(ran.code, Some(0), "{}", ran.errors);
+    let map = fs::read_to_string(place.join("map.svg")).unwrap();
+    assert!(map.contains(">butterfly<") && map.contains(">ring+split<"), "each wins somewhere");
+}
+
+#[test]
+fn one_run_is_explained() {
+    let ran = simulate("broadcast -a pipeline -n 24 --clusters 8 --sizes 4 --explain --per-host 1");
+    assert_eq!(ran.code, Some(0), "{}", ran.errors);
+    assert!(ran.said.contains("The critical path:"), "{}", ran.said);
+    assert!(ran.said.contains("member 0 sends 4 B to 3"), "{}", ran.said);
+    assert!(ran.said.contains("Of the time: sending"), "{}", ran.said);
+    assert_eq!(ran.said.matches("under way").count(), 9, "eight messages, and their share");
+}
+
+#[test]
+fn a_platform_of_ones_own_is_read_and_what_is_wrong_with_it_is_said() {
+    let place = place("platform");
+    fs::create_dir_all(&place).unwrap();
+    let text = "about = \"mine\"\n[network]\nhosts = 4\noverhead = \"1 us\"\nlatency = \"2 us\"\n\
+                gap = \"0 s\"\nrate = \"1 GB/s\"\n";
+    let file = place.join("mine.toml");
+    fs::write(&file, text).unwrap();
+    let line = format!("message --sizes 1000 --per-host 1 --platform {}", file.display());
+    let ran = simulate(&line);
+    assert!(ran.said.contains("5.00"), "1 + 2 + 1 + 1: {}", ran.said);
+    fs::write(&file, text.replace("\"2 us\"", "\"soon\"")).unwrap();
+    let ran = simulate(&line);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.errors.contains("mine.toml, line 5: invalid value: string \"soon\""),
+        "{}",
+        ran.errors
+    );
+}
+
+#[test]
+fn a_seed_gives_the_same_noise_again() {
+    let line = |seed| {
+        format!("allreduce -a butterfly -n 16 --sizes 8 --jitter 30 --loss 1000 --seed {seed}")
+    };
+    assert_eq!(simulate(&line(1)).said, simulate(&line(1)).said);
+    assert_ne!(simulate(&line(1)).said, simulate(&line(2)).said);
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_explained() {
+    for (line, words) in [
+        ("broadcast -n 0", "-n 0: 1 to 65,536 processes can be simulated"),
+        ("broadcast -n 70000", "-n 70000: 1 to 65,536 processes"),
+        ("broadcast --sizes 4Q", "\"4Q\" is no number"),
+        ("broadcast --sizes 2000G", "more than 1 TiB"),
+        ("broadcast --clusters 99", "--clusters 99: that is more than -n 24 says"),
+        ("broadcast --platform myrinet", "did you mean \"myrinet2000\"?"),
+        ("broadcast --platform ./none.toml", "cannot read ./none.toml"),
+        ("broadcast -a dasy", "did you mean \"daisy\"?"),
+        ("broadcast -a board", "the board is memory that all members share"),
+        ("broadcast -n 500 --platform myrinet2000", "need 250 hosts; platform myrinet2000 has 96"),
+        ("broadcast --root 24", "--root 24: the group has 24 members, 0 to 23"),
+        ("barrier --root 1", "--root: barrier has no root"),
+        ("barrier --segments 2", "--segments: barrier has no segments"),
+        ("broadcast --explain", "--explain shows one run"),
+        ("allreduce --paper", "--paper shows broadcasts"),
+        ("alltoall -n 5000 -a flat --per-host 1 --sizes 1", "at most 1024 can be simulated"),
+        ("message -a flat", "do not apply to one message"),
+        ("barrier --measured", "--platform host alone"),
+        ("barrier --measured --platform host -n 33", "up to 32 processes"),
+        ("scan --measured --platform host -n 2", "scan is not among what is measured"),
+        ("broadcats", "a similar value exists: 'broadcast'"),
+        ("broadcast --map", "--out"),
+    ] {
+        let ran = simulate(line);
+        assert_eq!(ran.code, Some(2), "{line}");
+        assert!(ran.errors.contains(words), "{line}: {}", ran.errors);
+    }
+}
+
+#[test]
+fn what_is_measured_stands_beside_what_is_simulated() {
+    let ran = simulate("message --platform host --measured --sizes 8,65536");
+    assert_eq!(ran.code, Some(0), "{}", ran.errors);
+    assert!(ran.said.contains("the largest difference is"), "{}", ran.said);
+    let ran = simulate("allreduce -a board,flat -n 2 --platform host --measured --sizes 8");
+    assert_eq!(ran.code, Some(0), "{}", ran.errors);
+    assert!(ran.said.contains("board:") && ran.said.contains("flat:"), "{}", ran.said);
+}
