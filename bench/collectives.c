@@ -8,7 +8,7 @@
  *   broadcast_barrier  MPI_Bcast, then MPI_Barrier
  *   reduce, allreduce  the sum of doubles
  *   gather, scatter, allgather, alltoall
- *   growth             barrier and allreduce of 8 bytes, each a form of its own
+ *   growth             barrier, allreduce and broadcast of 8 bytes, each a form of its own
  *   overlap            a non-blocking allreduce while the process computes as long as one takes alone:
  *                      the share of it that the computation did not hide
  *   overlap_call       the same; the time in the call that starts it
@@ -228,6 +228,7 @@ static void measure_every_size(const char *figure, const struct operation *wante
 static void measure_growth(void) {
     measure_operation("growth", "barrier", find_operation("barrier"), 0);
     measure_operation("growth", "allreduce", find_operation("allreduce"), 8);
+    measure_operation("growth", "broadcast", find_operation("broadcast"), 8);
 }
 
 /* ------------------------------------------------------------------ beside a computation */

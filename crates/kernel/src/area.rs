@@ -109,6 +109,12 @@ impl Area {
         self.packed_bytes
     }
 
+    /// Whether the area is all of a buffer. Then it owns nothing.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.parts.is_none()
+    }
+
     /// The buffer, where the area is all of one.
     #[inline]
     pub fn as_buffer(&self) -> Option<Buffer> {

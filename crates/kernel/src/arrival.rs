@@ -142,6 +142,20 @@ impl Core {
     #[inline]
     fn receive_eager(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         self.count_received(status.bytes);
+        match self.requests.get(id) {
+            Some(Work::Posted { target: Target::Area(area), .. })
+                if area.packed_bytes() >= status.bytes =>
+            {
+                area.write(0, data);
+                self.requests.end_well(id, status);
+            }
+            _ => self.receive_otherwise(id, status, data),
+        }
+    }
+
+    /// The same where the message does not fit, or comes without memory for it.
+    #[inline(never)]
+    fn receive_otherwise(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         let completion = match self.requests.get(id) {
             Some(Work::Posted { target: Target::Area(area), .. }) => {
                 Completion { result: put(area, status, data), data: None }

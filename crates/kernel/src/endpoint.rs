@@ -17,6 +17,10 @@ use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
 use crate::transfer::{Draining, Filling, Target, Work};
 
+/// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
+/// of a window of them will wait for the next.
+const MESSAGES_AT_ONCE: u32 = 8;
+
 /// Most bytes of an urgent message.
 pub const URGENT_BYTES_MAX: usize = 48;
 
@@ -325,18 +329,11 @@ impl<N: Channel> Endpoint<N> {
     }
 
     fn settled(&mut self, id: RequestId) -> Started {
-        match self.core.requests.get(id) {
-            Some(Work::Done(Completion { result: Ok(status), data: None })) => {
-                let status = *status;
-                self.core.requests.remove(id);
-                Started::Complete(status)
-            }
-            _ => Started::Pending(id),
-        }
+        self.take_well(id).map_or(Started::Pending(id), Started::Complete)
     }
 
     /// Receives into an area.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, wanted: Wanted, area: Area) -> RequestId {
         self.receive_into(wanted, Target::Area(area))
     }
@@ -386,20 +383,24 @@ impl<N: Channel> Endpoint<N> {
         direct.result
     }
 
-    #[inline]
+    #[inline(always)]
     fn receive_into(&mut self, wanted: Wanted, target: Target) -> RequestId {
         let id = self.core.requests.insert(Work::Posted { wanted, target });
-        if self.core.matching.waiting() != 0
-            && let Some((label, kept)) = self.core.matching.take(&wanted)
-        {
-            self.core.receive_kept(id, label, kept);
-            if self.core.is_busy() {
-                self.advance();
-            }
-        } else {
+        if self.core.matching.waiting() == 0 || !self.receive_waiting(id, &wanted) {
             self.core.matching.post(wanted, id);
         }
         id
+    }
+
+    /// Receives a message that came before it was asked for; false when there is none.
+    #[inline(never)]
+    fn receive_waiting(&mut self, id: RequestId, wanted: &Wanted) -> bool {
+        let Some((label, kept)) = self.core.matching.take(wanted) else { return false };
+        self.core.receive_kept(id, label, kept);
+        if self.core.is_busy() {
+            self.advance();
+        }
+        true
     }
 
     /// What a receive would get, without receiving it.
@@ -441,7 +442,12 @@ impl<N: Channel> Endpoint<N> {
                 if self.far.is_empty() =>
             {
                 let source = Peer(*source);
-                self.near.poll_peer_into(source, &mut self.core);
+                for _ in 0..MESSAGES_AT_ONCE {
+                    let has_come = self.near.poll_peer_into(source, &mut self.core);
+                    if !has_come || !self.core.matching.has_posted() {
+                        break;
+                    }
+                }
                 if self.core.is_busy() {
                     self.advance();
                 }
@@ -489,6 +495,13 @@ impl<N: Channel> Endpoint<N> {
             Some(_) => None,
             None => Some(Completion { result: Err(Failure::Gone), data: None }),
         }
+    }
+
+    /// Takes the status of a request that has ended well and brought no data of its own, as most
+    /// do; the request is no more. None when it goes on, or [`Endpoint::take`] has more to tell.
+    #[inline]
+    pub fn take_well(&mut self, id: RequestId) -> Option<Status> {
+        self.core.requests.take_well(id)
     }
 
     /// Gives up an operation that has not begun: it is no more. True when it has begun meanwhile,

@@ -306,6 +306,7 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     }
 
     /// Makes room for receives that ask for something else.
+    #[inline(never)]
     fn shelve(&mut self) {
         let wanted = self.newest_wanted;
         let key = Key::of(&wanted);
@@ -395,6 +396,12 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.newest.is_empty() && self.posted.len() == 0 && self.unexpected.len() == 0
+    }
+
+    /// Whether any receive is posted.
+    #[inline]
+    pub fn has_posted(&self) -> bool {
+        !self.newest.is_empty() || self.posted.len() != 0
     }
 
     /// How many messages wait.

@@ -3,7 +3,7 @@
 use landeck_channel::Peer;
 
 use crate::failure::Failure;
-use crate::transfer::Work;
+use crate::transfer::{Target, Work};
 
 /// A pending operation of one endpoint. A stale one is recognised by its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,19 +61,19 @@ struct Entry {
 }
 
 impl Requests {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(&mut self, work: Work) -> RequestId {
-        match self.free.pop() {
-            Some(index) => {
-                let entry = &mut self.entries[index as usize];
-                entry.work = work;
-                RequestId { index, generation: entry.generation }
-            }
-            None => {
-                self.entries.push(Entry { generation: 1, work });
-                RequestId { index: (self.entries.len() - 1) as u32, generation: 1 }
-            }
-        }
+        let index = self.free.pop().unwrap_or_else(|| self.grow());
+        let entry = &mut self.entries[index as usize];
+        fill(&mut entry.work, work);
+        RequestId { index, generation: entry.generation }
+    }
+
+    /// One place more.
+    #[cold]
+    fn grow(&mut self) -> u32 {
+        self.entries.push(Entry { generation: 1, work: Work::Free });
+        (self.entries.len() - 1) as u32
     }
 
     #[inline]
@@ -95,6 +95,35 @@ impl Requests {
         if let Some(place) = self.get_mut(id) {
             *place = work;
             self.endings += u64::from(is_end);
+        }
+    }
+
+    /// Ends a request well, without data of its own; nothing when it is not there (any more).
+    #[inline]
+    pub(crate) fn end_well(&mut self, id: RequestId, status: Status) {
+        let Some(place) = self.get_mut(id) else { return };
+        let end = Work::Done(Completion { result: Ok(status), data: None });
+        match place {
+            Work::Posted { target: Target::Area(area), .. } if area.is_plain() => fill(place, end),
+            _ => *place = end,
+        }
+        self.endings += 1;
+    }
+
+    /// Takes the status of a request that has ended well, without data of its own; it is no more.
+    #[inline]
+    pub(crate) fn take_well(&mut self, id: RequestId) -> Option<Status> {
+        let entry = self.entries.get_mut(id.index as usize)?;
+        match entry.work {
+            Work::Done(Completion { result: Ok(status), data: None })
+                if entry.generation == id.generation =>
+            {
+                entry.generation = entry.generation.wrapping_add(1);
+                fill(&mut entry.work, Work::Free);
+                self.free.push(id.index);
+                Some(status)
+            }
+            _ => None,
         }
     }
 
@@ -121,4 +150,17 @@ impl Requests {
             pending.then_some(RequestId { index, generation: entry.generation })
         })
     }
+}
+
+/// Puts work where there is nothing to drop: in a free place, or one that has only a status or a
+/// plain area.
+#[inline(always)]
+fn fill(place: &mut Work, work: Work) {
+    let before = std::mem::replace(place, work);
+    debug_assert!(match &before {
+        Work::Posted { target: Target::Area(area), .. } => area.is_plain(),
+        Work::Free | Work::Done(Completion { result: Ok(_), data: None }) => true,
+        _ => false,
+    });
+    std::mem::forget(before);
 }

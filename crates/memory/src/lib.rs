@@ -45,6 +45,7 @@ pub mod observed;
 #[cfg(not(loom))]
 pub mod page;
 #[cfg(not(loom))]
+mod placement;
 pub mod plain;
 #[cfg(not(loom))]
 pub mod plan;

@@ -2,7 +2,7 @@
 //! process writes, everybody may read, also when it is wedged, stopped or dead.
 //!
 //! ```text
-//! line 0   presence (32 bits)
+//! line 0   presence (32 bits) | processor plus one (32)
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
 //!          tag | context, bytes, since, board, number
 //! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps
@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
+const PROCESSOR: u64 = 4;
 pub(crate) const WAIT_LINE: u64 = LINE_BYTES;
 pub(crate) const COUNTER_LINE: u64 = 2 * LINE_BYTES;
 pub(crate) const WAITED_FOR_LINES: u64 = 3 * LINE_BYTES;
@@ -272,6 +273,19 @@ impl Segment {
         self.word(self.plan().slot(slot)).store(presence as u32, Ordering::Release);
     }
 
+    /// The processor on which the process of a slot last began to wait; none when it never has.
+    #[inline]
+    pub fn processor(&self, slot: u32) -> Option<u32> {
+        let word = self.word(self.plan().slot(self.known(slot)) + PROCESSOR);
+        word.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Says on which processor the process of the slot is; for that process only.
+    pub(crate) fn set_processor(&self, slot: u32, processor: u32) {
+        let word = self.word(self.plan().slot(slot) + PROCESSOR);
+        word.store(processor.wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// What the process of a slot waits for; operation `None` when it runs.
     pub fn wait_record(&self, slot: u32) -> WaitRecord {
         WaitRecord::from_words(self.page_words(slot, WAIT_LINE))
@@ -358,6 +372,16 @@ mod tests {
         segment.set_wait_record(1, &exact);
         segment.end_wait_record(1);
         assert_eq!(segment.wait_record(1).operation, Operation::None);
+    }
+
+    #[test]
+    fn a_processor_is_known_when_it_was_said() {
+        let segment = segment();
+        segment.set_presence(1, Presence::Attached);
+        assert_eq!(segment.processor(1), None);
+        segment.set_processor(1, 0);
+        assert_eq!((segment.processor(1), segment.processor(0)), (Some(0), None));
+        assert_eq!(segment.presence(1), Presence::Attached);
     }
 
     #[test]

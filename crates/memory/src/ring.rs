@@ -25,10 +25,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::bytes::{Bytes, copy};
-use crate::sync::{AtomicU32, AtomicU64, Data, Ordering};
+use crate::sync::{self, AtomicU32, AtomicU64, Data, Ordering};
 
 /// Bytes of data that fit in a line.
 pub const INLINE_BYTES: usize = 48;
+
+/// When a message was consumed, the line so many behind the next is asked for: in a stream lines are
+/// on their way while others are worked on.
+const LINES_AHEAD: u32 = 3;
 
 /// Alignment of data in the bulk area.
 const BULK_ALIGN: u64 = 64;
@@ -344,6 +348,7 @@ impl RingReceiver {
     #[inline]
     pub fn consume(&mut self, bulk_bytes: usize) -> bool {
         self.position = self.position.wrapping_add(1);
+        sync::prefetch(self.memory.line(self.position.wrapping_add(LINES_AHEAD)));
         self.bulk_since += (bulk_bytes as u64).next_multiple_of(BULK_ALIGN);
         let lines = self.position.wrapping_sub(self.announced);
         let due =

@@ -105,6 +105,19 @@ pub(crate) fn pause() {
     loom::thread::yield_now();
 }
 
+/// Asks for the cache line in which a value begins, since it will be read soon.
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: the hint reads and writes nothing that anybody can see, wherever it points.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = value;
+}
+
 /// Runs a model in every schedule with few preemptions: `LOOM_MAX_PREEMPTIONS`, or 2.
 #[cfg(all(test, loom))]
 pub(crate) fn model(run: impl Fn() + Send + Sync + 'static) {

@@ -124,16 +124,30 @@ pub(crate) fn shortest_call() {
     unsafe { libc::getppid() };
 }
 
-/// Moves the calling thread to another processor of its affinity mask, if it has another. The mask
-/// is the same afterwards.
-pub(crate) fn move_to_another_processor() {
-    let Ok(mask) = rustix::thread::sched_getaffinity(None) else { return };
+/// The processor that the calling thread runs on at this moment, if that can be known.
+#[inline]
+pub(crate) fn processor() -> Option<u32> {
     // The C library's call: rustix reads the kernel's page for it, which valgrind takes away.
     // SAFETY: no arguments, no memory.
-    let Ok(processor) = usize::try_from(unsafe { libc::sched_getcpu() }) else { return };
-    let mut others = mask;
-    others.unset(processor);
-    if others.count() > 0 && rustix::thread::sched_setaffinity(None, &others).is_ok() {
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The processors that the calling thread may run on.
+pub(crate) fn allowed_processors() -> Vec<u32> {
+    let Ok(mask) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    let is_allowed = |&processor: &u32| mask.is_set(processor as usize);
+    (0..rustix::thread::CpuSet::MAX_CPU as u32).filter(is_allowed).collect()
+}
+
+/// Moves the calling thread to a processor of its affinity mask. The mask is the same afterwards.
+pub(crate) fn move_to_processor(processor: u32) {
+    let Ok(mask) = rustix::thread::sched_getaffinity(None) else { return };
+    if processor as usize >= rustix::thread::CpuSet::MAX_CPU || !mask.is_set(processor as usize) {
+        return;
+    }
+    let mut alone = rustix::thread::CpuSet::new();
+    alone.set(processor as usize);
+    if rustix::thread::sched_setaffinity(None, &alone).is_ok() {
         // What was allowed a moment ago still is.
         let _ = rustix::thread::sched_setaffinity(None, &mask);
     }
@@ -189,8 +203,13 @@ mod tests {
     #[test]
     fn a_thread_that_moves_keeps_its_mask() {
         let mask = rustix::thread::sched_getaffinity(None).unwrap();
-        move_to_another_processor();
-        assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), mask);
+        let allowed = allowed_processors();
+        assert_eq!(allowed.len(), mask.count() as usize);
+        for &processor in allowed.iter().chain(&[u32::MAX]) {
+            move_to_processor(processor);
+            assert_eq!(rustix::thread::sched_getaffinity(None).unwrap(), mask);
+        }
+        assert!(allowed.contains(&processor().unwrap()));
     }
 
     #[test]

@@ -6,6 +6,11 @@
 //! than processors: the plan of the segment says so at first, then the probe knows better, since
 //! processes that sleep crowd nobody and those of other jobs do.
 //!
+//! Where others want the processor, giving it away helps only if whoever is waited for runs on it.
+//! Some waits know whom they wait for, and processes say on which processor they are
+//! ([`Waiting::neighbours`]): then a process keeps its processor for a moment, since what it waits
+//! for is about to come from another one, and the next operation begins with no switch.
+//!
 //! Before it sleeps, a process raises its sleep word and looks once more; who publishes something
 //! for it looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both
 //! miss (Dekker). In a crowded job both sides use a fence; where there are processors for all,
@@ -19,8 +24,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
-use crate::membership::{JobState, SlotState};
+use crate::membership::JobState;
 use crate::page::{WAITED_FOR, WaitRecord, WaitedFor};
+use crate::placement::{self, Squeeze};
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
 use crate::sync;
@@ -38,6 +44,15 @@ const EXPLORE_EVERY: u32 = 16;
 const AWAKE_NS: u64 = 1_000_000;
 /// Yields on the second step when others want the processor, unless a wait has reasons for more.
 const YIELDS_CROWDED: u32 = 32;
+/// How long to poll where nobody on this processor is waited for and all of them wait, in nanoseconds:
+/// about two switches of processes.
+const BESIDE_NS: u64 = 1_500;
+/// The same where one of them could do something meanwhile, for each process to a processor: the more
+/// there are, the longer it takes until this one has it again.
+const BEHIND_NS: u64 = 150;
+const BEHIND_MAX_NS: u64 = 800;
+/// Polls between two looks at the clock while nobody on this processor is waited for.
+const POLLS_BESIDE: u32 = 16;
 /// Between two yield probes that found nobody, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -77,6 +92,14 @@ pub trait Waiting {
     /// revoked: can it still be there?
     fn verdict(&mut self) -> Option<End>;
 
+    /// Whether [`Waiting::neighbours`] knows.
+    const KNOWS_WHOM: bool = false;
+
+    /// Asked where others want this processor: what the processes on it are to this wait.
+    fn neighbours(&self, _processor: u32) -> Neighbours {
+        Neighbours::Awaited
+    }
+
     /// How long to stay awake where others want the processor.
     fn patience(&self) -> Patience {
         Patience::ONE
@@ -88,6 +111,18 @@ pub trait Waiting {
     /// Called when the process is about to sleep for the first time: the moment to hand sockets
     /// to whoever wakes it.
     fn prepare_sleep(&mut self) {}
+}
+
+/// What the processes that share the processor of one who waits are to its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// One of them is waited for: it is to have the processor at once.
+    Awaited,
+    /// What is waited for comes from another processor; but one of them has something to do that
+    /// others will wait for.
+    Behind,
+    /// They wait as well, for what comes from another processor: giving it away helps nobody.
+    Waiting,
 }
 
 /// The generation of the membership, and how many groups of this process were revoked.
@@ -158,6 +193,10 @@ pub struct Waiter {
     crowded: bool,
     spin: Spin,
     squeeze: Squeeze,
+    /// What this process last said.
+    processor: Option<u32>,
+    /// How long to poll where a neighbour is behind.
+    behind_ns: u64,
     /// What a yield costs when nobody else wants the processor; unknown before the first.
     yield_alone_ns: Option<u64>,
     times: WaitTimes,
@@ -168,12 +207,15 @@ impl Waiter {
     /// The waiter of the process of `slot`. Registers the process for barriers of other sleepers.
     pub fn new(segment: &Segment, slot: u32) -> Self {
         let crowded = segment.plan().is_oversubscribed();
+        let each = segment.plan().processes_per_processor();
         Self {
             segment: segment.clone(),
             slot,
             crowded,
             spin: Spin::new(crowded),
             squeeze: Squeeze::new(slot),
+            processor: None,
+            behind_ns: BEHIND_MAX_NS.min(BEHIND_NS * u64::from(each)),
             yield_alone_ns: None,
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
@@ -201,21 +243,43 @@ impl Waiter {
     /// `deadline_ns` is a time of the monotonic clock ([`now_ns`]).
     #[inline]
     pub fn wait(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
-        if self.look(|| waiting.poll()) {
+        if self.look_first(waiting) {
             return End::Ready;
         }
         self.wait_long(waiting, deadline_ns)
     }
 
+    /// Who knows whom it waits for need not try whether polling pays.
+    #[inline(always)]
+    fn look_first<W: Waiting>(&mut self, waiting: &mut W) -> bool {
+        if W::KNOWS_WHOM && self.crowded {
+            return poll_times(|| waiting.poll(), POLLS_CROWDED);
+        }
+        self.look(|| waiting.poll())
+    }
+
     #[inline(never)]
     fn wait_long(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
         let began_ns = now_ns();
+        self.say_where();
         let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
         self.segment.set_wait_record(self.slot, &record);
-        let end = self.climb(waiting, began_ns, deadline_ns);
+        let (end, ended_ns) = self.climb(waiting, began_ns, deadline_ns);
         self.segment.end_wait_record(self.slot);
-        self.account(now_ns().saturating_sub(began_ns), record.peer);
+        self.account(ended_ns.saturating_sub(began_ns), record.peer);
         end
+    }
+
+    /// Says on which processor this process is, if that is another than it said before.
+    #[inline]
+    fn say_where(&mut self) {
+        let processor = system::processor();
+        if self.processor != processor
+            && let Some(here) = processor
+        {
+            self.processor = processor;
+            self.segment.set_processor(self.slot, here);
+        }
     }
 
     fn account(&mut self, waited_ns: u64, peer: Option<u32>) {
@@ -229,49 +293,54 @@ impl Waiter {
         }
     }
 
-    fn climb(
+    /// How the wait ends, and when the clock was last looked at: once for each step.
+    fn climb<W: Waiting>(
         &mut self,
-        waiting: &mut impl Waiting,
+        waiting: &mut W,
         began_ns: u64,
         deadline_ns: Option<u64>,
-    ) -> End {
+    ) -> (End, u64) {
         let patience = waiting.patience();
         let mut ladder = Ladder::new(self.crowded, began_ns, patience);
-        let mut seen = None;
+        let (mut seen, mut now_ns) = (None, began_ns);
         loop {
             if waiting.poll() {
-                return End::Ready;
+                return (End::Ready, now_ns);
             }
             let news = self.news();
             if seen != Some(news) {
                 seen = Some(news);
                 if let Some(end) = self.judge(waiting) {
-                    return end;
+                    return (end, now_ns);
                 }
             }
-            let now_ns = now_ns();
             if deadline_ns.is_some_and(|deadline| now_ns >= deadline) {
-                return if waiting.poll() { End::Ready } else { End::TimedOut };
+                return (if waiting.poll() { End::Ready } else { End::TimedOut }, now_ns);
             }
             match ladder.step(now_ns) {
                 Step::Poll => {
                     if poll_times(|| waiting.poll(), POLLS_AT_ONCE) {
-                        return End::Ready;
+                        return (End::Ready, now_ns);
                     }
+                    now_ns = self::now_ns();
                 }
                 Step::Yield => {
-                    self.crowded = self.probe();
+                    if W::KNOWS_WHOM && self.crowded && self.poll_beside(waiting, &mut now_ns) {
+                        return (End::Ready, now_ns);
+                    }
+                    self.crowded = self.probe(&mut now_ns);
                     self.spin.failed(self.crowded);
-                    if self.squeeze.is_due(self.crowded, now_ns) && self.there_is_room() {
-                        system::move_to_another_processor();
+                    if self.squeeze.is_due(self.crowded, now_ns) {
+                        placement::even_out(&self.segment, self.slot);
                     }
                     ladder.yielded(self.crowded);
                 }
                 Step::Sleep => {
                     self.squeeze.ends();
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
+                    now_ns = self::now_ns();
                     if woken {
-                        ladder = Ladder::new(self.crowded, self::now_ns(), patience);
+                        ladder = Ladder::new(self.crowded, now_ns, patience);
                     }
                 }
             }
@@ -283,25 +352,36 @@ impl Waiter {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
-    /// Gives the processor away; true when somebody else wanted it.
-    fn probe(&mut self) -> bool {
-        let began_ns = now_ns();
+    /// Polls for as long as giving the processor away would not help more. True when it is there.
+    fn poll_beside(&self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
+        let Some(processor) = self.processor else { return false };
+        let longest_ns = match waiting.neighbours(processor) {
+            Neighbours::Awaited => return false,
+            Neighbours::Behind => self.behind_ns,
+            Neighbours::Waiting => BESIDE_NS,
+        };
+        let until_ns = *now_ns + longest_ns;
+        loop {
+            if poll_times(|| waiting.poll(), POLLS_BESIDE) {
+                return true;
+            }
+            *now_ns = self::now_ns();
+            if *now_ns >= until_ns {
+                return false;
+            }
+        }
+    }
+
+    /// Gives the processor away, the clock having shown `now_ns` a moment ago; true when somebody
+    /// else wanted it.
+    fn probe(&mut self, now_ns: &mut u64) -> bool {
+        let began_ns = *now_ns;
         system::yield_processor();
-        let took_ns = now_ns().saturating_sub(began_ns).max(1);
+        *now_ns = self::now_ns();
+        let took_ns = now_ns.saturating_sub(began_ns).max(1);
         let alone_ns = self.yield_alone_ns.unwrap_or_else(yield_guess_ns).min(took_ns);
         self.yield_alone_ns = Some(alone_ns);
         took_ns > alone_ns + alone_ns / 2
-    }
-
-    /// Whether there are processors for all processes of the job that do not sleep.
-    fn there_is_room(&self) -> bool {
-        let plan = self.segment.plan();
-        let is_awake = |&slot: &u32| {
-            self.segment.slot_record(slot).state == SlotState::Alive
-                && !sleep_word::is_raised(self.segment.sleep_word(slot))
-        };
-        let processors = plan.cpus as usize;
-        (0..plan.slots()).filter(is_awake).take(processors + 1).count() <= processors
     }
 
     /// The verdict after a change. What arrived before the change still counts.
@@ -392,46 +472,6 @@ impl Spin {
 
     fn failed(&mut self, crowded: bool) {
         self.polls = if crowded { (self.polls / 2).max(POLLS_CROWDED) } else { POLLS_AT_ONCE };
-    }
-}
-
-/// Notices that a process shares its processor for long. Two processes that wake each other and
-/// yield to each other can stay on one processor while another idles: no scheduler pulls a task
-/// that ran a moment ago. Then one of them moves.
-struct Squeeze {
-    /// Differs between neighbours, so that not both move.
-    patience_ns: u64,
-    /// Since when every probe found somebody.
-    since_ns: Option<u64>,
-}
-
-impl Squeeze {
-    const PATIENCE_NS: u64 = 4_000_000;
-    const STEP_NS: u64 = 1_000_000;
-
-    fn new(slot: u32) -> Self {
-        let patience_ns = Self::PATIENCE_NS + u64::from(slot % 4) * Self::STEP_NS;
-        Self { patience_ns, since_ns: None }
-    }
-
-    /// A process that sleeps makes room itself: then there are more processes than processors, and
-    /// those that talk to each other do well to share one.
-    fn ends(&mut self) {
-        self.since_ns = None;
-    }
-
-    /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
-    fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
-        if !crowded {
-            self.ends();
-            return false;
-        }
-        let since_ns = *self.since_ns.get_or_insert(now_ns);
-        let is_due = now_ns.saturating_sub(since_ns) > self.patience_ns;
-        if is_due {
-            self.since_ns = Some(now_ns);
-        }
-        is_due
     }
 }
 
@@ -579,7 +619,7 @@ pub(crate) fn is_registered() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::membership::SlotRecord;
+    use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
@@ -740,35 +780,6 @@ mod tests {
         spin.failed(true);
         spin.failed(false);
         assert_eq!(spin.polls(), POLLS_AT_ONCE, "nobody else wants the processor");
-    }
-
-    #[test]
-    fn only_a_long_squeeze_moves_a_process_and_not_its_neighbour() {
-        let (mut one, mut other) = (Squeeze::new(0), Squeeze::new(1));
-        for now_ns in (0..4_000_000).step_by(1000) {
-            assert!(!one.is_due(true, now_ns) && !other.is_due(true, now_ns));
-        }
-        assert!(one.is_due(true, 4_000_001) && !other.is_due(true, 4_000_001));
-        assert!(!one.is_due(true, 4_001_000), "not soon again");
-        assert!(!other.is_due(false, 4_002_000), "the neighbour has moved");
-        assert!(!other.is_due(true, 6_000_000));
-        other.ends();
-        assert!(!other.is_due(true, 60_000_000), "it has slept meanwhile");
-    }
-
-    #[test]
-    fn those_who_sleep_need_no_room() {
-        let segment = segment(4, 2);
-        for slot in 0..4 {
-            let record = SlotRecord { state: SlotState::Alive, ..SlotRecord::default() };
-            segment.set_slot_record(slot, record);
-        }
-        let waiter = Waiter::new(&segment, 0);
-        assert!(!waiter.there_is_room());
-        for slot in [2, 3] {
-            sleep_word::raise(segment.sleep_word(slot));
-        }
-        assert!(waiter.there_is_room());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
 use landeck_memory::board::Board;
-use landeck_memory::waiter::{Patience, Waiting};
+use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, Operation, ThreadMode, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -164,6 +164,13 @@ impl Meeting<'_> {
 }
 
 impl Waiting for Meeting<'_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        let board = self.circle.board.as_ref();
+        board.map_or(Neighbours::Awaited, |board| self.brief.neighbours(board, processor))
+    }
+
     fn patience(&self) -> Patience {
         Patience::all_of(self.circle.size())
     }
@@ -244,6 +251,12 @@ impl Visiting<'_> {
 }
 
 impl Waiting for Visiting<'_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        self.kernel.neighbours(self.context, &self.visit, processor)
+    }
+
     fn patience(&self) -> Patience {
         Patience::all_of(self.visit.size())
     }

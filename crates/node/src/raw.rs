@@ -163,6 +163,7 @@ pub unsafe fn start_receive(
     started_receive(world, area, from.into(), tag.into())
 }
 
+#[inline(always)]
 fn started_send(
     world: &World,
     started: std::result::Result<Started, Failure>,
@@ -174,6 +175,7 @@ fn started_send(
     }
 }
 
+#[inline(always)]
 fn started_receive(world: &World, area: Area, from: From, tag: Tagged) -> Result<Operation> {
     let wanted = world.wanted(from, tag)?;
     let id = world.shared.kernel.enter()?.receive(wanted, area);
@@ -181,6 +183,7 @@ fn started_receive(world: &World, area: Area, from: From, tag: Tagged) -> Result
 }
 
 /// An operation that goes on after the call.
+#[inline]
 fn going(world: &World, id: OperationId) -> Operation {
     world.shared.goes_on();
     Operation::Pending(id)

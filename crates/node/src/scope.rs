@@ -174,11 +174,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(crate) fn finish(&self) -> Result<()> {
         let mut result = Ok(());
         loop {
-            let Some(id) = self.open.borrow_mut().take_last() else { return result };
-            let waited = self.world.shared.wait_or_abandon(id, None);
-            if let (Ok(()), Err(error)) = (&result, waited) {
-                result = Err(self.world.error(error, None));
-            }
+            let Some(id) = self.open.borrow_mut().take_next() else { return result };
+            result = result.and(self.world.wait(id).map(drop));
         }
     }
 
@@ -234,7 +231,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if let Ok(mut kernel) = self.world.shared.kernel.enter() {
-            while let Some(id) = self.open.borrow_mut().take_last() {
+            while let Some(id) = self.open.borrow_mut().take_next() {
                 kernel.abandon(id);
             }
         }
@@ -253,10 +250,7 @@ impl Request<'_> {
             State::Pending(id) => id,
         };
         self.close(id);
-        match self.world.shared.wait_or_abandon(id, None) {
-            Ok(completion) => self.world.status(&completion),
-            Err(error) => Err(self.world.error(error, None)),
-        }
+        self.world.wait(id)
     }
 
     /// Looks whether the operation is complete, and makes progress.
@@ -316,6 +310,8 @@ impl std::fmt::Debug for Request<'_> {
 pub(crate) struct OpenOperations {
     places: Vec<Option<OperationId>>,
     free: Vec<usize>,
+    /// How many places were looked at by whoever takes all out.
+    taken: usize,
 }
 
 impl OpenOperations {
@@ -340,13 +336,19 @@ impl OpenOperations {
         }
     }
 
-    /// Takes one after the other out, until none is left; nothing is added in between.
-    fn take_last(&mut self) -> Option<OperationId> {
-        let last = std::iter::from_fn(|| self.places.pop()).flatten().next();
-        if last.is_none() {
-            self.free.clear();
+    /// Takes one after the other out, the first one first, until none is left; nothing is added in
+    /// between.
+    fn take_next(&mut self) -> Option<OperationId> {
+        while let Some(place) = self.places.get_mut(self.taken) {
+            self.taken += 1;
+            if let Some(id) = place.take() {
+                return Some(id);
+            }
         }
-        last
+        self.places.clear();
+        self.free.clear();
+        self.taken = 0;
+        None
     }
 }
 
@@ -365,8 +367,8 @@ mod tests {
         assert_eq!(open.add(ids[2]), first);
         open.remove(first, ids[0]);
         assert_eq!(
-            (open.take_last(), open.take_last(), open.take_last()),
-            (Some(ids[1]), Some(ids[2]), None)
+            (open.take_next(), open.take_next(), open.take_next()),
+            (Some(ids[2]), Some(ids[1]), None)
         );
         open.remove(second, ids[1]);
         assert_eq!(open.add(ids[0]), 0);

@@ -198,6 +198,22 @@ impl Shared {
         Ok(result)
     }
 
+    /// The first step of a wait: what is known of a message that is over after one look at most.
+    /// None when it takes more.
+    #[inline]
+    pub(crate) fn ended_well(&self, id: OperationId) -> Option<Status> {
+        let OperationId::Message(message) = id else { return None };
+        // A kernel that cannot be entered ends the wait; the next step says why.
+        let mut kernel = self.kernel.enter().ok()?;
+        let status = kernel.take_well(message);
+        // Where threads wait for each other, what arrives may be for others.
+        if status.is_some() || self.kernel.mode() == ThreadMode::Multiple {
+            return status;
+        }
+        kernel.progress_for_message(message);
+        kernel.take_well(message)
+    }
+
     /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
     #[inline]
     pub(crate) fn wait_or_abandon(

@@ -11,6 +11,7 @@ use landeck_memory::system::now_ns;
 use landeck_memory::{Buffer, Operation, WaitRecord};
 use landeck_wire::Tag;
 
+use crate::collective::OperationId;
 use crate::collective::call::Manner;
 use crate::collective::groups::inside_of;
 use crate::error::{Error, Result};
@@ -498,6 +499,23 @@ impl World {
             return (self.members.len() > peer.0 as usize).then_some(peer.0 as usize);
         }
         self.members.iter().position(|&member| member == peer)
+    }
+
+    /// Waits for an operation; whatever happens, it is over afterwards.
+    #[inline(always)]
+    pub(crate) fn wait(&self, id: OperationId) -> Result<Status> {
+        match self.shared.ended_well(id) {
+            Some(status) => Ok(self.status_of(&status)),
+            None => self.wait_long(id),
+        }
+    }
+
+    #[inline(never)]
+    fn wait_long(&self, id: OperationId) -> Result<Status> {
+        match self.shared.wait_or_abandon(id, None) {
+            Ok(completion) => self.status(&completion),
+            Err(error) => Err(self.error(error, None)),
+        }
     }
 
     #[inline]

@@ -46,6 +46,16 @@ struct Place<T> {
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
+/// A place that has no value yet, in a table that one thread uses: [`Table::vacant_alone`].
+#[derive(Debug)]
+pub struct Vacant<'a, T> {
+    table: &'a Table<T>,
+    place: &'a Place<T>,
+    index: u32,
+    /// The head of the list of free places, which this one is the first of.
+    head: u64,
+}
+
 // SAFETY: a place is written by the thread that has it from the list of free ones, and read by
 // others only after its generation says so.
 unsafe impl<T: Send + Sync> Sync for Table<T> {}
@@ -81,27 +91,17 @@ impl<T> Table<T> {
         self.handle(generation, index)
     }
 
-    /// The same, for a process in which one thread alone uses the table: it is spared what keeps
-    /// threads apart.
-    ///
-    /// # Panics
-    /// As [`Table::insert`].
+    /// A place for one more value, in a process in which one thread alone uses the table: it is spared
+    /// what keeps threads apart. None when no place was freed before: then [`Table::insert`] it.
     ///
     /// # Safety
-    /// No other thread uses the table meanwhile.
-    #[inline]
-    pub unsafe fn insert_alone(&self, value: T) -> u64 {
+    /// No other thread uses the table meanwhile, and nothing is kept before the place is filled.
+    #[inline(always)]
+    pub unsafe fn vacant_alone(&self) -> Option<Vacant<'_, T>> {
         let head = self.free.load(Ordering::Relaxed);
-        let found =
-            (head as u32).checked_sub(1).and_then(|index| Some((index, self.place(index)?)));
-        let Some((index, place)) = found else { return self.insert(value) };
-        let next = place.next.load(Ordering::Relaxed);
-        self.free.store(head_of(head, next), Ordering::Relaxed);
-        // SAFETY: the place was free, and is this thread's now.
-        unsafe { (*place.value.get()).write(value) };
-        let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
-        place.generation.store(generation, Ordering::Relaxed);
-        self.handle(generation, index)
+        let index = (head as u32).checked_sub(1)?;
+        let place = self.place(index)?;
+        Some(Vacant { table: self, place, index, head })
     }
 
     /// Drops what a handle leads to, for a process in which one thread alone uses the table.
@@ -111,7 +111,7 @@ impl<T> Table<T> {
     ///
     /// # Safety
     /// No other thread uses the table meanwhile, and nobody uses a reference to the value.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn discard_alone(&self, handle: u64) -> Result<(), HandleError> {
         let (index, place) = match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => (handle as u32, place),
@@ -134,7 +134,7 @@ impl<T> Table<T> {
     ///
     /// # Safety
     /// Nobody removes the value while the reference is used.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get(&self, handle: u64) -> Result<&T, HandleError> {
         match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => {
@@ -190,7 +190,7 @@ impl<T> Table<T> {
     }
 
     /// Whether a place is used, for this handle.
-    #[inline]
+    #[inline(always)]
     fn leads_to(&self, handle: u64, place: &Place<T>) -> bool {
         let expected = self.handle(place.generation.load(Ordering::Acquire), handle as u32);
         expected == handle && generation_of(handle) % 2 == 1
@@ -214,7 +214,7 @@ impl<T> Table<T> {
         HandleError::Unknown(handle)
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&self, index: u32) -> Option<&Place<T>> {
         let chunk = (u64::from(index) / u64::from(FIRST_CHUNK) + 1).ilog2();
         let start = self.chunks.get(chunk as usize)?.load(Ordering::Acquire);
@@ -276,6 +276,21 @@ impl<T> Table<T> {
     }
 }
 
+impl<T> Vacant<'_, T> {
+    /// Keeps a value here and gives out its handle.
+    #[inline(always)]
+    pub fn fill(self, value: T) -> u64 {
+        let Self { table, place, index, head } = self;
+        let next = place.next.load(Ordering::Relaxed);
+        table.free.store(head_of(head, next), Ordering::Relaxed);
+        // SAFETY: the place is the first of the free ones, and only this thread uses the table.
+        unsafe { (*place.value.get()).write(value) };
+        let generation = (place.generation.load(Ordering::Relaxed) + 1) % GENERATIONS;
+        place.generation.store(generation, Ordering::Relaxed);
+        table.handle(generation, index)
+    }
+}
+
 impl<T> Place<T> {
     fn new() -> Self {
         let value = UnsafeCell::new(MaybeUninit::uninit());
@@ -322,11 +337,12 @@ mod tests {
         let (table, owned) = (Table::new(1), Arc::new(()));
         // SAFETY: no other thread has this table.
         unsafe {
-            let handles = [table.insert_alone(owned.clone()), table.insert_alone(owned.clone())];
+            assert!(table.vacant_alone().is_none());
+            let handles = [table.insert(owned.clone()), table.insert(owned.clone())];
             assert_eq!(table.discard_alone(handles[0]), Ok(()));
             assert_eq!(Arc::strong_count(&owned), 2);
             assert_eq!(table.discard_alone(handles[0]), Err(HandleError::Stale(handles[0])));
-            let third = table.insert_alone(owned.clone());
+            let third = table.vacant_alone().unwrap().fill(owned.clone());
             assert_eq!(third as u32, handles[0] as u32);
             assert!(table.get(third).is_ok() && table.get(handles[0]).is_err());
             assert!(table.remove(third).is_ok() && table.discard_alone(third).is_err());

@@ -12,10 +12,13 @@ use crate::chart::{
     Chart, ChartAxis, FAINT, INK, Line, Scale, TOP, Unit, WIDTH, heading, machine_words, text,
     white_page,
 };
-use crate::figure::{Axis, Figure};
+use crate::figure::{Axis, Figure, Limit, Limits};
 use crate::results::Results;
 use crate::sample::{Point, size_label};
-use crate::statistics::short;
+use crate::statistics::{Spread, short};
+
+/// Of lines that nobody was measured for.
+const FAINT_LINE: RGBColor = RGBColor(120, 120, 120);
 
 /// What is drawn of a figure: some of its points.
 pub(crate) struct Picture {
@@ -95,7 +98,32 @@ impl Picture {
                 values: self.points.iter().filter_map(spread).collect(),
             }
         };
-        ALL.into_iter().map(line).filter(|line| !line.values.is_empty()).collect()
+        let lines = ALL.into_iter().map(line).filter(|line| !line.values.is_empty());
+        lines.chain(self.growth(results)).collect()
+    }
+
+    /// Where a figure's goal is to grow no faster than the processes, how that would be: from
+    /// Landeck's own value where the goal begins.
+    fn growth(&self, results: &Results) -> Option<Line> {
+        let figure = Figure::by_name(results.figure)?;
+        let since = |point: &Point| match figure.limits(point, results.machine.processors as u32) {
+            Limits { goal: Some(Limit::AsProcessesSince(since)), .. } => Some(since),
+            _ => None,
+        };
+        let (last, since) =
+            self.points.iter().filter_map(|point| Some((point, since(point)?))).next_back()?;
+        let first = Point { n: since, ..last.clone() };
+        let begin = results.row(Candidate::Landeck, &first)?.spread.median;
+        let at = |n: u32| {
+            let value = begin * f64::from(n) / f64::from(since);
+            (f64::from(n), Spread { median: value, min: value, max: value })
+        };
+        Some(Line {
+            name: "as the processes".to_owned(),
+            colour: FAINT_LINE,
+            is_thick: false,
+            values: vec![at(since), at(last.n)],
+        })
     }
 }
 
@@ -190,6 +218,28 @@ mod tests {
         assert_eq!(names, ["allreduce-64-KiB", "allreduce-8-B"]);
         assert_eq!(pictures[1].title, "Allreduce: 8 B");
         assert_eq!(pictures[1].lines(&results)[0].values.len(), 2);
+    }
+
+    #[test]
+    fn growth_is_drawn_beside_that_of_the_processes() {
+        let launch = |n: u32| {
+            let mut launch = launch_of(n, &[8]);
+            launch.values[0].point.figure = "growth".into();
+            launch
+        };
+        let results = Results {
+            figure: "growth",
+            title: "Growth",
+            machine: crate::machine::Machine::here(),
+            probes: Vec::new(),
+            launches: [64, 128, 1_000].map(launch).into(),
+            left_out: Vec::new(),
+        };
+        let lines = pictures(&results)[0].lines(&results);
+        let guide = lines.last().unwrap();
+        let ends: Vec<(f64, f64)> =
+            guide.values.iter().map(|(n, spread)| (*n, spread.median)).collect();
+        assert_eq!(ends, [(64.0, 1.0), (1_000.0, 15.625)]);
     }
 
     fn launch_of(n: u32, sizes: &[u64]) -> Launch {

@@ -13,7 +13,7 @@ use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
-use crate::waiter;
+use crate::waiter::{self, Neighbours};
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {
@@ -116,6 +116,8 @@ pub enum Coming {
     Different,
 }
 
+/// Members of a group whose processors are looked at.
+const LOOKED_AT_MAX: u32 = 32;
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -177,6 +179,40 @@ impl Board {
     /// Whether a member's process is gone, as the agent says. What it did before then counts.
     pub fn is_gone(&self, member: u32) -> bool {
         self.segment.slot_record(self.slot(member)).state.is_gone()
+    }
+
+    /// Whether a member's process is on this processor, as it last said. Others than this member.
+    #[inline]
+    fn is_beside(&self, member: u32, processor: u32) -> bool {
+        member != self.own && self.segment.processor(self.slot(member)) == Some(processor)
+    }
+
+    /// What the members whose processes are on this processor are to this member, which waits in an
+    /// operation (or for room, before it has come to it) for those that `is_awaited` names. In a large
+    /// group somebody always has something to do, and to look at all would take longer than a switch.
+    #[inline]
+    pub fn neighbours(
+        &self,
+        (number, has_come): (u32, bool),
+        processor: u32,
+        is_awaited: impl Fn(u32) -> bool,
+    ) -> Neighbours {
+        if self.size() > LOOKED_AT_MAX {
+            return Neighbours::Awaited;
+        }
+        let mut neighbours = Neighbours::Waiting;
+        let before = number.wrapping_sub(WINDOW as u32);
+        for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
+            let is_awaited =
+                if has_come { is_awaited(member) } else { !self.is_past(member, before) };
+            if is_awaited {
+                return Neighbours::Awaited;
+            }
+            if !self.is_past(member, number.wrapping_sub(1)) {
+                neighbours = Neighbours::Behind;
+            }
+        }
+        neighbours
     }
 
     /// The slot of a member.
@@ -750,7 +786,14 @@ mod tests {
         assert_eq!(boards[0].kept_bytes(), 100 * WINDOW);
         boards[1].end(2);
         assert!(!boards[0].has_room(window + 1), "the first is not over");
+        segment.set_processor(1, 3);
+        let neighbours = |boards: &[Board], processor| {
+            boards[0].neighbours((window + 1, false), processor, |_| unreachable!("for room"))
+        };
+        assert_eq!(neighbours(&boards, 3), Neighbours::Awaited);
+        assert_eq!(neighbours(&boards, 4), Neighbours::Waiting, "it is on another processor");
         boards[1].end(1);
+        assert_eq!(neighbours(&boards, 3), Neighbours::Behind, "it has given room");
         assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
         assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
     }
@@ -771,6 +814,24 @@ mod tests {
             }
         }
         assert_eq!(boards[0].next, 17);
+    }
+
+    #[test]
+    fn who_is_waited_for_beside_is_told_from_who_is_behind_and_who_waits() {
+        let (segment, mut boards) = boards(3);
+        segment.set_processor(1, 6);
+        segment.set_processor(2, 6);
+        for board in &mut boards {
+            board.begin();
+        }
+        let of = |boards: &[Board], awaited| {
+            boards[0].neighbours((2, true), 6, |member| member == awaited)
+        };
+        assert_eq!((of(&boards, 2), of(&boards, 0)), (Neighbours::Awaited, Neighbours::Behind));
+        boards[1].end(1);
+        assert_eq!(of(&boards, 0), Neighbours::Behind);
+        boards[2].end(1);
+        assert_eq!(of(&boards, 0), Neighbours::Waiting);
     }
 
     #[test]

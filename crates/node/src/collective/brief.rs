@@ -8,6 +8,7 @@
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
 use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
@@ -182,6 +183,15 @@ impl<'a> Brief<'a> {
     /// What is called.
     pub(crate) fn signature(&self) -> Signature {
         Signature::of_tag(self.signature)
+    }
+
+    /// What the processes on this processor are to this wait.
+    pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
+        let from_root = matches!(self.operation, Operation::Broadcast | Operation::Scatter);
+        board.neighbours((self.number, self.has_come), processor, |member| {
+            let is_source = !from_root || member == self.root;
+            is_source && board.came(member, self.number, self.signature) == Came::NotYet
+        })
     }
 
     /// Why it can never be over; as [`AtBoard::verdict`].

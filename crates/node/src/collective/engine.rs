@@ -13,6 +13,7 @@ use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::Board;
 use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
+use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
@@ -234,6 +235,12 @@ impl Engine {
         }
     }
 
+    /// What the processes on this processor are to a visit that waits.
+    pub(crate) fn neighbours(&self, context: u32, visit: &Visit, processor: u32) -> Neighbours {
+        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
+        board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
+    }
+
     /// Whether a member of a group is gone, or the group was revoked.
     pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
         self.endpoint.refresh();
@@ -393,11 +400,17 @@ impl Engine {
             OperationId::Signal(_) => None,
         };
         match request {
-            Some(request) => self.endpoint.progress_for(request),
+            Some(request) => self.progress_for_message(request),
             None => {
-                self.endpoint.progress();
+                self.progress();
             }
         }
+    }
+
+    /// The same for a message.
+    #[inline(always)]
+    pub(crate) fn progress_for_message(&mut self, id: RequestId) {
+        self.endpoint.progress_for(id);
         if !self.running.is_idle() {
             self.advance_all(u64::MAX);
         }

@@ -9,6 +9,7 @@ use landeck_channel::Peer;
 use landeck_collectives::{Action, Operation, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
+use landeck_memory::waiter::Neighbours;
 use landeck_transports::SharedMemory;
 
 use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
@@ -140,6 +141,16 @@ impl Visit {
         }
         around.board.end(self.at.number());
         Ok(Visited::Over)
+    }
+
+    /// What the processes on this processor are to this wait.
+    pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
+        match self.walk.plan().steps.get(self.step) {
+            Some(step) if self.roll_call.is_none() => {
+                self.at.neighbours(&step.action, board, processor)
+            }
+            _ => Neighbours::Awaited,
+        }
     }
 
     /// After others are gone, or before sleep: why it can never be over.

@@ -55,11 +55,10 @@ impl Memory<'_> {
         Ok(())
     }
 
-    /// Whether the items are short, and not one piece anyway.
+    /// Whether the items are short.
     #[inline]
-    pub(crate) fn is_short_and_scattered(&self) -> bool {
-        let bytes = self.layout.size_bytes().saturating_mul(self.count);
-        bytes <= SHORT_BYTES as u64 && self.layout.single_piece(self.count).is_none()
+    pub(crate) fn is_short(&self) -> bool {
+        self.layout.size_bytes().saturating_mul(self.count) <= SHORT_BYTES as u64
     }
 
     /// Short items, packed, as a message sees them; none if they are not anywhere.

@@ -42,7 +42,12 @@ pub unsafe fn send(
     tag: Tag,
     mode: Mode,
 ) -> Result<()> {
-    if mode == Mode::Standard && memory.is_short_and_scattered() {
+    // SAFETY: the items are readable during the call, at whose end the request is over.
+    let one_piece = unsafe { memory.one_piece() };
+    if let (Mode::Standard, Some(buffer)) = (mode, one_piece) {
+        return world.send_area(Area::contiguous(buffer), to, tag);
+    }
+    if mode == Mode::Standard && memory.is_short() {
         let mut packed = [MaybeUninit::uninit(); SHORT_BYTES];
         // SAFETY: the items are readable, says the caller; what they pack to outlives the request,
         // which is over when the call ends.
@@ -66,6 +71,7 @@ pub unsafe fn send(
 ///
 /// # Safety
 /// The items stay readable and unchanged until the operation is over.
+#[inline(always)]
 pub unsafe fn start_send(
     world: &World,
     memory: &Memory<'_>,
@@ -83,6 +89,7 @@ pub unsafe fn start_send(
     started_send(world, started)
 }
 
+#[inline(never)]
 fn start_synchronous(world: &World, area: Area, to: usize, tag: Tag) -> Result<Operation> {
     let peer = world.peer(to)?;
     let started = world.shared.kernel.enter()?.send_synchronous(peer, world.context, tag.0, area);
@@ -116,6 +123,7 @@ pub unsafe fn receive(
 ///
 /// # Safety
 /// The items stay writable until the operation is over, and nobody else uses them.
+#[inline(always)]
 pub unsafe fn start_receive(
     world: &World,
     memory: &Memory<'_>,

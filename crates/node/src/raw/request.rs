@@ -14,13 +14,11 @@ use crate::world::{Status, World};
 ///
 /// # Errors
 /// As [`World::send`] and [`World::receive_into`]; the operation is over in any case.
+#[inline(always)]
 pub fn wait(world: &World, operation: Operation) -> Result<Status> {
     match operation {
         Operation::Complete(status) => Ok(status),
-        Operation::Pending(id) => match world.shared.wait_or_abandon(id, None) {
-            Ok(completion) => world.status(&completion),
-            Err(error) => Err(world.error(error, None)),
-        },
+        Operation::Pending(id) => world.wait(id),
     }
 }
 

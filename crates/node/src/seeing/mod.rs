@@ -11,7 +11,7 @@
 //! use landeck::seeing::{Picture, Report};
 //! for host in observe::jobs() {
 //!     let job = observe::observe(host)?;
-//!     let first = Picture::take(&job);
+//!     let first = Picture::glance(&job);
 //!     // ... some milliseconds later ...
 //!     let report = Report::of(&job, &first, &Picture::take(&job));
 //!     println!("{host}: {}", report.verdict());

@@ -72,6 +72,14 @@ impl Doing {
 impl Picture {
     /// Looks at a job.
     pub fn take(job: &ObservedJob) -> Self {
+        let mut picture = Self::glance(job);
+        picture.members.iter_mut().for_each(|member| member.ask_the_kernel(job));
+        picture
+    }
+
+    /// Looks at a job without asking the kernel about each of its processes, which takes most of the
+    /// time: enough for the first of two pictures of a [`Report`](super::Report).
+    pub fn glance(job: &ObservedJob) -> Self {
         let (state, records) = job.segment.membership();
         let seen = (0u32..).zip(records).filter(|(_, record)| record.state != SlotState::Free);
         let members = seen.map(|(slot, record)| Member::see(job, slot, record)).collect();
@@ -94,10 +102,15 @@ impl Picture {
 impl Member {
     fn see(job: &ObservedJob, slot: u32, record: SlotRecord) -> Self {
         let portrait = job.segment.portrait(slot).unwrap_or_default();
+        Self { slot, record, portrait, figures: None }
+    }
+
+    fn ask_the_kernel(&mut self, job: &ObservedJob) {
+        let SlotRecord { state, pid, .. } = self.record;
         // Whose agent cannot be seen counts its processes otherwise, as in a container.
-        let is_seen = record.state == SlotState::Alive && record.pid != 0 && job.agent_is_seen;
-        let figures = is_seen.then(|| process_figures::of_process(record.pid)).flatten();
-        Self { slot, record, portrait, figures }
+        if state == SlotState::Alive && pid != 0 && job.agent_is_seen {
+            self.figures = process_figures::of_process(pid);
+        }
     }
 
     /// What it does, in one word.

@@ -344,7 +344,7 @@ unsafe fn send_in(
 }
 
 /// Starts to send.
-#[inline]
+#[inline(always)]
 unsafe fn start_in(
     mode: Mode,
     buf: *const c_void,
@@ -412,7 +412,7 @@ pub(crate) unsafe fn told(
 ///
 /// # Safety
 /// The items are writable until it is complete.
-#[inline]
+#[inline(always)]
 unsafe fn start_receive(
     (comm, communicator): (Handle, &'static Arc<Communicator>),
     world: &World,

@@ -75,6 +75,27 @@ pub(crate) fn status_of_error(error: &landeck::Error) -> Status {
     }
 }
 
+/// Waits until a request is over and gives how it ended, if it is a message, or leads to nothing: as
+/// most are. None for others: [`complete`].
+#[inline(always)]
+pub(crate) fn complete_message(
+    argument: &'static str,
+    handle: Handle,
+) -> Result<Option<End>, Mistake> {
+    Ok(Some(match request::find(argument, handle)? {
+        Found::Null => End::well(Status::empty()),
+        Found::Immediate(status) => End::well(status),
+        Found::Kept(entry @ Entry { request: Request::PointToPoint(message), .. })
+            if !entry.is_seen() =>
+        {
+            let end = message.end();
+            request::discard(argument, handle)?;
+            end
+        }
+        Found::Kept(_) => return Ok(None),
+    }))
+}
+
 /// Waits until a request is over; gives how it ended, and what its handle becomes.
 #[inline]
 pub(crate) fn complete(
@@ -154,7 +175,7 @@ fn end_of_start(persistent: &Persistent) -> Completing {
 
 impl Message {
     /// Waits until it is over.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&self) -> End {
         End::of(raw::wait(self.world(), self.operation()), &self.communicator)
     }

@@ -118,15 +118,14 @@ pub(crate) const SENT: Handle = (Kind::Request as Handle) << 56 | 1;
 pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 
 /// Gives out the handle of a request.
-#[inline]
+#[inline(always)]
 pub(crate) fn keep(request: Request) -> Handle {
-    let (seen, is_seen) = (Mutex::new(None), AtomicBool::new(false));
-    let entry = Entry { request, seen, is_seen };
-    if job::is_single() {
-        // SAFETY: the program has said that one thread calls.
-        return unsafe { TABLE.insert_alone(entry) } as Handle;
+    // SAFETY: the program has said that one thread calls; the place is filled at once.
+    let vacant = if job::is_single() { unsafe { TABLE.vacant_alone() } } else { None };
+    match vacant {
+        Some(vacant) => vacant.fill(Entry::new(request)) as Handle,
+        None => TABLE.insert(Entry::new(request)) as Handle,
     }
-    TABLE.insert(entry) as Handle
 }
 
 /// Gives out the handle of a message that was started.
@@ -152,7 +151,7 @@ pub(crate) enum Found {
 }
 
 /// The request of a handle; borrowed for the call.
-#[inline]
+#[inline(always)]
 pub(crate) fn find(argument: &str, handle: Handle) -> Result<Found, Mistake> {
     job::check_joined()?;
     match handle {
@@ -164,7 +163,7 @@ pub(crate) fn find(argument: &str, handle: Handle) -> Result<Found, Mistake> {
 }
 
 /// The request of a handle that is neither null nor over at once; borrowed for the call.
-#[inline]
+#[inline(always)]
 pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Entry, Mistake> {
     // SAFETY: a program completes a request in one call at a time.
     match unsafe { TABLE.get(handle as u64) } {
@@ -196,7 +195,7 @@ pub(crate) fn take(argument: &str, handle: Handle) -> Result<Entry, Mistake> {
 }
 
 /// Drops a request: its handle is stale from now on.
-#[inline]
+#[inline(always)]
 pub(crate) fn discard(argument: &str, handle: Handle) -> Result<(), Mistake> {
     if job::is_single() {
         // SAFETY: the program has said that one thread calls; who discards a request is through.
@@ -260,6 +259,11 @@ impl Persistent {
 }
 
 impl Entry {
+    #[inline(always)]
+    fn new(request: Request) -> Self {
+        Self { request, seen: Mutex::new(None), is_seen: AtomicBool::new(false) }
+    }
+
     /// What it waits for at the moment.
     pub(crate) fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         if self.is_seen() {

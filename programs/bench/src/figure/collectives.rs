@@ -101,7 +101,7 @@ pub(super) const FIGURES: &[Figure] = &[
         ..operation("alltoall")
     },
     Figure {
-        title: "Barrier, and allreduce of 8 B, from 2 to 1,000 processes",
+        title: "Barrier, allreduce and broadcast of 8 B, from 2 to 1,000 processes",
         parts: parts!["growth": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY, 64 TINY, 128 TINY, 256 TINY, 512 TINY, 1_000 TINY],
         rule: growth_rule,
         ..operation("growth")

@@ -80,11 +80,12 @@ pub(crate) fn measure(bench: &Bench, operation: Operation) -> std::result::Resul
         .try_for_each(|&bytes| measure_one(bench, &mut blocks, figure, "", operation, bytes))
 }
 
-/// Barrier and allreduce of 8 bytes, whose figures are drawn from 2 to 1,000 processes.
+/// Barrier, allreduce and broadcast of 8 bytes, whose figures are drawn from 2 to 1,000 processes.
 pub(crate) fn growth(bench: &Bench) -> std::result::Result<(), Trouble> {
     let mut blocks = Blocks::new(bench);
     measure_one(bench, &mut blocks, "growth", "barrier", Operation::Barrier, 0)?;
-    measure_one(bench, &mut blocks, "growth", "allreduce", Operation::AllReduce, 8)
+    measure_one(bench, &mut blocks, "growth", "allreduce", Operation::AllReduce, 8)?;
+    measure_one(bench, &mut blocks, "growth", "broadcast", Operation::Broadcast, 8)
 }
 
 fn measure_one(

@@ -12,6 +12,7 @@ use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::HeapFull;
+use landeck_memory::waiter::Neighbours;
 
 use super::check::Check;
 use super::combine::{CombineError, Combiner};
@@ -248,6 +249,19 @@ impl AtBoard {
             return;
         }
         board.decide(self.number, Outcome::Spoiled(board.own()));
+    }
+
+    /// What the processes on this processor are to a step that waits.
+    pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
+        let needed = needed(action, board.size());
+        board.neighbours((self.number, self.has_come), processor, |member| {
+            needed.contains(&member)
+                && match board.came(member, self.number, self.signature) {
+                    Came::NotYet => true,
+                    Came::Here => self.is_unfinished(action, board, member),
+                    Came::Otherwise(_) => false,
+                }
+        })
     }
 
     /// After others are gone, or before sleep: why the current step can never be over. What others

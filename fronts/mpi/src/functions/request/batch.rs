@@ -4,7 +4,9 @@
 use landeck::raw;
 
 use super::Several;
-use crate::abi::{ERR_IN_STATUS, ERR_PENDING, ERR_PROC_ABORTED, Handle, SUCCESS, Status};
+use crate::abi::{
+    ERR_IN_STATUS, ERR_PENDING, ERR_PROC_ABORTED, Handle, REQUEST_NULL, SUCCESS, Status,
+};
 use crate::arguments::tell;
 use crate::mistake::Mistake;
 use crate::objects::completion::{self, Completing, End};
@@ -108,6 +110,12 @@ impl Batch {
             self.current = Some(look(handle)?);
             return Ok(());
         }
+        if self.failed.is_none()
+            && let Some(end) = completion::complete_message("array_of_requests", handle)?
+        {
+            // SAFETY: as the caller says.
+            return unsafe { self.tell(end, REQUEST_NULL) };
+        }
         if self.is_pending(handle)? {
             // SAFETY: as the caller says.
             unsafe { self.set_error(index, ERR_PENDING) };
@@ -156,7 +164,7 @@ impl Batch {
     ///
     /// # Safety
     /// As [`Batch::run`].
-    #[inline]
+    #[inline(always)]
     unsafe fn tell(&mut self, end: End, left: Handle) -> Result<(), Mistake> {
         let Some(index) = self.index() else { return Ok(()) };
         if !self.looks {

@@ -10,7 +10,7 @@ use super::batch::{Batch, Chosen};
 use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
 use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
-use crate::objects::completion::End;
+use crate::objects::completion;
 use crate::objects::generalized::Generalized;
 use crate::objects::request::{self, Entry, Found, Persistent, Request, Started, WaitsFor};
 use crate::walk::Walk;
@@ -20,20 +20,9 @@ use crate::walk::Walk;
 pub(crate) unsafe fn wait(request: *mut Handle, status: *mut Status) -> Result<Walk, Mistake> {
     // SAFETY: the program gives the address of a request, or it is refused.
     let handle = unsafe { pointer::read("request", request)? };
-    let end = match request::find("request", handle)? {
-        Found::Null => End::well(Status::empty()),
-        Found::Immediate(status) => End::well(status),
-        Found::Kept(entry @ Entry { request: Request::PointToPoint(message), .. })
-            if !entry.is_seen() =>
-        {
-            let end = message.end();
-            request::discard("request", handle)?;
-            end
-        }
+    let Some(end) = completion::complete_message("request", handle)? else {
         // SAFETY: the program gives a request, and a writable status, or none.
-        Found::Kept(_) => unsafe {
-            return Batch::completes(alone(request, status), Chosen::One(0)).run();
-        },
+        return unsafe { Batch::completes(alone(request, status), Chosen::One(0)).run() };
     };
     // SAFETY: the program gives a writable request, and a writable status, or none.
     unsafe {

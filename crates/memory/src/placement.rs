@@ -1,0 +1,140 @@
+//! On which processors the processes of a job run, and who of them should move.
+//!
+//! Each says where it is when it begins to wait. Who knows whom it waits for finds there whether
+//! giving its own processor away can help. And whoever shares one for long looks whether it should
+//! be elsewhere: no scheduler moves tasks that ran a moment ago, so those that a launcher started on
+//! one processor may stay there. Each has a *home*, the processors in turn by slots, so that ranks
+//! that follow each other, which mostly talk to each other, run side by side.
+
+use crate::membership::SlotState;
+use crate::segment::Segment;
+use crate::sleep_word;
+use crate::system;
+
+/// With more processes to a processor than so many the scheduler spreads them well enough, and
+/// counting them would take long.
+const COUNTED_PER_PROCESSOR: u32 = 16;
+
+/// Moves the calling process, that of `slot`, to where it should be, if it may run there.
+pub(crate) fn even_out(segment: &Segment, slot: u32) {
+    let plan = segment.plan();
+    if plan.processes > plan.cpus.saturating_mul(COUNTED_PER_PROCESSOR) {
+        return;
+    }
+    let Some(here) = system::processor() else { return };
+    segment.set_processor(slot, here);
+    if let Some(processor) = better(segment, slot, here, &system::allowed_processors()) {
+        system::move_to_processor(processor);
+        segment.set_processor(slot, system::processor().unwrap_or(here));
+    }
+}
+
+/// Where the process of `slot`, which is `here`, should be instead: at home, unless more are awake
+/// there; or where two fewer are, unless somebody else here is at home there and will go.
+fn better(segment: &Segment, slot: u32, here: u32, allowed: &[u32]) -> Option<u32> {
+    let home_of = |slot: u32| allowed.get(slot as usize % allowed.len().max(1)).copied();
+    let is_awake = |&slot: &u32| {
+        segment.slot_record(slot).state == SlotState::Alive
+            && !sleep_word::is_raised(segment.sleep_word(slot))
+    };
+    let awake = (0..segment.plan().slots()).filter(is_awake);
+    let places: Vec<(u32, u32)> =
+        awake.filter_map(|slot| Some((slot, segment.processor(slot)?))).collect();
+    let count = |processor| places.iter().filter(|(_, place)| *place == processor).count();
+    let home = home_of(slot)?;
+    if home != here && count(home) <= count(here) {
+        return Some(home);
+    }
+    let lightest = allowed.iter().copied().min_by_key(|&processor| count(processor))?;
+    let goes_there = |&(slot, place): &(u32, u32)| place == here && home_of(slot) == Some(lightest);
+    let is_lighter = count(lightest) + 2 <= count(here);
+    (is_lighter && !places.iter().any(goes_there)).then_some(lightest)
+}
+
+/// Notices that a process shares its processor for long. Two processes that wake each other and
+/// yield to each other can stay on one processor while another idles: no scheduler pulls a task
+/// that ran a moment ago. Then one of them moves.
+pub(crate) struct Squeeze {
+    /// Differs between neighbours, so that not both move.
+    patience_ns: u64,
+    /// Since when every probe found somebody.
+    since_ns: Option<u64>,
+}
+
+impl Squeeze {
+    const PATIENCE_NS: u64 = 4_000_000;
+    const STEP_NS: u64 = 1_000_000;
+
+    pub(crate) fn new(slot: u32) -> Self {
+        let patience_ns = Self::PATIENCE_NS + u64::from(slot % 4) * Self::STEP_NS;
+        Self { patience_ns, since_ns: None }
+    }
+
+    /// A process that sleeps makes room itself: then there are more processes than processors, and
+    /// those that talk to each other do well to share one.
+    pub(crate) fn ends(&mut self) {
+        self.since_ns = None;
+    }
+
+    /// Learns from a probe; true when it is time to look for a way out, and then not soon again.
+    pub(crate) fn is_due(&mut self, crowded: bool, now_ns: u64) -> bool {
+        if !crowded {
+            self.ends();
+            return false;
+        }
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        let is_due = now_ns.saturating_sub(since_ns) > self.patience_ns;
+        if is_due {
+            self.since_ns = Some(now_ns);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::SlotRecord;
+    use crate::plan::SegmentPlan;
+
+    #[test]
+    fn only_a_long_squeeze_moves_a_process_and_not_its_neighbour() {
+        let (mut one, mut other) = (Squeeze::new(0), Squeeze::new(1));
+        for now_ns in (0..4_000_000).step_by(1000) {
+            assert!(!one.is_due(true, now_ns) && !other.is_due(true, now_ns));
+        }
+        assert!(one.is_due(true, 4_000_001) && !other.is_due(true, 4_000_001));
+        assert!(!one.is_due(true, 4_001_000), "not soon again");
+        assert!(!other.is_due(false, 4_002_000), "the neighbour has moved");
+        assert!(!other.is_due(true, 6_000_000));
+        other.ends();
+        assert!(!other.is_due(true, 60_000_000), "it has slept meanwhile");
+    }
+
+    #[test]
+    fn who_shares_a_processor_goes_home_or_where_fewer_are() {
+        let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 4) };
+        let segment = Segment::local(&plan);
+        let place = |places: [u32; 4]| {
+            for (slot, place) in (0..).zip(places) {
+                let record = SlotRecord { state: SlotState::Alive, ..SlotRecord::default() };
+                segment.set_slot_record(slot, record);
+                segment.set_processor(slot, place);
+            }
+        };
+        let better = |slot, here| better(&segment, slot, here, &[7, 9]);
+        place([7, 7, 7, 7]);
+        assert_eq!((better(0, 7), better(1, 7)), (None, Some(9)), "the first is at home");
+        place([7, 9, 7, 7]);
+        assert_eq!((better(2, 7), better(3, 7)), (None, Some(9)), "the third is at home");
+        place([7, 9, 7, 9]);
+        assert_eq!([0, 1, 2, 3].map(|slot| better(slot, [7, 9, 7, 9][slot as usize])), [None; 4]);
+        place([7, 7, 9, 9]);
+        assert_eq!((better(1, 7), better(2, 9)), (Some(9), Some(7)), "neighbours side by side");
+        assert_eq!(super::better(&segment, 1, 7, &[7]), None, "it is bound");
+        place([7, 9, 7, 9]);
+        sleep_word::raise(segment.sleep_word(1));
+        sleep_word::raise(segment.sleep_word(3));
+        assert_eq!(better(0, 7), Some(9), "nobody is awake there");
+    }
+}
