@@ -133,6 +133,11 @@ impl Meeting<'_> {
     #[cold]
     fn judge(&mut self) {
         self.endpoint.refresh();
+        if self.outcome.is_none()
+            && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
+        {
+            self.outcome = Some(Err(Fault::Mismatch(mismatch)));
+        }
         let Some(board) = &self.circle.board else { return };
         if self.outcome.is_none()
             && let Some(error) = self.brief.verdict(board)

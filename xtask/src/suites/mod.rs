@@ -141,10 +141,25 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
         );
         sum.add(tally);
     }
+    println!(
+        "     {:<10} {:>8} {:>8} {:>8} {total:>8.1}   100%",
+        "all",
+        sum.passed,
+        sum.failed,
+        sum.skipped.len()
+    );
     for skipped in &sum.skipped {
         println!("skipped: {skipped}");
     }
-    println!("{sum}");
+    println!("{sum} in {}", minutes(total));
+}
+
+/// A time as somebody says it who wants to know whether there is enough of it.
+fn minutes(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.1} min", seconds / 60.0),
+    }
 }
 
 fn format(runner: &Runner) -> Result<Tally, Problem> {

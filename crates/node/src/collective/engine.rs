@@ -154,7 +154,13 @@ impl Engine {
         member: usize,
     ) -> Result<&mut Circle, Fault> {
         self.endpoint.refresh();
-        let failure = self.endpoint.failure_of_group(context, members);
+        let mut failure = self.endpoint.failure_of_group(context, members);
+        if failure.is_some() && !self.councils.are_idle() {
+            // Who only ever calls what fails at once hears of a revocation all the same.
+            self.endpoint.progress();
+            self.hold_councils();
+            failure = self.endpoint.failure_of_group(context, members);
+        }
         let circle =
             circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)?;
         if let Some(failure) = failure {
@@ -252,7 +258,11 @@ impl Engine {
         visit: &mut Visit,
     ) -> Option<Fault> {
         self.endpoint.refresh();
-        let error = visit.verdict(self.circles.get(&context)?.board.as_ref()?)?;
+        let circle = self.circles.get_mut(&context)?;
+        if let Some(mismatch) = circle.told_mismatch(&mut self.endpoint) {
+            return Some(Fault::Mismatch(mismatch));
+        }
+        let error = visit.verdict(circle.board.as_ref()?)?;
         // What the gone have brought still counts.
         match self.poll_visit(context, call, visit) {
             Some(Ok(())) => None,
@@ -521,16 +531,22 @@ impl Engine {
         })
     }
 
-    /// Why somebody is gone, if it said so before: a mismatch that it has found.
+    /// Why somebody is gone, if it said so before: a mismatch that it has found. One that was found
+    /// here is told to all.
     #[cold]
     fn explained(&mut self, context: u32, fault: Fault) -> Fault {
-        let (Fault::Failure(Failure::PeerGone { .. }), Some(circle)) =
-            (&fault, self.circles.get_mut(&context))
-        else {
-            return fault;
-        };
-        circle.mismatch = circle.mismatch.or_else(|| circle.look_for_mismatch(&mut self.endpoint));
-        circle.mismatch.map_or(fault, Fault::Mismatch)
+        let Some(circle) = self.circles.get_mut(&context) else { return fault };
+        match fault {
+            Fault::Failure(Failure::PeerGone { .. }) => {
+                let told = circle.told_mismatch(&mut self.endpoint);
+                told.map_or(fault, Fault::Mismatch)
+            }
+            Fault::Mismatch(mismatch) => {
+                circle.note_mismatch(&mut self.endpoint, mismatch);
+                fault
+            }
+            _ => fault,
+        }
     }
 
     /// Cancels a message that has not begun; collective operations go on.
@@ -713,7 +729,7 @@ pub(crate) fn board_fault(
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, signature, death);
     if let Fault::Mismatch(mismatch) = fault {
-        circle.mismatch = Some(mismatch);
+        circle.note_mismatch(endpoint, mismatch);
     }
     fault
 }

@@ -137,6 +137,30 @@ impl Circle {
         Some(Mismatch { first, first_calls: theirs, second, second_calls: ours })
     }
 
+    /// This member has found a mismatch: the group does nothing any more, and all are told. Some
+    /// may be through with their call, and wait in the next one for those who have found it.
+    #[cold]
+    pub(crate) fn note_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+        mismatch: Mismatch,
+    ) {
+        if self.mismatch.is_none() {
+            self.mismatch = Some(mismatch);
+            self.tell_all(endpoint, &mismatch);
+        }
+    }
+
+    /// Before sleep: a mismatch that somebody has found, if this member was told of one.
+    #[cold]
+    pub(crate) fn told_mismatch(
+        &mut self,
+        endpoint: &mut Endpoint<SharedMemory>,
+    ) -> Option<Mismatch> {
+        self.mismatch = self.mismatch.or_else(|| self.look_for_mismatch(endpoint));
+        self.mismatch
+    }
+
     /// Tells the others what was found, as far as there is room: who waits learns of it, and who
     /// does not need not.
     #[cold]

@@ -2,6 +2,7 @@
 //! threads.
 
 use landeck::collectives::architecture::{Flat, Knomial};
+use landeck::collectives::{Operation, Preset};
 use landeck::{Job, Maximum, Options, Peer, Persistent, Progress, Sum, Tag, ThreadMode, World};
 use landeck_testing::{Random, seed};
 
@@ -62,6 +63,54 @@ fn several_at_once_complete_in_any_order() {
             return;
         }
     }
+}
+
+/// What a process starts, it starts without anybody: the others hear that it has started far more
+/// than any window has room for before they call anything themselves.
+#[test]
+fn starting_waits_for_nobody() {
+    in_job(3, "going::starting_waits_for_nobody", ThreadMode::Single, |job| {
+        let world = job.world();
+        for way in ["board", "butterfly", "flat", "ring"] {
+            let preset: Preset = way.parse().unwrap();
+            for length in [0, 1, 1_000, 100_000] {
+                start_many(&world.via(preset.way(Operation::AllReduce)), length);
+            }
+        }
+    });
+}
+
+/// Four times as many operations as members may be apart, of each kind.
+fn start_many(world: &World, length: usize) {
+    const EACH: usize = 32;
+    let (rank, size) = (world.rank(), world.size());
+    let own = vec![rank as u64 + 1; length];
+    let mut sums = vec![vec![0u64; length]; EACH];
+    let mut told = vec![vec![rank as u64; length]; EACH];
+    let mut all = vec![vec![0u64; length * size]; EACH];
+    world
+        .scope(|scope| {
+            if rank != 0 {
+                world.receive::<u64>(0, Tag(9))?;
+            }
+            let mut requests = Vec::new();
+            for ((sum, told), all) in sums.iter_mut().zip(&mut told).zip(&mut all) {
+                requests.push(scope.barrier()?);
+                requests.push(scope.all_reduce_into(&own, sum, Sum)?);
+                requests.push(scope.broadcast(told, 0)?);
+                requests.push(scope.all_gather(&own, all)?);
+            }
+            if rank == 0 {
+                (1..size).try_for_each(|to| world.send(&[0u64], to, Tag(9)))?;
+            }
+            requests.into_iter().try_for_each(|request| request.wait().map(|_| ()))
+        })
+        .unwrap();
+    let total = (size * (size + 1) / 2) as u64;
+    assert!(sums.iter().flatten().all(|&sum| sum == total));
+    assert!(told.iter().flatten().all(|&value| value == 0));
+    let in_order = |(at, &value): (usize, &u64)| value == (at / length) as u64 + 1;
+    assert!(all.iter().all(|all| all.iter().enumerate().all(in_order)));
 }
 
 #[test]

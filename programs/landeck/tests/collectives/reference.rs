@@ -4,8 +4,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use landeck::collectives::Way;
-use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
+use landeck::collectives::{Group, Operation, Preset};
 use landeck::layout::{Kind, Layout};
 use landeck::memory::Plain;
 use landeck::{Combine, Element, Maximum, Part, Sum, ThreadMode, User, World};
@@ -13,13 +12,13 @@ use landeck_testing::{Random, seed};
 
 use crate::support::{in_job, is_member, is_soak};
 
-const ROUNDS: u64 = 150;
+const ROUNDS: u64 = 300;
 const SIZES: [usize; 5] = [1, 2, 3, 5, 8];
 
 #[test]
 fn every_operation_gives_what_a_naive_one_gives() {
-    let rounds = if is_soak() { 20 * ROUNDS } else { ROUNDS };
-    for n in SIZES {
+    let jobs = if is_soak() { 10 } else { 1 };
+    for n in SIZES.into_iter().flat_map(|n| std::iter::repeat_n(n, jobs)) {
         in_job(
             n,
             "reference::every_operation_gives_what_a_naive_one_gives",
@@ -27,8 +26,9 @@ fn every_operation_gives_what_a_naive_one_gives() {
             |job| {
                 let world = job.world();
                 let mut random = Random::new(shared_seed(&world));
-                for number in 0..rounds {
-                    let round = Round::draw(&mut random, &world, number);
+                let worlds = divided(&world, &mut random);
+                for number in 0..ROUNDS {
+                    let round = Round::draw(&mut random, &worlds, number);
                     round.run(random.below(5));
                 }
             },
@@ -46,6 +46,68 @@ fn shared_seed(world: &World) -> u64 {
     seed[0]
 }
 
+/// The world as it is, and the same members in clusters drawn at random.
+fn divided(world: &World, random: &mut Random) -> Vec<World> {
+    let size = world.size() as u64;
+    let mut worlds = vec![world.clone()];
+    for _ in 0..3 {
+        let of: Vec<u64> = (0..size).map(|_| random.below(size)).collect();
+        let clusters = Group::by(size as u32, |member| of[member as usize]).unwrap();
+        worlds.push(world.with_clusters(&clusters).unwrap());
+    }
+    worlds
+}
+
+/// Every way by its name; an empty one leaves it to the table.
+const WAYS: [&str; 30] = [
+    "",
+    "flat",
+    "pipeline",
+    "daisy",
+    "hierarchy",
+    "hierarchy:3-ary",
+    "hierarchy:2x2",
+    "hierarchy:derived",
+    "hypercube",
+    "binary-tree",
+    "knomial",
+    "knomial:3",
+    "knomial:nearest-first",
+    "butterfly",
+    "ring",
+    "circulant",
+    "board:each",
+    "board:divided",
+    "board:together",
+    "deck2000",
+    "deck2003",
+    "mpi2003",
+    "flat+split",
+    "pipeline+split",
+    "daisy+split",
+    "hypercube+split",
+    "knomial+split",
+    "butterfly+split",
+    "ring+split",
+    "circulant+split",
+];
+
+/// What a number of an operation here is for those who plan.
+fn kind_of(operation: u64) -> Operation {
+    match operation {
+        0 => Operation::Barrier,
+        1 => Operation::Broadcast,
+        2 | 16 => Operation::Gather,
+        3 | 17 => Operation::Scatter,
+        4 | 18 => Operation::AllGather,
+        5 | 19 | 20 => Operation::AllToAll,
+        6..=9 => Operation::Reduce,
+        12 | 13 => Operation::Scan,
+        14 | 15 => Operation::ReduceScatter,
+        _ => Operation::AllReduce,
+    }
+}
+
 /// One operation, drawn alike by all members.
 struct Round {
     world: World,
@@ -60,25 +122,18 @@ struct Round {
 }
 
 impl Round {
-    fn draw(random: &mut Random, world: &World, number: u64) -> Self {
-        let ways = [
-            None,
-            Some(Way::by(Flat)),
-            Some(Way::by(Daisy)),
-            Some(Way::by(Knomial::BINOMIAL)),
-            Some(Way::by(Knomial::new(3))),
-            Some(Way::by(Butterfly)),
-            Some(Way::split_by(Butterfly)),
-            Some(Way::split_by(Flat)),
-        ];
-        let way = random.pick(&ways).clone();
+    fn draw(random: &mut Random, worlds: &[World], number: u64) -> Self {
+        let (world, name) = (random.pick(worlds), *random.pick(&WAYS));
         let most = *random.pick(&[1, 10, 100, 3_000, 40_000]);
         let (size, root) = (world.size(), random.below(world.size() as u64) as usize);
         let length = random.below(most) as usize;
         let lengths: Vec<usize> = (0..size).map(|_| random.below(most) as usize).collect();
         let operation = random.below(OPERATIONS);
-        let what = format!("round {number}: {operation} by {way:?} root {root}, {length}");
-        let world = way.map_or_else(|| world.clone(), |way| world.via(way));
+        let what = format!("round {number}: {operation} by {name:?} root {root}, {length}");
+        let world = match name.parse::<Preset>() {
+            Ok(preset) => world.via(preset.way(kind_of(operation))),
+            Err(_) => world.clone(),
+        };
         let world = if random.once_in(4) { world.reproducible() } else { world };
         Self { world, root, length, lengths, operation, number, what }
     }
