@@ -1,9 +1,10 @@
 //! `landeck doctor`: what this host offers and lacks.
 
+use crate::say::say;
 use clap::Args;
 use landeck::host::examination::{Finding, Health, examine};
 use serde_json::json;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 /// Say what this host offers to jobs and what it lacks, and what follows from it.
@@ -18,13 +19,12 @@ pub(crate) struct DoctorArguments {
 
 impl DoctorArguments {
     /// Says it.
-    pub(crate) fn run(&self) -> ExitCode {
+    pub(crate) fn run(&self) -> io::Result<ExitCode> {
         let findings = examine();
         let text = if self.json { as_json(&findings) } else { as_text(&findings) };
-        // A reader that is gone has seen enough.
-        let _ = io::stdout().write_all(text.as_bytes());
+        say(&text)?;
         let is_wrong = findings.iter().any(|finding| finding.health == Health::Wrong);
-        ExitCode::from(u8::from(is_wrong))
+        Ok(ExitCode::from(u8::from(is_wrong)))
     }
 }
 

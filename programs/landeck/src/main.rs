@@ -8,6 +8,7 @@ mod doctor;
 mod generate;
 mod mpiexec;
 mod plan;
+mod say;
 mod seeing;
 mod simulate;
 mod tune;
@@ -20,7 +21,6 @@ use mpiexec::Asked;
 use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit code when the command line makes no sense.
@@ -51,7 +51,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Plan(plan)) => {
             plan.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }
-        Ok(Command::Doctor(doctor)) => doctor.run(),
+        Ok(Command::Doctor(doctor)) => shown(doctor.run()),
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),
@@ -91,10 +91,9 @@ fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
     Ok(settings)
 }
 
-/// Prints a text; a reader that is gone has seen enough.
+/// Prints a text.
 fn print(text: &str) -> ExitCode {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+    said(say::say(text))
 }
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {

@@ -9,7 +9,7 @@ use landeck::collectives::{
     Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
 use landeck::host::placement::{BindTo, MapBy};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Show what each member of a group would do in a collective operation.
@@ -223,14 +223,9 @@ fn draw(drawing: &Drawing<'_>, path: &Path) -> Result<(), PlanError> {
     say(&format!("{}: {}\n", path.display(), drawing.heading()))
 }
 
-/// Writes to standard output; whoever reads it may have seen enough.
 fn say(text: &str) -> Result<(), PlanError> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(PlanError::Write { path: "standard output".into(), error })
-        }
-        _ => Ok(()),
-    }
+    crate::say::say(text)
+        .map_err(|error| PlanError::Write { path: "standard output".into(), error })
 }
 
 fn operation() -> impl TypedValueParser<Value = Operation> {

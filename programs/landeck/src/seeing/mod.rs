@@ -21,6 +21,8 @@ pub(crate) enum SeeingError {
     Find(#[from] FindError),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),
+    #[error("cannot write to standard output: {0}")]
+    Say(std::io::Error),
 }
 
 /// Two pictures of a job, a moment apart.

@@ -1,6 +1,7 @@
 //! `landeck ps`: the jobs of this user on this host, and their processes.
 
 use super::{SeeingError, age};
+use crate::say::say;
 use clap::Args;
 use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::duration;
@@ -9,7 +10,6 @@ use landeck::memory::{JobState, SlotState};
 use landeck::seeing::picture::{Doing, Member};
 use landeck::seeing::{Picture, report};
 use serde_json::json;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Processes of a job that are listed where no job was named.
@@ -45,9 +45,7 @@ impl PsArguments {
             false if jobs.is_empty() => "No job of this user runs on this host.\n".to_owned(),
             false => jobs.iter().map(|job| listed(job, most)).collect(),
         };
-        // A reader that is gone has seen enough.
-        let _ = io::stdout().write_all(text.as_bytes());
-        Ok(ExitCode::SUCCESS)
+        say(&text).map(|()| ExitCode::SUCCESS).map_err(SeeingError::Say)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::rates::{Row, rows};
 use super::{SeeingError, age, pause};
+use crate::say::say;
 use clap::Args;
 use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::decimal_size;
@@ -15,7 +16,7 @@ use ratatui::layout::{Alignment, Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row as TableRow, Table, TableState};
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -58,9 +59,7 @@ impl TopArguments {
         if self.once {
             pause(self.interval);
             let scene = Scene::of(&job, &first, &Picture::take(&job));
-            // A reader that is gone has seen enough.
-            let _ = io::stdout().write_all(scene.text().as_bytes());
-            return Ok(ExitCode::SUCCESS);
+            return say(&scene.text()).map(|()| ExitCode::SUCCESS).map_err(SeeingError::Say);
         }
         let mut terminal = ratatui::try_init().map_err(SeeingError::Terminal)?;
         let mut show =
@@ -69,7 +68,7 @@ impl TopArguments {
         ratatui::restore();
         let last = ended.map_err(SeeingError::Terminal)?;
         if let Some(last) = last {
-            println!("{last}");
+            say(&format!("{last}\n")).map_err(SeeingError::Say)?;
         }
         Ok(ExitCode::SUCCESS)
     }

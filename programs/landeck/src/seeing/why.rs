@@ -1,12 +1,12 @@
 //! `landeck why`: why a job does not go on.
 
 use super::{SeeingError, age, two_pictures};
+use crate::say::say;
 use clap::Args;
 use landeck::host::{observe, stacks};
 use landeck::memory::SlotState;
 use landeck::seeing::{Picture, Report};
 use serde_json::json;
-use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,11 +43,9 @@ impl WhyArguments {
             true => format!("{:#}\n", as_json(&job.host.to_string(), &name.to_string(), &report)),
             false => format!("{name} ({}), since {}\n{}", job.host, age(&job), report.text()),
         };
-        let mut out = io::stdout().lock();
-        // A reader that is gone has seen enough.
-        let _ = out.write_all(text.as_bytes());
+        say(&text).map_err(SeeingError::Say)?;
         if self.stacks {
-            let _ = out.write_all(stacks_of(&now, &report).as_bytes());
+            say(&stacks_of(&now, &report)).map_err(SeeingError::Say)?;
         }
         Ok(ExitCode::from(u8::from(!report.goes_on())))
     }

@@ -28,7 +28,7 @@ use meter::Meter;
 use page::Section;
 use sizes::Numbers;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use study::{Along, Ground, Series, Study};
 
@@ -470,14 +470,9 @@ fn command_line() -> String {
     format!("landeck {}", words.join(" "))
 }
 
-/// Writes to standard output; whoever reads it may have seen enough.
 fn say(text: &str) -> Result<(), SimulateError> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(SimulateError::Write { path: "standard output".into(), error })
-        }
-        _ => Ok(()),
-    }
+    crate::say::say(text)
+        .map_err(|error| SimulateError::Write { path: "standard output".into(), error })
 }
 
 /// What is simulated.

@@ -10,6 +10,7 @@ mod probe;
 
 use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
+use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::collectives::{Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
@@ -38,6 +39,9 @@ pub(crate) enum TuneError {
     /// So many processes have no place here.
     #[error(transparent)]
     Clusters(#[from] ClustersError),
+    /// Nobody can be told of them.
+    #[error("cannot write to standard output: {0}")]
+    Say(io::Error),
     /// A process of our own cannot be started.
     #[error("cannot start two processes to measure with: {0}")]
     Start(io::Error),
@@ -57,12 +61,12 @@ pub(crate) enum TuneError {
 pub(crate) fn run() -> Result<(), TuneError> {
     let figures = measured()?;
     let path = tuning::write(figures)?;
-    print_figures(&figures);
-    println!(
-        "\nKept in {}; every job that is started from now on computes with them.",
-        path.display()
-    );
-    Ok(())
+    let text = figures_text(&figures)
+        + &format!(
+            "\nKept in {}; every job that is started from now on computes with them.\n",
+            path.display()
+        );
+    say(&text).map_err(TuneError::Say)
 }
 
 /// Shows the figures and the table for so many processes.
@@ -72,34 +76,36 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
         settings.overrides = settings.overrides.then(asked)?;
     }
     settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
-    match (&trouble, tuning::place()) {
-        (Some(trouble), _) => eprintln!("landeck: {trouble}"),
-        (None, Ok(path)) if path.exists() => {
-            println!("Figures of this host, from {}:", path.display());
+    let mut text = match (&trouble, tuning::place()) {
+        (Some(trouble), _) => {
+            eprintln!("landeck: {trouble}");
+            String::new()
         }
-        (None, _) => println!("The usual figures; `landeck tune` measures those of this host:"),
-    }
-    print_figures(&settings.figures);
+        (None, Ok(path)) if path.exists() => {
+            format!("Figures of this host, from {}:\n", path.display())
+        }
+        (None, _) => "The usual figures; `landeck tune` measures those of this host:\n".to_owned(),
+    };
+    text += &figures_text(&settings.figures);
     let processors = landeck::memory::processors::usable();
     let processes = processes.unwrap_or(processors);
-    println!(
+    text += &format!(
         "\n{processes} processes on {processors} processors; sizes of what each member has for another \
-         or for all:"
+         or for all:\n"
     );
     let group = clusters::here(processes, MapBy::default(), None, settings.nearness)?;
-    println!("{}", clusters::line(&group, settings.nearness));
+    text += &format!("{}\n", clusters::line(&group, settings.nearness));
     let facts = Facts { group, processes, processors, has_board: true, settings };
-    print!("{}", Table::new(facts));
-    Ok(())
+    text += &Table::new(facts).to_string();
+    say(&text).map_err(TuneError::Say)
 }
 
-fn print_figures(figures: &Figures) {
-    for (name, about, value) in figures.lines() {
-        match name {
-            "processors" => println!("  {value:>14}     {about}"),
-            _ => println!("  {:>14.3} ns  {about}", value as f64 / 1e3),
-        }
-    }
+fn figures_text(figures: &Figures) -> String {
+    let line = |(name, about, value): (&str, &str, u64)| match name {
+        "processors" => format!("  {value:>14}     {about}\n"),
+        _ => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
+    };
+    figures.lines().map(line).collect()
 }
 
 /// One part of the measurement: it fills in what it finds out.

@@ -74,3 +74,17 @@ fn a_way_that_there_is_not_is_named() {
     assert_eq!(ended.code, Some(2));
     assert!(ended.err.contains("there is no operation \"sum\""), "{}", ended.err);
 }
+
+#[test]
+fn a_reader_that_is_gone_has_seen_enough() {
+    let cache = Cache::new("seen-enough");
+    for words in ["tune --show", "doctor", "ps", "plan barrier -a flat -n 4", "simulate barrier -n 4"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+        command.args(words.split(' ')).env("XDG_CACHE_HOME", &cache.0);
+        let ended = command.stdin(Stdio::null()).stdout(writer).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() < Some(2) && !said.contains("panicked"), "{words}: {said}");
+    }
+}
