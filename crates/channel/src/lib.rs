@@ -89,10 +89,14 @@ pub enum SendError {
     /// The peer is not there (any more).
     #[error("the peer is gone")]
     Gone,
-    /// Longer than [`Channel::data_bytes_max`].
+    /// Longer than [`Channel::data_bytes_max`]; or urgent, and longer than [`URGENT_BYTES_MAX`].
     #[error("the message is longer than the channel carries in one piece")]
     TooLong,
 }
+
+/// Longest data of an urgent message, in bytes: it is whole ([`landeck_wire::Kind::Eager`]), and travels
+/// in one line past what waits.
+pub const URGENT_BYTES_MAX: usize = 48;
 
 /// A network.
 pub trait Channel: Send {
@@ -106,7 +110,8 @@ pub trait Channel: Send {
     }
 
     /// Hands a message over. The channel has copied `data` when it returns `Ok`, and it fills in
-    /// the header's sequence number.
+    /// the header's sequence number. Messages to one peer arrive in order, but for urgent ones, which
+    /// stand in no order with others and may overtake them.
     ///
     /// # Errors
     /// [`SendError`]; after an error nothing of the message was sent.

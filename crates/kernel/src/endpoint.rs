@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use landeck_channel::{Channel, Peer, SendError};
+use landeck_channel::{Channel, Peer, SendError, URGENT_BYTES_MAX};
 use landeck_memory::heap::{Block, Heap, LendError, Lent};
 use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
 use landeck_wire::{Class, Flags, Header, Kind};
@@ -20,9 +20,6 @@ use crate::transfer::{Draining, Filling, Target, Work};
 /// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
 /// of a window of them will wait for the next.
 const MESSAGES_AT_ONCE: u32 = 8;
-
-/// Most bytes of an urgent message.
-pub const URGENT_BYTES_MAX: usize = 48;
 
 /// How far an operation got at once.
 #[derive(Debug)]

@@ -29,9 +29,10 @@ mod transfer;
 mod withdrawal;
 
 pub use area::Area;
-pub use endpoint::{Endpoint, Started, URGENT_BYTES_MAX};
+pub use endpoint::{Endpoint, Started};
 pub use failure::Failure;
 pub use landeck_channel::Peer;
+pub use landeck_channel::URGENT_BYTES_MAX;
 pub use matching::Wanted;
 pub use request::{Completion, RequestId, Status};
 pub use transfer::Received;

@@ -6,7 +6,7 @@
 //! | plans | [`landeck_collectives::plans`], as for a real group |
 //! | which step may begin | [`landeck_collectives::Execution`] |
 //! | which message goes to which receive | `landeck_kernel::matching` |
-//! | when | [`crate::time`], [`crate::network`], [`crate::processors`], [`crate::board`] |
+//! | when | [`crate::time`], `network`, `processors`, `board` |
 //!
 //! All members call at once, or as [`Calls`] says. The run is over when none has anything left to do.
 

@@ -9,7 +9,7 @@
 //! A process of another job on this host is reached in *its* segment, where we are a guest with a
 //! slot of our own; it reaches us as a guest in ours ([`SharedMemory::add_foreign`]).
 
-use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, Verdict};
+use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, URGENT_BYTES_MAX, Verdict};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
 use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
 use landeck_memory::waiter::Doorbell;
@@ -414,7 +414,8 @@ impl Pair {
     /// Past the ring and what waits in it.
     #[cold]
     fn post_urgent(&mut self, header: &Header, data: Bytes<'_>) -> Result<(), SendError> {
-        if data.len() > POST_BYTES {
+        const { assert!(URGENT_BYTES_MAX <= POST_BYTES) }
+        if data.len() > URGENT_BYTES_MAX {
             return Err(SendError::TooLong);
         }
         let posted = self.outgoing.mailbox.post_reserved(header.head(), header.label(), data);

@@ -78,7 +78,9 @@ fn a_way_that_there_is_not_is_named() {
 #[test]
 fn a_reader_that_is_gone_has_seen_enough() {
     let cache = Cache::new("seen-enough");
-    for words in ["tune --show", "doctor", "ps", "plan barrier -a flat -n 4", "simulate barrier -n 4"] {
+    for words in
+        ["tune --show", "doctor", "ps", "plan barrier -a flat -n 4", "simulate barrier -n 4"]
+    {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
