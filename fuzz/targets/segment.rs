@@ -168,7 +168,7 @@ impl Table {
 
     fn retrieve(&mut self, everywhere: bool, held: Option<u32>, consume: bool) {
         let is_dead = |source| source == SCRIBBLER;
-        let post = self.mailbox.peek(everywhere, is_dead, |source| Some(source) == held);
+        let post = self.mailbox.peek(everywhere, is_dead, |source, _| Some(source) == held);
         let Some(post) = post else { return };
         assert!(post.data.to_vec().len() <= 128, "a post is longer than its slot");
         let position = post.position();

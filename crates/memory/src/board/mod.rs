@@ -18,6 +18,10 @@ mod words;
 #[cfg(not(loom))]
 mod deposits;
 #[cfg(not(loom))]
+mod handle;
+#[cfg(not(loom))]
+mod neighbours;
+#[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
 mod pool;
@@ -35,7 +39,3 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 pub use {handle::*, place::LinesPlace, pool::BoardPool, roster::roster_bytes};
 #[cfg(not(loom))]
 pub(crate) use {place::*, words::ROSTER};
-
-#[cfg(not(loom))]
-mod handle;
-mod neighbours;
