@@ -19,8 +19,7 @@ pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
 /// The variable that makes members compare their calls: see [`World::checking`](crate::World::checking).
 pub const CHECKING_VARIABLE: &str = "LANDECK_CHECKING";
 
-/// The variable that says what makes members near: see
-/// [`Nearness`](landeck_collectives::Nearness).
+/// The variable that says what makes members near: see [`Nearness`].
 pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
 
 /// What the user asks for makes no sense.
