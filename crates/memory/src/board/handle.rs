@@ -644,25 +644,12 @@ const _: () = assert!(LINES_BYTES + 512 <= PAGE_BYTES);
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::boards;
     use super::*;
     use crate::heap::Heap;
-    use crate::plan::SegmentPlan;
     use crate::waiter::Neighbours;
 
     const SIGNATURE: u32 = 7;
-
-    fn boards(members: u32) -> (Segment, Vec<Board>) {
-        let plan = SegmentPlan {
-            heap_bytes_per_process: 1 << 20,
-            guests: 0,
-            ..SegmentPlan::new(1, members)
-        };
-        let segment = Segment::local(&plan);
-        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
-        let boards = (0..members).map(open).collect();
-        (segment, boards)
-    }
 
     #[test]
     fn what_one_lays_down_all_find() {

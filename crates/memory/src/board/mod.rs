@@ -17,6 +17,8 @@ mod words;
 
 #[cfg(not(loom))]
 mod deposits;
+#[cfg(all(test, not(loom)))]
+mod fixture;
 #[cfg(not(loom))]
 mod handle;
 #[cfg(not(loom))]

@@ -45,16 +45,12 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::boards;
     use super::*;
-    use crate::plan::SegmentPlan;
-    use crate::segment::Segment;
 
     #[test]
     fn who_is_waited_for_beside_is_told_from_who_is_behind_and_who_waits() {
-        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 3) });
-        let lines: Vec<_> = (0..3).map(|slot| segment.world_lines(slot)).collect();
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
-        let mut boards: Vec<Board> = (0..3).map(open).collect();
+        let (segment, mut boards) = boards(3);
         segment.set_processor(1, 6);
         segment.set_processor(2, 6);
         for board in &mut boards {

@@ -53,26 +53,12 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::boards;
     use super::super::{Came, Deposit};
     use super::*;
     use crate::heap::Heap;
-    use crate::plan::SegmentPlan;
-    use crate::segment::Segment;
 
     const SIGNATURE: u32 = 5;
-
-    fn boards(members: u32) -> (Segment, Vec<Board>) {
-        let plan = SegmentPlan {
-            heap_bytes_per_process: 1 << 20,
-            guests: 0,
-            ..SegmentPlan::new(1, members)
-        };
-        let segment = Segment::local(&plan);
-        let lines: Vec<_> = (0..members).map(|slot| segment.world_lines(slot)).collect();
-        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
-        let boards = (0..members).map(open).collect();
-        (segment, boards)
-    }
 
     #[test]
     fn what_was_overwritten_is_said_again() {
