@@ -418,6 +418,17 @@ impl<N: Channel> Endpoint<N> {
         in_context.map(|label| (Peer(label.source), label.tag))
     }
 
+    /// The one of them that has waited longest.
+    #[inline]
+    pub fn oldest_kept_in(&self, context: u32) -> Option<(Peer, u32)> {
+        if self.core.matching.waiting() == 0 {
+            return None;
+        }
+        let wanted = Wanted { context, source: None, tag: None };
+        let (label, _) = self.core.matching.peek(&wanted)?;
+        Some((Peer(label.source), label.tag))
+    }
+
     /// Makes progress; true when anything moved.
     #[inline]
     pub fn progress(&mut self) -> bool {

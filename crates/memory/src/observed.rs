@@ -268,7 +268,7 @@ mod tests {
         let roster = Roster { context: Some(77), members: lines.to_vec() };
         assert_eq!(observed.roster(place), Some(roster));
         assert_eq!(observed.roster(segment.world_board()).unwrap().members.len(), 3);
-        let (first, second) = (boards[0].begin(), boards[1].begin());
+        let [(first, _), (second, _)] = boards.each_mut().map(|board| board.begin(9));
         assert_eq!(observed.standing(lines[0], first), Standing::NotYet { behind: 0 });
         boards[0].come(first, 9, 0, &[]);
         assert_eq!(observed.standing(lines[0], first), Standing::Here(9));

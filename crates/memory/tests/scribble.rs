@@ -169,7 +169,7 @@ fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
     let mut operations = 0;
     while !over.load(Ordering::Relaxed) {
         for (member, board) in boards.iter_mut().enumerate() {
-            let number = board.begin();
+            let (number, _) = board.begin(7);
             let heap = member.checked_sub(1).map(|at| &mut heaps[at]);
             if board.has_room(number) {
                 lay_down(board, heap, number, &mut random);

@@ -216,6 +216,8 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Attach`] when another launcher does not take leave, [`Error::Ended`].
+    /// [`Error::Mismatch`] when members of one of its worlds have called different operations and no
+    /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
         self.leave_once()
     }
@@ -223,9 +225,11 @@ impl Job {
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
         let drained = self.drain();
+        let mismatch = self.shared.unnoticed_mismatch();
         self.progress = None;
         attachment.leave()?;
-        drained
+        drained?;
+        mismatch.map_or(Ok(()), Err)
     }
 }
 

@@ -124,8 +124,7 @@ impl Meeting<'_> {
 
     #[cold]
     fn fail(&mut self, error: BoardError) {
-        let (operation, signature) = (self.brief.operation, self.brief.signature());
-        let fault = board_fault(self.endpoint, self.circle, operation, signature, error);
+        let fault = board_fault(self.endpoint, self.circle, self.brief.operation, error);
         self.outcome = Some(Err(fault));
     }
 

@@ -565,6 +565,14 @@ impl Shared {
         })
     }
 
+    /// Before it leaves: that members of a world are out of step, if nobody here was told so.
+    pub(crate) fn unnoticed_mismatch(&self) -> Option<Error> {
+        // A thread that is still inside a call is told by that.
+        let mut kernel = self.kernel.enter().ok()?;
+        let mismatch = Fault::Mismatch(kernel.unnoticed_mismatch()?);
+        Some(Error::of_fault(mismatch, &self.segment, |_| None))
+    }
+
     /// Sends if there is room now.
     pub(crate) fn try_send(
         &self,

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
+use super::difference::Difference;
+use super::history::History;
 use super::place::{LinesPlace, is_board, lines_at};
 use super::statement::Stated;
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
@@ -22,13 +24,17 @@ pub struct Board {
     members: Box<[Member]>,
     own: u32,
     /// The number of the next operation.
-    next: u32,
+    pub(super) next: u32,
     /// All operations before this one are over for this member.
     pub(super) over: u32,
-    /// Which of those after it are, bit by bit.
-    over_early: u64,
+    /// Which of those after it are.
+    over_early: Vec<u32>,
+    /// What this member has called.
+    pub(super) history: History,
+    /// Who has called something else, if that was found when it was looked at last.
+    pub(super) out_of_step: Option<Difference>,
     /// All operations before this one are over for everybody.
-    settled: u32,
+    pub(super) settled: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
     pub(super) stated: [Stated; WINDOW],
     deposits: Deposits,
@@ -65,7 +71,7 @@ pub enum Came {
     NotYet,
     /// It has come for what was expected.
     Here,
-    /// It has come for something else: this signature.
+    /// It has come with another signature, this one: for something else, or after something else.
     Otherwise(u32),
 }
 
@@ -152,7 +158,9 @@ impl Board {
             own,
             next: 1,
             over: 1,
-            over_early: 0,
+            over_early: Vec::new(),
+            history: History::default(),
+            out_of_step: None,
             settled: 1,
             stated: [Stated::default(); WINDOW],
             deposits: Deposits::default(),
@@ -184,11 +192,14 @@ impl Board {
         self.members[member as usize].slot
     }
 
-    /// The number of the next operation. All members count alike.
+    /// The number of the next operation, in which this member calls `call` (of `CALL_BITS` bits),
+    /// and its signature there. All members count alike; their signatures are equal if all that
+    /// they have called so far is.
     #[inline]
-    pub fn begin(&mut self) -> u32 {
-        self.next = self.next.wrapping_add(1);
-        self.next.wrapping_sub(1)
+    pub fn begin(&mut self, call: u32) -> (u32, u32) {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        (number, self.history.add(number, call, self.over))
     }
 
     /// Whether this member may come to an operation: all are over with the one that had its lines
@@ -217,17 +228,20 @@ impl Board {
 
     fn look_at_all(&mut self, number: u32) {
         let most = number.wrapping_sub(self.settled) as i32;
-        let behind = |member| {
-            if member == self.own {
-                return (number.wrapping_sub(self.over) as i32).clamp(0, most);
-            }
+        let behind = |progress: u32| (number.wrapping_sub(progress) as i32).clamp(0, most);
+        let mut furthest = behind(self.over);
+        self.out_of_step = None;
+        for member in (0..self.size()).filter(|&member| member != self.own) {
             // Others may be ahead; who claims to have gone back has scribbled words.
             let progress = self.lines(member).progress.load(Ordering::Acquire);
-            (number.wrapping_sub(progress) as i32).clamp(0, most)
-        };
-        let furthest = (0..self.size()).map(behind).max().unwrap_or(0);
-        self.settled = number.wrapping_sub(furthest as u32);
-        self.shared().head.settled.0.store(self.settled, Ordering::Release);
+            furthest = furthest.max(behind(progress as u32));
+            self.out_of_step = self.out_of_step.or_else(|| self.compare(member, progress));
+        }
+        // Nobody uses a line again that shows who is out of step.
+        if self.out_of_step.is_none() {
+            self.settled = number.wrapping_sub(furthest as u32);
+            self.shared().head.settled.0.store(self.settled, Ordering::Release);
+        }
     }
 
     /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
@@ -274,17 +288,17 @@ impl Board {
     pub fn end(&mut self, number: u32) {
         let early = number.wrapping_sub(self.over);
         if early != 0 {
-            // Operations under way at once are few; the window keeps them so.
-            self.over_early |= 1 << (early % 64);
+            if early as i32 > 0 {
+                self.over_early.push(number);
+            }
             return;
         }
         self.over = self.over.wrapping_add(1);
-        self.over_early >>= 1;
-        while self.over_early & 1 != 0 {
+        while let Some(at) = self.over_early.iter().position(|&early| early == self.over) {
+            self.over_early.swap_remove(at);
             self.over = self.over.wrapping_add(1);
-            self.over_early >>= 1;
         }
-        self.own_lines().progress.store(self.over, Ordering::Release);
+        self.own_lines().progress.store(self.progress(), Ordering::Release);
         self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
@@ -433,7 +447,7 @@ impl Board {
     /// Whether an operation is over for a member. One that has not come to it, by its word, has had
     /// its word overwritten.
     pub fn is_past(&self, member: u32, number: u32) -> bool {
-        let progress = self.lines(member).progress.load(Ordering::Acquire);
+        let progress = self.lines(member).progress.load(Ordering::Acquire) as u32;
         progress.wrapping_sub(number) as i32 > 0
     }
 
@@ -607,7 +621,7 @@ impl Board {
     }
 
     #[inline]
-    fn line(&self, member: u32, number: u32) -> &Line {
+    pub(super) fn line(&self, member: u32, number: u32) -> &Line {
         &self.lines(member).lines[number as usize % WINDOW]
     }
 
@@ -654,8 +668,8 @@ mod tests {
     #[test]
     fn what_one_lays_down_all_find() {
         let (segment, mut boards) = boards(3);
-        let numbers: Vec<u32> = boards.iter_mut().map(Board::begin).collect();
-        assert_eq!(numbers, [1, 1, 1]);
+        let begun: Vec<_> = boards.iter_mut().map(|board| board.begin(SIGNATURE)).collect();
+        assert!(begun[0].0 == 1 && begun.iter().all(|other| *other == begun[0]));
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::NotYet);
         boards[2].come(1, SIGNATURE, 9, b"hello");
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::Here);
@@ -682,7 +696,7 @@ mod tests {
         let (_segment, mut boards) = boards(3);
         for round in 1..50 {
             for board in &mut boards {
-                assert_eq!(board.begin(), round);
+                assert_eq!(board.begin(SIGNATURE).0, round);
                 assert!(board.has_room(round));
                 board.come(round, SIGNATURE, 0, &[]);
             }
@@ -755,11 +769,11 @@ mod tests {
         let (_segment, mut boards) = boards(2);
         for board in &mut boards {
             (board.next, board.over, board.settled) = (u32::MAX - 2, u32::MAX - 2, u32::MAX - 2);
-            board.own_lines().progress.store(u32::MAX - 2, Ordering::Relaxed);
+            board.own_lines().progress.store(board.progress(), Ordering::Relaxed);
         }
         for _ in 0..20 {
             for board in &mut boards {
-                let number = board.begin();
+                let (number, _) = board.begin(SIGNATURE);
                 assert!(board.has_room(number));
                 board.come(number, SIGNATURE, 0, &[]);
                 board.end(number);
@@ -772,15 +786,29 @@ mod tests {
     fn nobody_is_further_than_this_member_whatever_words_say() {
         let (segment, mut boards) = boards(2);
         let mut heap = Heap::of(&segment, 0).unwrap();
-        let number = boards[0].begin();
+        let (number, _) = boards[0].begin(SIGNATURE);
         let block = heap.allocate(100).unwrap();
         boards[0].come_with(number, (SIGNATURE, 0), block, (100, 100));
         for board in &boards {
-            board.own_lines().progress.store(number + 3, Ordering::Relaxed);
+            board.own_lines().progress.store(u64::from(number) + 3, Ordering::Relaxed);
         }
         boards[0].collect();
         assert!(boards[0].has_room(number));
         assert_eq!(boards[0].kept_bytes(), 100, "it is not over here");
+    }
+
+    #[test]
+    fn operations_over_early_are_counted_however_many_go_on() {
+        let (_segment, mut boards) = boards(1);
+        let numbers: Vec<u32> = (0..200).map(|_| boards[0].begin(1).0).collect();
+        for &number in numbers[1..].iter().rev() {
+            boards[0].end(number);
+            assert_eq!(boards[0].over, numbers[0]);
+        }
+        boards[0].end(numbers[0]);
+        assert_eq!(boards[0].over, numbers[199] + 1);
+        boards[0].end(numbers[7]);
+        assert!(boards[0].over_early.is_empty(), "it was over");
     }
 
     #[test]

@@ -17,10 +17,14 @@ mod words;
 
 #[cfg(not(loom))]
 mod deposits;
+#[cfg(not(loom))]
+mod difference;
 #[cfg(all(test, not(loom)))]
 mod fixture;
 #[cfg(not(loom))]
 mod handle;
+#[cfg(not(loom))]
+mod history;
 #[cfg(not(loom))]
 mod neighbours;
 #[cfg(not(loom))]
@@ -38,6 +42,13 @@ pub use agreement::{Agreed, Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
-pub use {handle::*, place::LinesPlace, pool::BoardPool, roster::roster_bytes};
+pub use {
+    difference::Difference,
+    handle::*,
+    history::{CALL_BITS, call_of},
+    place::LinesPlace,
+    pool::BoardPool,
+    roster::roster_bytes,
+};
 #[cfg(not(loom))]
 pub(crate) use {place::*, words::ROSTER};

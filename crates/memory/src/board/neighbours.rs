@@ -54,7 +54,7 @@ mod tests {
         segment.set_processor(1, 6);
         segment.set_processor(2, 6);
         for board in &mut boards {
-            board.begin();
+            board.begin(7);
         }
         let of = |boards: &[Board], awaited| {
             boards[0].neighbours((2, true), 6, |member| member == awaited)

@@ -22,8 +22,8 @@ impl Board {
     pub fn restate(&self) {
         let lines = self.own_lines();
         // A member that has ended nothing yet says nothing of it.
-        let progress = lines.progress.load(Ordering::Relaxed).max(1);
-        let mut is_as_stated = progress == self.over;
+        let progress = lines.progress.load(Ordering::Relaxed);
+        let mut is_as_stated = progress == self.progress() || progress == 0 && self.over == 1;
         for stated in self.stated.iter().filter(|stated| stated.has_come) {
             let line = self.own_line(stated.number);
             is_as_stated &= line.published(stated.number) == Some(stated.signature);
@@ -38,7 +38,7 @@ impl Board {
     }
 
     fn overwrite(&self) {
-        self.own_lines().progress.store(self.over, Ordering::Release);
+        self.own_lines().progress.store(self.progress(), Ordering::Release);
         for stated in self.stated.iter().filter(|stated| stated.has_come) {
             let line = self.own_line(stated.number);
             if let Some((filled, resolved)) = stated.block {
@@ -64,7 +64,7 @@ mod tests {
     fn what_was_overwritten_is_said_again() {
         let (segment, mut boards) = boards(2);
         let mut heap = Heap::of(&segment, 0).unwrap();
-        let number = boards[0].begin();
+        let (number, _) = boards[0].begin(SIGNATURE);
         let block = heap.allocate(100).unwrap();
         boards[0].come_with(number, (SIGNATURE, 0), block, (100, 0));
         boards[0].set_filled(number, 80);
@@ -76,13 +76,13 @@ mod tests {
         assert_eq!(boards[1].came(0, number, SIGNATURE), Came::Here);
         let deposit = boards[1].deposit(0, number);
         assert!(matches!(deposit, Ok(Deposit::Block { filled: 80, .. })));
-        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed), number);
+        assert_eq!(boards[0].own_lines().progress.load(Ordering::Relaxed) as u32, number);
     }
 
     #[test]
     fn sleepers_are_woken_only_by_what_was_overwritten() {
         let (segment, mut boards) = boards(2);
-        let number = boards[0].begin();
+        let (number, _) = boards[0].begin(SIGNATURE);
         boards[0].come(number, SIGNATURE, 0, &[]);
         boards[1].sleeps(false);
         let word = segment.sleep_word(1);

@@ -116,8 +116,9 @@ impl Line {
 #[repr(C, align(64))]
 pub(crate) struct Lines {
     pub(crate) lines: [Line; WINDOW],
-    /// All operations before this one are over for the member.
-    pub(crate) progress: AtomicU32,
+    /// All operations before this one (low half) are over for the member; what it called in them
+    /// makes this sum (high half).
+    pub(crate) progress: AtomicU64,
     /// The first operation that the member does not come to because its group is broken, and 1 in
     /// the high half; 0 for none.
     pub(crate) refused: AtomicU64,

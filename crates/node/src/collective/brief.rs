@@ -269,7 +269,7 @@ impl<'a> Brief<'a> {
         match board.came(member, self.number, self.signature) {
             Came::Here => Ok(true),
             Came::NotYet => Ok(false),
-            Came::Otherwise(signature) => Err(BoardError::Different { member, signature }),
+            Came::Otherwise(_) => Err(BoardError::otherwise(board, member)),
         }
     }
 
@@ -453,7 +453,7 @@ mod tests {
         let (mut own, other) = (open(0), open(1));
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
         for failure in [Outcome::Failed(1), Outcome::Different, Outcome::Spoiled(1)] {
-            let number = own.begin();
+            let (number, _) = own.begin(5);
             let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
             brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
             other.decide(number, failure);
@@ -479,7 +479,7 @@ mod tests {
                 let data = unsafe { Buffer::of_mut(bytes) };
                 let brief = Brief::new(Operation::Broadcast, 0, (data, data), None, (2, member));
                 let mut brief = brief.unwrap();
-                brief.begin(board.begin(), 5, BoardStyle::Each, Manner::brief(false));
+                brief.begin(board.begin(5).0, 5, BoardStyle::Each, Manner::brief(false));
                 brief
             };
             let mut first = begin(&mut root, &mut own, 0);
@@ -509,7 +509,7 @@ mod tests {
         let lines = [segment.world_lines(0), segment.world_lines(1)];
         let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
         let empty = (Buffer::EMPTY, Buffer::EMPTY);
-        let number = board.begin();
+        let (number, _) = board.begin(5);
         let mut brief = Brief::new(Operation::Barrier, 0, empty, None, (2, 0)).unwrap();
         brief.begin(number, 5, BoardStyle::Each, Manner::brief(true));
         assert_eq!(brief.lost(&mut board, BoardError::Gone(1)), BoardError::Gone(1));

@@ -49,7 +49,7 @@ pub(crate) struct Circle {
     pub(super) holdings: Holdings,
 }
 
-const CALLS_KEPT: usize = 32;
+const CALLS_KEPT: usize = 64;
 /// Plans over the board kept at hand: few, because they are looked through in order.
 const BOARD_PLANS_MAX: usize = 16;
 
@@ -140,13 +140,16 @@ impl Circle {
         if !brief.has_style(style) {
             return false;
         }
+        if self.board.is_none() {
+            return false;
+        }
+        let call = self.count(brief.operation, brief.root, false).call();
         let Some(board) = &mut self.board else { return false };
-        let number = board.begin();
+        let (number, signature) = board.begin(call);
         let together = style == BoardStyle::Together;
         let awaits = brief.operation == Operation::Barrier;
         let manner = Manner::of_brief(together, awaits, self.size(), self.is_crowded);
-        let signature = self.count(brief.operation, brief.root, false);
-        brief.begin(number, signature.tag(), style, manner);
+        brief.begin(number, signature, style, manner);
         true
     }
 
@@ -157,12 +160,15 @@ impl Circle {
     #[inline]
     pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
         let plan = self.board_plan(call, style);
-        let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
-        let number = board.begin();
+        if self.board.is_none() {
+            return Err(Fault::NoBoard);
+        }
         let signature = self.count(call.operation, call.root, call.manner.is_checked);
+        let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
+        let begun = board.begin(signature.call());
         let at = self.spare.take().unwrap_or_default();
         let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
-        Ok(Visit::new(at, number, signature, plan, data))
+        Ok(Visit::new(at, begun, signature, plan, data))
     }
 
     /// The plan for a call over the board, and how members come to it.
@@ -186,7 +192,7 @@ impl Circle {
     #[cold]
     pub(crate) fn refuse(&mut self) {
         if let Some(board) = &mut self.board {
-            let number = board.begin();
+            let (number, _) = board.begin(0);
             board.refuse(number);
         }
     }

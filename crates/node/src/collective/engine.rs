@@ -25,7 +25,6 @@ use super::council::Councils;
 use super::fault::Fault;
 use super::groups::Estate;
 use super::running::Running;
-use super::signature::Signature;
 use super::table::{CollectiveId, Table};
 use super::visit::{Visit, Visited, fault_of};
 use crate::job::WORLD_CONTEXT;
@@ -231,7 +230,7 @@ impl Engine {
         match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
             Ok(Visited::Over) => Some(Ok(())),
             Ok(_) => None,
-            Err(error) => Some(Err(self.visit_fault(context, call, visit, error))),
+            Err(error) => Some(Err(self.visit_fault(context, call, error))),
         }
     }
 
@@ -270,21 +269,15 @@ impl Engine {
             None => {
                 let circle = self.circles.get_mut(&context)?;
                 visit.lost(circle.board.as_mut()?, &error);
-                Some(self.visit_fault(context, call, visit, error))
+                Some(self.visit_fault(context, call, error))
             }
         }
     }
 
     #[cold]
-    fn visit_fault(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: &Visit,
-        error: BoardError,
-    ) -> Fault {
+    fn visit_fault(&mut self, context: u32, call: &Call, error: BoardError) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&mut self.endpoint, circle, call.operation, visit.signature(), error)
+        board_fault(&mut self.endpoint, circle, call.operation, error)
     }
 
     /// A visit is over, or given up.
@@ -341,6 +334,9 @@ impl Engine {
         };
         running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
         match running.outcome() {
+            Some(Ok(())) if running.goes_by_messages() => {
+                self.in_step(context).map(|()| Begun::Over)
+            }
             Some(Ok(())) => Ok(Begun::Over),
             Some(Err(fault)) => Err(self.explained(context, fault.clone())),
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
@@ -523,8 +519,13 @@ impl Engine {
         let outcome = running.outcome()?.clone();
         let peer = running.place.members[running.place.member as usize];
         let (tag, context) = (running.signature().tag(), running.place.context);
+        let by_messages = running.goes_by_messages();
         self.running.remove(id);
         let status = Status { peer, tag, bytes: 0, cancelled: false };
+        let outcome = match outcome {
+            Ok(()) if by_messages => self.in_step(context),
+            outcome => outcome,
+        };
         Some(match outcome {
             Ok(()) => Ok(Completion { result: Ok(status), data: None }),
             Err(fault) => Err(WaitError::Collective(self.explained(context, fault))),
@@ -721,13 +722,12 @@ pub(crate) fn board_fault(
     endpoint: &mut Endpoint<SharedMemory>,
     circle: &mut Circle,
     operation: Operation,
-    signature: Signature,
     error: BoardError,
 ) -> Fault {
     // Another member may have said on the board who is gone before this process heard of it.
     endpoint.refresh();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
-    let fault = fault_of(error, operation, &circle.place, signature, death);
+    let fault = fault_of(error, operation, &circle.place, death);
     if let Fault::Mismatch(mismatch) = fault {
         circle.note_mismatch(endpoint, mismatch);
     }

@@ -15,16 +15,19 @@ use landeck_channel::Peer;
 use landeck_collectives::{Group, Place};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
+use landeck_kernel::Endpoint;
 use landeck_memory::Segment;
 use landeck_memory::board::{
     Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes,
 };
 use landeck_memory::heap::Block;
+use landeck_transports::SharedMemory;
 use landeck_wire::ContextId;
 
 use super::circle::{Circle, twin_of};
 use super::engine::Engine;
 use super::fault::Fault;
+use super::mismatch::Mismatch;
 
 /// Contexts of groups that are made have this bit set in their generation, and the highest one
 /// clear: no first world, no port and no context that a program chooses with a lower generation is
@@ -44,6 +47,8 @@ pub(super) struct Estate {
     forgotten: VecDeque<Circle>,
     /// Never used again.
     buried: Vec<Holdings>,
+    /// Members of a group that is no more were out of step, and nobody here was told so.
+    unnoticed: Option<Mismatch>,
 }
 
 /// What of this process's memory a group is made of.
@@ -74,7 +79,14 @@ pub(crate) struct Founding {
 impl Estate {
     pub(super) fn new(segment: &Segment, slot: u32) -> Self {
         let pool = BoardPool::new(segment, slot);
-        Self { pool, forgotten: VecDeque::new(), buried: Vec::new() }
+        Self { pool, forgotten: VecDeque::new(), buried: Vec::new(), unnoticed: None }
+    }
+
+    /// A mismatch in a group that was forgotten here.
+    pub(super) fn unnoticed(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
+        let forgotten = &mut self.forgotten;
+        let found = forgotten.iter_mut().find_map(|circle| circle.unnoticed(endpoint));
+        self.unnoticed.or(found)
     }
 }
 
@@ -219,6 +231,8 @@ impl Engine {
                 self.estate.forgotten.push_back(circle);
                 continue;
             }
+            let unnoticed = circle.unnoticed(&mut self.endpoint);
+            self.estate.unnoticed = self.estate.unnoticed.or(unnoticed);
             let context = circle.place.context;
             self.forget_contexts(context);
             let holdings = std::mem::take(&mut circle.holdings);

@@ -1,9 +1,12 @@
 //! Members that called different operations: how that is found, and how all learn of it.
 //!
 //! Each message says what its sender called. One that says something else than this member called
-//! in its place waits for ever, and is found before this member sleeps. Who waits long for somebody
-//! says to it what it is in, for it may be that neither sends the other anything. Who finds a
-//! mismatch tells all.
+//! in its place waits for ever, and is found before this member sleeps, after its next operation, or
+//! when it leaves. Who waits long for somebody says to it what it is in, for it may be that neither
+//! sends the other anything. Who finds a mismatch tells all.
+//!
+//! On a board each word tells what its member has called so far (see [`landeck_memory::board`]), so
+//! members find out when they meet, before a line there is used again, or when they leave.
 //!
 //! The tag of a message has room for 13 bits of a call's number. So a message from who is 8,192 calls
 //! ahead is taken for one of today if that member waited for nobody in all of them and now calls
@@ -13,9 +16,12 @@
 
 use landeck_channel::Peer;
 use landeck_kernel::{Endpoint, Received, Wanted};
+use landeck_memory::board::{Board, Difference};
 use landeck_transports::SharedMemory;
 
 use super::circle::Circle;
+use super::engine::Engine;
+use super::fault::Fault;
 use super::running::Place;
 use super::signature::Signature;
 
@@ -30,7 +36,21 @@ pub(crate) struct Mismatch {
     pub(crate) second_calls: Signature,
 }
 
+/// After so many operations over messages all that has arrived is looked at.
+const CALLS_PER_LOOK: u32 = 8;
+
 impl Mismatch {
+    /// What was found on a board by this member.
+    pub(crate) fn at_board(difference: Difference, own: u32) -> Self {
+        let Difference { member, number, theirs, ours } = difference;
+        Self {
+            first: member,
+            first_calls: Signature::at_board(number, theirs),
+            second: own,
+            second_calls: Signature::at_board(number, ours),
+        }
+    }
+
     /// As it travels.
     pub(crate) fn encode(&self) -> [u8; 16] {
         let words = [self.first, self.first_calls.tag(), self.second, self.second_calls.tag()];
@@ -111,6 +131,29 @@ impl Circle {
         found
     }
 
+    /// What the message of the group that has waited longest says against its calls here: all that
+    /// members ask for goes, so one that nobody asks for comes to be that.
+    #[inline]
+    fn look_at_oldest(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
+        let (peer, tag) = endpoint.oldest_kept_in(self.place.twin)?;
+        let said = Signature::of_tag(tag);
+        if said.is_alarm() || said.is_remark() {
+            return self.look_for_mismatch(endpoint);
+        }
+        self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
+    }
+
+    /// What there is to be found when nobody waits any more, and nobody was told of.
+    #[cold]
+    pub(super) fn unnoticed(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
+        if self.mismatch.is_some() {
+            return None;
+        }
+        let difference = self.board.as_ref().and_then(Board::look_for_difference);
+        let found = difference.map(|found| Mismatch::at_board(found, self.place.member));
+        found.or_else(|| self.look_for_mismatch(endpoint))
+    }
+
     /// What is about later calls is looked at again.
     fn forget_remarks(&mut self) {
         let next = self.next_number;
@@ -172,6 +215,33 @@ impl Circle {
             // Who is gone, or has no room because it does not listen, is not told.
             let _ = endpoint.try_send(peer, place.twin, tag, (&data[..]).into());
         }
+    }
+}
+
+impl Engine {
+    /// After an operation over messages: whether all that has come so far fits what was called here.
+    pub(super) fn in_step(&mut self, context: u32) -> Result<(), Fault> {
+        let Some(circle) = self.circles.get_mut(&context) else { return Ok(()) };
+        if circle.next_number.is_multiple_of(CALLS_PER_LOOK) {
+            self.endpoint.progress();
+        }
+        let Some(mismatch) = circle.look_at_oldest(&mut self.endpoint) else { return Ok(()) };
+        circle.note_mismatch(&mut self.endpoint, mismatch);
+        Err(Fault::Mismatch(mismatch))
+    }
+
+    /// Before this process leaves: a mismatch in one of its groups that nobody here was told of.
+    #[cold]
+    pub(crate) fn unnoticed_mismatch(&mut self) -> Option<Mismatch> {
+        self.endpoint.progress_thoroughly();
+        let mut contexts: Vec<u32> = self.circles.keys().copied().collect();
+        contexts.sort_unstable();
+        let endpoint = &mut self.endpoint;
+        let circles = &mut self.circles;
+        let mut found =
+            contexts.into_iter().find_map(|context| circles.get_mut(&context)?.unnoticed(endpoint));
+        found = found.or_else(|| self.estate.unnoticed(endpoint));
+        found
     }
 }
 

@@ -56,9 +56,7 @@ impl RollCall {
     fn agrees(&self, board: &Board, member: u32) -> Result<bool, BoardError> {
         match board.came(member, self.number, self.signature) {
             Came::NotYet => return Ok(false),
-            Came::Otherwise(signature) => {
-                return Err(BoardError::Different { member, signature });
-            }
+            Came::Otherwise(_) => return Err(BoardError::otherwise(board, member)),
             Came::Here => {}
         }
         let theirs = Check::of_word(board.check(member, self.number));
@@ -75,11 +73,14 @@ impl RollCall {
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }
+        if let Some(difference) = board.out_of_step() {
+            return Some(BoardError::Different(difference));
+        }
         (0..board.size()).filter(|&member| member != board.own()).find_map(|member| {
             // First whether it is gone: what it did before that counts.
             let is_lost = board.is_gone(member) || board.refuses(member, self.number);
             match board.came(member, self.number, self.signature) {
-                Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
+                Came::Otherwise(_) => Some(BoardError::otherwise(board, member)),
                 Came::NotYet if is_lost => Some(BoardError::Gone(member)),
                 // Who is gone gives no room any more, if its words were overwritten.
                 Came::Here if !self.has_come && board.is_gone(member) => {

@@ -20,7 +20,7 @@ use super::call::Call;
 use super::check::Check;
 use super::circle::Circle;
 use super::fault::Fault;
-use super::mismatch::remark;
+use super::mismatch::{Mismatch, remark};
 use super::plans::Prepared;
 use super::roll_call::RollCall;
 use super::signature::Signature;
@@ -97,11 +97,14 @@ impl Running {
         let identity = (number, signature);
         let mut running = Self::new(&circle.place, identity, call, &prepared, segments);
         if let Some(board) = &mut circle.board {
-            let number = board.begin();
+            let (number, word) = board.begin(signature.call());
             if check != Check::NONE {
-                running.roll_call = Some(RollCall::new(number, signature.tag(), check));
+                running.roll_call = Some(RollCall::new(number, word, check));
             } else if board.has_room(number) {
-                board.come(number, signature.tag(), 0, &[]);
+                board.come(number, word, 0, &[]);
+            } else if let Some(difference) = board.out_of_step() {
+                let mismatch = Mismatch::at_board(difference, circle.place.member);
+                running.outcome = Some(Err(Fault::Mismatch(mismatch)));
             }
             running.on_board = Some(number);
         }
@@ -187,6 +190,11 @@ impl Running {
         self.outcome.as_ref()
     }
 
+    /// Whether it goes over messages.
+    pub(crate) fn goes_by_messages(&self) -> bool {
+        self.visit.is_none()
+    }
+
     /// Its number on the board of its group, if that has one.
     pub(crate) fn number_on_board(&self) -> Option<u32> {
         self.visit.as_ref().map(Visit::number).or(self.on_board)
@@ -263,7 +271,7 @@ impl Running {
                 kernel.refresh();
                 let place = &self.place;
                 let death = kernel.failure_of_group(place.context, &place.members);
-                let fault = fault_of(error, self.call.operation, place, self.signature, death);
+                let fault = fault_of(error, self.call.operation, place, death);
                 self.outcome = Some(Err(fault));
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use landeck_collectives::Operation;
+use landeck_memory::board::{CALL_BITS, call_of};
 
 /// The number of an operation in its group, which operation it is, and its root. Members whose
 /// calls differ in any of it never take each other's messages.
@@ -16,6 +17,7 @@ pub(crate) struct Signature {
 const NUMBER_BITS: u32 = 13;
 const OPERATION_BITS: u32 = 5;
 const ROOT_BITS: u32 = 14;
+const _: () = assert!(OPERATION_BITS + ROOT_BITS == CALL_BITS);
 
 /// What is added to the number of an operation in checking mode: members of whom some check are out
 /// of step.
@@ -52,6 +54,18 @@ impl Signature {
             operation: tag >> ROOT_BITS & ((1 << OPERATION_BITS) - 1),
             root: tag & ((1 << ROOT_BITS) - 1),
         }
+    }
+
+    /// What is called, as it stands on a board.
+    #[inline]
+    pub(crate) fn call(self) -> u32 {
+        call_of(self.tag())
+    }
+
+    /// What was called in the operation with this number on a board. Boards count from 1.
+    pub(crate) fn at_board(number: u32, call: u32) -> Self {
+        let number = number.wrapping_sub(1) % (1 << NUMBER_BITS);
+        Self { number, ..Self::of_tag(call_of(call)) }
     }
 
     /// Which operation is called, if it is one.
@@ -116,5 +130,6 @@ mod tests {
         let checked = Signature::of_tag(signature.checked().tag());
         assert!(checked != signature && !checked.is_remark() && !checked.is_alarm());
         assert_eq!(checked.to_string(), format!("{signature} in checking mode"));
+        assert_eq!(Signature::at_board(8_192, checked.call()), checked);
     }
 }

@@ -50,14 +50,13 @@ impl Visit {
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        number: u32,
+        (number, word): (u32, u32),
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
         (known_bytes, check): (u64, Check),
     ) -> Self {
-        at.begin(number, signature.tag(), check.word(), manner);
-        let roll_call =
-            (check != Check::NONE).then(|| RollCall::new(number, signature.tag(), check));
+        at.begin(number, word, check.word(), manner);
+        let roll_call = (check != Check::NONE).then(|| RollCall::new(number, word, check));
         Self { at, walk, step: 0, signature, known_bytes, roll_call }
     }
 
@@ -190,7 +189,6 @@ pub(crate) fn fault_of(
     error: BoardError,
     operation: Operation,
     place: &Place,
-    signature: Signature,
     death: Option<Failure>,
 ) -> Fault {
     let peer = |member: u32| place.members.get(member as usize).copied().unwrap_or(Peer(member));
@@ -199,12 +197,9 @@ pub(crate) fn fault_of(
             let gone = Failure::PeerGone { peer: peer(member), died: false };
             Fault::Failure(death.unwrap_or(gone))
         }
-        BoardError::Different { member, signature: theirs } => Fault::Mismatch(Mismatch {
-            first: member,
-            first_calls: Signature::of_tag(theirs),
-            second: place.member,
-            second_calls: signature,
-        }),
+        BoardError::Different(difference) => {
+            Fault::Mismatch(Mismatch::at_board(difference, place.member))
+        }
         BoardError::Lengths { member, theirs, ours } => Fault::Length {
             member,
             operation,
@@ -227,6 +222,7 @@ pub(crate) fn fault_of(
 mod tests {
     use super::*;
     use landeck_collectives::{BoardStyle, Group, Order, Task, Way, plan_of};
+    use landeck_memory::board::Difference;
     use landeck_memory::heap::HeapFull;
     use landeck_memory::{Segment, SegmentPlan};
 
@@ -243,17 +239,18 @@ mod tests {
         let failures = [
             BoardError::Heap(full),
             BoardError::Spoiled(1),
-            BoardError::Different { member: 1, signature: 9 },
+            BoardError::Different(Difference { member: 1, number: 1, theirs: 9, ours: 8 }),
             BoardError::Gone(1),
         ];
         for failure in failures {
-            let (number, signature) = (board.begin(), Signature::default());
+            let begun = board.begin(0);
             let plan = (walk.clone(), Manner::default());
-            let mut visit = Visit::new(Box::default(), number, signature, plan, (0, Check::NONE));
+            let signature = Signature::default();
+            let mut visit = Visit::new(Box::default(), begun, signature, plan, (0, Check::NONE));
             visit.lost(&mut board, &failure);
-            assert!(board.is_past(0, number), "{failure:?}");
-            let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different { .. });
-            assert_eq!(board.refuses(0, number), refuses, "{failure:?}");
+            assert!(board.is_past(0, begun.0), "{failure:?}");
+            let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different(_));
+            assert_eq!(board.refuses(0, begun.0), refuses, "{failure:?}");
         }
     }
 }

@@ -205,6 +205,7 @@ impl Reader<'_> {
             for (place, standing) in meeting.roster.members.iter().zip(&meeting.standings) {
                 let Standing::Here(signature) = standing else { continue };
                 let Some(&process) = self.places.get(&place.slot) else { continue };
+                // Signatures differ also where members differed before.
                 match calls.iter_mut().find(|(known, _)| known == signature) {
                     Some((_, processes)) => processes.push(process),
                     None => calls.push((*signature, vec![process])),

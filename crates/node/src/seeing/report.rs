@@ -229,8 +229,13 @@ impl Words<'_> {
     }
 
     fn mismatch(&mut self, mismatch: &Mismatch) -> String {
+        let signature = |call: u32| Signature::of_tag(call);
+        let first = mismatch.calls.first().map(|(call, _)| signature(*call).call());
+        let differ_now =
+            mismatch.calls.iter().any(|(call, _)| Some(signature(*call).call()) != first);
+        let after = if differ_now { "" } else { " after other operations" };
         let calls = mismatch.calls.iter().map(|(call, processes)| {
-            format!("{} called {}", self.names(processes), Signature::of_tag(*call))
+            format!("{} called {}{after}", self.names(processes), signature(*call))
         });
         let calls = calls.collect::<Vec<_>>().join(", ");
         let all: Vec<u32> =

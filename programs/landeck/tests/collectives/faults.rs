@@ -1,10 +1,10 @@
 //! What goes wrong is named, and nobody hangs.
 
 use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
-use landeck::collectives::{BoardStyle, Operation, Preset, Way};
+use landeck::collectives::{BoardStyle, Way};
 use landeck::{Error, Peer, Sum, ThreadMode, User, World};
 
-use crate::support::{in_job, is_member, is_soak};
+use crate::support::{in_job, is_member};
 
 fn ways() -> Vec<Way> {
     vec![Way::by(Flat), Way::by(Daisy), Way::by(Knomial::BINOMIAL), Way::by(Butterfly)]
@@ -67,70 +67,6 @@ fn who_names_another_root_is_named() {
             assert!(text.contains("gather with root 1"), "{text}");
         }
     });
-}
-
-/// Each operation against each other one, each root against another, by every kind of way: nobody
-/// waits for ever, who is told of anything is told of the one who is out of step, and where members
-/// compare their calls everybody is. Without that, a call in which a member only gives what nobody
-/// takes goes unnoticed.
-#[test]
-fn whatever_two_call_in_each_others_place_is_named() {
-    let name = "faults::whatever_two_call_in_each_others_place_is_named";
-    in_job(3, name, ThreadMode::Single, |job| {
-        let world = job.world();
-        let all = ["board", "butterfly", "flat", "knomial", "daisy", "ring"];
-        for way in &all[..if is_soak() { all.len() } else { 2 }] {
-            let preset: Preset = way.parse().unwrap();
-            for ((first, second), is_checked) in
-                pairs().into_iter().flat_map(|pair| [(pair, false), (pair, true)])
-            {
-                let odd = (first.0 as usize + second.0 as usize + second.1) % 3;
-                let group = world.duplicate().unwrap().checking(is_checked);
-                let (operation, root) = if world.rank() == odd { second } else { first };
-                let done = call(&group.via(preset.way(operation)), operation, root)
-                    .and_then(|()| group.via(preset.way(Operation::Barrier)).barrier());
-                let Err(error) = done else {
-                    assert!(!is_checked, "{way}, {odd} calls {second:?}, the others {first:?}");
-                    continue;
-                };
-                let what = format!("{way}, {odd} calls {second:?}, the others {first:?}: {error}");
-                let Error::Mismatch { rank, other, .. } = error else { panic!("{what}") };
-                assert!(rank == odd || other == odd, "{what}");
-            }
-        }
-    });
-}
-
-/// What the others call, and what one of them calls instead: operations and their roots.
-fn pairs() -> Vec<((Operation, usize), (Operation, usize))> {
-    let mut pairs = Vec::new();
-    for first in Operation::ALL {
-        for second in Operation::ALL.into_iter().filter(|&second| second != first) {
-            pairs.push(((first, 0), (second, 0)));
-        }
-        if first.has_root() {
-            pairs.extend([((first, 0), (first, 1)), ((first, 2), (first, 0))]);
-        }
-    }
-    pairs
-}
-
-fn call(world: &World, operation: Operation, root: usize) -> Result<(), Error> {
-    let (mut three, mut one) = ([1u64; 3], [0u64; 1]);
-    let own = [world.rank() as u64];
-    match operation {
-        Operation::Barrier => world.barrier(),
-        Operation::Broadcast => world.broadcast(&mut one, root),
-        Operation::Gather => world.gather(&own, &mut three, root),
-        Operation::Scatter => world.scatter(&three, &mut one, root),
-        Operation::Reduce => world.reduce(&own, &mut one, Sum, root),
-        Operation::AllGather => world.all_gather(&own, &mut three),
-        Operation::AllReduce => world.all_reduce_into(&own, &mut one, Sum),
-        Operation::AllToAll => world.all_to_all(&[1u64; 3], &mut three),
-        Operation::ReduceScatter => world.reduce_scatter_block(&[1u64; 3], &mut one, Sum),
-        Operation::Scan => world.scan(&own, &mut one, Sum),
-        Operation::ExclusiveScan => world.exclusive_scan(&own, &mut one, Sum),
-    }
 }
 
 fn assert_named(error: &Error, ranks: &[usize]) {

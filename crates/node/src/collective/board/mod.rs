@@ -10,7 +10,7 @@
 use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
-use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
+use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Difference, Outcome};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
 
@@ -59,8 +59,8 @@ pub(crate) enum Stepped {
 pub(crate) enum BoardError {
     /// This member is gone, and did not bring what is needed.
     Gone(u32),
-    /// This member came for something else: this signature.
-    Different { member: u32, signature: u32 },
+    /// This member has called something else.
+    Different(Difference),
     /// This member's call does not agree with ours, as far as that is checked.
     Disagrees { member: u32, theirs: Check, ours: Check },
     /// This member could not do its part for all.
@@ -99,6 +99,12 @@ impl BoardError {
     /// There is nothing to combine with: no operator was given.
     pub(crate) const NO_OPERATOR: Self =
         Self::Combine(CombineError::Reduction(ReductionError::NoInputs));
+
+    /// A member has come with another signature: what it called otherwise, now or before.
+    #[cold]
+    pub(crate) fn otherwise(board: &Board, member: u32) -> Self {
+        board.difference(member).map_or(Self::Broken(member), Self::Different)
+    }
 
     /// Whether the operation alone is lost, which this member has come to: the group goes on.
     pub(crate) fn leaves_group_whole(&self) -> bool {
@@ -333,12 +339,12 @@ impl AtBoard {
         }
     }
 
-    /// Somebody who came for something else.
+    /// Somebody who came for something else, or has called something else before.
     fn different(&self, board: &Board) -> Option<BoardError> {
-        (0..board.size()).find_map(|member| match board.came(member, self.number, self.signature) {
-            Came::Otherwise(signature) => Some(BoardError::Different { member, signature }),
-            _ => None,
-        })
+        let came = |member| board.came(member, self.number, self.signature);
+        let otherwise = || (0..board.size()).find(|&at| matches!(came(at), Came::Otherwise(_)));
+        let found = board.out_of_step().map(BoardError::Different);
+        found.or_else(|| Some(BoardError::otherwise(board, otherwise()?)))
     }
 
     /// Whether a member will never bring what a step needs of it.
@@ -398,9 +404,7 @@ impl AtBoard {
         match board.came(member, self.number, self.signature) {
             Came::Here => {}
             Came::NotYet => return Ok(false),
-            Came::Otherwise(signature) => {
-                return Err(BoardError::Different { member, signature });
-            }
+            Came::Otherwise(_) => return Err(BoardError::otherwise(board, member)),
         }
         let theirs = board.check(member, self.number);
         if theirs == self.check {
@@ -587,7 +591,7 @@ mod tests {
             .zip(boards.iter_mut())
             .map(|(plan, board)| {
                 let mut at = AtBoard::default();
-                at.begin(board.begin(), 5, 0, Manner::of(plan, true));
+                at.begin(board.begin(5).0, 5, 0, Manner::of(plan, true));
                 (at, 0)
             })
             .collect();
@@ -650,7 +654,7 @@ mod tests {
     #[test]
     fn a_deposit_too_short_for_its_table_is_broken_and_not_waited_for() {
         let (_segment, mut boards, mut heaps) = boards(2);
-        let number = boards[0].begin();
+        let (number, _) = boards[0].begin(5);
         let block = heaps[0].allocate(64).unwrap();
         boards[0].come_with(number, (5, 0), block, (15, 15));
         let mut at = AtBoard::default();
@@ -671,7 +675,7 @@ mod tests {
     fn who_has_no_room_for_what_is_said_to_be_done_does_not_wait_for_the_dead() {
         let (segment, mut boards, _heaps) = boards(2);
         let mut at = AtBoard::default();
-        let number = boards[0].begin();
+        let (number, _) = boards[0].begin(5);
         at.begin(number, 5, 0, Manner::brief(true));
         boards[1].decide(number, Outcome::Done);
         assert_eq!(at.verdict(&Action::Await, &boards[0]), None, "nobody is dead");
@@ -683,7 +687,7 @@ mod tests {
     #[test]
     fn who_is_through_without_its_part_of_a_result_is_not_waited_for() {
         let (_segment, mut boards, mut heaps) = boards(2);
-        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        let number = boards.iter_mut().map(|board| board.begin(5).0).max().unwrap();
         let block = heaps[1].allocate(128).unwrap();
         boards[1].come_with(number, (5, 0), block, (128, 128));
         let mut at = AtBoard::default();
@@ -702,7 +706,7 @@ mod tests {
     #[test]
     fn a_result_of_who_is_gone_since_counts() {
         let (segment, mut boards, mut heaps) = boards(3);
-        let number = boards.iter_mut().map(Board::begin).max().unwrap();
+        let number = boards.iter_mut().map(|board| board.begin(5).0).max().unwrap();
         for member in 1..3 {
             let block = heaps[member].allocate(192).unwrap();
             boards[member].come_with(number, (5, 0), block, (192, 192));
