@@ -15,13 +15,11 @@ use landeck_channel::Peer;
 use landeck_collectives::{Group, Place};
 use landeck_host::cpu_set::CpuSet;
 use landeck_host::topology::cache_word;
-use landeck_kernel::Endpoint;
 use landeck_memory::Segment;
 use landeck_memory::board::{
     Agreed, Board, BoardPool, LINES_BYTES, LinesPlace, Offer, Part, roster_bytes,
 };
 use landeck_memory::heap::Block;
-use landeck_transports::SharedMemory;
 use landeck_wire::ContextId;
 
 use super::circle::{Circle, twin_of};
@@ -48,7 +46,7 @@ pub(super) struct Estate {
     /// Never used again.
     buried: Vec<Holdings>,
     /// Members of a group that is no more were out of step, and nobody here was told so.
-    unnoticed: Option<Mismatch>,
+    pub(super) unnoticed: Option<Mismatch>,
 }
 
 /// What of this process's memory a group is made of.
@@ -80,13 +78,6 @@ impl Estate {
     pub(super) fn new(segment: &Segment, slot: u32) -> Self {
         let pool = BoardPool::new(segment, slot);
         Self { pool, forgotten: VecDeque::new(), buried: Vec::new(), unnoticed: None }
-    }
-
-    /// A mismatch in a group that was forgotten here.
-    pub(super) fn unnoticed(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
-        let forgotten = &mut self.forgotten;
-        let found = forgotten.iter_mut().find_map(|circle| circle.unnoticed(endpoint));
-        self.unnoticed.or(found)
     }
 }
 
@@ -212,10 +203,13 @@ impl Engine {
 
     /// Forgets a group: nothing is done in it any more.
     pub(crate) fn forget(&mut self, context: u32) {
-        let Some(circle) = self.circles.remove(&context) else {
+        let Some(mut circle) = self.circles.remove(&context) else {
             self.forget_contexts(context);
             return;
         };
+        // After that, the lines of others may be those of another group.
+        let unnoticed = circle.unnoticed(&mut self.endpoint);
+        self.estate.unnoticed = self.estate.unnoticed.or(unnoticed);
         if let Some(board) = &circle.board {
             board.forget();
         }
@@ -231,8 +225,6 @@ impl Engine {
                 self.estate.forgotten.push_back(circle);
                 continue;
             }
-            let unnoticed = circle.unnoticed(&mut self.endpoint);
-            self.estate.unnoticed = self.estate.unnoticed.or(unnoticed);
             let context = circle.place.context;
             self.forget_contexts(context);
             let holdings = std::mem::take(&mut circle.holdings);

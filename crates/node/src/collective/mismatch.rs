@@ -236,12 +236,9 @@ impl Engine {
         self.endpoint.progress_thoroughly();
         let mut contexts: Vec<u32> = self.circles.keys().copied().collect();
         contexts.sort_unstable();
-        let endpoint = &mut self.endpoint;
-        let circles = &mut self.circles;
-        let mut found =
-            contexts.into_iter().find_map(|context| circles.get_mut(&context)?.unnoticed(endpoint));
-        found = found.or_else(|| self.estate.unnoticed(endpoint));
-        found
+        let (endpoint, circles) = (&mut self.endpoint, &mut self.circles);
+        let mut unnoticed = |context| circles.get_mut(&context)?.unnoticed(endpoint);
+        contexts.into_iter().find_map(&mut unnoticed).or(self.estate.unnoticed)
     }
 }
 

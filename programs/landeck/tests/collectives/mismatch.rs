@@ -56,13 +56,14 @@ fn one_is_out_of_step(world: &World, way: &str, form: Form, first: Called, secon
     // Where in the order it happens.
     let before = (first.0 as usize + odd) % 4;
     let barrier = group.via(preset.way(Operation::Barrier));
-    (0..before).for_each(|_| barrier.barrier().unwrap());
+    // Who is still there may be told by those who have found it.
+    let mut done = (0..before).try_for_each(|_| barrier.barrier());
     let (operation, root) = if world.rank() == odd { second } else { first };
     let own = group.via(preset.way(operation));
-    let mut done = match form {
+    done = done.and_then(|()| match form {
         Form::Going => going(&own, operation, root),
         _ => call(&own, operation, root),
-    };
+    });
     for _ in 0..if way == "board" { 1 } else { MEETINGS } {
         done = done.and_then(|()| barrier.barrier());
     }
