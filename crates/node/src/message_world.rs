@@ -453,13 +453,14 @@ impl Slots {
     fn areas(&mut self, heads: &[Head], bodies: &[Area]) -> Vec<Area> {
         if !self.packed.is_empty() {
             let slots = self.packed.chunks_exact_mut(self.slot_bytes);
-            return slots.map(|slot| writable(slot)).collect();
+            return slots.map(writable).collect();
         }
         let room_bytes = self.slot_bytes - HEAD_BYTES;
         let Self { heads: words, filler, .. } = self;
         let slots = words.iter_mut().zip(heads).zip(bodies);
         let areas = slots.map(|((words, head), body)| {
-            // SAFETY: as above; the words are sent and not written.
+            // SAFETY: whoever uses the areas keeps the slots until the operation is over; the words are
+            // sent and not written.
             let words = Area::contiguous(unsafe { Buffer::of_mut(words) });
             let has_room = head.longest <= room_bytes;
             let filled = if has_room { head.bytes } else { 0 };

@@ -76,10 +76,13 @@ pub(crate) fn start(
 
 /// Waits until a thread has ended, and returns what it returned.
 pub(crate) fn join(handle: Handle) -> Result<*mut c_void, Mistake> {
+    let not_joinable = |text| Mistake::known(errors::NOTJOINABLE, text);
+    if OWN.get() == Some(handle) {
+        return Err(not_joinable("a thread cannot wait for its own end"));
+    }
     let number = THREADS.of(handle)?.number.load(Ordering::Acquire);
-    if number == 0 || OWN.get() == Some(handle) {
-        let text = "the thread was not made by deck_thread_create, or is the one that calls";
-        return Err(Mistake::known(errors::NOTJOINABLE, text));
+    if number == 0 {
+        return Err(not_joinable("the thread was not made by deck_thread_create"));
     }
     // Of several that join it, one gets it.
     THREADS.remove(handle)?;
