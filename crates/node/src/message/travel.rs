@@ -176,7 +176,7 @@ mod tests {
     fn room_is_the_messages_own_memory_unless_it_is_shared() {
         let mut message = Message::with_capacity(100);
         message.pack(&[7u8; 100]);
-        let place = message.run().unwrap().1.as_buffer().unwrap().start();
+        let place = message.run().unwrap().1.as_buffer().unwrap().bytes().start();
         let room = message.room(100);
         assert_eq!(room.as_ptr(), place.as_ptr().cast_const());
         message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 100).unwrap();

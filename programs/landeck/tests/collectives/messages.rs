@@ -12,7 +12,11 @@ const PROCESSES: usize = 3;
 #[test]
 fn messages_go_to_everybody_and_come_from_everybody() {
     if !is_member() {
-        run_well(&mut job_of(PROCESSES, "messages::messages_go_to_everybody_and_come_from_everybody", &[]));
+        run_well(&mut job_of(
+            PROCESSES,
+            "messages::messages_go_to_everybody_and_come_from_everybody",
+            &[],
+        ));
         return;
     }
     let job = Job::join().unwrap();
@@ -57,7 +61,11 @@ fn messages_go_to_everybody_and_come_from_everybody() {
 #[test]
 fn messages_and_memory_meet_in_one_operation() {
     if !is_member() {
-        run_well(&mut job_of(PROCESSES, "messages::messages_and_memory_meet_in_one_operation", &[]));
+        run_well(&mut job_of(
+            PROCESSES,
+            "messages::messages_and_memory_meet_in_one_operation",
+            &[],
+        ));
         return;
     }
     let job = Job::join().unwrap();
