@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use landeck_groups::membership::{
     Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
+use landeck_groups::restarts::Restart;
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -35,6 +36,17 @@ pub(crate) enum Effect {
     Terminate(u32),
     /// Kill the process of this slot.
     Kill(u32),
+    /// The process that failed just now will be started again.
+    WillRestart(Restart),
+    /// Start the process of a rank again.
+    Start {
+        /// In this slot.
+        slot: u32,
+        /// The rank that it had at first.
+        rank: u32,
+        /// Which new start it is.
+        number: u32,
+    },
     /// No process of the job is left.
     Over,
 }
@@ -150,8 +162,18 @@ impl Agent {
     }
 
     /// When [`Input::Tick`] is due, since `began`.
-    pub(crate) const fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         self.membership.deadline()
+    }
+
+    /// When processes that were asked to end are killed, since `began`.
+    pub(crate) const fn kill_at(&self) -> Option<Duration> {
+        self.membership.kill_at()
+    }
+
+    /// The rank that the process of a slot was started as at first; none for guests.
+    pub(crate) fn rank_of(&self, slot: u32) -> Option<u32> {
+        self.membership.rank_of(Slot(slot))
     }
 
     /// Watches a descriptor of the driver's. The token is less than 16.
@@ -237,6 +259,12 @@ impl Agent {
                 Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
                 Output::Admit { request, process } => self.admit(request, process),
                 Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
+                Output::WillRestart { restart, .. } => {
+                    self.effects.push(Effect::WillRestart(restart));
+                }
+                Output::Start { slot, rank, number } => {
+                    self.effects.push(Effect::Start { slot: slot.0, rank, number });
+                }
                 Output::Over => self.effects.push(Effect::Over),
             }
         }
@@ -244,7 +272,8 @@ impl Agent {
 
     fn set_record(&mut self, slot: Slot, record: Record) {
         let is_next_user = record.incarnation != self.segment.slot_record(slot.0).incarnation;
-        if record.state == State::Alive && record.incarnation > 1 && is_next_user {
+        let comes = matches!(record.state, State::Alive | State::Reserved);
+        if comes && record.incarnation > 1 && is_next_user {
             self.segment.clear_slot(slot.0);
         }
         self.segment.set_slot_record(slot.0, written(record));
