@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{
@@ -21,12 +21,12 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
+use crate::peer;
 use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
 
 /// What the driver of an agent is to do to processes, in this order.
@@ -361,7 +361,7 @@ impl Agent {
         let Some(found) = self.connections.get(&connection) else { return };
         if let Standing::Inside { .. } = found.standing {
             // Who is inside has nothing to say: it is gone, or broken.
-            if token != connection || !is_quiet(&found.socket) {
+            if token != connection || !peer::is_quiet(&found.socket) {
                 self.close(connection);
             }
             return;
@@ -502,7 +502,7 @@ impl Agent {
     /// Watches the process at the other end of a connection, where the kernel lets us.
     fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
         let found = self.connections.get(&connection)?;
-        let pidfd = peer_pidfd(&found.socket, found.pid)?;
+        let pidfd = peer::pidfd(&found.socket, found.pid)?;
         let token = self.new_token(Watched::Connection(connection));
         if self.watch(&pidfd, token, EventFlags::IN).is_err() {
             self.watched.remove(&token);
@@ -639,33 +639,6 @@ fn verdict_of(why: Refusal) -> Verdict {
         Refusal::Taken => Verdict::Taken,
         Refusal::Ending => Verdict::Ending,
     }
-}
-
-/// Whether nothing is to be read from a connection after all.
-fn is_quiet(connection: &OwnedFd) -> bool {
-    recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK)
-        .is_err_and(|errno| errno == Errno::AGAIN || errno == Errno::INTR)
-}
-
-/// The process at the other end, as it was when it connected. Older kernels only know its number.
-fn peer_pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
-    let mut pidfd: libc::c_int = -1;
-    let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to the integer of that size.
-    let answer = unsafe {
-        libc::getsockopt(
-            connection.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERPIDFD,
-            (&raw mut pidfd).cast(),
-            &raw mut bytes,
-        )
-    };
-    if answer == 0 && pidfd >= 0 {
-        // SAFETY: a new descriptor, which nobody else knows.
-        return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
-    }
-    pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
 }
 
 #[cfg(test)]
