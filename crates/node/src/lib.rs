@@ -84,7 +84,7 @@ pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use groups::Agreement;
-pub use job::{Job, Options};
+pub use job::{Job, Options, Restarted};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::region::AccessError;
