@@ -363,6 +363,12 @@ impl Board {
         self.wake();
     }
 
+    /// The same of the next operation, which this member does not begin.
+    #[cold]
+    pub fn refuse_next(&mut self) {
+        self.refuse(self.next);
+    }
+
     /// Whether a member said that it does not come.
     pub fn refuses(&self, member: u32, number: u32) -> bool {
         let refused = self.lines(member).refused.load(Ordering::Acquire);

@@ -192,8 +192,7 @@ impl Circle {
     #[cold]
     pub(crate) fn refuse(&mut self) {
         if let Some(board) = &mut self.board {
-            let (number, _) = board.begin(0);
-            board.refuse(number);
+            board.refuse_next();
         }
     }
 
