@@ -23,6 +23,8 @@ const RUNS: u64 = 12;
 const RUNS_SOAK: u64 = 200;
 /// On the average.
 const RUN_USUAL_MAX: Duration = Duration::from_secs(8);
+/// Operations in which all meet, after which all have found out who is out of step.
+const MEETINGS: u32 = 20;
 /// How long the two jobs may take to find each other.
 const CONNECT_TIME: Duration = Duration::from_secs(20);
 /// The context of the world of all.
@@ -134,6 +136,41 @@ fn a_world_of_two_hosts_agrees_revokes_and_shrinks() {
     let ended = run_both("hosts::a_world_of_two_hosts_agrees_revokes_and_shrinks", 0);
     let said = ended.map(|job| text(&job)).concat();
     assert_eq!(said.matches(DONE).count(), BOTH - 1, "{said}");
+}
+
+#[test]
+fn who_is_out_of_step_is_named_across_hosts() {
+    if is_member() {
+        return be_out_of_step();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let ended = run_both("hosts::who_is_out_of_step_is_named_across_hosts", 1);
+    let said = ended.map(|job| text(&job)).concat();
+    assert_eq!(said.matches(DONE).count(), BOTH, "{said}");
+}
+
+/// One gives what nobody takes, on the one host or the other, while the others give something to it.
+fn be_out_of_step() {
+    let job = Job::join().unwrap();
+    let all = world_of_both(&job);
+    for (before, odd) in [(0, 5), (3, 1), (9, 4)] {
+        let world = all.split(Some(0), 0).unwrap().unwrap();
+        let mut done = (0..before).try_for_each(|_| world.barrier());
+        done = done.and_then(|()| match world.rank() == odd {
+            true => world.gather(&[1u8], &mut [], 0),
+            false => world.broadcast(&mut [1u8], 0),
+        });
+        for _ in 0..MEETINGS {
+            done = done.and_then(|()| world.barrier());
+        }
+        let Err(Error::Mismatch { rank, other, number, ref theirs, ref ours }) = done else {
+            panic!("{done:?}")
+        };
+        assert!((rank == odd) != (other == odd) && number == before, "{done:?}");
+        assert!(theirs != ours && format!("{theirs} {ours}").contains("gather"), "{done:?}");
+    }
+    println!("{DONE}");
+    job.leave().unwrap();
 }
 
 fn agree_revoke_and_shrink() {
