@@ -23,7 +23,7 @@ impl Board {
     /// What this member's lines say of how far it is.
     #[inline]
     pub(super) fn progress(&self) -> u64 {
-        let sum = self.before(self.over).unwrap_or(0);
+        let sum = self.history.before(self.over).unwrap_or(0);
         u64::from(self.over) | u64::from(sum) << 32
     }
 
@@ -31,12 +31,12 @@ impl Board {
     #[inline]
     pub(super) fn compare(&self, member: u32, progress: u64) -> Option<Difference> {
         let (over, sum) = (progress as u32, (progress >> 32) as u32);
-        let is_same = match self.before(over) {
+        let is_same = match self.history.before(over) {
             Some(before) => before == sum,
             // One that is ahead has come to what is not over here, and stays there.
-            None if over.wrapping_sub(self.next) as i32 > 0 => {
+            None if over.wrapping_sub(self.history.next()) as i32 > 0 => {
                 let theirs = self.line(member, self.over).published(self.over);
-                let ours = self.before(self.over);
+                let ours = self.history.before(self.over);
                 theirs.zip(ours).is_none_or(|(theirs, ours)| follows(theirs, ours))
             }
             None => true,
@@ -44,18 +44,11 @@ impl Board {
         if is_same { None } else { self.difference(member) }
     }
 
-    /// The sum of what was called here before this operation, if that is known.
-    #[inline]
-    fn before(&self, number: u32) -> Option<u32> {
-        let is_next = number == self.next;
-        if is_next { Some(self.history.sum()) } else { self.history.before(number) }
-    }
-
     /// The first of the last operations that a member called otherwise than this one, as its lines
     /// say.
     #[cold]
     pub fn difference(&self, member: u32) -> Option<Difference> {
-        let last = (1..=2 * WINDOW as u32).rev().map(|ago| self.next.wrapping_sub(ago));
+        let last = (1..=2 * WINDOW as u32).rev().map(|ago| self.history.next().wrapping_sub(ago));
         last.into_iter().find_map(|number| {
             let ours = self.history.call(number)?;
             let theirs = call_of(self.line(member, number).published(number)?);

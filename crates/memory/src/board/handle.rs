@@ -23,8 +23,6 @@ pub struct Board {
     shared: NonNull<Shared>,
     members: Box<[Member]>,
     own: u32,
-    /// The number of the next operation.
-    pub(super) next: u32,
     /// All operations before this one are over for this member.
     pub(super) over: u32,
     /// Which of those after it are.
@@ -156,10 +154,9 @@ impl Board {
             segment: segment.clone(),
             members,
             own,
-            next: 1,
             over: 1,
             over_early: Vec::new(),
-            history: History::default(),
+            history: History::new(1),
             out_of_step: None,
             settled: 1,
             stated: [Stated::default(); WINDOW],
@@ -197,9 +194,7 @@ impl Board {
     /// they have called so far is.
     #[inline]
     pub fn begin(&mut self, call: u32) -> (u32, u32) {
-        let number = self.next;
-        self.next = number.wrapping_add(1);
-        (number, self.history.add(number, call, self.over))
+        self.history.add(call, self.over)
     }
 
     /// Whether this member may come to an operation: all are over with the one that had its lines
@@ -262,7 +257,7 @@ impl Board {
     /// Frees blocks that nobody reads any more.
     pub fn collect(&mut self) {
         if !self.deposits.is_empty() {
-            self.look_at_all(self.next);
+            self.look_at_all(self.history.next());
             self.deposits.settle(self.settled);
         }
     }
@@ -366,7 +361,7 @@ impl Board {
     /// The same of the next operation, which this member does not begin.
     #[cold]
     pub fn refuse_next(&mut self) {
-        self.refuse(self.next);
+        self.refuse(self.history.next());
     }
 
     /// Whether a member said that it does not come.
@@ -590,9 +585,9 @@ impl Board {
 
     /// Whether this member may forget the board: nobody reads anything of it any more.
     pub fn is_settled(&mut self) -> bool {
-        self.look_at_all(self.next);
+        self.look_at_all(self.history.next());
         self.deposits.settle(self.settled);
-        self.settled == self.next
+        self.settled == self.history.next()
     }
 
     pub(super) fn segment(&self) -> &Segment {
@@ -774,7 +769,8 @@ mod tests {
     fn numbers_go_round() {
         let (_segment, mut boards) = boards(2);
         for board in &mut boards {
-            (board.next, board.over, board.settled) = (u32::MAX - 2, u32::MAX - 2, u32::MAX - 2);
+            board.history = History::new(u32::MAX - 2);
+            (board.over, board.settled) = (u32::MAX - 2, u32::MAX - 2);
             board.own_lines().progress.store(board.progress(), Ordering::Relaxed);
         }
         for _ in 0..20 {
@@ -785,7 +781,7 @@ mod tests {
                 board.end(number);
             }
         }
-        assert_eq!(boards[0].next, 17);
+        assert_eq!(boards[0].history.next(), 17);
     }
 
     #[test]

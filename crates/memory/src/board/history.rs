@@ -8,6 +8,8 @@
 //! One call that differs always shows in the whole sum, and in the part of it too unless the
 //! numbers of two roots differ by a multiple of 256; several that differ show but for chance.
 
+use std::collections::VecDeque;
+
 use super::words::WINDOW;
 
 /// Bits that say what is called. The others of a signature are of the sum.
@@ -19,52 +21,67 @@ const FRONT_BITS: u32 = CALL_BITS - 14;
 /// Odd: what has once made a difference in the lowest bits never ceases to.
 const FACTOR: u32 = 0x9e37_79b1;
 
+/// Calls that are kept at least.
+const KEPT: usize = 2 * WINDOW;
+
 /// The calls of a member: the last ones, and all that are not over.
 pub(super) struct History {
-    calls: Box<[Call]>,
+    /// The last ones, by their numbers.
+    last: [Call; KEPT],
+    /// Those before them that were not over when they had to go, the oldest first, with numbers.
+    older: VecDeque<(u32, Call)>,
+    /// The number of the next call.
+    next: u32,
+    /// How many of the last ones there are.
+    kept: u32,
     /// Of all calls.
     sum: u32,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Call {
-    number: u32,
     /// The sum of those before.
     before: u32,
     call: u32,
 }
 
-impl Default for History {
-    fn default() -> Self {
-        Self { calls: [Call { number: 0, before: 0, call: 0 }; 2 * WINDOW].into(), sum: 1 }
-    }
-}
-
 impl History {
-    /// Adds a call with its number; calls from `over` on are not over. Returns its signature.
+    /// Nothing is called yet; the first call will have this number.
+    pub(super) fn new(next: u32) -> Self {
+        let last = [Call::default(); KEPT];
+        Self { last, older: VecDeque::new(), next, kept: 0, sum: 1 }
+    }
+
+    /// Adds the next call; calls from `over` on are not over. Returns its number and its signature.
     #[inline]
-    pub(super) fn add(&mut self, number: u32, call: u32, over: u32) -> u32 {
-        if number.wrapping_sub(over) as usize >= self.calls.len() {
-            self.grow();
+    pub(super) fn add(&mut self, call: u32, over: u32) -> (u32, u32) {
+        let number = self.next;
+        if number.wrapping_sub(over) >= KEPT as u32 || !self.older.is_empty() {
+            self.set_aside(over);
         }
         let (call, before) = (call & CALL_MASK, self.sum);
-        let at = self.at(number);
-        self.calls[at] = Call { number, before, call };
+        self.last[number as usize % KEPT] = Call { before, call };
+        self.next = number.wrapping_add(1);
+        self.kept = (self.kept + 1).min(KEPT as u32);
         // The bits that members differ in most are the lowest.
         let spread = (call << FRONT_BITS | call >> (CALL_BITS - FRONT_BITS)) & CALL_MASK;
         self.sum = (before ^ spread).wrapping_mul(FACTOR);
-        signature(before, call)
+        (number, signature(before, call))
     }
 
-    /// The sum of all calls.
+    /// The number of the next call.
     #[inline]
-    pub(super) fn sum(&self) -> u32 {
-        self.sum
+    pub(super) fn next(&self) -> u32 {
+        self.next
     }
 
-    /// The sum of what was called before the call with this number; none when that is long ago.
+    /// The sum of what was called before the call with this number, which may be the next one; none
+    /// when that is long ago.
     #[inline]
     pub(super) fn before(&self, number: u32) -> Option<u32> {
+        if number == self.next {
+            return Some(self.sum);
+        }
         self.known(number).map(|call| call.before)
     }
 
@@ -75,25 +92,23 @@ impl History {
 
     #[inline]
     fn known(&self, number: u32) -> Option<Call> {
-        let call = self.calls[self.at(number)];
-        (call.number == number).then_some(call)
+        let ago = self.next.wrapping_sub(number);
+        if ago.wrapping_sub(1) < self.kept {
+            return Some(self.last[number as usize % KEPT]);
+        }
+        self.older.iter().find(|(older, _)| *older == number).map(|(_, call)| *call)
     }
 
-    #[inline]
-    fn at(&self, number: u32) -> usize {
-        number as usize & (self.calls.len() - 1)
-    }
-
+    /// Keeps the call whose place the next one takes, if it is not over.
     #[cold]
-    fn grow(&mut self) {
-        let length = 2 * self.calls.len();
-        let before = std::mem::replace(
-            &mut self.calls,
-            vec![Call { number: 0, before: 0, call: 0 }; length].into(),
-        );
-        for call in before {
-            let at = self.at(call.number);
-            self.calls[at] = call;
+    fn set_aside(&mut self, over: u32) {
+        let is_over = |number: u32| (over.wrapping_sub(number) as i32) > 0;
+        while self.older.front().is_some_and(|(number, _)| is_over(*number)) {
+            self.older.pop_front();
+        }
+        let number = self.next.wrapping_sub(KEPT as u32);
+        if self.kept == KEPT as u32 && !is_over(number) {
+            self.older.push_back((number, self.last[number as usize % KEPT]));
         }
     }
 }
@@ -121,9 +136,9 @@ mod tests {
     use super::*;
 
     fn called(calls: impl IntoIterator<Item = u32>) -> History {
-        let mut history = History::default();
-        for (number, call) in (1..).zip(calls) {
-            history.add(number, call, number);
+        let mut history = History::new(1);
+        for call in calls {
+            history.add(call, history.next());
         }
         history
     }
@@ -136,10 +151,10 @@ mod tests {
             for place in [0, 1, 50, 99] {
                 let calls = |which| (0..100).map(move |at| if at == place { which } else { usual });
                 let (first, second) = (called(calls(usual)), called(calls(other)));
-                assert!(!follows(signature(first.sum(), 0), second.sum()), "{other} at {place}");
+                assert!(!follows(signature(first.sum, 0), second.sum), "{other} at {place}");
             }
         }
-        let far = [usual, usual + 256].map(|call| called([call, usual]).sum());
+        let far = [usual, usual + 256].map(|call| called([call, usual]).sum);
         assert_ne!(far[0], far[1], "the whole sum has every bit of a root");
     }
 
@@ -147,28 +162,34 @@ mod tests {
     fn calls_that_change_places_show() {
         for (one, other) in (0..30u32).flat_map(|one| (0..one).map(move |other| (one, other))) {
             let [one, other] = [one << 14, other << 14];
-            assert_ne!(called([one, other]).sum(), called([other, one]).sum());
+            assert_ne!(called([one, other]).sum, called([other, one]).sum);
         }
     }
 
     #[test]
     fn what_is_not_over_is_kept_however_much_that_is() {
-        let mut history = History::default();
         let first = u32::MAX - 5;
-        for number in (0..100).map(|after| first.wrapping_add(after)) {
-            history.add(number, number & 0xff, first);
+        let mut history = History::new(first);
+        for after in 0..100 {
+            assert_eq!(history.add(after, first).0, first.wrapping_add(after));
         }
-        let known = |number: u32| history.call(number) == Some(number & 0xff);
-        assert!((0..100).all(|after| known(first.wrapping_add(after))));
+        let known = |history: &History, after| history.call(first.wrapping_add(after));
+        assert!((0..100).all(|after| known(&history, after) == Some(after)));
         assert_eq!(history.before(first), Some(1));
-        assert_eq!(history.before(first.wrapping_add(100)), None, "it was not called");
+        assert_eq!(history.before(first.wrapping_add(100)), Some(history.sum));
+        assert_eq!(history.before(first.wrapping_sub(1)), None, "it was not called");
+        history.add(100, first.wrapping_add(50));
+        assert_eq!([49, 50, 100].map(|after| known(&history, after)), [None, Some(50), Some(100)]);
+        history.add(101, first.wrapping_add(101));
+        assert_eq!([84, 85, 86].map(|after| known(&history, after)), [None, None, Some(86)]);
     }
 
     #[test]
     fn a_signature_says_what_is_called() {
         let mut history = called([5, 6]);
-        let before = history.sum();
-        let signature = history.add(3, 7, 3);
+        let before = history.sum;
+        let (number, signature) = history.add(7, 3);
+        assert_eq!(number, 3);
         assert_eq!(call_of(signature), 7);
         assert!(follows(signature, before) && !follows(signature, before + 1));
     }

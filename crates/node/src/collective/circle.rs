@@ -32,7 +32,7 @@ pub(crate) struct Circle {
     plans: Plans,
     pub(super) next_number: u32,
     /// The last calls, to recognise what others called in their place.
-    pub(super) called: [Option<Signature>; CALLS_KEPT],
+    called: [u32; CALLS_KEPT],
     /// What others who wait have said they are in, the last of each.
     pub(super) remarks: Vec<(Peer, Remark)>,
     /// Members are out of step: nothing that follows can be right.
@@ -50,6 +50,8 @@ pub(crate) struct Circle {
 }
 
 const CALLS_KEPT: usize = 64;
+/// No call's tag.
+const NOTHING: u32 = u32::MAX;
 /// Plans over the board kept at hand: few, because they are looked through in order.
 const BOARD_PLANS_MAX: usize = 16;
 
@@ -94,7 +96,7 @@ impl Circle {
             settings: Settings::from_words(&plan.settings),
         });
         let place = Place { context, twin: twin_of(context), members, member };
-        let (plans, called) = (Plans::default(), [None; CALLS_KEPT]);
+        let (plans, called) = (Plans::default(), [NOTHING; CALLS_KEPT]);
         Self {
             place,
             table,
@@ -225,8 +227,8 @@ impl Circle {
     pub(crate) fn count(&mut self, operation: Operation, root: u32, is_checked: bool) -> Signature {
         let usual = Signature::new(self.next_number, operation, root);
         let signature = if is_checked { usual.checked() } else { usual };
+        self.called[self.next_number as usize % CALLS_KEPT] = signature.tag();
         self.next_number = self.next_number.wrapping_add(1);
-        self.called[signature.number() as usize % CALLS_KEPT] = Some(signature);
         signature
     }
 
@@ -234,13 +236,14 @@ impl Circle {
     pub(super) fn call_of(&self, number: u32) -> Option<Signature> {
         let ago = self.next_number.wrapping_sub(number);
         let is_kept = (1..=CALLS_KEPT as u32).contains(&ago);
-        is_kept.then(|| self.called[number as usize % CALLS_KEPT]).flatten()
+        is_kept.then(|| Signature::of_tag(self.called[number as usize % CALLS_KEPT]))
     }
 
     /// What a message of another member says of its call, if that is not what this one called (or
     /// is what it has heard of such a thing).
     pub(crate) fn contradicts(&self, theirs: Signature) -> Option<Signature> {
-        let ours = self.called[theirs.number() as usize % CALLS_KEPT]?;
+        let ours = self.called[theirs.number() as usize % CALLS_KEPT];
+        let ours = (ours != NOTHING).then(|| Signature::of_tag(ours))?;
         (ours.number() == theirs.number() && ours != theirs).then_some(ours)
     }
 }
