@@ -31,6 +31,7 @@
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`message`], [`typed`] | values that travel with their types |
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`group_service`] | named groups of mailboxes that come and go: broadcast, synchronisation |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | memory under a name |
 //! | [`region`] | memory that others put to and get from |
@@ -49,6 +50,7 @@ pub mod combine;
 pub mod duplication;
 pub mod element;
 pub mod error;
+pub mod group_service;
 pub mod groups;
 pub mod job;
 pub mod loan;
@@ -81,6 +83,9 @@ pub use combine::{
 pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
+pub use group_service::{
+    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, WhenFull,
+};
 pub use groups::Agreement;
 pub use job::{Job, Options};
 pub use landeck_channel::Peer;
