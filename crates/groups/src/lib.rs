@@ -7,5 +7,6 @@
 pub mod agreement;
 pub mod flood;
 pub mod membership;
+pub mod restarts;
 pub mod service;
 pub mod view;

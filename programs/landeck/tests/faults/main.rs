@@ -9,6 +9,7 @@ mod kills;
 mod limits;
 mod named_groups;
 mod pressure;
+mod restarts;
 mod scribble;
 #[path = "../support/mod.rs"]
 mod support;
