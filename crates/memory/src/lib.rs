@@ -33,6 +33,7 @@
 pub mod blocks;
 pub mod board;
 pub mod bytes;
+mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
 pub mod heap;
