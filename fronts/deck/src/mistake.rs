@@ -6,7 +6,9 @@ use std::fmt;
 use landeck::arithmetic::ReductionError;
 use landeck::host::attach::AttachError;
 use landeck::memory::GateError;
-use landeck::{Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError};
+use landeck::{
+    Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError,
+};
 use landeck_c_boundary::{HandleError, PointerError, StringError};
 
 use crate::errors;

@@ -157,9 +157,7 @@ pub(crate) unsafe fn id(g: *mut Handle, id: *mut c_int) -> Result<(), Mistake> {
     let group = unsafe { named(g) }?;
     let number = match &*group {
         Group::World(_) => job::node()?,
-        Group::Named(named) => {
-            named.shared()?.as_ref().ok_or_else(left)?.member.id() as c_int
-        }
+        Group::Named(named) => named.shared()?.as_ref().ok_or_else(left)?.member.id() as c_int,
     };
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("id", id, number) }?)

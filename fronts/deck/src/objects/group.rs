@@ -1,6 +1,9 @@
 //! Groups: all processes of the job, or one with a name whose members come and go.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError, Weak};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Weak,
+};
 
 use landeck::collectives::Preset;
 use landeck::{Member, MessageWorld};
