@@ -34,6 +34,7 @@
 pub mod blocks;
 pub mod board;
 pub mod bytes;
+mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
 #[cfg(not(loom))]

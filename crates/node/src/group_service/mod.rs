@@ -41,7 +41,8 @@
 //! - What **destroy** finds waiting (for the minimum, in a synchronisation, with a join) ends with
 //!   [`GroupError::GroupDestroyed`]; broadcasts that wait for room finish first. What was accepted is
 //!   still retrieved.
-//! - A mailbox that is **full** holds those who broadcast to this group, and nobody else.
+//! - A mailbox that is **full** holds those who broadcast to this group, and nobody else. Where the
+//!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
 //!
 //! All processes of a group are on one host; on another, no group has the name.
 

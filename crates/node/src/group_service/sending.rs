@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
-use landeck_memory::Bytes;
+use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Phase, Seat};
 use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
+use landeck_memory::{Bytes, ThreadMode};
 
 use super::live::{Live, Mirror};
 use super::{GroupError, WhenFull};
@@ -217,6 +217,9 @@ impl Live {
         manner: Manner,
     ) -> Result<Claim<'_>> {
         loop {
+            if self.waits_for_itself()? {
+                return Err(self.full()?);
+            }
             let (deadline_ns, evicts) = self.until(manner);
             let waited = self.wait(deadline_ns, |mirror| {
                 self.may_send_now(mirror, sender, Some(ticket))?;
@@ -231,6 +234,13 @@ impl Live {
                 other => return other,
             }
         }
+    }
+
+    /// Whether the only thread of this process is the one that would have to retrieve.
+    fn waits_for_itself(&self) -> Result<bool> {
+        let is_alone = self.shared.kernel.mode() == ThreadMode::Single;
+        let is_own = |member: &MemberRecord| member.slot == self.shared.slot;
+        Ok(is_alone && self.with(|mirror| Ok(self.slowest(mirror).0.iter().any(is_own)))?)
     }
 
     /// Until when to wait for room, and whether somebody is put out then.

@@ -183,6 +183,7 @@ impl Part<'_> {
                 assert_eq!(value & 0xffff_ffff, expected, "of sender {sender}");
             }
         }
+        assert_eq!(self.group.view().unwrap().members.len(), SURVIVORS);
         let ranks: Vec<usize> = (0..SURVIVORS).collect();
         let world = self.job.world().among(&ranks, landeck::Tag(3)).unwrap();
         let mut length = [self.seen.len()];
@@ -191,6 +192,5 @@ impl Part<'_> {
         let mut first = self.seen.clone();
         world.broadcast(&mut first, 0).unwrap();
         assert_eq!(first, self.seen, "all that live have retrieved the same");
-        assert_eq!(self.group.view().unwrap().members.len(), SURVIVORS);
     }
 }
