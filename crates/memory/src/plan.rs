@@ -129,6 +129,12 @@ const HEAP_BYTES: u64 = 256 << 20;
 const HEAP_BYTES_TOGETHER: u64 = 16 << 30;
 
 impl SegmentPlan {
+    /// How much a process can lay on a board at a time: half of its heap. The other half is for what else
+    /// lies there, deposits of before and messages.
+    pub fn deposit_bytes(&self) -> u64 {
+        self.heap_bytes_per_process / 2
+    }
+
     /// A plan for so many processes, with usual sizes.
     pub fn new(host: u64, processes: u32) -> Self {
         let fair_share = HEAP_BYTES_TOGETHER / u64::from(processes.max(1) + GUESTS);

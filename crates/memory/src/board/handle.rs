@@ -1,11 +1,13 @@
 //! One member's hold on a board.
 
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::place::{LinesPlace, is_board, lines_at};
+use super::room::Room;
 use super::statement::Stated;
 use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
@@ -254,6 +256,16 @@ impl Board {
     /// Bytes of blocks that are kept for others.
     pub fn kept_bytes(&self) -> usize {
         self.deposits.kept_bytes()
+    }
+
+    /// Counts the blocks that are kept together with those of the process's other boards.
+    pub fn share_room(&mut self, room: &Arc<Room>) {
+        self.deposits.share(room);
+    }
+
+    /// What all boards that share their room keep.
+    pub fn room(&self) -> &Room {
+        self.deposits.room()
     }
 
     /// Frees blocks that nobody reads any more.
