@@ -32,6 +32,8 @@ mod place;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod room;
+#[cfg(not(loom))]
 pub(crate) mod roster;
 #[cfg(not(loom))]
 mod statement;
@@ -48,6 +50,7 @@ pub use {
     history::{CALL_BITS, call_of},
     place::LinesPlace,
     pool::BoardPool,
+    room::Room,
     roster::roster_bytes,
 };
 #[cfg(not(loom))]
