@@ -34,6 +34,7 @@
 pub mod blocks;
 pub mod board;
 pub mod bytes;
+mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
 #[cfg(not(loom))]
@@ -42,6 +43,8 @@ pub mod group_log;
 mod group_log {
     mod lap;
 }
+#[cfg(not(loom))]
+mod hardening;
 pub mod heap;
 mod lock;
 pub mod mailbox_queue;

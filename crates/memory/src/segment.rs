@@ -8,7 +8,7 @@
 //! | 8..16 | host identity |
 //! | 16..24 | processes (low half), guests (high half) |
 //! | 24..32 | heap bytes per process |
-//! | 32..40 | processors |
+//! | 32..40 | processors (low half), whether the job is hardened (high half) |
 //! | 40..48 | when the job began, in nanoseconds of the monotonic clock |
 //! | 48..112 | the job's name |
 //! | 112..624 | what all processes of the job compute with |
@@ -55,6 +55,9 @@ struct Inner {
     start: NonNull<u8>,
     /// The plan's total, kept at hand: every access is checked against it.
     bytes: u64,
+    /// Where the shared page of slot 0 lies, and how far those of the next ones are from each other:
+    /// of the plan too, and looked at with every message.
+    shared_pages: (u64, u64),
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
@@ -151,7 +154,9 @@ impl Segment {
 
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
         let bytes = plan.total_bytes();
-        Self(Arc::new(Inner { plan, start, bytes, file, heaps_taken: Mutex::default() }))
+        let shared_pages = (plan.shared_page(0), plan.slot_bytes());
+        let heaps_taken = Mutex::default();
+        Self(Arc::new(Inner { plan, start, bytes, shared_pages, file, heaps_taken }))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -192,24 +197,24 @@ impl Segment {
     /// The word that a sleeping process of this slot waits on: 1 while it sleeps.
     #[inline]
     pub(crate) fn sleep_word(&self, slot: u32) -> &AtomicU32 {
-        self.word(self.plan().shared_page(slot) + SLEEP_WORD)
+        self.word(self.shared_page(slot) + SLEEP_WORD)
     }
 
     /// The head of the stack by which blocks of this slot's heap come back.
     #[inline]
     pub(crate) fn return_word(&self, slot: u32) -> &AtomicU32 {
-        self.word(self.plan().shared_page(slot) + RETURN_WORD)
+        self.word(self.shared_page(slot) + RETURN_WORD)
     }
 
     /// How many groups of this slot's process were revoked; sleepers look again when it grows.
     #[inline]
     pub fn revocations(&self, slot: u32) -> u32 {
-        self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
+        self.word(self.shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
     }
 
     /// Tells the process of a slot that one of its groups was revoked.
     pub(crate) fn tell_revocation(&self, slot: u32) {
-        let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
+        let word = self.word(self.shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         waiter::wake(self, slot);
     }
@@ -217,20 +222,20 @@ impl Segment {
     /// The number of the region of somebody else's that the process of a slot accesses; zero for
     /// none.
     pub(crate) fn hazard(&self, slot: u32) -> &AtomicU64 {
-        self.long(self.plan().shared_page(slot) + HAZARD_WORD)
+        self.long(self.shared_page(slot) + HAZARD_WORD)
     }
 
     /// How often something outside of the segment's queues has changed for which threads of this
     /// slot's process wait: they look again when it grows.
     #[inline]
     pub fn news(&self, slot: u32) -> u32 {
-        self.word(self.plan().shared_page(slot) + NEWS_WORD).load(Ordering::Acquire)
+        self.word(self.shared_page(slot) + NEWS_WORD).load(Ordering::Acquire)
     }
 
     /// Tells the process of a slot to look again at what its threads wait for.
     pub fn tell_news(&self, slot: u32) {
         if slot < self.plan().slots() {
-            let word = self.word(self.plan().shared_page(slot) + NEWS_WORD);
+            let word = self.word(self.shared_page(slot) + NEWS_WORD);
             word.fetch_add(1, Ordering::SeqCst);
             waiter::wake(self, slot);
         }
@@ -247,7 +252,7 @@ impl Segment {
     }
 
     fn group_number(&self) -> &AtomicU32 {
-        self.word(self.plan().shared_page(0) + GROUPS_WORD)
+        self.word(self.shared_page(0) + GROUPS_WORD)
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False
@@ -259,6 +264,13 @@ impl Segment {
             taken.push(slot);
         }
         first
+    }
+
+    /// The page of a slot that several write.
+    #[inline]
+    fn shared_page(&self, slot: u32) -> u64 {
+        let (first, distance) = self.0.shared_pages;
+        first + u64::from(slot) * distance
     }
 
     /// The 32-bit word at an offset of the plan.
@@ -324,7 +336,7 @@ fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
         plan.host,
         u64::from(plan.processes) | u64::from(plan.guests) << 32,
         plan.heap_bytes_per_process,
-        u64::from(plan.cpus),
+        u64::from(plan.cpus) | u64::from(plan.is_hardened) << 32,
         plan.began_ns,
     ]);
     words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
@@ -367,6 +379,7 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         guests: (word(2) >> 32) as u32,
         heap_bytes_per_process: word(3),
         cpus: word(4) as u32,
+        is_hardened: word(4) >> 32 != 0,
         began_ns: word(5),
         name: JobName::from_words(std::array::from_fn(|index| word(NUMBER_WORDS + index))),
         settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
@@ -411,8 +424,9 @@ mod tests {
 
     #[test]
     fn a_job_keeps_its_name() {
-        let (name, began_ns) = (JobName::new("heat"), 1 << 60);
-        let made = Segment::create(&SegmentPlan { name, began_ns, ..small() }).unwrap();
+        let (name, began_ns, is_hardened) = (JobName::new("heat"), 1 << 60, true);
+        let plan = SegmentPlan { name, began_ns, is_hardened, ..small() };
+        let made = Segment::create(&plan).unwrap();
         let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
         assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());
     }

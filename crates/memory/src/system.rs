@@ -79,6 +79,19 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNu
     NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
+/// Changes whether pages of a mapping of [`map_shared`] can be written.
+///
+/// # Safety
+/// The range is of such a mapping, and nothing writes there that is not meant to end the process.
+pub(crate) unsafe fn protect(start: NonNull<u8>, bytes: usize, writable: bool) -> io::Result<()> {
+    let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+    // SAFETY: as the caller promises.
+    match unsafe { libc::mprotect(start.as_ptr().cast(), bytes, access) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Takes a mapping of [`map_shared`] away.
 ///
 /// # Safety
@@ -151,6 +164,24 @@ pub(crate) fn move_to_processor(processor: u32) {
         // What was allowed a moment ago still is.
         let _ = rustix::thread::sched_setaffinity(None, &mask);
     }
+}
+
+/// A number that only this thread has while it lives, and that is not zero: the address of its control
+/// block, which is in a register. In a library, thread-local memory would cost a call.
+#[inline(always)]
+#[allow(unreachable_code, reason = "one way for each architecture, and one for all others")]
+pub(crate) fn this_thread() -> usize {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let block: usize;
+        // SAFETY: by the psABI the first word of a thread's control block is its own address.
+        unsafe {
+            std::arch::asm!("mov {}, fs:[0]", out(reg) block, options(nostack, preserves_flags, pure, readonly));
+        }
+        return block;
+    }
+    thread_local!(static MARK: u8 = const { 0 });
+    MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
 const MEMBARRIER_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
