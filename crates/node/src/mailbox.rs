@@ -360,15 +360,14 @@ impl Mailbox {
     }
 
     fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
-        let mut room = message.reuse();
-        room.resize(SHORT_BYTES, 0);
+        let mut room = [0; SHORT_BYTES];
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
         let found = self.shared.receive_whole_now(&self.wanted(None), &area);
         if let Some(status) = found.map_err(|error| self.error(error, None))? {
             self.note(&status);
-            room.truncate(status.bytes as usize);
-            return Ok(message.receive_own(status.tag, room)?);
+            let length = room.len().min(status.bytes as usize);
+            return Ok(message.receive_copy(status.tag, &room[..length])?);
         }
         let status = self.wait(time)?;
         self.take_kept(message, status.tag)
@@ -398,7 +397,7 @@ impl Mailbox {
         }
         match completion.data {
             Some(received) => Ok(message.receive(tag, received.into())?),
-            None => Ok(message.receive_own(tag, Vec::new())?),
+            None => Ok(message.receive_copy(tag, &[])?),
         }
     }
 

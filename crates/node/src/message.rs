@@ -153,7 +153,6 @@ impl Message {
         let buffer = unsafe { Buffer::of(values) };
         let area = area(buffer, layout, count)?;
         let form = Form::of_items(layout, count);
-        self.begin(form);
         self.extend(form, |storage| area.append_to(0, usize::MAX, storage));
         Ok(self)
     }
@@ -245,8 +244,7 @@ impl Message {
         self.pieces.clear();
         self.rewind();
         self.storages.truncate(1);
-        let is_own = self.storages.first_mut().and_then(Arc::get_mut).is_some_and(Storage::clear);
-        if !is_own {
+        if !self.storages.first().is_some_and(is_writable) {
             self.storages.clear();
         }
     }
@@ -333,39 +331,36 @@ impl Message {
     }
 
     fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
-        self.begin(form);
         self.extend(form, |storage| bytes.append_to(storage));
         self
     }
 
-    /// Makes room for a new piece, unless the last one can grow.
-    fn begin(&mut self, form: Form) {
-        let is_own = self.storages.last_mut().and_then(Arc::get_mut).is_some_and(Storage::is_own);
-        if !is_own {
-            self.storages.push(Arc::new(Storage::Own(Vec::new())));
+    /// Puts a new piece behind the others, or lets the last one grow, by what `write` appends.
+    fn extend(&mut self, form: Form, write: impl FnOnce(&mut Vec<u8>)) {
+        let number = self.writable_storage();
+        let Self { storages, pieces, .. } = self;
+        let storage = storages.get_mut(number).and_then(Arc::get_mut).and_then(Storage::own_mut);
+        let Some(storage) = storage else { return };
+        if pieces.is_empty() {
+            storage.clear();
         }
-        let storage = self.storages.len() - 1;
-        let start = self.storages[storage].bytes().len();
-        let grows = self.pieces.last().is_some_and(|last| {
-            let is_at_end = last.storage == storage && last.start + last.length == start;
-            is_at_end && last.form == form && form.is_elements()
-        });
-        if !grows {
-            self.pieces.push(Piece { storage, start, length: 0, form });
+        let start = storage.len();
+        write(storage);
+        let length = storage.len() - start;
+        match pieces.last_mut() {
+            Some(last) if last.goes_on_with(form, number, start) => last.length += length,
+            _ if length == 0 && form.is_elements() => {}
+            _ => pieces.push(Piece { storage: number, start, length, form }),
         }
     }
 
-    /// Lets the last piece grow by what `write` appends.
-    fn extend(&mut self, form: Form, write: impl FnOnce(&mut Vec<u8>)) {
-        let storage = self.storages.last_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
-        let (Some(storage), Some(piece)) = (storage, self.pieces.last_mut()) else { return };
-        let before = storage.len();
-        write(storage);
-        piece.length += storage.len() - before;
-        let is_nothing = form.is_elements() && piece.length == 0;
-        if is_nothing {
-            self.pieces.pop();
+    /// The number of a storage that nobody else has, in which what is packed next may lie. Where
+    /// there is no piece at all, what it has is of no use any more.
+    fn writable_storage(&mut self) -> usize {
+        if !self.storages.last().is_some_and(is_writable) {
+            self.storages.push(Arc::new(Storage::Own(Vec::new())));
         }
+        self.storages.len() - 1
     }
 
     fn bytes_of(&self, piece: &Piece) -> Bytes<'_> {
@@ -451,6 +446,12 @@ impl fmt::Debug for Message {
         let shown = |piece: &Piece| format!("{} x {}", piece.values(), piece.form);
         formatter.debug_list().entries(self.pieces.iter().map(shown)).finish()
     }
+}
+
+/// Whether a storage is this message's alone, and memory of this process. To look is a load;
+/// `Arc::get_mut` costs two exchanges, and is for who writes.
+fn is_writable(storage: &Arc<Storage>) -> bool {
+    Arc::strong_count(storage) == 1 && storage.is_own()
 }
 
 fn area(buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {

@@ -66,31 +66,39 @@ impl Message {
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
-        self.clear();
+        self.pieces.clear();
+        self.rewind();
         self.storages.clear();
-        let pieces = if tag == ENCODED {
-            decode(storage.bytes(), &mut self.pieces)
-        } else {
-            elements(tag, storage.bytes(), &mut self.pieces)
-        };
-        if let Err(what) = pieces {
-            self.pieces.clear();
-            return Err(MessageError::NotAMessage { what });
-        }
         self.storages.push(Arc::new(storage));
-        Ok(())
+        self.find_pieces(tag)
     }
 
-    /// The same with bytes of this process.
-    pub(crate) fn receive_own(&mut self, tag: u32, bytes: Vec<u8>) -> Result<()> {
-        self.receive(tag, Storage::Own(bytes))
-    }
-
-    /// The memory of the message, for data that are to come, if nobody shares it.
-    pub(crate) fn reuse(&mut self) -> Vec<u8> {
+    /// The same with a copy of what came, in memory that the message has already.
+    ///
+    /// # Errors
+    /// As [`Message::receive`].
+    pub(crate) fn receive_copy(&mut self, tag: u32, bytes: &[u8]) -> Result<()> {
         self.clear();
-        let own = self.storages.first_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
-        own.map(std::mem::take).unwrap_or_default()
+        let number = self.writable_storage();
+        let storage = self.storages.get_mut(number).and_then(Arc::get_mut);
+        if let Some(storage) = storage.and_then(Storage::own_mut) {
+            storage.clear();
+            storage.extend_from_slice(bytes);
+        }
+        self.find_pieces(tag)
+    }
+
+    /// The pieces of the only storage; none if it is no message.
+    fn find_pieces(&mut self, tag: u32) -> Result<()> {
+        let bytes = self.storages.first().map_or(Bytes::EMPTY, |storage| storage.bytes());
+        let found = match tag {
+            ENCODED => decode(bytes, &mut self.pieces),
+            tag => elements(tag, bytes, &mut self.pieces),
+        };
+        found.map_err(|what| {
+            self.pieces.clear();
+            MessageError::NotAMessage { what }
+        })
     }
 }
 
@@ -177,7 +185,7 @@ mod tests {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
         let mut arrived = Message::new();
-        arrived.receive_own(tag, bytes.to_vec()).unwrap();
+        arrived.receive_copy(tag, &bytes.to_vec()).unwrap();
         arrived
     }
 
@@ -214,7 +222,7 @@ mod tests {
         let mut good = Vec::new();
         message.outgoing(&mut good);
         let refused = |tag: u32, bytes: &[u8]| {
-            let refused = Message::new().receive_own(tag, bytes.to_vec());
+            let refused = Message::new().receive_copy(tag, bytes);
             matches!(refused, Err(MessageError::NotAMessage { .. }))
         };
         assert!(!refused(ENCODED, &good));

@@ -35,13 +35,8 @@ impl Storage {
         }
     }
 
-    pub(super) fn is_own(&mut self) -> bool {
-        self.own_mut().is_some()
-    }
-
-    /// Empties memory of this process; false for others'.
-    pub(super) fn clear(&mut self) -> bool {
-        self.own_mut().map(Vec::clear).is_some()
+    pub(super) fn is_own(&self) -> bool {
+        matches!(self, Self::Own(_))
     }
 }
 
@@ -116,6 +111,13 @@ impl Piece {
             Form::Elements(kind) => self.length as u64 / kind.size_bytes(),
             Form::Items(_) | Form::Text | Form::Mailbox => 1,
         }
+    }
+
+    /// Whether values of a form that lie there are more of the same.
+    pub(super) fn goes_on_with(&self, form: Form, storage: usize, start: usize) -> bool {
+        self.form == form
+            && form.is_elements()
+            && (self.storage, self.start + self.length) == (storage, start)
     }
 
     /// Its values from one number to before another.
