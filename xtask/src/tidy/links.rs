@@ -2,6 +2,7 @@
 
 use super::Fault;
 use super::tree::{Document, Tree};
+use crate::links::{resolve, targets};
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     tree.documents.iter().flat_map(|document| check_document(tree, document)).collect()
@@ -19,29 +20,6 @@ fn check_document(tree: &Tree, document: &Document) -> Vec<Fault> {
         }
     }
     faults
-}
-
-/// The targets of the links in a line that lead into the repository.
-fn targets(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| {
-        let target = rest.split([')', ' ']).next()?.split('#').next()?;
-        (!target.is_empty() && !target.contains("://") && !target.starts_with("mailto:"))
-            .then_some(target)
-    })
-}
-
-/// The path from the root of what a document links to.
-fn resolve(document: &str, target: &str) -> String {
-    let mut parts: Vec<&str> = document.split('/').collect();
-    parts.pop();
-    for part in target.trim_end_matches('/').split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 #[cfg(test)]

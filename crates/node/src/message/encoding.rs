@@ -15,7 +15,7 @@ use std::sync::Arc;
 use landeck_layout::Kind;
 use landeck_memory::Bytes;
 
-use super::piece::{Form, Piece, Storage};
+use super::piece::{Form, Memory, Piece, Storage};
 use super::{Message, MessageError, Result};
 use crate::mailbox::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
@@ -68,8 +68,8 @@ impl Message {
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
         self.pieces.clear();
         self.rewind();
-        self.storages.clear();
-        self.storages.push(Arc::new(storage));
+        self.memories.clear();
+        self.memories.push(Memory::Shared(Arc::new(storage)));
         self.find_pieces(tag)
     }
 
@@ -77,20 +77,21 @@ impl Message {
     ///
     /// # Errors
     /// As [`Message::receive`].
-    pub(crate) fn receive_copy(&mut self, tag: u32, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn receive_copy(&mut self, tag: u32, came: &[u8]) -> Result<()> {
         self.clear();
-        let number = self.writable_storage();
-        let storage = self.storages.get_mut(number).and_then(Arc::get_mut);
-        if let Some(storage) = storage.and_then(Storage::own_mut) {
-            storage.clear();
-            storage.extend_from_slice(bytes);
+        match self.memories.first_mut() {
+            Some(Memory::Short(bytes)) => {
+                bytes.clear();
+                bytes.extend_from_slice(came);
+            }
+            _ => self.memories.push(Memory::Short(came.to_vec())),
         }
         self.find_pieces(tag)
     }
 
-    /// The pieces of the only storage; none if it is no message.
+    /// The pieces of the only memory; none if it is no message.
     fn find_pieces(&mut self, tag: u32) -> Result<()> {
-        let bytes = self.storages.first().map_or(Bytes::EMPTY, |storage| storage.bytes());
+        let bytes = self.memories.first().map_or(Bytes::EMPTY, |memory| memory.bytes());
         let found = match tag {
             ENCODED => decode(bytes, &mut self.pieces),
             tag => elements(tag, bytes, &mut self.pieces),
@@ -130,7 +131,7 @@ fn elements(
         return Err("it is no whole number of elements");
     }
     if length > 0 {
-        pieces.push(Piece { storage: 0, start: 0, length, form: Form::Elements(kind) });
+        pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
     }
     Ok(())
 }
@@ -149,7 +150,7 @@ fn decode(data: Bytes<'_>, pieces: &mut Vec<Piece>) -> std::result::Result<(), &
             return Err("a piece is longer than the message");
         }
         let form = form_of(&header, length)?;
-        pieces.push(Piece { storage: 0, start: at, length, form });
+        pieces.push(Piece { memory: 0, start: at, length, form });
         at += length.next_multiple_of(GRAIN);
     }
     Ok(())
