@@ -15,6 +15,7 @@ Every subcommand says the same with `--help`, and has a manual page: `man landec
 
 /// The text of the chapter.
 pub(super) fn text(mut definition: Command) -> String {
+    definition = definition.term_width(100);
     definition.build();
     let shown = || definition.get_subcommands().filter(|command| is_shown(command));
     let mut text = HEAD.to_owned();
@@ -37,7 +38,8 @@ fn section(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     let mut text = format!("\n## landeck {}\n\n{about}\n\n", command.get_name());
     text += &format!("```text\n{usage}\n```\n\n| option | what |\n|---|---|\n");
-    for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+    let is_shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
+    for argument in command.get_arguments().filter(is_shown) {
         text += &format!("| {} | {} |\n", names(argument), cell(&meaning(argument)));
     }
     let notes = styled(command.get_after_help());
