@@ -1,9 +1,11 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask book`, `cargo xtask mpi`, `cargo xtask mpi4py`, `cargo xtask rsmpi`, `cargo xtask petsc`.
+//! `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
+//! `cargo xtask petsc`.
 
 #![forbid(unsafe_code)]
 
 mod book;
+mod deck;
 mod install;
 mod links;
 mod mpi;
@@ -29,6 +31,8 @@ enum Command {
     Book,
     /// Make what is made of the description of MPI's functions.
     Mpi,
+    /// Make what is made of the description of DECK's functions.
+    Deck,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py,
     /// Run the tests and examples of rsmpi on our MPI: a suite of `test --soak` by itself.
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Command::Install(options) => install::run(root(), &options),
         Command::Book => book::run(root()),
         Command::Mpi => mpi::run(root()),
+        Command::Deck => deck::run(root()),
         Command::Mpi4py => suites::run(root(), &suites::Options::only("mpi4py")),
         Command::Rsmpi => suites::run(root(), &suites::Options::only("rsmpi")),
         Command::Petsc => suites::run(root(), &suites::Options::only("petsc")),
@@ -86,6 +91,8 @@ enum Problem {
         "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
     )]
     Description { path: PathBuf, line: usize },
+    #[error("{path} is no table of functions: {error}")]
+    Table { path: PathBuf, error: Box<toml::de::Error> },
     #[error(
         "cannot start \"{program}\": {error}. Install it (scripts/bootstrap.sh) and start again."
     )]

@@ -7,4 +7,5 @@
 pub mod agreement;
 pub mod flood;
 pub mod membership;
+pub mod restarts;
 pub mod view;

@@ -30,6 +30,7 @@
 //! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`message`], [`typed`] | values that travel with their types |
+//! | [`message_world`] | what all members do together with messages |
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | memory under a name |
@@ -55,6 +56,7 @@ pub mod loan;
 pub mod mailbox;
 mod meeting;
 pub mod message;
+pub mod message_world;
 pub mod modes;
 pub mod outbox;
 pub mod persistent;
@@ -82,7 +84,7 @@ pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use groups::Agreement;
-pub use job::{Job, Options};
+pub use job::{Job, Options, Restarted};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::region::AccessError;
@@ -90,7 +92,8 @@ pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxAddress, MailboxError};
-pub use message::{Message, MessageError};
+pub use message::{Message, MessageError, Upcoming};
+pub use message_world::MessageWorld;
 pub use modes::{Held, Repeated, SendMode};
 pub use outbox::Outbox;
 pub use persistent::Persistent;

@@ -21,12 +21,12 @@ use crate::mailbox::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
 
 /// The tag of a message whose pieces have headers.
-const ENCODED: u32 = 0;
+pub(super) const ENCODED: u32 = 0;
 /// The tag of elements of one kind: with the code of the kind below.
 const ELEMENTS: u32 = 1 << 16;
 
-const HEADER_BYTES: usize = 24;
-const GRAIN: usize = 8;
+pub(super) const HEADER_BYTES: usize = 24;
+pub(super) const GRAIN: usize = 8;
 
 const OF_ELEMENTS: u8 = 1;
 const OF_ITEMS: u8 = 2;
@@ -39,7 +39,7 @@ pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     ELEMENTS | (T::KIND.family() as u32) << 8 | T::KIND.size_bytes() as u32
 }
 
-fn tag_of_kind(kind: Kind) -> u32 {
+pub(super) fn tag_of_kind(kind: Kind) -> u32 {
     ELEMENTS | u32::from(code_of(kind))
 }
 
@@ -89,21 +89,26 @@ impl Message {
         self.find_pieces(tag)
     }
 
+    /// The same with bytes of this process.
+    ///
+    /// # Errors
+    /// As [`Message::receive`].
+    pub(crate) fn receive_own(&mut self, tag: u32, bytes: Vec<u8>) -> Result<()> {
+        let length = bytes.len();
+        self.receive_part(tag, bytes, 0, length)
+    }
+
     /// The pieces of the only memory; none if it is no message.
     fn find_pieces(&mut self, tag: u32) -> Result<()> {
         let bytes = self.memories.first().map_or(Bytes::EMPTY, |memory| memory.bytes());
-        let found = match tag {
-            ENCODED => decode(bytes, &mut self.pieces),
-            tag => elements(tag, bytes, &mut self.pieces),
-        };
-        found.map_err(|what| {
+        decoded(tag, bytes, &mut self.pieces).map_err(|what| {
             self.pieces.clear();
             MessageError::NotAMessage { what }
         })
     }
 }
 
-fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
+pub(super) fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
     let (form, code, fingerprint) = match piece.form {
         Form::Elements(kind) => (OF_ELEMENTS, code_of(kind), 0),
         Form::Items(fingerprint) => (OF_ITEMS, 0, fingerprint),
@@ -116,6 +121,15 @@ fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
     header[8..16].copy_from_slice(&(piece.length as u64).to_le_bytes());
     header[16..].copy_from_slice(&fingerprint.to_le_bytes());
     header
+}
+
+/// The pieces that came with a tag.
+pub(super) fn decoded(
+    tag: u32,
+    data: Bytes<'_>,
+    pieces: &mut Vec<Piece>,
+) -> std::result::Result<(), &'static str> {
+    if tag == ENCODED { decode(data, pieces) } else { elements(tag, data, pieces) }
 }
 
 /// Elements of the kind that a tag names.

@@ -34,6 +34,13 @@ pub(crate) enum Storage {
 }
 
 impl Memory {
+    /// Bytes of this process.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        let mut memory = Self::Short(bytes);
+        memory.share_if_long();
+        memory
+    }
+
     pub(super) fn bytes(&self) -> Bytes<'_> {
         let storage = match self {
             Self::Short(bytes) => return Bytes::from(&bytes[..]),

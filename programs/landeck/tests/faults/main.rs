@@ -8,6 +8,7 @@ mod hosts;
 mod kills;
 mod limits;
 mod pressure;
+mod restarts;
 mod scribble;
 #[path = "../support/mod.rs"]
 mod support;
