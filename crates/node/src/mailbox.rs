@@ -360,14 +360,13 @@ impl Mailbox {
     }
 
     fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
-        let mut room = [0; SHORT_BYTES];
+        let mut room = message.room(SHORT_BYTES);
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
         let found = self.shared.receive_whole_now(&self.wanted(None), &area);
         if let Some(status) = found.map_err(|error| self.error(error, None))? {
             self.note(&status);
-            let length = room.len().min(status.bytes as usize);
-            return Ok(message.receive_copy(status.tag, &room[..length])?);
+            return Ok(message.receive_part(status.tag, room, 0, status.bytes as usize)?);
         }
         let status = self.wait(time)?;
         self.take_kept(message, status.tag)
@@ -397,7 +396,7 @@ impl Mailbox {
         }
         match completion.data {
             Some(received) => Ok(message.receive(tag, received.into())?),
-            None => Ok(message.receive_copy(tag, &[])?),
+            None => Ok(message.receive_own(tag, Vec::new())?),
         }
     }
 

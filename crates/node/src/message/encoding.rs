@@ -66,27 +66,7 @@ impl Message {
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
-        self.pieces.clear();
-        self.rewind();
-        self.memories.clear();
-        self.memories.push(Memory::Shared(Arc::new(storage)));
-        self.find_pieces(tag)
-    }
-
-    /// The same with a copy of what came, in memory that the message has already.
-    ///
-    /// # Errors
-    /// As [`Message::receive`].
-    pub(crate) fn receive_copy(&mut self, tag: u32, came: &[u8]) -> Result<()> {
-        self.clear();
-        match self.memories.first_mut() {
-            Some(Memory::Short(bytes)) => {
-                bytes.clear();
-                bytes.extend_from_slice(came);
-            }
-            _ => self.memories.push(Memory::Short(came.to_vec())),
-        }
-        self.find_pieces(tag)
+        self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
 
     /// The same with bytes of this process.
@@ -96,15 +76,6 @@ impl Message {
     pub(crate) fn receive_own(&mut self, tag: u32, bytes: Vec<u8>) -> Result<()> {
         let length = bytes.len();
         self.receive_part(tag, bytes, 0, length)
-    }
-
-    /// The pieces of the only memory; none if it is no message.
-    fn find_pieces(&mut self, tag: u32) -> Result<()> {
-        let bytes = self.memories.first().map_or(Bytes::EMPTY, |memory| memory.bytes());
-        decoded(tag, bytes, &mut self.pieces).map_err(|what| {
-            self.pieces.clear();
-            MessageError::NotAMessage { what }
-        })
     }
 }
 
@@ -200,7 +171,7 @@ mod tests {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
         let mut arrived = Message::new();
-        arrived.receive_copy(tag, &bytes.to_vec()).unwrap();
+        arrived.receive_own(tag, bytes.to_vec()).unwrap();
         arrived
     }
 
@@ -237,7 +208,7 @@ mod tests {
         let mut good = Vec::new();
         message.outgoing(&mut good);
         let refused = |tag: u32, bytes: &[u8]| {
-            let refused = Message::new().receive_copy(tag, bytes);
+            let refused = Message::new().receive_own(tag, bytes.to_vec());
             matches!(refused, Err(MessageError::NotAMessage { .. }))
         };
         assert!(!refused(ENCODED, &good));

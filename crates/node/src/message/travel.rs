@@ -75,19 +75,29 @@ impl Message {
         start: usize,
         length: usize,
     ) -> Result<()> {
-        self.pieces.clear();
-        self.rewind();
-        self.memories.clear();
-        let part = Bytes::from(&room[..]).part(start, length);
-        if let Err(what) = decoded(tag, part, &mut self.pieces) {
-            self.pieces.clear();
-            return Err(MessageError::NotAMessage { what });
-        }
+        self.receive_in(tag, Memory::of(room), |bytes| bytes.part(start, length))?;
         for piece in &mut self.pieces {
             piece.start += start;
         }
-        self.memories.push(Memory::of(room));
         Ok(())
+    }
+
+    /// Replaces what is in the message by what came as a part of some memory.
+    pub(super) fn receive_in(
+        &mut self,
+        tag: u32,
+        memory: Memory,
+        part: impl for<'a> FnOnce(Bytes<'a>) -> Bytes<'a>,
+    ) -> Result<()> {
+        self.pieces.clear();
+        self.rewind();
+        self.memories.clear();
+        let found = decoded(tag, part(memory.bytes()), &mut self.pieces);
+        self.memories.push(memory);
+        found.map_err(|what| {
+            self.pieces.clear();
+            MessageError::NotAMessage { what }
+        })
     }
 
     /// Replaces what is in the message by values of one kind.
