@@ -32,6 +32,7 @@
 //! | [`message`], [`typed`] | values that travel with their types |
 //! | [`message_world`] | what all members do together with messages |
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`group_service`] | named groups of mailboxes that come and go: broadcast, synchronisation |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | memory under a name |
 //! | [`region`] | memory that others put to and get from |
@@ -50,6 +51,7 @@ pub mod combine;
 pub mod duplication;
 pub mod element;
 pub mod error;
+pub mod group_service;
 pub mod groups;
 pub mod job;
 pub mod loan;
@@ -83,6 +85,9 @@ pub use combine::{
 pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
+pub use group_service::{
+    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, WhenFull,
+};
 pub use groups::Agreement;
 pub use job::{Job, Options, Restarted};
 pub use landeck_channel::Peer;

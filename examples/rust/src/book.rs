@@ -13,6 +13,7 @@ macro_rules! pages {
 pages! {
     Readme: "README.md",
     Collectives: "docs/collectives.md",
+    Groups: "docs/groups.md",
     Joining: "docs/joining.md",
     Loans: "docs/loans.md",
     Mailboxes: "docs/mailboxes.md",

@@ -7,6 +7,7 @@ mod agreement;
 mod hosts;
 mod kills;
 mod limits;
+mod named_groups;
 mod pressure;
 mod restarts;
 mod scribble;
