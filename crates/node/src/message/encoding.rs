@@ -16,7 +16,7 @@ use landeck_layout::Kind;
 use landeck_memory::Bytes;
 
 use super::piece::{Form, Memory, Piece, Storage};
-use super::{Message, MessageError, Result};
+use super::{Message, Result};
 use crate::mailbox::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
 
@@ -165,6 +165,7 @@ fn number(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MessageError;
     use super::*;
 
     fn travel(message: &Message) -> Message {
