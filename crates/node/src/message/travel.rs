@@ -183,14 +183,14 @@ mod tests {
 
     #[test]
     fn room_is_the_messages_own_memory_unless_it_is_shared() {
-        let mut message = Message::with_capacity(100);
-        message.pack(&[7u8; 100]);
+        let mut message = Message::with_capacity(1000);
+        message.pack(&[7u8; 1000]);
         let place = message.run().unwrap().1.as_buffer().unwrap().bytes().start();
-        let room = message.room(100);
+        let room = message.room(1000);
         assert_eq!(room.as_ptr(), place.as_ptr().cast_const());
-        message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 100).unwrap();
+        message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 1000).unwrap();
         let shared = message.clone();
         assert_eq!(message.room(8), [0; 8]);
-        assert_eq!(shared.len(), 100);
+        assert_eq!(shared.len(), 1000);
     }
 }
