@@ -219,12 +219,11 @@ impl World {
         }
         // Where somebody died, the others are told: they wait for this process alone.
         let told = records.as_deref().unwrap_or_default();
-        let sent = (1..self.size()).map(|rank| self.send(told, rank, answer));
-        let failed = sent.filter_map(Result::err).last();
-        match (records, failed) {
-            (Ok(records), None) => Ok(records),
-            (Err(error), _) | (Ok(_), Some(error)) => Err(error),
+        let mut answered = Ok(());
+        for rank in 1..self.size() {
+            answered = self.send(told, rank, answer).and(answered);
         }
+        records.and_then(|records| answered.map(|()| records))
     }
 
     /// Why rank 0 has not heard from everybody.
