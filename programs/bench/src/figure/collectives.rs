@@ -90,7 +90,7 @@ pub(super) const FIGURES: &[Figure] = &[
             on_processors: None,
             ..goal(8, 0, 0.0)
         }],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("group_members")
@@ -104,7 +104,7 @@ pub(super) const FIGURES: &[Figure] = &[
             on_processors: None,
             ..goal(2, 1 << 30, 0.0)
         }],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("group_join")

@@ -105,8 +105,7 @@ pub(crate) fn counting(bench: &Bench) -> std::result::Result<(), Trouble> {
     let (world, rank) = (&bench.world, bench.world.rank());
     let segment = bench.job.segment();
     let guests = segment.plan().processes..segment.plan().slots();
-    let tallies: Vec<Tally> =
-        guests.take(MORE).map(|slot| Tally::of(segment, slot)).collect();
+    let tallies: Vec<Tally> = guests.take(MORE).map(|slot| Tally::of(segment, slot)).collect();
     matched(bench)?;
     batches(bench, "counted ten times more").run(|iterations| {
         to_and_fro(
