@@ -215,7 +215,8 @@ pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
     match join(&Address::of_job(host)) {
         // It may be in another network namespace, and be reached by its file.
         Err(error @ JoinError::Exchange(ExchangeError::NobodyThere { .. })) => {
-            match Index::of_user().map(|index| join(&index.address(host))) {
+            let entry = Index::of_user().and_then(|index| index.address(host));
+            match entry.map(|entry| join(&entry)) {
                 None | Some(Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))) => {
                     Err(error)
                 }
@@ -459,7 +460,7 @@ pub(crate) const MAGIC: [u8; 4] = *b"LDK\x01";
 pub(crate) const QUESTION_BYTES: usize = 84;
 const ANSWER_BYTES: usize = 40;
 /// The longest answer there is.
-const ANSWER_BYTES_MAX: usize = 64;
+const ANSWER_BYTES_MAX: usize = 128;
 const JOIN: u8 = 1;
 const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;

@@ -1,13 +1,14 @@
 //! Figures of the collective operations, how fast they must be, and how they grow.
 
 use super::Limit::{AsProcessesSince, OfBestPeer, OfBestPeerOrFloor, Value};
-use super::{Axis, Figure, Limits, Method, Program, Target, part};
+use super::{Axis, Figure, Limits, Method, Program, Target, Who, part};
 use crate::sample::Point;
 
 /// Bytes of a block, as the measuring programs read them; barriers have none.
 const TINY: &str = "bytes=8";
 const SMALL: &str = "bytes=8,65536";
 const LARGE: &str = "bytes=8,65536,1048576";
+const GROUP: &str = "bytes=1,1024,8192,32768";
 const HUGE: &str = "bytes=1048576";
 
 /// More processes than processors take turns: a batch sees many of them.
@@ -76,6 +77,39 @@ pub(super) const FIGURES: &[Figure] = &[
         ..operation("broadcast_barrier")
     },
     Figure {
+        title: "Named groups: broadcast to all and synchronisation, the sender moves on (MPI: broadcast and barrier)",
+        parts: parts!["group": 2 GROUP, 4 GROUP, 8 GROUP],
+        ..operation("group")
+    },
+    Figure {
+        title: "Named groups: a join or a leave, all processes at once",
+        parts: parts!["group_members": 8 TINY],
+        targets: &[Target {
+            must: Some(Value(10_000.0)),
+            goal: None,
+            on_processors: None,
+            ..goal(8, 0, 0.0)
+        }],
+        who: Who::Ours,
+        has_floor: false,
+        rule: no_rule,
+        ..operation("group_members")
+    },
+    Figure {
+        title: "Named groups: a join while another process broadcasts a gigabyte",
+        parts: parts!["group_join": 2 TINY],
+        targets: &[Target {
+            must: Some(Value(1_000_000.0)),
+            goal: None,
+            on_processors: None,
+            ..goal(2, 1 << 30, 0.0)
+        }],
+        who: Who::Ours,
+        has_floor: false,
+        rule: no_rule,
+        ..operation("group_join")
+    },
+    Figure {
         title: "Reduce, the sum of doubles, the root moves on",
         parts: parts!["reduce": 2 SMALL, 4 SMALL, 8 SMALL, 16 SMALL, 32 SMALL],
         ..operation("reduce")
@@ -109,7 +143,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         title: "Allreduce with the same bits whatever the architecture, and without",
         parts: parts!["reproducible": 2 LARGE, 4 LARGE, 7 SMALL],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("reproducible")
@@ -140,7 +174,7 @@ const fn operation(name: &'static str) -> Figure {
         parts: &[],
         program: Program::Collectives,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: true,
         targets: &[],
         rule: operation_rule,

@@ -13,9 +13,14 @@
 //! | `mailbox` | one word to and fro: matched by rank, as values and as a message through named mailboxes |
 //! | `put` | one word to and fro: matched, and put into the other's memory with a notification |
 //! | `urgent` | one word to and fro under bulk: urgent, and in line |
+//! | `counting` | one word to and fro: as it is, and with ten more counts of each message |
+//! | `joining` | the call that joins a running job, in processes that rank 0 starts for it |
+//! | `why` | `landeck why` of this job, all of which waits for rank 0 |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
 //! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
 //! | `service` | `iterations` times a broadcast and a barrier |
+//! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
+//! | `group_join` | a join while another process broadcasts a gigabyte to the group |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
@@ -25,8 +30,10 @@ mod collective;
 mod cost;
 mod delivery;
 mod exchange;
+mod group;
 mod matching;
 mod objects;
+mod outside;
 mod overlap;
 mod repeated;
 mod report;
@@ -88,6 +95,9 @@ fn options_of(figure: &str) -> Options {
 }
 
 fn measure(settings: Settings) -> Result<(), Trouble> {
+    if outside::measure(&settings)? {
+        return Ok(());
+    }
     let job = Job::join_with(options_of(&settings.figure))?;
     let world = job.world();
     let bench = Bench { job, world, settings };
@@ -103,7 +113,10 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "loan" => exchange::loan(bench),
         "mailbox" => objects::mailbox(bench),
         "put" => objects::put(bench),
+        "counting" => objects::counting(bench),
         "urgent" => objects::urgent(bench),
+        "joining" => outside::joining(bench),
+        "why" => outside::why(bench),
         "stream" => stream::measure(bench),
         "matching" => matching::measure(bench),
         "wait" => cost::wait(bench),
@@ -118,6 +131,9 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "delivery" => delivery::measure(bench),
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
+        "group" => group::broadcast(bench),
+        "group_members" => group::members(bench),
+        "group_join" => group::join_beside(bench),
         name => match Operation::by_name(name) {
             Some(operation) => collective::measure(bench, operation),
             None => Err(Trouble::Usage(format!(
