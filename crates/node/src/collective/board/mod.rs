@@ -10,6 +10,7 @@
 use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
+use landeck_memory::Buffer;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
@@ -31,9 +32,13 @@ const PIECE_BYTES: usize = 16 << 10;
 /// The same for much longer data: telling of a piece costs the transfer of a line.
 const LONG_PIECE_BYTES: usize = 32 << 10;
 const LONG_BYTES: usize = 128 << 10;
+/// The same where nobody waits for the first piece.
+const WHOLE_PIECE_BYTES: usize = 64 << 10;
 
 /// What a member brings to an operation, and where its results go.
 pub(crate) trait BlockMemory {
+    /// Where blocks lie, if it is plain that they lie in one piece; else [`BlockMemory::area`] says it.
+    fn plain(&self, cells: Cells) -> Option<Buffer>;
     /// Where blocks lie.
     fn area(&self, cells: Cells) -> Area;
     /// How many bytes they have together.
@@ -134,12 +139,16 @@ pub(crate) struct Manner {
     counted: bool,
     /// Even short data are deposited in a block: a result is to take their place.
     in_block: bool,
+    /// The first pieces of this member's deposit help nobody: all deposit at once and take
+    /// afterwards, or who takes shares a processor with who deposits. What only others take, they
+    /// copy out while this member copies in.
+    is_whole: bool,
 }
 
 impl Manner {
     /// That of an operation whose data fit in a line.
     pub(crate) fn brief(counted: bool) -> Self {
-        Self { counted, in_block: false }
+        Self { counted, in_block: false, is_whole: false }
     }
 
     /// The same for one that is not planned: the operation's style, and the number of members.
@@ -161,6 +170,10 @@ impl Manner {
         Self {
             counted: together || (awaits && plan.size > few(is_crowded)),
             in_block: any(|action| matches!(action, Action::Resolve { .. })),
+            is_whole: is_crowded
+                || any(|action| {
+                    matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
+                }),
         }
     }
 }
@@ -433,7 +446,7 @@ mod tests {
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+    use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
 
     /// Blocks of equal length in two pieces of memory.
     struct Memory {
@@ -448,6 +461,10 @@ mod tests {
     }
 
     impl BlockMemory for Memory {
+        fn plain(&self, cells: Cells) -> Option<Buffer> {
+            self.area(cells).as_buffer().filter(|_| !self.has_table)
+        }
+
         fn area(&self, cells: Cells) -> Area {
             let (words, first, stride) = match cells.store {
                 Store::Output => (&self.output, self.output_first, self.output_stride),
