@@ -19,6 +19,8 @@ cargo xtask install --prefix /usr --destdir "$staged"
 for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
     lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
     share/man/man1/landeck.1 share/man/man1/landeck-run.1 \
+    lib/libdeck.so.1 lib/libdeck.so include/deck.h lib/pkgconfig/deck.pc bin/deckcc bin/deckcxx \
+    share/man/man3/deck_mbox_post.3 share/man/man7/deck.7 \
     share/bash-completion/completions/landeck share/zsh/site-functions/_landeck \
     share/fish/vendor_completions.d/landeck.fish \
     share/doc/landeck/README.md share/doc/landeck/LICENSE-MIT; do
@@ -45,6 +47,19 @@ export PKG_CONFIG_PATH
 cc -Wall -Werror fronts/mpi/tests/c/hello.c -o "$prefix/hello" $(pkg-config --cflags --libs landeck)
 LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
     fail "a C program does not run under the installed launcher"
+
+# shellcheck disable=SC2046
+cc -Wall -Wextra -Werror examples/c/deck/first.c -o "$prefix/first" $(pkg-config --cflags --libs deck)
+LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/landeck" run -n 3 "$prefix/first" |
+    grep -q "the sum of 3 nodes is 3" || fail "a DECK program does not run under the installed launcher"
+"$prefix/bin/deckcc" -Wall -Werror examples/c/deck/first.c -o "$prefix/first"
+timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/first" | grep -q "the sum of 2 nodes is 1" ||
+    fail "a program of deckcc does not find its library"
+"$prefix/bin/deckcc" --show a.c | grep -q -- "-ldeck" || fail "deckcc --show shows nothing"
+if command -v man >/dev/null && command -v groff >/dev/null; then
+    man --warnings -l "$prefix/share/man/man3/deck_mbox_post.3" 2>&1 >/dev/null | grep . &&
+        fail "deck_mbox_post.3 is not what man expects"
+fi
 
 # As a script for another MPI would do it.
 (

@@ -7,11 +7,13 @@
 //! | its header | `include/mpi.h` |
 //! | compilers for MPI programs | `bin/mpicc_abi`, `bin/mpicxx_abi` |
 //! | the names of other MPIs | `lib/landeck/bin/`: `mpicc`, `mpicxx`, `mpiexec`, `mpirun` |
-//! | for `pkg-config` | `lib/pkgconfig/landeck.pc`, `lib/pkgconfig/mpi_abi.pc` |
-//! | manual pages | `share/man/man1/` |
+//! | the DECK library, its header, compilers for DECK programs | `lib/libdeck.so.1`, `include/deck.h`, `bin/deckcc`, `bin/deckcxx` |
+//! | for `pkg-config` | `lib/pkgconfig/`: `landeck.pc`, `mpi_abi.pc`, `deck.pc` |
+//! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/` |
 //! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
 //! | texts | `share/doc/landeck/` |
 
+mod deck;
 mod wrappers;
 
 use std::fs;
@@ -47,10 +49,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
     destination.file(&root.join("fronts/mpi/include/mpi.h"), "include/mpi.h", 0o644)?;
     for name in ["landeck", "mpi_abi"] {
-        let text = package_config(&options.prefix);
+        let text = package_config(&options.prefix, &MPI);
         destination.text(&text, &format!("lib/pkgconfig/{name}.pc"))?;
     }
     wrappers::install(root, &destination)?;
+    deck::install(root, &built, &destination, &options.prefix)?;
     install_generated(&built, &destination)?;
     for text in TEXTS {
         destination.file(&root.join(text), &format!("share/doc/landeck/{text}"), 0o644)?;
@@ -70,6 +73,8 @@ fn build(root: &Path) -> Result<PathBuf, Problem> {
         "landeck-launcher",
         "--package",
         "landeck-mpi",
+        "--package",
+        "landeck-deck",
     ]);
     complete(command)?;
     let target =
@@ -111,20 +116,36 @@ fn place_of_generated(name: &str) -> Option<String> {
     }
 }
 
+/// What `pkg-config` is to know of a library.
+struct Package {
+    name: &'static str,
+    description: &'static str,
+    library: &'static str,
+}
+
+const MPI: Package = Package {
+    name: "Landeck",
+    description: "Programs as groups of processes: the MPI standard's binary interface",
+    library: "mpi_abi",
+};
+
 /// What `pkg-config` reads.
-fn package_config(prefix: &Path) -> String {
+fn package_config(prefix: &Path, package: &Package) -> String {
     format!(
         "prefix={}\n\
          libdir=${{prefix}}/lib\n\
          includedir=${{prefix}}/include\n\
          \n\
-         Name: Landeck\n\
-         Description: Programs as groups of processes: the MPI standard's binary interface\n\
+         Name: {}\n\
+         Description: {}\n\
          Version: {}\n\
-         Libs: -L${{libdir}} -lmpi_abi\n\
+         Libs: -L${{libdir}} -l{}\n\
          Cflags: -I${{includedir}}\n",
         prefix.display(),
+        package.name,
+        package.description,
         env!("CARGO_PKG_VERSION"),
+        package.library,
     )
 }
 
@@ -220,7 +241,7 @@ mod tests {
 
     #[test]
     fn the_package_file_names_the_prefix_and_not_the_destination() {
-        let text = package_config(Path::new("/opt/landeck"));
+        let text = package_config(Path::new("/opt/landeck"), &MPI);
         assert!(text.starts_with("prefix=/opt/landeck\n"));
         assert!(text.contains("Libs: -L${libdir} -lmpi_abi"));
     }

@@ -1,8 +1,9 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask mpi`, `cargo xtask mpi4py`, `cargo xtask rsmpi`, `cargo xtask petsc`.
+//! `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`, `cargo xtask petsc`.
 
 #![forbid(unsafe_code)]
 
+mod deck;
 mod install;
 mod mpi;
 mod suites;
@@ -25,6 +26,8 @@ enum Command {
     Install(install::Options),
     /// Make what is made of the description of MPI's functions.
     Mpi,
+    /// Make what is made of the description of DECK's functions.
+    Deck,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
     Mpi4py,
     /// Run the tests and examples of rsmpi on our MPI: a suite of `test --soak` by itself.
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Test(options) => suites::run(root(), &options),
         Command::Install(options) => install::run(root(), &options),
         Command::Mpi => mpi::run(root()),
+        Command::Deck => deck::run(root()),
         Command::Mpi4py => suites::run(root(), &suites::Options::only("mpi4py")),
         Command::Rsmpi => suites::run(root(), &suites::Options::only("rsmpi")),
         Command::Petsc => suites::run(root(), &suites::Options::only("petsc")),
@@ -71,6 +75,8 @@ enum Problem {
         "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
     )]
     Description { path: PathBuf, line: usize },
+    #[error("{path} is no table of functions: {error}")]
+    Table { path: PathBuf, error: Box<toml::de::Error> },
     #[error(
         "cannot start \"{program}\": {error}. Install it (scripts/bootstrap.sh) and start again."
     )]

@@ -75,6 +75,19 @@ pub enum BrokenPeer {
         /// Most bytes of this channel.
         most: u64,
     },
+    /// A message that is not the next of its sender.
+    #[error(
+        "message {found} arrived where message {wanted} is the next: one before it was lost, or its sender is broken"
+    )]
+    Order {
+        /// The number that it has, modulo 65,536.
+        found: u16,
+        /// The number of the next.
+        wanted: u16,
+    },
+    /// A message that its kind, or the way it came, does not allow.
+    #[error("a message arrived that no process sends this way: its sender is broken")]
+    Form,
     /// A reference to a block that does not exist (any more).
     #[error("a message refers to a block of shared memory that is not there: its sender is broken")]
     Reference,

@@ -1,10 +1,12 @@
-//! Who belongs together, and what members that may die agree on: views, membership, agreement and
-//! flood as pure machines. Time is an argument, and what a machine wants done it says; it does
-//! nothing itself.
+//! Who belongs together, and what members that may die agree on: views, membership, agreement,
+//! flood and the group service as pure machines. Time is an argument, and what a machine wants
+//! done it says; it does nothing itself.
 
 #![forbid(unsafe_code)]
 
 pub mod agreement;
 pub mod flood;
 pub mod membership;
+pub mod restarts;
+pub mod service;
 pub mod view;

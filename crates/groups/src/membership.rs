@@ -11,12 +11,17 @@
 //! | alive | departed | it ended well: status 0, after its goodbye or without having joined |
 //! | alive | dead | it ended in any other way |
 //! | departed, dead | alive | a guest gets the slot, as its next incarnation |
+//! | free, departed, dead | reserved | a process of the job that failed is about to be started again |
+//!
+//! A process that is started again is another process: it gets a slot that is free, and nothing of
+//! its predecessor's. Only the job's end and its failure policy take the two for one.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use crate::restarts::{Restart, Restarts};
 use crate::view::View;
 
 /// What a membership is made for.
@@ -41,6 +46,14 @@ pub enum OnFailure {
     Abort,
     /// They are told, and go on.
     Notify,
+    /// They are told, and go on; and the process is started again, unless it ended with status 0.
+    Restart {
+        /// How often each process is started again at most.
+        times: u32,
+        /// Whether the others are ended when a process fails that is not started again; else they
+        /// go on without it.
+        then_abort: bool,
+    },
 }
 
 /// What happened.
@@ -93,6 +106,8 @@ pub enum Input {
     },
     /// The job's processes are to be killed.
     Kill,
+    /// No process is started again from now on.
+    NoRestarts,
     /// Time has passed.
     Tick,
 }
@@ -148,6 +163,22 @@ pub enum Output {
         /// Why.
         why: Refusal,
     },
+    /// The failed process of this slot will be started again.
+    WillRestart {
+        /// The slot that it had.
+        slot: Slot,
+        /// When, and how often it was before.
+        restart: Restart,
+    },
+    /// Start the process of a rank again, in this slot.
+    Start {
+        /// The slot, which is reserved for it.
+        slot: Slot,
+        /// The rank that it was started as at first.
+        rank: u32,
+        /// Which new start it is: 1 is the first.
+        number: u32,
+    },
     /// No process of the job is left, and none will come.
     Over,
 }
@@ -201,9 +232,13 @@ pub enum State {
 pub struct Membership {
     plan: Plan,
     records: Vec<Record>,
+    /// The rank of each slot's process among those that the job began with, whichever start of it
+    /// this is; none for guests.
+    ranks: Vec<Option<u32>>,
     view: View,
     phase: Phase,
-    /// Guest slots whose guest is gone, longest gone first.
+    restarts: Restarts,
+    /// Slots beyond those that the job began with whose process is gone, longest gone first.
     vacated: VecDeque<Slot>,
 }
 
@@ -231,7 +266,15 @@ impl Membership {
             incarnation: Incarnation(1),
         });
         let view = View::first(first);
-        Self { plan, records, view, phase: Phase::Running, vacated: VecDeque::new() }
+        let mut ranks = vec![None; records.len()];
+        ranks.iter_mut().zip(0..plan.processes).for_each(|(place, rank)| *place = Some(rank));
+        let times = match plan.on_failure {
+            OnFailure::Restart { times, .. } => times,
+            OnFailure::Abort | OnFailure::Notify => 0,
+        };
+        let restarts = Restarts::new(times, plan.processes);
+        let (phase, vacated) = (Phase::Running, VecDeque::new());
+        Self { plan, records, ranks, view, phase, restarts, vacated }
     }
 
     /// What the driver is to do before the first input.
@@ -246,7 +289,7 @@ impl Membership {
     pub fn handle(&mut self, now: Duration, input: Input) -> Vec<Output> {
         let mut out = Vec::new();
         match input {
-            Input::Started { slot, pid } => self.started(slot, pid, &mut out),
+            Input::Started { slot, pid } => self.started(now, slot, pid, &mut out),
             Input::NotStarted { slot } => self.not_started(now, slot, &mut out),
             Input::Ended { slot, status, presence } => {
                 self.ended(now, slot, status, presence, &mut out);
@@ -256,14 +299,20 @@ impl Membership {
             Input::Asked { request, wanted, pid } => self.asked(request, wanted, pid, &mut out),
             Input::End { grace } => self.end(now + grace, &mut out),
             Input::Kill => self.kill(&mut out),
-            Input::Tick => {}
+            Input::NoRestarts => self.restarts.stop(),
+            Input::Tick => self.restart_due(now, &mut out),
         }
         self.settle(now, &mut out);
         out
     }
 
     /// When [`Input::Tick`] is due, if nothing else happens before.
-    pub const fn deadline(&self) -> Option<Duration> {
+    pub fn deadline(&self) -> Option<Duration> {
+        self.kill_at().into_iter().chain(self.restarts.next_due()).min()
+    }
+
+    /// When processes that were asked to end are killed.
+    pub const fn kill_at(&self) -> Option<Duration> {
         match self.phase {
             Phase::Ending { kill_at } => kill_at,
             Phase::Running | Phase::Over => None,
@@ -285,6 +334,11 @@ impl Membership {
         self.records.get(slot.0 as usize).copied().unwrap_or_default()
     }
 
+    /// The rank that the process of a slot was started as at first; none for guests.
+    pub fn rank_of(&self, slot: Slot) -> Option<u32> {
+        self.ranks.get(slot.0 as usize).copied().flatten()
+    }
+
     /// Who has, or had last, this slot.
     pub fn process(&self, slot: Slot) -> ProcessId {
         let incarnation = Incarnation(self.record(slot).incarnation);
@@ -296,8 +350,11 @@ impl Membership {
         process == self.process(process.slot) && self.record(process.slot).state == State::Alive
     }
 
-    fn started(&mut self, slot: Slot, pid: u32, out: &mut Vec<Output>) {
+    fn started(&mut self, now: Duration, slot: Slot, pid: u32, out: &mut Vec<Output>) {
         let before = self.record(slot);
+        if let Some(rank) = self.rank_of(slot) {
+            self.restarts.began(rank, now);
+        }
         if before.state == State::Reserved {
             self.set(slot, Record { state: State::Alive, pid, ..before }, out);
         }
@@ -307,7 +364,10 @@ impl Membership {
         let before = self.record(slot);
         if before.state == State::Reserved {
             self.set(slot, Record { state: State::Dead, ..before }, out);
-            self.failed(now, slot, out);
+            self.vacate(slot);
+            // What could not be started at first is wrong, and stays so.
+            let was_started = self.rank_of(slot).is_some_and(|rank| self.restarts.number(rank) > 0);
+            self.failed(now, slot, was_started, out);
         }
     }
 
@@ -326,24 +386,72 @@ impl Membership {
         let well = status == 0 && presence != Presence::Attached;
         let state = if well { State::Departed } else { State::Dead };
         self.set(slot, Record { state, status, stopped: false, ..before }, out);
-        if self.is_guest(slot) {
-            self.vacated.push_back(slot);
-        } else if state == State::Dead {
-            self.failed(now, slot, out);
+        self.vacate(slot);
+        if self.rank_of(slot).is_some() && state == State::Dead {
+            self.failed(now, slot, status != 0, out);
         }
     }
 
-    /// A process of the job died; its record says so already.
-    fn failed(&mut self, now: Duration, slot: Slot, out: &mut Vec<Output>) {
-        match (self.phase, self.plan.on_failure) {
-            (Phase::Running, OnFailure::Abort) => {
-                out.push(Output::Terminate { slot });
-                self.end(now + self.plan.grace, out);
-            }
-            // What it started may use its slot in its place: that must not outlive it.
-            (Phase::Running, OnFailure::Notify) => out.push(Output::Kill { slot }),
-            (Phase::Ending { .. } | Phase::Over, _) => {}
+    /// Nobody has this slot any more, and somebody else may.
+    fn vacate(&mut self, slot: Slot) {
+        if slot.0 >= self.plan.processes {
+            self.vacated.push_back(slot);
         }
+    }
+
+    /// A process of the job died; its record says so already. `may_restart` is false where a new
+    /// start would be no remedy.
+    fn failed(&mut self, now: Duration, slot: Slot, may_restart: bool, out: &mut Vec<Output>) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        let rank = self.rank_of(slot).filter(|_| may_restart);
+        let restart = rank.and_then(|rank| self.restarts.failed(rank, now));
+        let aborts = match self.plan.on_failure {
+            OnFailure::Abort => true,
+            OnFailure::Notify => false,
+            OnFailure::Restart { then_abort, .. } => then_abort && restart.is_none(),
+        };
+        if aborts {
+            out.push(Output::Terminate { slot });
+            self.end(now + self.plan.grace, out);
+            return;
+        }
+        // What it started may use its slot in its place: that must not outlive it.
+        out.push(Output::Kill { slot });
+        out.extend(restart.map(|restart| Output::WillRestart { slot, restart }));
+    }
+
+    /// Gives those a slot that are to be started again by now. Never in the same step as an end: of
+    /// a slot, one thing is said at a time.
+    fn restart_due(&mut self, now: Duration, out: &mut Vec<Output>) {
+        while let Some(rank) = self.restarts.take_due(now) {
+            let Ok(slot) = self.place_for(None) else {
+                self.restarts.postpone(rank, now);
+                continue;
+            };
+            self.occupy(slot, State::Reserved, 0, Some(rank), out);
+            out.push(Output::Start { slot, rank, number: self.restarts.number(rank) });
+        }
+    }
+
+    /// Gives a slot to its next process.
+    fn occupy(
+        &mut self,
+        slot: Slot,
+        state: State,
+        pid: u32,
+        rank: Option<u32>,
+        out: &mut Vec<Output>,
+    ) {
+        self.vacated.retain(|&vacated| vacated != slot);
+        let before = self.record(slot);
+        let again = u32::from(before.state != State::Reserved);
+        let incarnation = before.incarnation + again;
+        if let Some(place) = self.ranks.get_mut(slot.0 as usize) {
+            *place = rank;
+        }
+        self.set(slot, Record { state, incarnation, pid, ..Record::default() }, out);
     }
 
     fn set_stopped(&mut self, slot: Slot, stopped: bool, out: &mut Vec<Output>) {
@@ -357,12 +465,8 @@ impl Membership {
         match self.place_for(wanted) {
             Err(why) => out.push(Output::Refuse { request, why }),
             Ok(slot) => {
-                self.vacated.retain(|&vacated| vacated != slot);
-                let before = self.record(slot);
-                let again = u32::from(before.state != State::Reserved);
-                let incarnation = before.incarnation + again;
-                let state = State::Alive;
-                self.set(slot, Record { state, incarnation, pid, ..Record::default() }, out);
+                let rank = self.rank_of(slot).filter(|_| wanted.is_some());
+                self.occupy(slot, State::Alive, pid, rank, out);
                 out.push(Output::Admit { request, process: self.process(slot) });
             }
         }
@@ -375,7 +479,7 @@ impl Membership {
         }
         if let Some(slot) = wanted {
             return match self.record(slot).state {
-                _ if slot.0 >= self.plan.processes => Err(Refusal::NoSuchSlot),
+                _ if self.rank_of(slot).is_none() => Err(Refusal::NoSuchSlot),
                 State::Reserved => Ok(slot),
                 _ => Err(Refusal::Taken),
             };
@@ -411,8 +515,9 @@ impl Membership {
     /// From now on the job ends. Who has not come yet will not come any more.
     fn begin_ending(&mut self, kill_at: Option<Duration>, out: &mut Vec<Output>) {
         self.phase = Phase::Ending { kill_at };
+        self.restarts.stop();
         out.push(Output::SetEnding);
-        for slot in (0..self.plan.processes).map(Slot) {
+        for slot in self.own_slots() {
             let before = self.record(slot);
             if before.state == State::Reserved {
                 self.set(slot, Record { state: State::Dead, ..before }, out);
@@ -422,12 +527,12 @@ impl Membership {
 
     /// What follows from the state, whatever the input was.
     fn settle(&mut self, now: Duration, out: &mut Vec<Output>) {
-        if self.deadline().is_some_and(|kill_at| kill_at <= now) {
+        if self.kill_at().is_some_and(|kill_at| kill_at <= now) {
             self.kill(out);
         }
-        let over = !self
-            .process_slots()
-            .any(|slot| matches!(self.record(slot).state, State::Reserved | State::Alive));
+        let is_there = |slot| matches!(self.record(slot).state, State::Reserved | State::Alive);
+        let over =
+            self.restarts.next_due().is_none() && !self.own_slots().into_iter().any(is_there);
         if over && self.phase != Phase::Over {
             if self.phase == Phase::Running {
                 out.push(Output::SetEnding);
@@ -448,7 +553,7 @@ impl Membership {
             let process = self.process(*slot);
             match (record.state, self.view.rank_of(process)) {
                 (State::Departed | State::Dead, Some(_)) => gone.push(process),
-                (State::Alive, None) => joined.push(process),
+                (State::Reserved | State::Alive, None) => joined.push(process),
                 _ => {}
             }
         }
@@ -478,12 +583,10 @@ impl Membership {
         }
     }
 
-    fn is_guest(&self, slot: Slot) -> bool {
-        slot.0 >= self.plan.processes
-    }
-
-    fn process_slots(&self) -> impl Iterator<Item = Slot> + use<> {
-        (0..self.plan.processes).map(Slot)
+    /// The slots of the job's own processes, also of those that were started again.
+    fn own_slots(&self) -> Vec<Slot> {
+        let ranks = (0..).zip(&self.ranks);
+        ranks.filter(|(_, rank)| rank.is_some()).map(|(slot, _)| Slot(slot)).collect()
     }
 
     fn guest_slots(&self) -> impl Iterator<Item = Slot> + use<> {
@@ -491,14 +594,14 @@ impl Membership {
     }
 
     fn living_processes(&self) -> impl Iterator<Item = Slot> + '_ {
-        self.process_slots().filter(|&slot| self.record(slot).state == State::Alive)
+        let own = self.own_slots().into_iter();
+        own.filter(|&slot| self.record(slot).state == State::Alive)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     const NOW: Duration = Duration::from_secs(5);
     const GRACE: Duration = Duration::from_secs(1);
@@ -672,94 +775,96 @@ mod tests {
         assert!(out.contains(&Output::SetEnding) && out.contains(&Output::Over), "{out:?}");
     }
 
-    fn any_input() -> impl Strategy<Value = Input> {
-        let slot = || (0_u32..6).prop_map(Slot);
-        let presence = prop_oneof![
-            Just(Presence::NotAttached),
-            Just(Presence::Attached),
-            Just(Presence::Finalized)
-        ];
-        prop_oneof![
-            8 => (slot(), 1_u32..99).prop_map(|(slot, pid)| Input::Started { slot, pid }),
-            1 => slot().prop_map(|slot| Input::NotStarted { slot }),
-            6 => (slot(), prop_oneof![Just(0), Just(9), Just(256)], presence)
-                .prop_map(|(slot, status, presence)| Input::Ended { slot, status, presence }),
-            2 => slot().prop_map(|slot| Input::Stopped { slot }),
-            2 => slot().prop_map(|slot| Input::Continued { slot }),
-            8 => (proptest::option::weighted(0.2, slot()), 1_u32..99)
-                .prop_map(|(wanted, pid)| Input::Asked { request: 5, wanted, pid }),
-            1 => (0_u64..9).prop_map(|s| Input::End { grace: Duration::from_secs(s) }),
-            1 => Just(Input::Kill),
-            3 => Just(Input::Tick),
-        ]
+    fn supervised(times: u32, then_abort: bool) -> Membership {
+        membership(OnFailure::Restart { times, then_abort })
     }
 
-    fn is_subsequence(part: &[ProcessId], whole: &[ProcessId]) -> bool {
-        let mut whole = whole.iter();
-        part.iter().all(|wanted| whole.any(|process| process == wanted))
+    /// Lets the time of a new start come, and says which slot and incarnation it has got.
+    fn restarted(membership: &mut Membership, rank: u32) -> (u32, u32) {
+        let due = membership.deadline().unwrap();
+        let out = membership.handle(due, Input::Tick);
+        let slot = out.iter().find_map(|output| match output {
+            Output::Start { slot, rank: of, .. } if *of == rank => Some(*slot),
+            _ => None,
+        });
+        let slot = slot.unwrap();
+        assert_eq!(membership.record(slot).state, State::Reserved);
+        assert_eq!(membership.rank_of(slot), Some(rank));
+        membership.handle(due, Input::Started { slot, pid: 200 });
+        (slot.0, membership.record(slot).incarnation)
     }
 
-    /// What must hold of every step, whatever the input.
-    fn check_step(before: &Membership, after: &Membership, out: &[Output]) {
-        let (old, new) = (before.view(), after.view());
-        let changed = old.members() != new.members();
-        assert_eq!(
-            new.id(),
-            old.id() + u64::from(changed),
-            "a change is a new view, nothing else is"
-        );
-        assert_eq!(out.contains(&Output::NewView), changed);
-        let survivors: Vec<_> =
-            old.members().iter().copied().filter(|&p| new.rank_of(p).is_some()).collect();
-        assert_eq!(new.members()[..survivors.len()], survivors, "survivors keep their order");
-        assert!(!changed || is_subsequence(new.departed(), old.members()));
-        for slot in (0..5).map(Slot) {
-            let (was, is) = (before.record(slot), after.record(slot));
-            assert!(is.incarnation >= was.incarnation);
-            let gone = matches!(was.state, State::Departed | State::Dead);
-            if gone && !matches!(is.state, State::Departed | State::Dead) {
-                assert_eq!(is.incarnation, was.incarnation + 1, "the dead do not come back");
-            }
-            let member = new.rank_of(after.process(slot)).is_some();
-            assert_eq!(member, matches!(is.state, State::Reserved | State::Alive));
-            let written = out.iter().any(
-                |output| matches!(output, Output::SetRecord { slot: s, record } if *s == slot && *record == is),
-            );
-            assert_eq!(written, was != is, "every change is written, and nothing else");
+    #[test]
+    fn a_failed_process_is_started_again_as_another() {
+        let mut membership = supervised(3, true);
+        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        let restart = Restart { number: 1, after: crate::restarts::DELAY };
+        let will = Output::WillRestart { slot: Slot(1), restart };
+        assert!(out.contains(&Output::Kill { slot: Slot(1) }) && out.contains(&will), "{out:?}");
+        assert_eq!(membership.handle(NOW, Input::Tick), [], "it is not time yet");
+        assert_eq!(restarted(&mut membership, 1), (3, 1));
+        let record = membership.record(Slot(1));
+        assert_eq!((record.state, record.incarnation), (State::Dead, 1), "who died stays dead");
+        membership.handle(NOW, ended(3, 9, Presence::Attached));
+        assert_eq!(restarted(&mut membership, 1), (4, 1));
+        membership.handle(NOW, ended(4, 9, Presence::Attached));
+        assert_eq!(restarted(&mut membership, 1), (3, 2), "the one longest gone");
+        let out = membership.handle(NOW, ended(3, 9, Presence::Attached));
+        assert!(out.contains(&Output::Terminate { slot: Slot(0) }), "that was the last time");
+        assert!(!membership.is_running());
+    }
+
+    #[test]
+    fn who_cannot_be_started_again_is_missed_where_that_was_asked_for() {
+        let mut membership = supervised(0, false);
+        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        assert!(out.contains(&Output::Kill { slot: Slot(1) }) && membership.is_running());
+    }
+
+    #[test]
+    fn status_zero_is_no_reason_to_start_again() {
+        let mut membership = supervised(3, false);
+        membership.handle(NOW, ended(0, 0, Presence::Finalized));
+        membership.handle(NOW, ended(1, 0, Presence::Attached));
+        assert_eq!(membership.deadline(), None);
+    }
+
+    #[test]
+    fn the_job_is_not_over_while_somebody_is_to_come() {
+        let mut membership = supervised(1, true);
+        for slot in [0, 2] {
+            membership.handle(NOW, ended(slot, 0, Presence::Finalized));
         }
-        let announced = out.iter().position(|output| *output == Output::Announce);
-        let last_written =
-            out.iter().rposition(|o| matches!(o, Output::SetRecord { .. } | Output::SetEnding));
-        assert_eq!(announced, last_written.map(|place| place + 1), "{out:?}");
-        assert!(before.is_running() || !after.is_running(), "an ended job does not go on");
+        let out = membership.handle(NOW, ended(1, 9, Presence::Attached));
+        assert!(!out.contains(&Output::Over), "{out:?}");
+        assert_eq!(restarted(&mut membership, 1), (3, 1));
+        let out = membership.handle(NOW, ended(3, 0, Presence::Finalized));
+        assert!(out.contains(&Output::Over), "{out:?}");
     }
 
-    proptest! {
-        #[test]
-        fn invariants_hold_in_any_history(
-            inputs in proptest::collection::vec((any_input(), 0_u64..3), 1..80),
-            abort in any::<bool>(),
-        ) {
-            let on_failure = if abort { OnFailure::Abort } else { OnFailure::Notify };
-            let plan = Plan { host: HostId(7), processes: 3, guests: 2, on_failure, grace: GRACE };
-            let mut membership = Membership::new(plan);
-            let mut now = Duration::ZERO;
-            let mut overs = 0;
-            for (input, step_s) in inputs {
-                now += Duration::from_secs(step_s);
-                let before = membership.clone();
-                let out = membership.handle(now, input);
-                check_step(&before, &membership, &out);
-                prop_assert!(membership.deadline().is_none_or(|kill_at| kill_at > now));
-                overs += out.iter().filter(|output| **output == Output::Over).count();
-            }
-            prop_assert!(overs <= 1);
-            membership.handle(now, Input::Kill);
-            for slot in (0..3).map(Slot) {
-                let presence = Presence::Attached;
-                membership.handle(now, Input::Ended { slot, status: 9, presence });
-            }
-            prop_assert!(membership.living_processes().next().is_none());
+    #[test]
+    fn a_new_start_waits_for_a_slot_and_ends_with_the_job() {
+        let mut membership = supervised(9, true);
+        (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
+        membership.handle(NOW, ended(1, 9, Presence::Attached));
+        let due = membership.deadline().unwrap();
+        assert_eq!(membership.handle(due, Input::Tick), [], "there are guests everywhere");
+        membership.handle(due, ended(4, 0, Presence::Finalized));
+        assert_eq!(restarted(&mut membership, 1), (4, 2));
+        membership.handle(NOW, ended(4, 9, Presence::Attached));
+        let out = membership.handle(NOW, Input::End { grace: GRACE });
+        assert!(!out.contains(&Output::Terminate { slot: Slot(3) }), "guests are not ours to end");
+        for slot in [0, 2] {
+            membership.handle(NOW, ended(slot, 15, Presence::Attached));
         }
+        assert_eq!(membership.deadline(), None, "nobody comes any more");
+    }
+
+    #[test]
+    fn after_an_order_nobody_is_started_again() {
+        let mut membership = supervised(3, true);
+        membership.handle(NOW, Input::NoRestarts);
+        membership.handle(NOW, ended(1, 2, Presence::Attached));
+        assert!(!membership.is_running());
     }
 }

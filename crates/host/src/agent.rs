@@ -8,24 +8,25 @@
 use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{
     Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
+use landeck_groups::restarts::Restart;
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
+use crate::peer;
 use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
 
 /// What the driver of an agent is to do to processes, in this order.
@@ -35,6 +36,17 @@ pub(crate) enum Effect {
     Terminate(u32),
     /// Kill the process of this slot.
     Kill(u32),
+    /// The process that failed just now will be started again.
+    WillRestart(Restart),
+    /// Start the process of a rank again.
+    Start {
+        /// In this slot.
+        slot: u32,
+        /// The rank that it had at first.
+        rank: u32,
+        /// Which new start it is.
+        number: u32,
+    },
     /// No process of the job is left.
     Over,
 }
@@ -150,8 +162,18 @@ impl Agent {
     }
 
     /// When [`Input::Tick`] is due, since `began`.
-    pub(crate) const fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         self.membership.deadline()
+    }
+
+    /// When processes that were asked to end are killed, since `began`.
+    pub(crate) const fn kill_at(&self) -> Option<Duration> {
+        self.membership.kill_at()
+    }
+
+    /// The rank that the process of a slot was started as at first; none for guests.
+    pub(crate) fn rank_of(&self, slot: u32) -> Option<u32> {
+        self.membership.rank_of(Slot(slot))
     }
 
     /// Watches a descriptor of the driver's. The token is less than 16.
@@ -237,6 +259,12 @@ impl Agent {
                 Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
                 Output::Admit { request, process } => self.admit(request, process),
                 Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
+                Output::WillRestart { restart, .. } => {
+                    self.effects.push(Effect::WillRestart(restart));
+                }
+                Output::Start { slot, rank, number } => {
+                    self.effects.push(Effect::Start { slot: slot.0, rank, number });
+                }
                 Output::Over => self.effects.push(Effect::Over),
             }
         }
@@ -244,7 +272,8 @@ impl Agent {
 
     fn set_record(&mut self, slot: Slot, record: Record) {
         let is_next_user = record.incarnation != self.segment.slot_record(slot.0).incarnation;
-        if record.state == State::Alive && record.incarnation > 1 && is_next_user {
+        let comes = matches!(record.state, State::Alive | State::Reserved);
+        if comes && record.incarnation > 1 && is_next_user {
             self.segment.clear_slot(slot.0);
         }
         self.segment.set_slot_record(slot.0, written(record));
@@ -332,7 +361,7 @@ impl Agent {
         let Some(found) = self.connections.get(&connection) else { return };
         if let Standing::Inside { .. } = found.standing {
             // Who is inside has nothing to say: it is gone, or broken.
-            if token != connection || !is_quiet(&found.socket) {
+            if token != connection || !peer::is_quiet(&found.socket) {
                 self.close(connection);
             }
             return;
@@ -473,7 +502,7 @@ impl Agent {
     /// Watches the process at the other end of a connection, where the kernel lets us.
     fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
         let found = self.connections.get(&connection)?;
-        let pidfd = peer_pidfd(&found.socket, found.pid)?;
+        let pidfd = peer::pidfd(&found.socket, found.pid)?;
         let token = self.new_token(Watched::Connection(connection));
         if self.watch(&pidfd, token, EventFlags::IN).is_err() {
             self.watched.remove(&token);
@@ -610,33 +639,6 @@ fn verdict_of(why: Refusal) -> Verdict {
         Refusal::Taken => Verdict::Taken,
         Refusal::Ending => Verdict::Ending,
     }
-}
-
-/// Whether nothing is to be read from a connection after all.
-fn is_quiet(connection: &OwnedFd) -> bool {
-    recv(connection, &mut [0; 1][..], RecvFlags::DONTWAIT | RecvFlags::PEEK)
-        .is_err_and(|errno| errno == Errno::AGAIN || errno == Errno::INTR)
-}
-
-/// The process at the other end, as it was when it connected. Older kernels only know its number.
-fn peer_pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
-    let mut pidfd: libc::c_int = -1;
-    let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to the integer of that size.
-    let answer = unsafe {
-        libc::getsockopt(
-            connection.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERPIDFD,
-            (&raw mut pidfd).cast(),
-            &raw mut bytes,
-        )
-    };
-    if answer == 0 && pidfd >= 0 {
-        // SAFETY: a new descriptor, which nobody else knows.
-        return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
-    }
-    pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
 }
 
 #[cfg(test)]

@@ -57,10 +57,21 @@ pub struct Attachment {
     pub processes: u32,
     /// How the process came to its job.
     pub origin: Origin,
+    /// Which process this one replaces, if the launcher started it again after a failure.
+    pub restart: Option<Restarted>,
     /// What ties this process to its agent, if it came over the socket.
     tie: Option<Tie>,
     /// The agent, if this process is where it lives.
     agent: Option<AgentThread>,
+}
+
+/// A process that failed, and that another one replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restarted {
+    /// Its rank in the first world.
+    pub rank: u32,
+    /// How often it was started again, the last time included.
+    pub number: u32,
 }
 
 /// What all processes of a job are to compute with; asked for by whoever makes its segment.
@@ -352,8 +363,10 @@ fn inherited_segment() -> Result<Option<OwnedFd>, AttachError> {
 /// Takes a slot that our launcher meant for this process.
 fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, AttachError> {
     let processes = segment.plan().processes;
-    if slot >= processes {
-        return Err(AttachError::NoSuchSlot { slot, processes });
+    let restart = restarted()?;
+    let slots = if restart.is_some() { segment.plan().slots() } else { processes };
+    if slot >= slots {
+        return Err(AttachError::NoSuchSlot { slot, processes: slots });
     }
     let record = segment.slot_record(slot);
     if !matches!(record.state, SlotState::Reserved | SlotState::Alive) {
@@ -369,9 +382,17 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         incarnation: record.incarnation,
         processes,
         origin,
+        restart,
         tie: None,
         agent: None,
     })
+}
+
+/// What the launcher says of a process that it has started again.
+fn restarted() -> Result<Option<Restarted>, AttachError> {
+    let Some(number) = variable("LANDECK_RESTART")? else { return Ok(None) };
+    let rank = variable("RANK")?.ok_or(AttachError::Variable { name: "RANK", value: None })?;
+    Ok(Some(Restarted { rank, number }))
 }
 
 /// Joins over the socket: as the process of the slot, if one is named, else as a guest.
@@ -417,6 +438,7 @@ fn as_joined(
         incarnation: joined.process.incarnation.0,
         processes,
         origin,
+        restart: None,
         tie: Some(tie),
         agent: None,
     })
@@ -431,7 +453,8 @@ fn found_job(
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
-    let plan = budget::plan_segment(random_identity()?, processes, cpus, limits)?;
+    let plan = SegmentPlan { cpus, ..SegmentPlan::new(random_identity()?, processes) };
+    let plan = budget::fit_segment(plan, limits)?;
     let settings = settings().map_err(AttachError::Settings)?;
     let (name, began_ns) = (own_program(), now_ns());
     let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..plan })?;
@@ -444,6 +467,7 @@ fn found_job(
         incarnation,
         processes,
         origin: Origin::Alone,
+        restart: None,
         tie: None,
         agent: Some(agent),
     })

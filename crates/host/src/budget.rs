@@ -7,6 +7,7 @@
 
 use crate::memory_groups::MemoryGroups;
 use landeck_memory::SegmentPlan;
+use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The limits that matter to a job; `None` is no limit.
@@ -85,25 +86,20 @@ impl Limits {
 /// # Errors
 /// When there are too many.
 pub fn check_processes(wanted: u64) -> Result<(), BudgetError> {
-    let most = landeck_memory::plan::SLOTS_MAX - SegmentPlan::new(0, 1).guests;
+    let most = SLOTS_MAX - GUESTS;
     match wanted <= u64::from(most) {
         true => Ok(()),
         false => Err(BudgetError::Processes { wanted, most }),
     }
 }
 
-/// Plans the segment of a job within the limits.
+/// Makes the plan of a job's segment fit into the limits.
 ///
 /// # Errors
 /// When even the smallest segment does not fit.
-pub fn plan_segment(
-    host: u64,
-    processes: u32,
-    cpus: u32,
-    limits: Limits,
-) -> Result<SegmentPlan, BudgetError> {
+pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan, BudgetError> {
+    let processes = plan.processes;
     check_processes(u64::from(processes))?;
-    let mut plan = SegmentPlan { cpus, ..SegmentPlan::new(host, processes) };
     let bare = SegmentPlan { heap_bytes_per_process: 0, ..plan.clone() };
     let fixed = bare.total_bytes();
     if let Some(bytes) = limits.group_bytes {
@@ -169,15 +165,19 @@ fn mebibytes(bytes: u64) -> String {
 mod tests {
     use super::*;
 
+    fn plan(host: u64, processes: u32) -> SegmentPlan {
+        SegmentPlan { cpus: 2, ..SegmentPlan::new(host, processes) }
+    }
+
     fn heap(processes: u32, limits: Limits) -> u64 {
-        let plan = plan_segment(1, processes, 2, limits).unwrap();
+        let plan = fit_segment(plan(1, processes), limits).unwrap();
         assert!(plan.is_valid());
         plan.heap_bytes_per_process
     }
 
     #[test]
     fn without_limits_the_plan_stays() {
-        let plan = plan_segment(7, 4, 2, Limits::default()).unwrap();
+        let plan = fit_segment(plan(7, 4), Limits::default()).unwrap();
         assert_eq!(plan, SegmentPlan { cpus: 2, ..SegmentPlan::new(7, 4) });
     }
 
@@ -191,18 +191,18 @@ mod tests {
     #[test]
     fn heaps_shrink_to_the_file_size_and_the_address_space() {
         let limits = Limits { file_bytes: Some(1 << 30), ..Limits::default() };
-        let plan = plan_segment(1, 4, 2, limits).unwrap();
-        assert!(plan.total_bytes() <= 1 << 30 && plan.heap_bytes_per_process > 1 << 20);
+        let fitted = fit_segment(plan(1, 4), limits).unwrap();
+        assert!(fitted.total_bytes() <= 1 << 30 && fitted.heap_bytes_per_process > 1 << 20);
         let limits = Limits { address_bytes: Some(1 << 30), ..Limits::default() };
-        assert!(plan_segment(1, 4, 2, limits).unwrap().total_bytes() <= 1 << 29);
+        assert!(fit_segment(plan(1, 4), limits).unwrap().total_bytes() <= 1 << 29);
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
         let limits = Limits { file_bytes: Some(1 << 20), ..Limits::default() };
-        let error = plan_segment(1, 4, 2, limits).unwrap_err().to_string();
+        let error = fit_segment(plan(1, 4), limits).unwrap_err().to_string();
         assert!(error.contains("file size is 1.0 MiB") && error.contains("ulimit -f"), "{error}");
-        let error = plan_segment(1, 100_000, 2, Limits::default()).unwrap_err();
+        let error = fit_segment(plan(1, 100_000), Limits::default()).unwrap_err();
         assert!(error.to_string().starts_with("a job has at most "), "{error}");
     }
 

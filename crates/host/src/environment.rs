@@ -10,7 +10,8 @@
 //! them, `OMPI_COMM_WORLD_*`, `PMI_RANK`, `PMI_SIZE`, `MPI_LOCALRANKID`, `MPI_LOCALNRANKS`. Never
 //! `PMI_FD` or `PMIX_*`: those promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: a port can
 //! only be promised by who listens on it, and a job on one host listens on none; set by the user,
-//! they are passed on.
+//! they are passed on. A process that is started again has `LANDECK_RESTART`, the number of the new
+//! start, besides.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -138,7 +139,7 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 17] {
 
 /// Whether a launcher sets this variable to tell its own processes who they are.
 fn belongs_to_a_launcher(name: &OsStr) -> bool {
-    const PREFIXES: [&str; 10] = [
+    const PREFIXES: [&str; 11] = [
         "PMI_",
         "PMIX_",
         "HYDI_",
@@ -149,6 +150,7 @@ fn belongs_to_a_launcher(name: &OsStr) -> bool {
         "LANDECK_SEGMENT",
         "LANDECK_SLOT",
         "LANDECK_JOB",
+        "LANDECK_RESTART",
     ];
     const NAMES: [&str; 18] = [
         "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",

@@ -6,11 +6,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landeck_memory::{Segment, processors, system};
+use landeck_memory::{Segment, SegmentPlan, processors, system};
 use landeck_wire::HostId;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
-use crate::budget::{Limits, plan_segment};
+use crate::budget::{Limits, fit_segment};
 use crate::index::Index;
 use crate::memory_groups::MemoryGroups;
 use crate::report::size;
@@ -142,7 +142,7 @@ fn memory_limit() -> Finding {
 /// Whether there can be a job: its memory is made, and goes.
 fn segment() -> Finding {
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
-    let made = plan_segment(0, USUAL_PROCESSES, 1, limits)
+    let made = fit_segment(SegmentPlan::new(0, USUAL_PROCESSES), limits)
         .map_err(|error| error.to_string())
         .and_then(|plan| Segment::create(&plan).map_err(|error| error.to_string()));
     let subject = "shared memory";

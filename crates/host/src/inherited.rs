@@ -59,6 +59,11 @@ pub fn take(
     if !is_meant(borrowed) {
         return Err(InheritError::NotMeant(descriptor));
     }
+    // A launcher leaves it open to whoever is started; who takes it does not. So another copy of
+    // this library in the same process has it.
+    if flags.contains(FdFlags::CLOEXEC) {
+        return Err(InheritError::AlreadyTaken(descriptor));
+    }
     fcntl_setfd(borrowed, flags | FdFlags::CLOEXEC).map_err(not_open)?;
     taken.insert(descriptor);
     // SAFETY: the descriptor is open and what the launcher left to this process under the name

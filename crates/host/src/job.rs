@@ -1,6 +1,6 @@
 //! A job that runs: one loop over everything that happens to it, in the launcher's only thread.
 
-use crate::guardian::{Command, Event, OnFailure};
+use crate::guardian::{Command, Event, OnFailure, Restart};
 use crate::input::Input;
 use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, Started, TIMED_OUT, system};
 use crate::output::{Output, Stream, last_lines};
@@ -12,6 +12,7 @@ use crate::stacks;
 use crate::watch::Watch;
 use landeck_memory::{Presence, WaitRecord, system as clock};
 use rustix::event::epoll::EventFlags;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// What the loop is woken for.
@@ -37,7 +38,10 @@ pub(crate) struct Job<'a> {
     began: Instant,
     /// When the job is ended, if it has not ended before.
     deadline: Option<Instant>,
+    /// By rank.
     processes: Vec<Process>,
+    /// The rank of each slot's process.
+    ranks: HashMap<u32, u32>,
     /// The failure that the job's exit code comes from.
     first: Option<First>,
     /// What the launcher was told by a signal, if that ends the job.
@@ -56,7 +60,10 @@ pub(crate) struct Job<'a> {
 #[derive(Debug, Clone, Default)]
 struct Process {
     pid: u32,
+    slot: u32,
     state: State,
+    /// How often it was started again.
+    restarts: u32,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,6 +71,8 @@ enum State {
     #[default]
     Running,
     Stopped,
+    /// It failed, and is about to be started again.
+    Awaited,
     /// Gone before anything failed, or by itself.
     Gone,
     /// Ended by us.
@@ -73,7 +82,16 @@ enum State {
 /// The first failure.
 enum First {
     NotStarted { rank: u32, error: StartError },
-    Failed { rank: u32, failure: Failure, at: Duration, waiting: (WaitRecord, Duration) },
+    Failed(Failed),
+}
+
+/// How a process failed.
+#[derive(Debug, Clone, Copy)]
+struct Failed {
+    rank: u32,
+    failure: Failure,
+    at: Duration,
+    waiting: (WaitRecord, Duration),
 }
 
 impl Job<'_> {
@@ -87,7 +105,10 @@ impl Job<'_> {
             conduct: Conduct::default(),
             began,
             deadline: launch.timeout.and_then(|timeout| began.checked_add(timeout)),
-            processes: vec![Process::default(); plan.processes() as usize],
+            processes: (0..plan.processes())
+                .map(|slot| Process { slot, ..Process::default() })
+                .collect(),
+            ranks: (0..plan.processes()).map(|rank| (rank, rank)).collect(),
             first: None,
             told: None,
             timed_out: false,
@@ -163,13 +184,26 @@ impl Job<'_> {
         while let Some(event) = self.started.guardian.next_event()? {
             self.was_busy = true;
             match event {
-                Event::Started { slot, pid } => self.change(slot, |process| process.pid = pid),
-                Event::NotStarted { slot, error } => {
-                    self.change(slot, |process| process.state = State::Gone);
-                    self.first.get_or_insert(First::NotStarted { rank: slot, error });
+                Event::Started { slot, pid, rank, restart } => {
+                    self.ranks.insert(slot, rank);
+                    let state = State::Running;
+                    self.change(slot, |own| *own = Process { pid, slot, state, restarts: restart });
                 }
-                Event::Ended { slot, status, at, wait, presence } => {
-                    self.take_end(slot, status, at, wait, presence);
+                Event::NotStarted { slot, rank, error, again } => {
+                    self.ranks.insert(slot, rank);
+                    self.take_failed_start(rank, error, again);
+                }
+                Event::Ended { slot, status, at, wait, presence, again } => {
+                    let Some(&rank) = self.ranks.get(&slot) else { continue };
+                    let joined = presence == Presence::Attached;
+                    if let Some(failure) = Failure::of_status(status, joined) {
+                        let failure = self.with_reason(failure);
+                        let since_ns = clock::now_ns().saturating_sub(wait.since_ns);
+                        let waiting = (wait, Duration::from_nanos(since_ns));
+                        self.take_failure(Failed { rank, failure, at, waiting }, again);
+                    } else {
+                        self.change(slot, |process| process.state = State::Gone);
+                    }
                 }
                 Event::Stopped { slot } => {
                     self.change(slot, |process| process.state = State::Stopped);
@@ -190,36 +224,64 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Changes what is known of a process. A slot that is no rank is none of the launcher's.
+    /// Changes what is known of the process of a slot. A slot without a rank is none of the
+    /// launcher's.
     fn change(&mut self, slot: u32, change: impl FnOnce(&mut Process)) {
-        if let Some(process) = self.processes.get_mut(slot as usize) {
+        let rank = self.ranks.get(&slot).copied().unwrap_or(u32::MAX);
+        if let Some(process) = self.processes.get_mut(rank as usize) {
             change(process);
         }
     }
 
-    fn take_end(
-        &mut self,
-        rank: u32,
-        status: i32,
-        at: Duration,
-        wait: WaitRecord,
-        presence: Presence,
-    ) {
-        let joined = presence == Presence::Attached;
-        let failure = Failure::of_status(status, joined);
-        let notifies = self.launch.on_failure == OnFailure::Notify;
-        let is_ours = self.first.is_some() && !notifies && failure.is_some();
-        let state = if is_ours { State::Ended } else { State::Gone };
-        self.change(rank, |process| process.state = state);
-        let Some(failure) = failure.filter(|_| !is_ours) else { return };
-        let failure = self.with_reason(failure);
+    fn take_failed_start(&mut self, rank: u32, error: StartError, again: Option<Restart>) {
+        let state = if again.is_some() { State::Awaited } else { State::Gone };
+        if let Some(process) = self.processes.get_mut(rank as usize) {
+            process.state = state;
+        }
+        if let Some(Restart { after, .. }) = again {
+            let after = report::duration(after);
+            self.started.output.say(&format!(
+                "rank {rank} was not started again: {error}. It is tried again in {after}."
+            ));
+        } else {
+            self.first.get_or_insert(First::NotStarted { rank, error });
+        }
+    }
+
+    fn take_failure(&mut self, failed: Failed, again: Option<Restart>) {
+        let rank = failed.rank;
+        let is_ours = self.first.is_some() && !self.goes_on();
+        let state = match again {
+            Some(_) => State::Awaited,
+            None if is_ours => State::Ended,
+            None => State::Gone,
+        };
+        self.processes[rank as usize].state = state;
+        if is_ours {
+            return;
+        }
         self.started.output.read_rest(rank as usize, Instant::now());
-        let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
-        let waiting = (wait, since);
-        self.first.get_or_insert(First::Failed { rank, failure, at, waiting });
-        if notifies && self.told.is_none() && !self.timed_out {
-            let alive = self.alive().count() as u32;
-            self.say_failure(rank, failure, at, waiting, Others::GoOn(alive));
+        let is_told = self.told.is_some() || self.timed_out;
+        let others = self.alive().count() as u32;
+        match (again, self.launch.on_failure) {
+            (Some(again), OnFailure::Restart { times: most, .. }) => {
+                self.say_failure(failed, Others::GoOnWithNext { others, again, most });
+            }
+            _ => {
+                self.first.get_or_insert(First::Failed(failed));
+                if self.goes_on() && !is_told {
+                    self.say_failure(failed, Others::GoOn(others));
+                }
+            }
+        }
+    }
+
+    /// Whether the others go on after a failure that no new start follows.
+    const fn goes_on(&self) -> bool {
+        match self.launch.on_failure {
+            OnFailure::Abort => false,
+            OnFailure::Notify => true,
+            OnFailure::Restart { then_abort, .. } => !then_abort,
         }
     }
 
@@ -284,8 +346,7 @@ impl Job<'_> {
         );
         let give_up = Instant::now() + STACKS_MAX;
         for (rank, process) in alive.iter().take(LISTED_MAX) {
-            text +=
-                &format!("  rank {rank} (pid {}): {}\n", process.pid, self.place(*rank, process));
+            text += &format!("  rank {rank} (pid {}): {}\n", process.pid, self.place(process));
             if self.launch.stacks {
                 text += &stacks::of_process(process.pid, give_up);
             }
@@ -297,8 +358,8 @@ impl Job<'_> {
         Ok(self.started.guardian.send(Command::End { grace: self.launch.grace })?)
     }
 
-    fn place(&self, rank: u32, process: &Process) -> String {
-        let wait = self.started.segment.wait_record(rank);
+    fn place(&self, process: &Process) -> String {
+        let wait = self.started.segment.wait_record(process.slot);
         let since = Duration::from_nanos(clock::now_ns().saturating_sub(wait.since_ns));
         match report::place(&wait, since) {
             _ if process.state == State::Stopped => "stopped by a signal or a debugger".to_owned(),
@@ -363,7 +424,7 @@ impl Job<'_> {
     fn exit_code(&self) -> u8 {
         match &self.first {
             _ if self.timed_out => TIMED_OUT,
-            Some(First::Failed { failure, .. }) => failure.exit_code(),
+            Some(First::Failed(Failed { failure, .. })) => failure.exit_code(),
             Some(First::NotStarted { error, .. }) => not_started_code(*error),
             None if self.guardian_gone => 128 + libc::SIGKILL as u8,
             None => 0,
@@ -382,18 +443,28 @@ impl Job<'_> {
             None if self.launch.summary => self.say_summary(),
             None => {}
             Some(First::NotStarted { rank, error }) => self.say_not_started(rank, error, code),
-            Some(First::Failed { .. }) if self.told.is_some() => {
+            Some(First::Failed(_)) if self.told.is_some() => {
                 let (name, _) = signals::name(self.told.unwrap_or_default());
                 self.started.output.say(&format!("The job was ended by {name}. Exit code {code}."));
             }
-            Some(First::Failed { failure: Failure::Signal(libc::SIGPIPE), .. })
+            Some(First::Failed(Failed { failure: Failure::Signal(libc::SIGPIPE), .. }))
                 if self.started.output.is_broken(Stream::Output) => {}
-            Some(First::Failed { .. }) if self.launch.on_failure == OnFailure::Notify => {
+            Some(First::Failed(_)) if self.goes_on() => {
                 self.started.output.say(&format!("Exit code {code}."));
             }
-            Some(First::Failed { rank, failure, at, waiting }) => {
-                self.say_failure(rank, failure, at, waiting, self.others(rank));
-            }
+            Some(First::Failed(failed)) => self.say_failure(failed, self.others(failed.rank)),
+        }
+        self.say_restarts();
+    }
+
+    fn say_restarts(&mut self) {
+        let ranks = (0..).zip(&self.processes);
+        let all: Vec<(u32, u32)> = ranks
+            .filter(|(_, process)| process.restarts > 0)
+            .map(|(rank, process)| (rank, process.restarts))
+            .collect();
+        if let Some(text) = report::restarts(&all) {
+            self.started.output.say(&text);
         }
     }
 
@@ -404,19 +475,16 @@ impl Job<'_> {
         Others::Gone { ended: self.processes.len() as u32 - 1 - gone, by_themselves: gone }
     }
 
-    fn say_failure(
-        &mut self,
-        rank: u32,
-        failure: Failure,
-        after: Duration,
-        waiting: (WaitRecord, Duration),
-        others: Others,
-    ) {
+    fn say_failure(&mut self, failed: Failed, others: Others) {
+        let Failed { rank, failure, at: after, waiting } = failed;
         let last_lines = self.last_lines(rank);
+        let process = &self.processes[rank as usize];
+        let restarts = matches!(self.launch.on_failure, OnFailure::Restart { .. });
+        let restarts = restarts.then_some(process.restarts);
         let who = Who {
             rank,
             processes: self.processes.len() as u32,
-            pid: self.processes[rank as usize].pid,
+            pid: process.pid,
             host: &self.plan.host,
         };
         let report = FailureReport {
@@ -426,6 +494,7 @@ impl Job<'_> {
             waiting: Some(waiting),
             last_lines: &last_lines,
             others,
+            restarts,
         };
         self.started.output.say(&report.text());
     }
@@ -460,7 +529,7 @@ impl Job<'_> {
         let segment = &self.started.segment;
         let deeds =
             |slot| Deeds { counters: segment.counters(slot), waited_for: segment.waited_for(slot) };
-        let all: Vec<Deeds> = (0..self.processes.len() as u32).map(deeds).collect();
+        let all: Vec<Deeds> = self.processes.iter().map(|process| deeds(process.slot)).collect();
         self.started.output.say(&report::summary(&all, self.began.elapsed()));
     }
 

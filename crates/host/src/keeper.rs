@@ -1,5 +1,5 @@
 //! What the agent keeps for the processes of its job: names of mailboxes, and memory that lives
-//! until nobody uses it any more.
+//! until nobody uses it any more, or, of a group, until that is over.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -49,6 +49,9 @@ impl Keeper {
             },
             (Asked::Find, true) | (Asked::Open, false) => self.open(&question),
             (Asked::Close, _) => bare(self.close(&question)),
+            (Asked::Retire, _) if question.kind == ObjectKind::Group => {
+                bare(self.retire(&question))
+            }
             _ => bare(Verdict::Senseless),
         }
     }
@@ -119,15 +122,25 @@ impl Keeper {
         Verdict::Granted
     }
 
+    /// A group is over: its members have its memory as long as they like, nobody else gets it.
+    fn retire(&mut self, question: &Question) -> Verdict {
+        let is_there = |kept: &Kept| kept.kind == ObjectKind::Group;
+        if !self.kept.get(&question.number).is_some_and(is_there) {
+            return Verdict::Unknown;
+        }
+        self.kept.remove(&question.number);
+        Verdict::Granted
+    }
+
     fn named(&self, kind: ObjectKind, name: &ObjectName) -> Option<&Kept> {
         self.kept.values().find(|kept| kept.kind == kind && kept.name.as_ref() == Some(name))
     }
 }
 
 impl Kept {
-    /// Whether it is memory that somebody uses, or no memory.
+    /// Whether it is memory that somebody uses, or no memory, or of a group that is not over.
     fn is_used(&self) -> bool {
-        self.memory.is_none() || !self.users.is_empty()
+        self.memory.is_none() || !self.users.is_empty() || self.kind == ObjectKind::Group
     }
 }
 
@@ -187,6 +200,24 @@ mod tests {
             assert_eq!(verdict(&mut keeper, gone).0, Verdict::Unknown);
         }
         assert_eq!(verdict(&mut keeper, of(2, Asked::Make)), (Verdict::Granted, 2), "a new one");
+    }
+
+    #[test]
+    fn a_group_stays_without_users_until_it_is_over() {
+        let mut keeper = Keeper::default();
+        let of = |slot, asked| question(slot, ObjectKind::Group, asked, "chat");
+        assert_eq!(verdict(&mut keeper, of(1, Asked::Make)), (Verdict::Granted, 1));
+        keeper.forget(Slot(1));
+        assert_eq!(verdict(&mut keeper, of(2, Asked::Open)), (Verdict::Granted, 1));
+        let close = Question { number: 1, ..of(2, Asked::Close) };
+        assert_eq!(verdict(&mut keeper, close).0, Verdict::Granted);
+        assert_eq!(verdict(&mut keeper, of(3, Asked::Make)).0, Verdict::InUse);
+        let retire = |kind| Question { number: 1, ..question(3, kind, Asked::Retire, "") };
+        let other = retire(ObjectKind::Segment);
+        assert_eq!(verdict(&mut keeper, other).0, Verdict::Senseless);
+        assert_eq!(verdict(&mut keeper, retire(ObjectKind::Group)).0, Verdict::Granted);
+        assert_eq!(verdict(&mut keeper, retire(ObjectKind::Group)).0, Verdict::Unknown);
+        assert_eq!(verdict(&mut keeper, of(3, Asked::Make)), (Verdict::Granted, 2));
     }
 
     #[test]

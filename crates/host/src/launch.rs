@@ -1,6 +1,6 @@
 //! Starting a job on this host and seeing it to its end: what `landeck run` does.
 
-use crate::budget::{BudgetError, Limits, make_room_for_descriptors, plan_segment};
+use crate::budget::{BudgetError, Limits, fit_segment, make_room_for_descriptors};
 use crate::environment::{Export, Identity};
 use crate::guardian::{self, GuardianError, OnFailure, Order, Start};
 use crate::input::{Input, InputTo};
@@ -12,7 +12,7 @@ use crate::plan::{Plan, PlannedProgram};
 use crate::process::Image;
 use crate::program::ProgramError;
 use crate::signals::Signals;
-use landeck_memory::plan::SETTINGS_WORDS;
+use landeck_memory::plan::{GUESTS, SETTINGS_WORDS, SLOTS_MAX};
 use landeck_memory::{JobName, Segment, SegmentError, SegmentPlan, system as clock};
 use landeck_wire::HostId;
 use std::ffi::{CString, OsString};
@@ -212,7 +212,9 @@ impl Launch {
         self.make_room(processes, &output)?;
         let groups = MemoryGroups::of_this_process();
         let limits = Limits::of_this_process(&groups);
-        let usual = plan_segment(random_number()?, processes, plan.cpus, limits)?;
+        let (cpus, guests) = (plan.cpus, self.slots_for_more(processes));
+        let usual = SegmentPlan { cpus, guests, ..SegmentPlan::new(random_number()?, processes) };
+        let usual = fit_segment(usual, limits)?;
         let (settings, began_ns) = (self.settings, clock::now_ns());
         let name = self.job_name(plan);
         let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..usual })?;
@@ -255,6 +257,16 @@ impl Launch {
             groups,
             out_of_memory_kills,
         })
+    }
+
+    /// Slots beyond those of the ranks: for guests, and for processes that are started again, of
+    /// which each leaves its first slot to its predecessor.
+    fn slots_for_more(&self, processes: u32) -> u32 {
+        let again = match self.on_failure {
+            OnFailure::Restart { .. } => processes,
+            OnFailure::Abort | OnFailure::Notify => 0,
+        };
+        (GUESTS + again).min(SLOTS_MAX.saturating_sub(processes))
     }
 
     fn job_name(&self, plan: &Plan) -> JobName {

@@ -3,7 +3,8 @@
 //!
 //! Names have scope job: two jobs know nothing of each other's. A name stands once for each kind of
 //! object. A mailbox's name goes with its owner; a segment and a semaphore are memory that lives
-//! until nobody uses it any more, and each has a number that is never given out again.
+//! until nobody uses it any more; a group is memory that stays until somebody says that the group is
+//! over. Each has a number that is never given out again.
 //!
 //! | bytes of a question | | bytes of an answer | |
 //! |---|---|---|---|
@@ -39,6 +40,8 @@ pub enum ObjectKind {
     Segment = 2,
     /// What processes take units of.
     Semaphore = 3,
+    /// The log of a named group. It stays until somebody says that the group is over.
+    Group = 4,
 }
 
 impl ObjectKind {
@@ -48,11 +51,13 @@ impl ObjectKind {
             Self::Mailbox => "mailbox",
             Self::Segment => "shared segment",
             Self::Semaphore => "semaphore",
+            Self::Group => "group",
         }
     }
 
     fn from_bits(bits: u8) -> Option<Self> {
-        [Self::Mailbox, Self::Segment, Self::Semaphore].into_iter().find(|&it| it as u8 == bits)
+        let all = [Self::Mailbox, Self::Segment, Self::Semaphore, Self::Group];
+        all.into_iter().find(|&it| it as u8 == bits)
     }
 }
 
@@ -249,6 +254,14 @@ pub fn close(process: ProcessId, kind: ObjectKind, number: u64) -> Result<(), Ob
     ask(&Question { number, ..Question::new(process, kind, Asked::Close) }).map(drop)
 }
 
+/// Says that a group is over: its name is free, and nobody opens it any more.
+///
+/// # Errors
+/// [`ObjectError`]; [`ObjectError::Gone`] when somebody had said so.
+pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
+    ask(&Question { number, ..Question::new(process, ObjectKind::Group, Asked::Retire) }).map(drop)
+}
+
 /// What may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -258,6 +271,7 @@ pub(crate) enum Asked {
     Make = 3,
     Open = 4,
     Close = 5,
+    Retire = 6,
 }
 
 /// A question about an object.
@@ -318,7 +332,7 @@ impl Question {
             0 => None,
             length => Some(ObjectName::new(bytes[48..].get(..length)?).ok()?),
         };
-        let all = [Asked::Name, Asked::Find, Asked::Make, Asked::Open, Asked::Close];
+        let all = [Asked::Name, Asked::Find, Asked::Make, Asked::Open, Asked::Close, Asked::Retire];
         Some(Self {
             asked: all.into_iter().find(|&asked| asked as u8 == bytes[5])?,
             kind: ObjectKind::from_bits(bytes[6])?,
@@ -452,7 +466,7 @@ mod tests {
     fn senseless_questions_are_none() {
         let good = question().encode();
         for (at, byte) in
-            [(0, 0), (4, 4), (5, 0), (5, 6), (6, 0), (6, 4), (7, 65), (48, 0), (48, 255)]
+            [(0, 0), (4, 4), (5, 0), (5, 7), (6, 0), (6, 5), (7, 65), (48, 0), (48, 255)]
         {
             let mut bad = good;
             bad[at] = byte;

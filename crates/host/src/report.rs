@@ -3,6 +3,7 @@
 //! Who, where, why, after how long, the last words, and what became of the others. Pure texts.
 
 use crate::signals;
+use landeck_groups::restarts::Restart;
 use landeck_memory::{Counters, Operation, WaitRecord, WaitedFor};
 use landeck_wire::ContextId;
 use std::time::Duration;
@@ -45,6 +46,15 @@ pub enum Others {
     },
     /// So many go on.
     GoOn(u32),
+    /// So many go on, and the process is started again.
+    GoOnWithNext {
+        /// How many go on.
+        others: u32,
+        /// When it is started again, and how often it was before.
+        again: Restart,
+        /// How often that may be.
+        most: u32,
+    },
 }
 
 /// All that is said about the first failure.
@@ -62,6 +72,8 @@ pub struct FailureReport<'a> {
     pub last_lines: &'a [String],
     /// What became of the others.
     pub others: Others,
+    /// Whether processes are started again, and how often this one was.
+    pub restarts: Option<u32>,
 }
 
 impl Failure {
@@ -126,10 +138,18 @@ impl FailureReport<'_> {
                 lines.iter().for_each(|line| text += &format!("    {line}\n"));
             }
         }
+        if let (Some(times @ 1..), Others::Gone { .. } | Others::GoOn(_)) =
+            (self.restarts, self.others)
+        {
+            text += &format!("  It had been started again {} before.\n", self::times(times));
+        }
         let code = self.failure.exit_code();
-        match (self.others, self.others.sentence()) {
-            (Others::GoOn(_), Some(sentence)) => text += &format!("{sentence}\n"),
-            (Others::GoOn(_), None) => {}
+        let policy = self.restarts.map_or("abort", |_| "restart");
+        match (self.others, self.others.sentence(policy)) {
+            (Others::GoOn(_) | Others::GoOnWithNext { .. }, Some(sentence)) => {
+                text += &format!("{sentence}\n");
+            }
+            (Others::GoOn(_) | Others::GoOnWithNext { .. }, None) => {}
             (_, None) => text += &format!("Exit code {code}.\n"),
             (_, Some(sentence)) => text += &format!("{sentence} Exit code {code}.\n"),
         }
@@ -138,38 +158,76 @@ impl FailureReport<'_> {
 }
 
 impl Others {
-    /// `None` if there were no others.
-    fn sentence(self) -> Option<String> {
-        let all = |count| match count {
-            1 => "The other process".to_owned(),
-            _ => format!("The other {count} processes"),
-        };
-        let (was, goes) = (
-            |count| if count == 1 { "was" } else { "were" },
-            |count| {
-                if count == 1 { "goes" } else { "go" }
-            },
-        );
+    /// `None` if there is nothing to say of them. `policy` is what made them end.
+    fn sentence(self, policy: &str) -> Option<String> {
         let themselves = |count| if count == 1 { "itself" } else { "themselves" };
         Some(match self {
-            Others::Gone { ended: 0, by_themselves: 0 } => return None,
+            Others::Gone { ended: 0, by_themselves: 0 } | Others::GoOn(0) => return None,
             Others::Gone { ended: 0, by_themselves } => {
-                format!("{} ended by {}.", all(by_themselves), themselves(by_themselves))
+                format!("{} ended by {}.", the_others(by_themselves), themselves(by_themselves))
             }
             Others::Gone { ended, by_themselves: 0 } => {
-                format!("{} {} ended (--on-failure abort).", all(ended), was(ended))
+                let were = were(ended);
+                format!("{} {were} ended (--on-failure {policy}).", the_others(ended))
             }
             Others::Gone { ended, by_themselves } => format!(
-                "Of the others {ended} {} ended (--on-failure abort), {by_themselves} ended by {}.",
-                was(ended),
+                "Of the others {ended} {} ended (--on-failure {policy}), {by_themselves} ended by {}.",
+                were(ended),
                 themselves(by_themselves)
             ),
-            Others::GoOn(0) => return None,
             Others::GoOn(count) => {
-                format!("{} {} on (--on-failure notify).", all(count), goes(count))
+                let policy = if policy == "restart" { policy } else { "notify" };
+                format!("{} {} on (--on-failure {policy}).", the_others(count), go(count))
+            }
+            Others::GoOnWithNext { others, again: Restart { number, after }, most } => {
+                let after = duration(after);
+                let again =
+                    format!("It is started again in {after} ({number} of at most {most} times)");
+                match others {
+                    0 => format!("{again}."),
+                    _ => format!("{again}. {} {} on.", the_others(others), go(others)),
+                }
             }
         })
     }
+}
+
+fn the_others(count: u32) -> String {
+    match count {
+        1 => "The other process".to_owned(),
+        _ => format!("The other {count} processes"),
+    }
+}
+
+const fn were(count: u32) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+const fn go(count: u32) -> &'static str {
+    if count == 1 { "goes" } else { "go" }
+}
+
+/// So many times, in words.
+fn times(count: u32) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        _ => format!("{count} times"),
+    }
+}
+
+/// One line about the processes of a job that were started again, each with how often; `None` if
+/// none was.
+pub fn restarts(all: &[(u32, u32)]) -> Option<String> {
+    const LISTED_MAX: usize = 16;
+    let listed = all.iter().take(LISTED_MAX);
+    let each: Vec<String> =
+        listed.map(|&(rank, count)| format!("rank {rank} {}", times(count))).collect();
+    let more = match all.len().saturating_sub(LISTED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("Started again: {}{more}.\n", each.join(", ")))
 }
 
 /// What a process waits for, in words; `None` if it does not wait.
@@ -310,6 +368,7 @@ mod tests {
             waiting: Some((receive(), Duration::from_millis(300))),
             last_lines: &["reading part 17".to_owned()],
             others: Others::Gone { ended: 3, by_themselves: 0 },
+            restarts: None,
         };
         let expected = "\
 rank 2 of 4 (pid 4711, host a) was killed by signal 11 (segmentation fault) after 0.4 s.
@@ -329,6 +388,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
             waiting: Some((WaitRecord::default(), Duration::ZERO)),
             last_lines: &[],
             others: Others::Gone { ended: 0, by_themselves: 0 },
+            restarts: None,
         };
         let expected = "\
 rank 0 of 1 (pid 4711, host a) ended with exit code 3 after 7 ms.
@@ -347,8 +407,39 @@ The other process goes on (--on-failure notify).
     }
 
     #[test]
+    fn new_starts_are_told() {
+        let again = Restart { number: 2, after: Duration::from_millis(200) };
+        let report = FailureReport {
+            who: WHO,
+            failure: Failure::Signal(9),
+            after: Duration::from_secs(2),
+            waiting: None,
+            last_lines: &[],
+            others: Others::GoOnWithNext { others: 3, again, most: 3 },
+            restarts: Some(1),
+        };
+        let expected = "\
+rank 2 of 4 (pid 4711, host a) was killed by signal 9 (kill) after 2.0 s.
+It is started again in 0.2 s (2 of at most 3 times). The other 3 processes go on.
+";
+        assert_eq!(report.text(), expected);
+        let others = Others::Gone { ended: 2, by_themselves: 1 };
+        let last = FailureReport { others, restarts: Some(3), ..report };
+        let expected = "\
+rank 2 of 4 (pid 4711, host a) was killed by signal 9 (kill) after 2.0 s.
+  It had been started again 3 times before.
+Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 137.
+";
+        assert_eq!(last.text(), expected);
+        assert_eq!(restarts(&[]), None);
+        let text = restarts(&[(1, 3), (4, 1)]).unwrap();
+        assert_eq!(text, "Started again: rank 1 3 times, rank 4 once.\n");
+        assert!(restarts(&[(0, 1); 20]).unwrap().ends_with(", and 4 more.\n"));
+    }
+
+    #[test]
     fn the_others_are_counted() {
-        let of = |ended, by_themselves| Others::Gone { ended, by_themselves }.sentence();
+        let of = |ended, by_themselves| Others::Gone { ended, by_themselves }.sentence("abort");
         assert_eq!(of(0, 0), None);
         assert_eq!(of(0, 1).unwrap(), "The other process ended by itself.");
         assert_eq!(of(1, 0).unwrap(), "The other process was ended (--on-failure abort).");

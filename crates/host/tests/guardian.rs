@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// What the product promises: nothing is left after this.
 const LEFTOVERS_GONE: Duration = Duration::from_secs(1);
 
-const SCENARIOS: [(&str, fn()); 23] = [
+const SCENARIOS: [(&str, fn()); 26] = [
     ("statuses_come_back", statuses_come_back),
     (
         "attached_processes_are_judged_by_their_goodbye",
@@ -61,6 +61,9 @@ const SCENARIOS: [(&str, fn()); 23] = [
         "a_launcher_that_does_not_listen_holds_nobody_up",
         a_launcher_that_does_not_listen_holds_nobody_up,
     ),
+    ("a_failed_process_is_started_again_as_another", a_failed_process_is_started_again_as_another),
+    ("a_new_start_that_fails_is_tried_again", a_new_start_that_fails_is_tried_again),
+    ("random_kills_are_made_good", random_kills_are_made_good),
     ("a_guests_death_frees_its_slot", a_guests_death_frees_its_slot),
     ("names_end_with_their_owner", names_end_with_their_owner),
 ];
@@ -122,7 +125,8 @@ fn statuses_come_back() {
         assert_eq!(ended(&events, slot).map(|status| status & !0x80), Some(status));
         let record = job.segment.slot_record(slot);
         assert_eq!((record.state, record.incarnation), (state, 1));
-        assert!(events.contains(&Event::Started { slot, pid: record.pid }));
+        let started = Event::Started { slot, pid: record.pid, rank: slot, restart: 0 };
+        assert!(events.contains(&started));
     }
     assert_eq!(job.segment.job_state(), JobState::Ending, "guests must notice the end");
 }
@@ -152,7 +156,7 @@ fn what_cannot_start_is_named() {
     let mut job = Job::with(order);
     let events = job.until_all_ended();
     let named = events.iter().any(|event| {
-        matches!(event, Event::NotStarted { slot: 1, error }
+        matches!(event, Event::NotStarted { slot: 1, error, again: None, .. }
             if error.step == Step::Execute && error.errno == libc::ENOENT)
     });
     assert!(named, "{events:?}");
@@ -192,6 +196,72 @@ fn notify_lets_the_others_go_on() {
     assert_ne!(job.segment.slot_record(0).state, SlotState::Alive);
     let events = job.until_all_ended();
     assert_eq!(ended(&events, 1), Some(5 << 8));
+}
+
+const RESTART: OnFailure = OnFailure::Restart { times: 3, then_abort: true };
+
+fn a_failed_process_is_started_again_as_another() {
+    let script = "echo $LANDECK_SLOT $LANDECK_RESTART; exec sleep 300";
+    let mut job = Job::start(RESTART, &[script, script]);
+    job.read_lines(2);
+    for (number, slot, incarnation) in [(1, 2, 1), (2, 3, 1), (3, 2, 2)] {
+        let last = if number == 1 { 1 } else { 4 - slot + 1 };
+        process::signal_process(job.pid(last), libc::SIGKILL);
+        assert_eq!(job.read_lines(1), [format!("{slot} {number}")]);
+        job.until(|events| are_started(events, 2 + number));
+        let record = job.segment.slot_record(slot);
+        assert_eq!((record.state, record.incarnation), (SlotState::Alive, incarnation));
+        let (pid, restart) = (record.pid, number as u32);
+        let started = Event::Started { slot, pid, rank: 1, restart };
+        assert_eq!(job.events.last(), Some(&started));
+        assert_eq!(job.segment.slot_record(1).state, SlotState::Dead, "who died stays dead");
+    }
+    process::signal_process(job.pid(2), libc::SIGKILL);
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 0), Some(libc::SIGTERM), "it was started again often enough");
+}
+
+fn a_new_start_that_fails_is_tried_again() {
+    let path = std::env::temp_dir().join(format!("landeck-guardian-{}", std::process::id()));
+    std::fs::copy("/bin/sh", &path).unwrap();
+    let mut order = order(RESTART, &["exit 1", "exit 0"]);
+    order.starts[0].image.program = CString::new(path.to_str().unwrap()).unwrap();
+    let mut job = Job::with(order);
+    job.until(|events| ended(events, 0).is_some());
+    std::fs::remove_file(&path).unwrap();
+    let failed_starts = |events: &[Event]| {
+        let numbers = events.iter().filter_map(|event| match event {
+            Event::NotStarted { rank: 0, again, .. } => Some(again.map(|again| again.number)),
+            _ => None,
+        });
+        numbers.collect::<Vec<_>>()
+    };
+    let events = job.until_all_ended();
+    assert_eq!(failed_starts(&events), [Some(2), Some(3), None], "{events:?}");
+}
+
+fn random_kills_are_made_good() {
+    let mut job = Job::start(
+        OnFailure::Restart { times: 50, then_abort: true },
+        &["exec sleep 300", "exec sleep 300"],
+    );
+    let mut random = Random::new(seed());
+    for round in 0..12 {
+        // All may have been killed, and their successors be still to come.
+        let living = |slot: &u32| job.segment.slot_record(*slot).state == SlotState::Alive;
+        let candidates = || (0..job.segment.plan().slots()).filter(living).collect::<Vec<u32>>();
+        let some = std::iter::repeat_with(candidates).inspect(|_| pause(1));
+        let living = some.take(20_000).find(|living| !living.is_empty()).unwrap();
+        let victim = *random.pick(&living);
+        process::signal_process(job.pid(victim), libc::SIGKILL);
+        job.until(|events| {
+            events.iter().filter(|event| matches!(event, Event::Ended { .. })).count() > round
+        });
+        pause(random.below(250));
+    }
+    job.until(|events| are_started(events, 2 + 12));
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
 }
 
 fn a_death_stands_in_the_segment_at_once() {

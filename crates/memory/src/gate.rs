@@ -1,7 +1,8 @@
 //! One thread at a time, or one thread only: who may enter an endpoint.
 //!
 //! The mode is fixed when the gate is made. In mode single a call costs a look at which thread it
-//! is; in mode multiple, one lock. After a fork the child's calls are refused: its parent's
+//! is; in mode multiple, one lock, and little more than that look as long as the thread that made the
+//! gate is the only one that enters. After a fork the child's calls are refused: its parent's
 //! endpoint is not its own.
 
 use std::cell::UnsafeCell;
@@ -9,7 +10,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::favouring_lock::{FavouringLock, Way};
 use crate::lock::Lock;
+use crate::system;
 
 /// Which threads may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,10 @@ pub enum GateError {
 pub struct Gate<T> {
     mode: ThreadMode,
     owner: usize,
-    lock: Lock,
+    /// Of the owner, in mode single.
+    alone: Lock,
+    /// Of all threads, in mode multiple.
+    lock: FavouringLock,
     value: UnsafeCell<T>,
 }
 
@@ -52,19 +58,14 @@ unsafe impl<T: Send> Sync for Gate<T> {}
 /// The right to use the value, until dropped.
 pub struct Entry<'a, T> {
     gate: &'a Gate<T>,
+    /// None in mode single.
+    way: Option<Way>,
 }
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn mark_child() {
     FORKED.store(true, Ordering::Relaxed);
-}
-
-/// An address that only this thread has.
-#[inline]
-fn this_thread() -> usize {
-    thread_local!(static MARK: u8 = const { 0 });
-    MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
 impl<T> Gate<T> {
@@ -75,7 +76,10 @@ impl<T> Gate<T> {
             // SAFETY: the handler stores to an atomic and nothing else, which is allowed in a child.
             unsafe { libc::pthread_atfork(None, None, Some(mark_child)) };
         });
-        Self { mode, owner: this_thread(), lock: Lock::new(), value: UnsafeCell::new(value) }
+        let owner = system::this_thread();
+        let is_favouring = mode == ThreadMode::Multiple && system::register_for_barriers();
+        let lock = FavouringLock::new(is_favouring.then_some(owner));
+        Self { mode, owner, alone: Lock::new(), lock, value: UnsafeCell::new(value) }
     }
 
     /// The mode.
@@ -92,46 +96,66 @@ impl<T> Gate<T> {
         if FORKED.load(Ordering::Relaxed) {
             return Err(GateError::Forked);
         }
-        match self.mode {
+        let way = match self.mode {
             ThreadMode::Single => self.enter_alone()?,
-            ThreadMode::Multiple => self.lock.take(),
-        }
-        Ok(Entry { gate: self })
+            ThreadMode::Multiple => self.enter_with_others(),
+        };
+        Ok(Entry { gate: self, way })
     }
 
     /// Enters if nobody is inside.
     ///
     /// # Errors
     /// [`GateError::WrongThread`], [`GateError::Forked`].
+    #[inline]
     pub fn try_enter(&self) -> Result<Option<Entry<'_, T>>, GateError> {
         if FORKED.load(Ordering::Relaxed) {
             return Err(GateError::Forked);
         }
-        let entered = match self.mode {
+        let way = match self.mode {
             ThreadMode::Single => match self.enter_alone() {
-                Err(GateError::Reentered) => false,
-                other => other.map(|()| true)?,
+                Err(GateError::Reentered) => return Ok(None),
+                other => other?,
             },
-            ThreadMode::Multiple => self.lock.try_take(),
+            ThreadMode::Multiple => match self.try_enter_with_others() {
+                None => return Ok(None),
+                way => way,
+            },
         };
-        Ok(entered.then(|| Entry { gate: self }))
+        Ok(Some(Entry { gate: self, way }))
+    }
+
+    /// Apart from its caller, which stays short for mode single.
+    #[inline(never)]
+    fn enter_with_others(&self) -> Option<Way> {
+        Some(self.lock.take(system::this_thread()))
+    }
+
+    #[inline(never)]
+    fn try_enter_with_others(&self) -> Option<Way> {
+        self.lock.try_take(system::this_thread())
+    }
+
+    #[inline(never)]
+    fn leave_to_others(&self, way: Way) {
+        self.lock.give(way);
     }
 
     #[inline]
-    fn enter_alone(&self) -> Result<(), GateError> {
-        if this_thread() != self.owner {
+    fn enter_alone(&self) -> Result<Option<Way>, GateError> {
+        if system::this_thread() != self.owner {
             return Err(GateError::WrongThread);
         }
-        if self.lock.take_alone() { Ok(()) } else { Err(GateError::Reentered) }
+        if self.alone.take_alone() { Ok(None) } else { Err(GateError::Reentered) }
     }
 }
 
 impl<T> Drop for Entry<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        match self.gate.mode {
-            ThreadMode::Single => self.gate.lock.give_alone(),
-            ThreadMode::Multiple => self.gate.lock.give(),
+        match self.way {
+            None => self.gate.alone.give_alone(),
+            Some(way) => self.gate.leave_to_others(way),
         }
     }
 }

@@ -20,6 +20,7 @@
 //! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
+//! | [`group_log`] | what happens to a named group, accepted by one exchange each |
 //! | [`waiter`] | the one way to wait |
 //! | [`gate`] | one thread at a time, or one thread only |
 //! | [`processors`] | how many processors there are for how many processes |
@@ -33,8 +34,15 @@
 pub mod blocks;
 pub mod board;
 pub mod bytes;
+mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
+#[cfg(not(loom))]
+pub mod group_log;
+#[cfg(loom)]
+mod group_log {
+    mod lap;
+}
 pub mod heap;
 mod lock;
 pub mod mailbox_queue;

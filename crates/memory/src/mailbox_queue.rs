@@ -22,6 +22,7 @@
 //!
 //! After D. Vyukov's bounded queue (a turn per slot), with the claim in the slot, not in the tail.
 
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -337,25 +338,48 @@ impl MailboxReceiver {
         is_held: impl Fn(u32, u64) -> bool,
     ) -> Option<Post<'_>> {
         let mut passed = Passed::default();
+        let mut first_free = None;
         for ahead in 0..self.memory.slot_count {
             let position = self.position.wrapping_add(ahead);
             let slot = self.memory.slot(position);
             let seen = slot.state.load(Ordering::Acquire);
             match phase(seen) {
                 FREE if !everywhere => return None,
+                FREE => first_free = first_free.or(Some(position)),
                 CLAIMED if is_dead(claimant(seen)) => self.take(position),
                 CLAIMED => passed.remember(claimant(seen))?,
                 FULL => {
                     let source = slot.source.load(Ordering::Relaxed);
                     let head = slot.head.load(Ordering::Relaxed);
                     if !passed.contains(source) && !is_held(source, head) {
-                        return Some(self.post(position));
+                        let from = first_free.unwrap_or(position);
+                        let held = |head| is_held(source, head);
+                        return Some(self.post(self.earliest(source, from..position, held)));
                     }
                 }
                 _ => {}
             }
         }
         None
+    }
+
+    /// Where the earliest post of a poster is, of which there is one at the end of these positions.
+    /// Some of them were free when they were looked at. Meanwhile the poster may have posted there,
+    /// before it did at the end, so what it posted is looked for once more.
+    fn earliest(&self, source: u32, positions: Range<u32>, is_held: impl Fn(u64) -> bool) -> u32 {
+        let end = positions.end;
+        let mut position = positions.start;
+        while position != end {
+            let slot = self.memory.slot(position);
+            let is_it = phase(slot.state.load(Ordering::Acquire)) == FULL
+                && slot.source.load(Ordering::Relaxed) == source
+                && !is_held(slot.head.load(Ordering::Relaxed));
+            if is_it {
+                return position;
+            }
+            position = position.wrapping_add(1);
+        }
+        end
     }
 
     fn post(&self, position: u32) -> Post<'_> {
@@ -412,7 +436,15 @@ mod tests {
     }
 
     fn retrieve(receiver: &mut MailboxReceiver, dead: &[u32]) -> Option<(u32, u64, u32)> {
-        let post = receiver.peek(false, |source| dead.contains(&source), |_, _| false)?;
+        retrieve_from(receiver, false, dead)
+    }
+
+    fn retrieve_from(
+        receiver: &mut MailboxReceiver,
+        everywhere: bool,
+        dead: &[u32],
+    ) -> Option<(u32, u64, u32)> {
+        let post = receiver.peek(everywhere, |source| dead.contains(&source), |_, _| false)?;
         let found = (post.source, post.head, post.position());
         receiver.consume(found.2);
         Some(found)
@@ -525,9 +557,11 @@ mod tests {
                 })
             })
             .collect();
-        let mut next = [0; 3];
+        let (mut next, mut everywhere) = ([0; 3], false);
         while next != [EACH; 3] {
-            match retrieve(&mut receiver, &[]) {
+            // Every other look goes behind free slots too.
+            everywhere = !everywhere;
+            match retrieve_from(&mut receiver, everywhere, &[]) {
                 Some((source, head, _)) => {
                     assert_eq!(head, next[source as usize]);
                     next[source as usize] += 1;
@@ -548,8 +582,8 @@ mod model {
     /// What the owner has retrieved, poster by poster.
     type Retrieved = [Vec<u64>; 2];
 
-    fn retrieve(receiver: &mut MailboxReceiver, retrieved: &mut Retrieved) {
-        let Some(post) = receiver.peek(false, |_| false, |_, _| false) else {
+    fn retrieve(receiver: &mut MailboxReceiver, everywhere: bool, retrieved: &mut Retrieved) {
+        let Some(post) = receiver.peek(everywhere, |_| false, |_, _| false) else {
             return crate::sync::pause();
         };
         let (source, position) = (post.source as usize, post.position());
@@ -582,16 +616,38 @@ mod model {
                 })
                 .collect();
             let mut retrieved = Retrieved::default();
-            (0..2).for_each(|_| retrieve(&mut receiver, &mut retrieved));
+            (0..2).for_each(|_| retrieve(&mut receiver, false, &mut retrieved));
             let posted: Vec<_> = posters.into_iter().map(|thread| thread.join().unwrap()).collect();
             assert!(
                 posted[0] >= 1,
                 "its first post was refused, though there was always room for it"
             );
-            (0..2).for_each(|_| retrieve(&mut receiver, &mut retrieved));
+            (0..2).for_each(|_| retrieve(&mut receiver, false, &mut retrieved));
             for ((retrieved, posts), count) in retrieved.iter().zip(POSTS).zip(posted) {
                 assert_eq!(retrieved, &posts[..count], "each post once, and in order");
             }
+        });
+    }
+
+    /// A look behind free slots meets posts that come while it goes on.
+    #[test]
+    fn posts_stay_in_order_for_a_look_behind_free_slots_in_every_schedule() {
+        crate::sync::model(|| {
+            let mut views = MailboxMemory::local(2, 2).into_iter();
+            let view = views.next().expect("one for the owner");
+            let mut receiver = MailboxReceiver::new(view);
+            let mut sender = MailboxSender::new(views.next().expect("one for the poster"), 0);
+            let poster = loom::thread::spawn(move || {
+                for head in [10u64, 11] {
+                    let data = [head as u8; 4];
+                    sender.post(head, 0, Bytes::from(&data[..])).unwrap();
+                }
+            });
+            let mut retrieved = Retrieved::default();
+            (0..2).for_each(|_| retrieve(&mut receiver, true, &mut retrieved));
+            poster.join().unwrap();
+            (0..2).for_each(|_| retrieve(&mut receiver, true, &mut retrieved));
+            assert_eq!(retrieved[0], [10, 11], "each post once, and in order");
         });
     }
 }

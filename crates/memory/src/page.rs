@@ -67,10 +67,12 @@ pub enum Operation {
     Collective = 8,
     /// A unit of a semaphore.
     Semaphore = 9,
+    /// What happens to a named group: its members' coming, or room for a broadcast.
+    Group = 10,
 }
 
 impl Operation {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::None,
         Self::Send,
         Self::Receive,
@@ -81,6 +83,7 @@ impl Operation {
         Self::Accept,
         Self::Collective,
         Self::Semaphore,
+        Self::Group,
     ];
 
     /// Whether it is about one message, with a tag of the program's.
@@ -101,6 +104,7 @@ impl Operation {
             Self::Accept => "accept",
             Self::Collective => "collective operation",
             Self::Semaphore => "semaphore",
+            Self::Group => "group",
         }
     }
 }

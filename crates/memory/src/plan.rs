@@ -119,7 +119,7 @@ impl std::fmt::Debug for JobName {
 }
 
 /// Slots for guests in a plan that does not say otherwise.
-const GUESTS: u32 = 16;
+pub const GUESTS: u32 = 16;
 /// Heap address space of one process, and of all together, in a plan that does not say otherwise.
 const HEAP_BYTES: u64 = 256 << 20;
 const HEAP_BYTES_TOGETHER: u64 = 16 << 30;

@@ -55,6 +55,9 @@ struct Inner {
     start: NonNull<u8>,
     /// The plan's total, kept at hand: every access is checked against it.
     bytes: u64,
+    /// Where the shared page of slot 0 lies, and how far those of the next ones are from each other:
+    /// of the plan too, and looked at with every message.
+    shared_pages: (u64, u64),
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
@@ -151,7 +154,9 @@ impl Segment {
 
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
         let bytes = plan.total_bytes();
-        Self(Arc::new(Inner { plan, start, bytes, file, heaps_taken: Mutex::default() }))
+        let shared_pages = (plan.shared_page(0), plan.slot_bytes());
+        let heaps_taken = Mutex::default();
+        Self(Arc::new(Inner { plan, start, bytes, shared_pages, file, heaps_taken }))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -192,24 +197,24 @@ impl Segment {
     /// The word that a sleeping process of this slot waits on: 1 while it sleeps.
     #[inline]
     pub(crate) fn sleep_word(&self, slot: u32) -> &AtomicU32 {
-        self.word(self.plan().shared_page(slot) + SLEEP_WORD)
+        self.word(self.shared_page(slot) + SLEEP_WORD)
     }
 
     /// The head of the stack by which blocks of this slot's heap come back.
     #[inline]
     pub(crate) fn return_word(&self, slot: u32) -> &AtomicU32 {
-        self.word(self.plan().shared_page(slot) + RETURN_WORD)
+        self.word(self.shared_page(slot) + RETURN_WORD)
     }
 
     /// How many groups of this slot's process were revoked; sleepers look again when it grows.
     #[inline]
     pub fn revocations(&self, slot: u32) -> u32 {
-        self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
+        self.word(self.shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
     }
 
     /// Tells the process of a slot that one of its groups was revoked.
     pub(crate) fn tell_revocation(&self, slot: u32) {
-        let word = self.word(self.plan().shared_page(slot) + REVOCATIONS_WORD);
+        let word = self.word(self.shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
         waiter::wake(self, slot);
     }
@@ -217,20 +222,20 @@ impl Segment {
     /// The number of the region of somebody else's that the process of a slot accesses; zero for
     /// none.
     pub(crate) fn hazard(&self, slot: u32) -> &AtomicU64 {
-        self.long(self.plan().shared_page(slot) + HAZARD_WORD)
+        self.long(self.shared_page(slot) + HAZARD_WORD)
     }
 
     /// How often something outside of the segment's queues has changed for which threads of this
     /// slot's process wait: they look again when it grows.
     #[inline]
     pub fn news(&self, slot: u32) -> u32 {
-        self.word(self.plan().shared_page(slot) + NEWS_WORD).load(Ordering::Acquire)
+        self.word(self.shared_page(slot) + NEWS_WORD).load(Ordering::Acquire)
     }
 
     /// Tells the process of a slot to look again at what its threads wait for.
     pub fn tell_news(&self, slot: u32) {
         if slot < self.plan().slots() {
-            let word = self.word(self.plan().shared_page(slot) + NEWS_WORD);
+            let word = self.word(self.shared_page(slot) + NEWS_WORD);
             word.fetch_add(1, Ordering::SeqCst);
             waiter::wake(self, slot);
         }
@@ -247,7 +252,7 @@ impl Segment {
     }
 
     fn group_number(&self) -> &AtomicU32 {
-        self.word(self.plan().shared_page(0) + GROUPS_WORD)
+        self.word(self.shared_page(0) + GROUPS_WORD)
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False
@@ -259,6 +264,13 @@ impl Segment {
             taken.push(slot);
         }
         first
+    }
+
+    /// The page of a slot that several write.
+    #[inline]
+    fn shared_page(&self, slot: u32) -> u64 {
+        let (first, distance) = self.0.shared_pages;
+        first + u64::from(slot) * distance
     }
 
     /// The 32-bit word at an offset of the plan.

@@ -152,12 +152,17 @@ impl SemaphoreWords {
         Take::Empty
     }
 
-    /// Brings a unit back that this process holds, or says that it does not come back.
-    pub fn release(&self, comes_back: bool) {
-        self.release_of(self.slot, comes_back);
-        if comes_back {
+    /// Brings a unit back that this process holds, or says that it does not come back; false when
+    /// it holds none.
+    pub fn release(&self, comes_back: bool) -> bool {
+        let own = Holding::from_word(self.holding(self.slot).load(Ordering::Acquire));
+        // Units of a dead process that had this slot before are for `recover`.
+        let was_held =
+            own.incarnation == self.incarnation && self.release_of(self.slot, comes_back);
+        if was_held && comes_back {
             self.wake_waiters();
         }
+        was_held
     }
 
     /// Adds units that nobody held; false when they would be too many.

@@ -121,6 +121,15 @@ impl SharedArea {
         Ok(())
     }
 
+    /// Copies bytes in, from byte `place` on, cut where the memory ends.
+    pub(crate) fn copy_in(&self, place: u64, data: Bytes<'_>) {
+        let place = usize::try_from(place).unwrap_or(usize::MAX).min(self.len());
+        let length = data.len().min(self.len() - place);
+        // SAFETY: the range was just cut to what is mapped; nobody has a reference to it but as
+        // atomics and places to copy from, and what it is copied from lies elsewhere.
+        unsafe { copy(data.start().as_ptr(), self.0.start.add(place).as_ptr(), length) };
+    }
+
     /// Where it is mapped, for who shares it with code that knows pointers.
     pub fn as_ptr(&self) -> *mut u8 {
         self.0.start.as_ptr()

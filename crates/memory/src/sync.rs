@@ -4,12 +4,12 @@
 //! loom, which tries every schedule and every value that a load may see.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell as Data,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 
 /// Bytes that are not atomic themselves: a word beside them says whose they are. The model checker
@@ -103,6 +103,32 @@ pub(crate) fn pause() {
     std::hint::spin_loop();
     #[cfg(loom)]
     loom::thread::yield_now();
+}
+
+/// The cheap side of two barriers of which a [`heavy_barrier`] is the other: it keeps the compiler from
+/// moving a load before a store, and leaves the processor to the other side.
+#[inline(always)]
+pub(crate) fn light_barrier() {
+    #[cfg(not(loom))]
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+}
+
+/// The dear side: a full barrier in all threads of this process, which was registered for them
+/// (`system::register_for_barriers`).
+///
+/// # Panics
+/// When the kernel refuses what it has offered.
+#[cold]
+pub(crate) fn heavy_barrier() {
+    #[cfg(not(loom))]
+    assert!(
+        crate::system::barrier_everywhere(),
+        "the kernel refuses membarrier, which it offered when this process began"
+    );
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
 }
 
 /// Asks for the cache line in which a value begins, since it will be read soon.

@@ -45,6 +45,7 @@ impl Combination {
             way: self.way.clone().or_else(|| of_world.way.clone()),
             is_reproducible: self.is_reproducible || of_world.is_reproducible,
             is_checked: of_world.is_checked,
+            is_late: of_world.is_late,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck_channel::Peer;
-use landeck_collectives::GroupError;
+use landeck_collectives::GroupError as ClustersError;
 use landeck_host::attach::AttachError;
 use landeck_host::objects::ObjectError;
 use landeck_host::socket::{JoinError, PublishError};
@@ -15,6 +15,7 @@ use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
+use crate::group_service::GroupError;
 use crate::mailbox::MailboxError;
 use crate::message::MessageError;
 use crate::semaphore::SemaphoreError;
@@ -55,6 +56,9 @@ pub enum Error {
     /// A mailbox cannot be used so.
     #[error(transparent)]
     Mailbox(#[from] MailboxError),
+    /// A group does not do what was asked.
+    #[error(transparent)]
+    Group(#[from] GroupError),
     /// A semaphore does not do what was asked.
     #[error(transparent)]
     Semaphore(#[from] SemaphoreError),
@@ -276,7 +280,7 @@ pub enum Error {
     },
     /// The clusters are no division of the world.
     #[error("rank 0 has given no division of this world into clusters: {0}")]
-    Clusters(GroupError),
+    Clusters(ClustersError),
     /// Two groups cannot be connected.
     #[error(
         "these two groups cannot be connected: {what}. Name groups without common members, and for each the rank of the other's leader"

@@ -206,14 +206,43 @@ impl World {
         let answer = Tag(tag.0 | ANSWER);
         if self.rank() != 0 {
             self.send(own, 0, tag)?;
-            return Ok(self.receive_vec(0, answer)?.0);
+            let records = self.receive_vec(0, answer)?.0;
+            return if records.is_empty() { Err(self.somebody_gone()?) } else { Ok(records) };
         }
-        let mut records = own.to_vec();
+        let mut records = Ok(own.to_vec());
         for rank in 1..self.size() {
-            records.extend(self.receive_vec::<u64>(rank, tag)?.0);
+            match (&mut records, self.receive_vec::<u64>(rank, tag)) {
+                (Ok(records), Ok((record, _))) => records.extend(record),
+                (failed, Err(error)) if failed.is_ok() => *failed = Err(error),
+                _ => {}
+            }
         }
-        (1..self.size()).try_for_each(|rank| self.send(&records, rank, answer))?;
-        Ok(records)
+        // Where somebody died, the others are told: they wait for this process alone.
+        let told = records.as_deref().unwrap_or_default();
+        let mut answered = Ok(());
+        for rank in 1..self.size() {
+            answered = self.send(told, rank, answer).and(answered);
+        }
+        records.and_then(|records| answered.map(|()| records))
+    }
+
+    /// Why rank 0 has not heard from everybody.
+    fn somebody_gone(&self) -> Result<Error> {
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.refresh();
+        let slots = self.shared.segment.plan().slots();
+        let gone = |peer: &&Peer| {
+            peer.0 < slots && self.shared.segment.slot_record(peer.0).state.is_gone()
+        };
+        let gone = self.members.iter().find(gone).copied();
+        drop(kernel);
+        Ok(match gone {
+            Some(peer) => {
+                let failure = landeck_kernel::Failure::PeerGone { peer, died: true };
+                self.error(WaitError::Failure(failure), None)
+            }
+            None => Error::TooManyGroups,
+        })
     }
 
     /// Members of a new group are ranks, each named once.
@@ -458,7 +487,7 @@ impl World {
 }
 
 /// The tag of those who make a group under a name: FNV-1a, folded to the bits that a tag has.
-fn tag_of(name: &str, members: &[Peer]) -> Tag {
+pub(crate) fn tag_of(name: &str, members: &[Peer]) -> Tag {
     let peers = members.iter().flat_map(|peer| peer.0.to_le_bytes());
     let hash = name.bytes().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_channel::Channel;
+pub use landeck_host::attach::Restarted;
 use landeck_host::attach::{self, Attachment};
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, Presence, Segment, ThreadMode};
@@ -91,6 +92,16 @@ impl Job {
         let thread = shared.start_helper().map_err(Error::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
         Ok(Self { shared, progress: thread, attachment: Some(attachment) })
+    }
+
+    /// Which process this one replaces, if the launcher has started it again after a failure
+    /// (`landeck run --on-failure restart`). None in a process of the first world, or a guest.
+    ///
+    /// It is a new process: it has no rank in [`Job::world`], where its predecessor stays dead. The
+    /// others meet it as they meet guests: by names that they publish ([`crate::mailbox`],
+    /// [`crate::port`]), or in worlds whose context both name ([`Job::world_of`]).
+    pub fn restart(&self) -> Option<Restarted> {
+        self.attachment.as_ref()?.restart
     }
 
     /// All processes that the job began with, in the order of their ranks.

@@ -30,7 +30,9 @@
 //! | [`progress`] | a thread that advances them while nobody calls |
 //! | [`loan`] | memory whose reference travels instead of its bytes |
 //! | [`message`], [`typed`] | values that travel with their types |
+//! | [`message_world`] | what all members do together with messages |
 //! | [`mailbox`], [`outbox`] | where anybody posts and one thread retrieves; names for them |
+//! | [`group_service`] | named groups of mailboxes that come and go: broadcast, synchronisation |
 //! | [`semaphore`] | units that processes and threads take in turn |
 //! | [`shared_segment`] | memory under a name |
 //! | [`region`] | memory that others put to and get from |
@@ -49,12 +51,14 @@ pub mod combine;
 pub mod duplication;
 pub mod element;
 pub mod error;
+pub mod group_service;
 pub mod groups;
 pub mod job;
 pub mod loan;
 pub mod mailbox;
 mod meeting;
 pub mod message;
+pub mod message_world;
 pub mod modes;
 pub mod outbox;
 pub mod persistent;
@@ -81,8 +85,11 @@ pub use combine::{
 pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
+pub use group_service::{
+    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, WhenFull,
+};
 pub use groups::Agreement;
-pub use job::{Job, Options};
+pub use job::{Job, Options, Restarted};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::region::AccessError;
@@ -90,7 +97,8 @@ pub use landeck_memory::{Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxAddress, MailboxError};
-pub use message::{Message, MessageError};
+pub use message::{Message, MessageError, Upcoming};
+pub use message_world::MessageWorld;
 pub use modes::{Held, Repeated, SendMode};
 pub use outbox::Outbox;
 pub use persistent::Persistent;

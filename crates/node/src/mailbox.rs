@@ -29,6 +29,7 @@
 //! posted. How much may wait is bounded as for all messages; beyond that, who posts waits.
 
 mod availability;
+mod from_groups;
 
 use std::marker::PhantomData;
 use std::os::fd::BorrowedFd;
@@ -42,6 +43,7 @@ use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, Result};
+use crate::group_service::GroupError;
 use crate::job::Job;
 use crate::message::{Message, tag_of_values};
 use crate::outbox::Outbox;
@@ -49,6 +51,7 @@ use crate::shared::{Shared, WaitError};
 use crate::typed::Typed;
 use crate::world::deadline_ns;
 use availability::Availability;
+use from_groups::FromGroups;
 
 /// Bytes that a message may have to be retrieved in one step.
 const SHORT_BYTES: usize = 256;
@@ -158,6 +161,7 @@ pub struct Mailbox {
     names: Vec<(ObjectName, u64)>,
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
+    groups: FromGroups,
     /// Not to be sent to another thread.
     _of_this_thread: PhantomData<*const ()>,
 }
@@ -191,6 +195,7 @@ impl Job {
             names: Vec::new(),
             availability: None,
             last_poster: None,
+            groups: FromGroups::default(),
             _of_this_thread: PhantomData,
         })
     }
@@ -284,10 +289,13 @@ impl Mailbox {
     /// # Errors
     /// As [`Mailbox::retrieve`].
     pub fn try_retrieve(&mut self) -> Result<Option<Message>> {
+        let mut message = Message::new();
+        if self.take_message_of_groups(&mut message)? {
+            return Ok(Some(message));
+        }
         match self.look()? {
             None => Ok(None),
             Some(status) => {
-                let mut message = Message::new();
                 self.take_kept(&mut message, status.tag)?;
                 Ok(Some(message))
             }
@@ -321,10 +329,19 @@ impl Mailbox {
     /// # Errors
     /// As [`Mailbox::retrieve_values`].
     pub fn try_retrieve_values<T: Typed>(&mut self, into: &mut [T]) -> Result<Option<usize>> {
+        if let Some(count) = self.take_values_of_groups(into)? {
+            return Ok(Some(count));
+        }
         match self.look()? {
             None => Ok(None),
             Some(status) => self.take_kept_values(into, status).map(Some),
         }
+    }
+
+    /// From which group what was retrieved last came, by its number ([`crate::Group::number`]), and
+    /// which member of it had sent it, if one had; none when it was posted.
+    pub fn last_group(&self) -> Option<(u64, Option<u32>)> {
+        self.groups.last
     }
 
     /// Who posted what was retrieved last.
@@ -336,7 +353,8 @@ impl Mailbox {
     /// it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it.
     ///
     /// # Errors
-    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`],
+    /// [`GroupError::NoAvailability`] for a mailbox that is in a group.
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         Ok(self.availability()?.descriptor())
     }
@@ -352,6 +370,9 @@ impl Mailbox {
     }
 
     fn availability(&mut self) -> Result<&mut Availability> {
+        if !self.groups.is_empty() {
+            return Err(GroupError::NoAvailability.into());
+        }
         let Self { shared, address, availability, .. } = self;
         match availability {
             Some(availability) => Ok(availability),
@@ -360,6 +381,9 @@ impl Mailbox {
     }
 
     fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
+        if !self.groups.is_empty() {
+            return self.take_message_of_any(message, time);
+        }
         let mut room = message.reuse();
         room.resize(SHORT_BYTES, 0);
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
@@ -375,6 +399,9 @@ impl Mailbox {
     }
 
     fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
+        if !self.groups.is_empty() {
+            return self.take_values_of_any(into, time);
+        }
         // SAFETY: `receive_whole_now` leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let wanted = self.wanted(Some(tag_of_values::<T>()));
@@ -476,6 +503,7 @@ impl Mailbox {
 
 impl Drop for Mailbox {
     fn drop(&mut self) {
+        self.groups.leave();
         // In this order: nobody posts any more, nothing is kept any more, nobody finds it.
         self.mark = None;
         if let Ok(mut kernel) = self.shared.kernel.enter() {

@@ -22,6 +22,7 @@
 
 mod encoding;
 mod piece;
+mod travel;
 
 use std::fmt;
 use std::ops::Range;
@@ -87,6 +88,11 @@ pub enum MessageError {
         /// Bytes of the values.
         buffer_bytes: usize,
     },
+    /// It is to be combined, or gathered with others of its length, and is not values of one kind.
+    #[error(
+        "the message is empty or holds other things than values of one kind: pack values of one kind, or gather with `gather_any`"
+    )]
+    NotOneKind,
     /// A text is no UTF-8.
     #[error("the next in the message is a text that is no UTF-8: who packed it is broken")]
     NotUtf8,
@@ -99,6 +105,29 @@ pub enum MessageError {
 }
 
 type Result<T> = std::result::Result<T, MessageError>;
+
+/// What comes next in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upcoming {
+    /// Nothing: everything was unpacked.
+    Nothing,
+    /// So many values of a kind.
+    Elements {
+        /// Their kind.
+        kind: Kind,
+        /// How many come before something else does.
+        count: u64,
+    },
+    /// Items of a layout.
+    Items,
+    /// A text.
+    Text {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// The address of a mailbox.
+    Mailbox,
+}
 
 /// Values that travel together, each with its type.
 #[derive(Clone, Default)]
@@ -275,6 +304,20 @@ impl Message {
     /// What comes next, in words: `float64`, `text`; none at the end.
     pub fn next_kind(&self) -> Option<String> {
         self.pieces.get(self.next).map(|piece| piece.form.to_string())
+    }
+
+    /// What comes next, and how much of it.
+    pub fn upcoming(&self) -> Upcoming {
+        let Some(piece) = self.pieces.get(self.next) else { return Upcoming::Nothing };
+        match piece.form {
+            Form::Elements(kind) => {
+                let count = (self.left_of(piece.form) / piece.form.value_bytes()) as u64;
+                Upcoming::Elements { kind, count }
+            }
+            Form::Items(_) => Upcoming::Items,
+            Form::Text => Upcoming::Text { bytes: piece.length },
+            Form::Mailbox => Upcoming::Mailbox,
+        }
     }
 
     /// The values from number `range.start` to before `range.end`, counted as in
@@ -494,6 +537,7 @@ mod tests {
         let mut first = [0u16; 3];
         message.unpack(&mut first).unwrap();
         assert_eq!(first, [0, 1, 2]);
+        assert_eq!(message.upcoming(), Upcoming::Elements { kind: u16::KIND, count: 7 });
         assert_eq!(message.unpack_value::<u16>().unwrap(), 3);
         assert_eq!(message.unpack_all::<u16>(), [4, 5, 6, 7, 8, 9]);
         assert!(message.is_unpacked());

@@ -61,7 +61,7 @@ use landeck_wire::Tag;
 pub use crate::collective::OperationId;
 pub use memory::Memory;
 pub use message::{Held, Mode};
-pub use request::{are_over, cancel, each_over, find_over, release, test, wait, wait_any};
+pub use request::{Endings, are_over, cancel, each_over, find_over, release, test, wait, wait_any};
 
 use crate::error::Result;
 use crate::shared::WaitError;

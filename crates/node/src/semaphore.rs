@@ -197,6 +197,16 @@ impl Semaphore {
         }
     }
 
+    /// Brings a unit back that this process holds by [`Permit::keep`]; false when it holds none.
+    pub fn put_back(&self) -> bool {
+        self.0.words.release(true)
+    }
+
+    /// Holds such a unit no more, and does not bring it back; false when this process holds none.
+    pub fn use_up(&self) -> bool {
+        self.0.words.release(false)
+    }
+
     /// Has the units of the dead come back; says how many.
     ///
     /// # Errors
@@ -245,6 +255,11 @@ impl Semaphore {
 }
 
 impl Permit<'_> {
+    /// Holds the unit without this permit, until [`Semaphore::put_back`], or the end of the process.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+
     /// Holds the unit no more, and does not bring it back: what a consumer does.
     pub fn spend(self) {
         self.semaphore.0.words.release(false);

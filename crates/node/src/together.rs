@@ -589,7 +589,7 @@ impl World {
     }
 
     #[cold]
-    fn fault(&self, fault: Fault) -> Error {
+    pub(crate) fn fault(&self, fault: Fault) -> Error {
         self.error(WaitError::Collective(fault), None)
     }
 }

@@ -315,19 +315,23 @@ impl SharedMemory {
         if is_urgent(head) {
             return self.deliver_urgent(at, head, label, data, sink);
         }
-        if Header::sequence_of(head) != self.pairs[at].incoming.sequence {
+        let (found, wanted) = (Header::sequence_of(head), self.pairs[at].incoming.sequence);
+        if found != wanted {
             match self.renewed(source) {
                 Some(renewed) => at = renewed,
-                None => return self.drop_broken(at, sink),
+                None => return self.drop_broken(at, BrokenPeer::Order { found, wanted }, sink),
             }
         }
         let pair = &mut self.pairs[at];
         if pair.incoming.broken {
             return Verdict::Taken;
         }
-        let Ok(header) = Header::from_words(head, label) else { return self.drop_broken(at, sink) };
+        let header = match Header::from_words(head, label) {
+            Ok(header) => header,
+            Err(error) => return self.drop_broken(at, error.into(), sink),
+        };
         let Some(data) = data.get(..header.length as usize) else {
-            return self.drop_broken(at, sink);
+            return self.drop_broken(at, too_long(&header), sink);
         };
         if header.kind == Kind::RingOpen {
             return self.ring_opened(at, header.context, sink);
@@ -358,7 +362,7 @@ impl SharedMemory {
         let data = header.and_then(|header| data.get(..header.length as usize));
         match (header, data) {
             (Some(header), Some(data)) => sink.arrive(peer, &header, Bytes::from(data)),
-            _ => self.drop_broken(at, sink),
+            _ => self.drop_broken(at, BrokenPeer::Form, sink),
         }
     }
 
@@ -373,11 +377,17 @@ impl SharedMemory {
         self.pair(source)
     }
 
-    fn drop_broken<S: Sink + ?Sized>(&mut self, at: usize, sink: &mut S) -> Verdict {
+    #[cold]
+    fn drop_broken<S: Sink + ?Sized>(
+        &mut self,
+        at: usize,
+        what: BrokenPeer,
+        sink: &mut S,
+    ) -> Verdict {
         let pair = &mut self.pairs[at];
         if !pair.incoming.broken {
             pair.incoming.close();
-            sink.broken(Peer(pair.peer), BrokenPeer::Reference);
+            sink.broken(Peer(pair.peer), what);
         }
         Verdict::Taken
     }
@@ -385,11 +395,11 @@ impl SharedMemory {
     fn ring_opened<S: Sink + ?Sized>(&mut self, at: usize, number: u32, sink: &mut S) -> Verdict {
         let source = self.pairs[at].peer;
         let Some(memory) = RingMemory::of(&self.home, source, u64::from(number)) else {
-            return self.drop_broken(at, sink);
+            return self.drop_broken(at, BrokenPeer::Form, sink);
         };
         let incoming = &mut self.pairs[at].incoming;
         if incoming.ring.is_some() {
-            return self.drop_broken(at, sink);
+            return self.drop_broken(at, BrokenPeer::Form, sink);
         }
         incoming.sequence = incoming.sequence.wrapping_add(1);
         incoming.ring = Some(RingReceiver::new(memory));
@@ -434,6 +444,12 @@ impl Incoming {
         self.broken = true;
         self.ring = None;
     }
+}
+
+/// What is wrong with a message in the mailbox that claims more data than a slot has.
+#[cold]
+fn too_long(header: &Header) -> BrokenPeer {
+    BrokenPeer::TooLong { length: header.length.into(), most: POST_BYTES as u64 }
 }
 
 /// Whether a message is urgent, from its head alone.

@@ -113,18 +113,44 @@ impl<T> Table<T> {
     /// No other thread uses the table meanwhile, and nobody uses a reference to the value.
     #[inline(always)]
     pub unsafe fn discard_alone(&self, handle: u64) -> Result<(), HandleError> {
+        // SAFETY: as the caller says; a place that could be vacated had a value, which nobody finds any
+        // more.
+        unsafe {
+            let place = self.vacate_alone(handle)?;
+            (*place.value.get()).assume_init_drop();
+        }
+        Ok(())
+    }
+
+    /// The same for a value that owns nothing, whatever its type: it is not dropped.
+    ///
+    /// # Errors
+    /// [`HandleError`].
+    ///
+    /// # Safety
+    /// As [`Table::discard_alone`].
+    #[inline(always)]
+    pub unsafe fn forget_alone(&self, handle: u64) -> Result<(), HandleError> {
+        // SAFETY: as the caller says.
+        unsafe { self.vacate_alone(handle) }.map(|_| ())
+    }
+
+    /// Takes a place out of use; its value is left as it is.
+    ///
+    /// # Safety
+    /// As [`Table::discard_alone`]. No place is taken into use before the value is dropped or given up.
+    #[inline(always)]
+    unsafe fn vacate_alone(&self, handle: u64) -> Result<&Place<T>, HandleError> {
         let (index, place) = match self.place(handle as u32) {
             Some(place) if self.leads_to(handle, place) => (handle as u32, place),
             _ => return Err(self.blame(handle)),
         };
         let generation = (generation_of(handle) + 1) % GENERATIONS;
         place.generation.store(generation, Ordering::Relaxed);
-        // SAFETY: the place had a value, which nobody uses and nobody finds any more.
-        unsafe { (*place.value.get()).assume_init_drop() };
         let head = self.free.load(Ordering::Relaxed);
         place.next.store(head as u32, Ordering::Relaxed);
         self.free.store(head_of(head, index + 1), Ordering::Relaxed);
-        Ok(())
+        Ok(place)
     }
 
     /// What a handle leads to.

@@ -108,7 +108,17 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
     if job.own_peer().0 < processes {
         return Ok(job);
     }
+    let restart = job.restart();
     job.leave()?;
+    if let Some(landeck::Restarted { rank, number }) = restart {
+        let text = format!(
+            "this process was started again (--on-failure restart, number {number}) in the place of \
+             rank {rank}; but MPI_COMM_WORLD has only the processes that the job began with, and MPI \
+             has no way to enter it later. Start the job with --on-failure notify, so that the others \
+             go on without the dead, or start the whole job again"
+        );
+        return Err(Mistake::new(ERR_OTHER, text));
+    }
     let text = "LANDECK_JOB names a job, but LANDECK_SLOT does not say which of its processes this \
                 is; start the program with `landeck run`, or without both variables";
     Err(Mistake::new(ERR_OTHER, text))

@@ -6,7 +6,7 @@ mod support;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use landeck_testing::Watchdog;
+use landeck_testing::{Trail, Watchdog};
 use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run, skip};
 
 /// How long one test may take, with compiling.
@@ -44,6 +44,18 @@ fn a_program_that_is_none_of_the_processes_is_refused() {
     let script = "env -u LANDECK_SLOT -u LANDECK_SEGMENT \"$0\"";
     let output = shell(Launcher::Landeck, 1, &[script, &hello.to_string_lossy()]);
     assert_failed(&output, &["MPI_Init failed", "LANDECK_SLOT does not say which"]);
+}
+
+#[test]
+fn a_process_that_was_started_again_is_refused() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    let script = "[ $RANK = 0 ] && exec sleep 50; [ $LANDECK_RESTART ] || kill -9 $$; exec \"$0\"";
+    let mut command = Command::new(support::launcher());
+    command.args(["run", "-n", "2", "--on-failure", "restart:1", "bash", "-c", script]);
+    command.arg(hello).env("LD_LIBRARY_PATH", support::libraries());
+    let output = Trail::new().run(&mut command, LIMIT);
+    assert_failed(&output, &["MPI_Init failed", "in the place of rank 1", "--on-failure notify"]);
 }
 
 #[test]

@@ -212,6 +212,9 @@ Examples:
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
   landeck run -n 8 --tag --timeout 60 --stacks ./program";
 
+/// How often a process is started again, where that is all that was asked for.
+const RESTARTS: u32 = 3;
+
 /// What holds for a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
@@ -255,9 +258,11 @@ struct JobArguments {
     /// Who gets the standard input: all, none, or a rank
     #[arg(long, value_name = "WHO", value_parser = input_to, default_value = "0")]
     stdin: InputTo,
-    /// When a process fails, end the others, or tell them and let them go on
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Failed::Abort)]
-    on_failure: Failed,
+    /// When a process fails: end the others (abort), tell them and let them go on (notify), or start
+    /// it again besides (restart), up to 3 times or as in restart:5. When it has failed once more the
+    /// others are ended; they go on as in restart:5,notify
+    #[arg(long, value_name = "WHAT", value_parser = on_failure, default_value = "abort")]
+    on_failure: OnFailure,
     /// Time between asking processes to end (TERM) and killing them
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
     grace: Duration,
@@ -318,14 +323,6 @@ enum TagWith {
     Host,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Failed {
-    /// End the others.
-    Abort,
-    /// Tell the others, and let them go on.
-    Notify,
-}
-
 impl JobArguments {
     fn launch(self, programs: Vec<Program>) -> Launch {
         Launch {
@@ -343,10 +340,7 @@ impl JobArguments {
             timeout: self.timeout,
             stacks: self.stacks,
             stdin: self.stdin,
-            on_failure: match self.on_failure {
-                Failed::Abort => OnFailure::Abort,
-                Failed::Notify => OnFailure::Notify,
-            },
+            on_failure: self.on_failure,
             grace: self.grace,
             summary: self.summary,
             ..Launch::new(programs)
@@ -454,6 +448,30 @@ fn input_to(word: &str) -> Result<InputTo, &'static str> {
     }
 }
 
+/// What a failure means for the others.
+fn on_failure(text: &str) -> Result<OnFailure, &'static str> {
+    const CHOICE: &str = "choose abort, notify, restart, restart:5 or restart:5,notify";
+    let (policy, then_abort) = match text.split_once(',') {
+        None => (text, true),
+        Some((policy, "abort")) => (policy, true),
+        Some((policy, "notify")) => (policy, false),
+        Some(_) => return Err(CHOICE),
+    };
+    match policy.split_once(':').unwrap_or((policy, "")) {
+        ("restart", "") if !policy.ends_with(':') => {
+            Ok(OnFailure::Restart { times: RESTARTS, then_abort })
+        }
+        ("restart", times) => {
+            let times = times.parse().map_err(|_| CHOICE)?;
+            Ok(OnFailure::Restart { times, then_abort })
+        }
+        _ if policy != text => Err(CHOICE),
+        ("abort", "") => Ok(OnFailure::Abort),
+        ("notify", "") => Ok(OnFailure::Notify),
+        _ => Err(CHOICE),
+    }
+}
+
 fn nearness() -> impl TypedValueParser<Value = Nearness> {
     PossibleValuesParser::new(["caches", "hosts", "none"]).try_map(|word| word.parse::<Nearness>())
 }
@@ -555,6 +573,18 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_means_what_was_asked_for() {
+        let asked = |text: &str| launch(&format!("--on-failure {text} x")).on_failure;
+        let restart = |times, then_abort| OnFailure::Restart { times, then_abort };
+        assert_eq!(launch("x").on_failure, OnFailure::Abort);
+        assert_eq!(asked("restart"), restart(RESTARTS, true));
+        assert_eq!(asked("restart:0"), restart(0, true));
+        assert_eq!(asked("restart,notify"), restart(RESTARTS, false));
+        assert_eq!(asked("restart:12,abort"), restart(12, true));
+        assert_eq!(asked("restart:12,notify"), restart(12, false));
+    }
+
+    #[test]
     fn tuning_is_asked_for_or_shown() {
         let parse = |line: &str| {
             let words = std::iter::once("landeck").chain(line.split(' ')).map(OsString::from);
@@ -578,6 +608,11 @@ mod tests {
             ("--bind-to board x", "possible values"),
             ("--map-by socket x", "slot, core"),
             ("--stdin some x", "choose all, none"),
+            ("--on-failure restrat x", "choose abort, notify, restart"),
+            ("--on-failure restart: x", "choose abort, notify, restart"),
+            ("--on-failure restart:-1 x", "choose abort, notify, restart"),
+            ("--on-failure abort:3 x", "choose abort, notify, restart"),
+            ("--on-failure notify,abort x", "choose abort, notify, restart"),
             ("--timeout soon x", "the unit is not known"),
             ("--timeout=-3 x", "cannot be like that"),
             ("-x =3 x", "a name is needed"),

@@ -20,7 +20,7 @@ mod waiting;
 use std::fmt;
 use std::path::Path;
 
-use crate::{Problem, mpi};
+use crate::{Problem, deck, mpi};
 use tree::Tree;
 
 /// One rule: its name, and the function that finds what breaks it.
@@ -83,8 +83,12 @@ pub(crate) fn run(root: &Path) -> Result<bool, Problem> {
 
 /// Files that are made of others, and are not what those say now.
 fn made_files(root: &Path) -> Result<Vec<Fault>, Problem> {
-    let fault = |path: String| Fault::new(&path, 0, "is out of date: run `cargo xtask mpi`");
-    Ok(mpi::stale(root)?.into_iter().map(fault).collect())
+    let fault = |path: String, front: &str| {
+        Fault::new(&path, 0, format!("is out of date: run `cargo xtask {front}`"))
+    };
+    let of_mpi = mpi::stale(root)?.into_iter().map(|path| fault(path, "mpi"));
+    let of_deck = deck::stale(root)?.into_iter().map(|path| fault(path, "deck"));
+    Ok(of_mpi.chain(of_deck).collect())
 }
 
 /// The faults of every rule, and last those of the table of exemptions itself.

@@ -38,13 +38,15 @@ pub(crate) struct Manner {
     pub(crate) is_reproducible: bool,
     /// Members compare what must agree of it.
     pub(crate) is_checked: bool,
+    /// Whoever combines does so when all values are there, in one pass.
+    pub(crate) is_late: bool,
 }
 
 impl Manner {
     /// Nothing special is wanted.
     #[inline]
     pub(crate) fn is_usual(&self) -> bool {
-        self.way.is_none() && !self.is_checked
+        self.way.is_none() && !self.is_checked && !self.is_late
     }
 }
 
@@ -72,7 +74,11 @@ impl Call {
             operation: self.operation,
             root: self.root,
             segments,
-            order: if is_free { Order::Free } else { Order::Canonical },
+            order: match is_free {
+                true if self.manner.is_late => Order::Late,
+                true => Order::Free,
+                false => Order::Canonical,
+            },
             in_place: self.in_place,
         }
     }

@@ -197,7 +197,7 @@ impl Caller<'_> {
 }
 
 impl Parts<'_> {
-    fn blocks(self, operation: Operation, which: &'static str) -> Result<Blocks, Fault> {
+    pub(crate) fn blocks(self, operation: Operation, which: &'static str) -> Result<Blocks, Fault> {
         let buffer_bytes = self.buffer.len() as u64;
         let place = |range: &Range<usize>| {
             let start = range.start.saturating_mul(self.item_bytes);

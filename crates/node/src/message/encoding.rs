@@ -21,12 +21,12 @@ use crate::mailbox::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
 
 /// The tag of a message whose pieces have headers.
-const ENCODED: u32 = 0;
+pub(super) const ENCODED: u32 = 0;
 /// The tag of elements of one kind: with the code of the kind below.
 const ELEMENTS: u32 = 1 << 16;
 
-const HEADER_BYTES: usize = 24;
-const GRAIN: usize = 8;
+pub(super) const HEADER_BYTES: usize = 24;
+pub(super) const GRAIN: usize = 8;
 
 const OF_ELEMENTS: u8 = 1;
 const OF_ITEMS: u8 = 2;
@@ -39,7 +39,7 @@ pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     ELEMENTS | (T::KIND.family() as u32) << 8 | T::KIND.size_bytes() as u32
 }
 
-fn tag_of_kind(kind: Kind) -> u32 {
+pub(super) fn tag_of_kind(kind: Kind) -> u32 {
     ELEMENTS | u32::from(code_of(kind))
 }
 
@@ -68,12 +68,7 @@ impl Message {
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
         self.clear();
         self.storages.clear();
-        let pieces = if tag == ENCODED {
-            decode(storage.bytes(), &mut self.pieces)
-        } else {
-            elements(tag, storage.bytes(), &mut self.pieces)
-        };
-        if let Err(what) = pieces {
+        if let Err(what) = decoded(tag, storage.bytes(), &mut self.pieces) {
             self.pieces.clear();
             return Err(MessageError::NotAMessage { what });
         }
@@ -94,7 +89,7 @@ impl Message {
     }
 }
 
-fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
+pub(super) fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
     let (form, code, fingerprint) = match piece.form {
         Form::Elements(kind) => (OF_ELEMENTS, code_of(kind), 0),
         Form::Items(fingerprint) => (OF_ITEMS, 0, fingerprint),
@@ -107,6 +102,15 @@ fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
     header[8..16].copy_from_slice(&(piece.length as u64).to_le_bytes());
     header[16..].copy_from_slice(&fingerprint.to_le_bytes());
     header
+}
+
+/// The pieces that came with a tag.
+pub(super) fn decoded(
+    tag: u32,
+    data: Bytes<'_>,
+    pieces: &mut Vec<Piece>,
+) -> std::result::Result<(), &'static str> {
+    if tag == ENCODED { decode(data, pieces) } else { elements(tag, data, pieces) }
 }
 
 /// Elements of the kind that a tag names.

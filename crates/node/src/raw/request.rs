@@ -3,9 +3,10 @@
 //! Whoever waits for all of several operations waits for one after the other: all of them move
 //! meanwhile. Lists of operations may have gaps, which count for nothing.
 
-use landeck_memory::{Operation as Waited, WaitRecord};
+use landeck_memory::gate::Entry;
+use landeck_memory::{Operation as Waited, ThreadMode, WaitRecord};
 
-use super::Operation;
+use super::{Operation, OperationId};
 use crate::error::Result;
 use crate::shared::Kernel;
 use crate::world::{Status, World};
@@ -19,6 +20,40 @@ pub fn wait(world: &World, operation: Operation) -> Result<Status> {
     match operation {
         Operation::Complete(status) => Ok(status),
         Operation::Pending(id) => world.wait(id),
+    }
+}
+
+/// Completes messages that are over, one after the other, for who has a list of them: all in one visit
+/// to the endpoint, in which nothing else can be called.
+pub struct Endings<'a> {
+    kernel: Entry<'a, Kernel>,
+    /// Where threads wait for each other, what arrives may be for others.
+    is_alone: bool,
+}
+
+impl<'a> Endings<'a> {
+    /// Begins the visit.
+    ///
+    /// # Errors
+    /// [`crate::Error::Thread`].
+    #[inline]
+    pub fn of(world: &'a World) -> Result<Self> {
+        let kernel = &world.shared.kernel;
+        let is_alone = kernel.mode() == ThreadMode::Single;
+        Ok(Self { kernel: kernel.enter()?, is_alone })
+    }
+
+    /// Completes an operation of a world of this process if it is a message, has ended well, and takes
+    /// one look at most. None for all else: then it is as it was, and for [`wait`], after the visit.
+    #[inline]
+    pub fn take(&mut self, world: &World, id: OperationId) -> Option<Status> {
+        let OperationId::Message(message) = id else { return None };
+        let mut status = self.kernel.take_well(message);
+        if status.is_none() && self.is_alone {
+            self.kernel.progress_for_message(message);
+            status = self.kernel.take_well(message);
+        }
+        status.map(|status| world.status_of(&status))
     }
 }
 

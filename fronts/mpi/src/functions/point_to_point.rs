@@ -211,9 +211,9 @@ pub(crate) unsafe fn irecv(
     // SAFETY: the program leaves the items to us until the request is complete, and says that the
     // request is writable.
     unsafe {
-        let started = start_receive((comm, communicator), world, &incoming)?;
-        give("request", request, started)
+        request.write(start_receive((comm, communicator), world, &incoming)?);
     }
+    Ok(())
 }
 
 /// Sends and receives at once.
@@ -368,7 +368,8 @@ unsafe fn start_in(
         }
     };
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("request", request, started) }
+    unsafe { request.write(started) };
+    Ok(())
 }
 
 /// Receives. A message that was too long is received all the same, and told of.

@@ -89,11 +89,36 @@ pub(crate) fn complete_message(
             if !entry.is_seen() =>
         {
             let end = message.end();
-            request::discard(argument, handle)?;
+            request::discard_message(argument, handle, &message.communicator)?;
             end
         }
         Found::Kept(_) => return Ok(None),
     }))
+}
+
+/// Completes a request that leads to nothing, or to a message that has ended well after one look at
+/// most: as most of many do. None for others, which are as they were.
+#[inline(always)]
+pub(crate) fn complete_at_once(
+    argument: &'static str,
+    handle: Handle,
+    endings: &mut raw::Endings<'_>,
+) -> Result<Option<Status>, Mistake> {
+    match request::find(argument, handle)? {
+        Found::Null => Ok(Some(Status::empty())),
+        Found::Immediate(status) => Ok(Some(status)),
+        Found::Kept(entry @ Entry { request: Request::PointToPoint(message), .. })
+            if !entry.is_seen() =>
+        {
+            let ended = endings.take(message.world(), message.operation);
+            let status = ended.as_ref().map(status_of);
+            if status.is_some() {
+                request::discard_message(argument, handle, &message.communicator)?;
+            }
+            Ok(status)
+        }
+        Found::Kept(_) => Ok(None),
+    }
 }
 
 /// Waits until a request is over; gives how it ended, and what its handle becomes.

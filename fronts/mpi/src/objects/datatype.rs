@@ -117,7 +117,7 @@ pub(crate) fn unnamed(
 }
 
 /// The datatype of a handle; borrowed for the call. What goes on after the call keeps a clone.
-#[inline]
+#[inline(always)]
 pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Datatype>, Mistake> {
     if (FIRST..=LAST).contains(&handle) {
         return PREDEFINED[handle - FIRST]

@@ -194,6 +194,23 @@ pub(crate) fn take(argument: &str, handle: Handle) -> Result<Entry, Mistake> {
     TABLE.remove(handle as u64).map_err(|error| refuse(argument, handle, error))
 }
 
+/// Drops the request of a message of a predefined communicator, or of another, whose end nobody has
+/// kept: its handle is stale from now on.
+#[inline(always)]
+pub(crate) fn discard_message(
+    argument: &str,
+    handle: Handle,
+    communicator: &Holder,
+) -> Result<(), Mistake> {
+    if job::is_single() && matches!(communicator, Holder::Predefined(_)) {
+        // SAFETY: the program has said that one thread calls; who discards a request is through. It
+        // owns nothing: neither a communicator, nor an end.
+        return unsafe { TABLE.forget_alone(handle as u64) }
+            .map_err(|error| refuse(argument, handle, error));
+    }
+    discard(argument, handle)
+}
+
 /// Drops a request: its handle is stale from now on.
 #[inline(always)]
 pub(crate) fn discard(argument: &str, handle: Handle) -> Result<(), Mistake> {

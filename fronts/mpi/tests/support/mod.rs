@@ -193,6 +193,11 @@ pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
     std::env::var_os(variable).unwrap_or_else(|| usual.into())
 }
 
+/// The launcher under test.
+pub(crate) fn launcher() -> &'static Path {
+    &tools().launcher
+}
+
 /// The folder of the library under test.
 pub(crate) fn libraries() -> &'static Path {
     &tools().libraries

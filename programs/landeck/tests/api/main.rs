@@ -9,6 +9,7 @@ mod groups;
 mod mailboxes;
 mod messages;
 mod modes;
+mod named_groups;
 mod ports;
 mod regions;
 mod semaphores;

@@ -7,6 +7,7 @@ mod clusters;
 mod faults;
 mod going;
 mod kills;
+mod messages;
 mod reference;
 #[path = "../support/mod.rs"]
 mod support;

@@ -7,7 +7,9 @@ mod agreement;
 mod hosts;
 mod kills;
 mod limits;
+mod named_groups;
 mod pressure;
+mod restarts;
 mod scribble;
 #[path = "../support/mod.rs"]
 mod support;

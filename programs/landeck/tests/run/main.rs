@@ -9,6 +9,7 @@ mod members;
 mod mpiexec;
 mod options;
 mod output;
+mod restarts;
 mod signals;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,17 +1,21 @@
 //! Brings requests to their end, one after the other, and tells the program of it. Functions of the
 //! program may be called in between.
 
-use landeck::raw;
+use landeck::raw::{self, Endings};
 
 use super::Several;
 use crate::abi::{
     ERR_IN_STATUS, ERR_PENDING, ERR_PROC_ABORTED, Handle, REQUEST_NULL, SUCCESS, Status,
 };
 use crate::arguments::tell;
+use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::completion::{self, Completing, End};
 use crate::objects::request::{self, Entry, Found, Request, WaitsFor};
 use crate::walk::{Call, Walk};
+
+/// The argument that they come in.
+const REQUESTS: &str = "array_of_requests";
 
 /// Requests that are to be completed or looked at.
 #[derive(Debug)]
@@ -65,6 +69,8 @@ impl Batch {
     /// The program has requests, and statuses, as it says, until the call is over.
     pub(super) unsafe fn run(mut self) -> Result<Walk, Mistake> {
         // SAFETY: as the caller says.
+        unsafe { self.run_ahead()? };
+        // SAFETY: as the caller says.
         let Some(call) = (unsafe { self.go_on()? }) else { return Ok(Walk::Done) };
         let mut first = Some(call);
         Ok(Walk::new(move || match first.take() {
@@ -72,6 +78,34 @@ impl Batch {
             // SAFETY: as the caller says; the walk is part of the call.
             None => unsafe { self.go_on() },
         }))
+    }
+
+    /// Completes the first ones of all, as far as they are messages that have ended well.
+    ///
+    /// # Safety
+    /// As [`Batch::run`].
+    unsafe fn run_ahead(&mut self) -> Result<(), Mistake> {
+        if self.looks || !matches!(self.chosen, Chosen::All) {
+            return Ok(());
+        }
+        let Ok(job) = job::current() else { return Ok(()) };
+        let mut endings = Endings::of(&job.world.world)?;
+        let Several { requests, count, statuses } = self.several;
+        while self.done < count {
+            // SAFETY: as the caller says; the index is one of theirs, and `Several::new` has checked
+            // the statuses, if there are any.
+            unsafe {
+                let request = requests.add(self.done);
+                let ended = completion::complete_at_once(REQUESTS, request.read(), &mut endings);
+                let Some(status) = ended? else { break };
+                request.write(REQUEST_NULL);
+                if !statuses.is_null() {
+                    status.write_to(statuses.add(self.done));
+                }
+            }
+            self.done += 1;
+        }
+        Ok(())
     }
 
     /// Goes on to the next call of the program, or to the end.
@@ -111,7 +145,7 @@ impl Batch {
             return Ok(());
         }
         if self.failed.is_none()
-            && let Some(end) = completion::complete_message("array_of_requests", handle)?
+            && let Some(end) = completion::complete_message(REQUESTS, handle)?
         {
             // SAFETY: as the caller says.
             return unsafe { self.tell(end, REQUEST_NULL) };
@@ -122,7 +156,7 @@ impl Batch {
             self.done += 1;
             return Ok(());
         }
-        let (completing, left) = completion::complete("array_of_requests", handle)?;
+        let (completing, left) = completion::complete(REQUESTS, handle)?;
         match completing.into_end() {
             // SAFETY: as the caller says.
             Ok(end) => unsafe { self.tell(end, left) },
@@ -140,7 +174,7 @@ impl Batch {
             Some((_, mistake)) if mistake.code() == ERR_PROC_ABORTED => {}
             _ => return Ok(false),
         }
-        let Found::Kept(entry) = request::find("array_of_requests", handle)? else {
+        let Found::Kept(entry) = request::find(REQUESTS, handle)? else {
             return Ok(false);
         };
         match entry.waits_for()? {

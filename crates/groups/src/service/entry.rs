@@ -1,0 +1,210 @@
+//! An entry of a group's log, and the word that stands for it there.
+//!
+//! | bits of a word | |
+//! |---|---|
+//! | 0..28 | a cell with details, a member, or a number |
+//! | 28..32 | what it is |
+
+use super::MEMBERS_MAX;
+
+const VALUE_BITS: u32 = 28;
+const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
+const CELL_BITS: u32 = 27;
+const HELD_BIT: u32 = 1 << CELL_BITS;
+const ID_BITS: u32 = MEMBERS_MAX.ilog2();
+
+/// Which member is meant: a number and when it was given out, so that one who had it before is not
+/// taken for one who has it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The member's number.
+    pub id: u32,
+    /// The low bits of the place in the log at which it joined.
+    pub stamp: u32,
+}
+
+impl Seat {
+    /// Bits of a stamp.
+    pub const STAMP_BITS: u32 = VALUE_BITS - ID_BITS;
+
+    /// The seat of a member that joined there.
+    pub const fn new(id: u32, joined_at: u64) -> Self {
+        Self { id, stamp: joined_at as u32 & ((1 << Self::STAMP_BITS) - 1) }
+    }
+
+    const fn to_value(self) -> u32 {
+        self.id | self.stamp << ID_BITS
+    }
+
+    const fn from_value(value: u32) -> Self {
+        Self { id: value & (MEMBERS_MAX as u32 - 1), stamp: value >> ID_BITS }
+    }
+}
+
+/// What stands in the log itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryWord {
+    /// A message, described in a cell.
+    Broadcast {
+        /// The cell.
+        cell: u32,
+        /// The sender had waited; the cell says since which entry.
+        was_held: bool,
+    },
+    /// A mailbox becomes a member; the cell says which.
+    Join {
+        /// The cell.
+        cell: u32,
+    },
+    /// A member leaves.
+    Leave(Seat),
+    /// A member's process died.
+    Died(Seat),
+    /// A member's process ended in good order.
+    Departed(Seat),
+    /// A member is put out, as its mailbox stayed full.
+    Evict(Seat),
+    /// A member has come to the synchronisation.
+    Sync(Seat),
+    /// Somebody waits with a broadcast; the cell says who.
+    Hold {
+        /// The cell.
+        cell: u32,
+    },
+    /// Who waited does so no more, or is gone.
+    Release {
+        /// The low bits of the place of its [`EntryWord::Hold`].
+        ticket: u32,
+    },
+    /// The group is to be destroyed.
+    Destroy,
+    /// It is destroyed, whoever is still held.
+    End,
+    /// The members of collective operations from this number on are those of now.
+    Cut {
+        /// The low bits of the number.
+        number: u32,
+    },
+}
+
+impl EntryWord {
+    /// The word.
+    pub const fn to_word(self) -> u32 {
+        let (kind, value) = match self {
+            Self::Broadcast { cell, was_held } => (1, cell | if was_held { HELD_BIT } else { 0 }),
+            Self::Join { cell } => (2, cell),
+            Self::Leave(seat) => (3, seat.to_value()),
+            Self::Died(seat) => (4, seat.to_value()),
+            Self::Departed(seat) => (5, seat.to_value()),
+            Self::Evict(seat) => (6, seat.to_value()),
+            Self::Sync(seat) => (7, seat.to_value()),
+            Self::Hold { cell } => (8, cell),
+            Self::Release { ticket } => (9, ticket),
+            Self::Destroy => (10, 0),
+            Self::End => (11, 0),
+            Self::Cut { number } => (12, number),
+        };
+        kind << VALUE_BITS | value & VALUE_MASK
+    }
+
+    /// What a word says; none for one that nobody has written.
+    pub const fn from_word(word: u32) -> Option<Self> {
+        let value = word & VALUE_MASK;
+        let (cell, seat) = (value & !HELD_BIT, Seat::from_value(value));
+        Some(match word >> VALUE_BITS {
+            1 => Self::Broadcast { cell, was_held: value & HELD_BIT != 0 },
+            2 => Self::Join { cell },
+            3 => Self::Leave(seat),
+            4 => Self::Died(seat),
+            5 => Self::Departed(seat),
+            6 => Self::Evict(seat),
+            7 => Self::Sync(seat),
+            8 => Self::Hold { cell },
+            9 => Self::Release { ticket: value },
+            10 => Self::Destroy,
+            11 => Self::End,
+            12 => Self::Cut { number: value },
+            _ => return None,
+        })
+    }
+
+    /// The low bits of a place or number, as they stand in a word.
+    pub const fn low_bits(number: u64) -> u32 {
+        number as u32 & VALUE_MASK
+    }
+}
+
+/// A mailbox that wants to be a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joining {
+    /// The slot of its process.
+    pub slot: u32,
+    /// Which user of the slot.
+    pub incarnation: u32,
+    /// Its context.
+    pub context: u32,
+    /// Where its mark is.
+    pub place: u64,
+}
+
+/// A process that waits with a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// The low bits of the place of the entry that says so.
+    pub ticket: u32,
+    /// The slot of the process.
+    pub slot: u32,
+    /// Which user of the slot.
+    pub incarnation: u32,
+}
+
+/// An entry with its details.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A message; with the ticket of a sender that had waited.
+    Broadcast {
+        /// The ticket.
+        ticket: Option<u32>,
+    },
+    /// A mailbox becomes a member.
+    Join(Joining),
+    /// Somebody waits with a broadcast.
+    Hold {
+        /// The slot of its process.
+        slot: u32,
+        /// Which user of the slot.
+        incarnation: u32,
+    },
+    /// What needs no details.
+    Plain(EntryWord),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_say_what_was_written() {
+        let seat = Seat::new(1023, u64::MAX - 5);
+        for entry in [
+            EntryWord::Broadcast { cell: HELD_BIT - 1, was_held: true },
+            EntryWord::Broadcast { cell: 0, was_held: false },
+            EntryWord::Join { cell: 7 },
+            EntryWord::Leave(seat),
+            EntryWord::Died(seat),
+            EntryWord::Departed(Seat::new(0, 0)),
+            EntryWord::Evict(seat),
+            EntryWord::Sync(seat),
+            EntryWord::Hold { cell: 9 },
+            EntryWord::Release { ticket: EntryWord::low_bits(u64::MAX) },
+            EntryWord::Destroy,
+            EntryWord::End,
+            EntryWord::Cut { number: 3 },
+        ] {
+            assert_eq!(EntryWord::from_word(entry.to_word()), Some(entry));
+        }
+        for word in [0, 15 << 28, u32::MAX] {
+            assert_eq!(EntryWord::from_word(word), None, "{word:#x}");
+        }
+    }
+}

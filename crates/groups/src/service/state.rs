@@ -1,0 +1,617 @@
+//! What a group is after some entries of its log.
+
+use super::entry::{Entry, EntryWord, Held, Joining, Seat};
+use super::{HELD_MAX, MEMBERS_MAX};
+
+/// What is fixed when a group is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// How many members it takes to start.
+    pub minimum: u32,
+    /// Whether it outlives its last member.
+    pub is_persistent: bool,
+}
+
+/// The life of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It can be used.
+    #[default]
+    Open,
+    /// It takes nothing new, and lets those finish who are held.
+    Destroying,
+    /// It is no more: it was destroyed, or its last member has gone.
+    Ended,
+}
+
+/// A member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberRecord {
+    /// Its number: the smallest that was free.
+    pub id: u32,
+    /// The slot of its process.
+    pub slot: u32,
+    /// Which user of the slot.
+    pub incarnation: u32,
+    /// The context of its mailbox.
+    pub context: u32,
+    /// Where the mailbox's mark is.
+    pub place: u64,
+    /// The place in the log at which it joined.
+    pub joined_at: u64,
+    /// The number of the first broadcast that it gets.
+    pub first: u64,
+    pub(super) sync: Coming,
+}
+
+impl MemberRecord {
+    /// How entries name it.
+    pub const fn seat(&self) -> Seat {
+        Seat::new(self.id, self.joined_at)
+    }
+}
+
+/// What a member is to the round of synchronisation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Coming {
+    /// It takes no part in it.
+    #[default]
+    Apart = 0,
+    /// It is waited for.
+    Awaited = 1,
+    /// It has come.
+    Come = 2,
+    /// It takes no part, and has come to the next one.
+    ComeToNext = 3,
+}
+
+/// How a member goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// It left, or its process ended in good order.
+    Left,
+    /// Its process died.
+    Died,
+    /// It was put out.
+    Evicted,
+}
+
+/// The members of collective operations from a number on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// The number of the first of them.
+    pub number: u64,
+    /// The number of the view.
+    pub view: u64,
+    /// The members: id, slot, incarnation, and where they joined.
+    pub members: Vec<[u64; 4]>,
+}
+
+/// What an entry did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing: it came too late, or was said before.
+    Nothing,
+    /// A message with this number is in the mailboxes of all members.
+    Broadcast(u64),
+    /// There is a new member.
+    Joined(u32),
+    /// The mailbox is a member already, this one.
+    AlreadyMember(u32),
+    /// The group has as many members, or held broadcasts, as can be.
+    Full,
+    /// The group takes no such thing any more.
+    Closed,
+    /// A member has gone.
+    Removed(u32, Gone),
+    /// A member has come to the round with this number.
+    Come(u64),
+    /// A broadcast is held, with this ticket.
+    Held(u32),
+    /// It is held no more.
+    Released,
+    /// The group is being destroyed, or has ended by now.
+    Destroying,
+    /// A cut was made.
+    Cut,
+}
+
+/// What a group is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    pub(super) rules: Rules,
+    pub(super) position: u64,
+    pub(super) broadcasts: u64,
+    pub(super) phase: Phase,
+    pub(super) has_started: bool,
+    pub(super) view: u64,
+    /// In the order of their numbers.
+    pub(super) members: Vec<MemberRecord>,
+    pub(super) is_syncing: bool,
+    pub(super) rounds: u64,
+    /// Who died in the round that goes on, and in the last one that is over.
+    pub(super) died: Option<u32>,
+    pub(super) died_last: Option<u32>,
+    pub(super) held: Vec<Held>,
+    pub(super) cuts_made: u64,
+    /// The last two that changed something, the older one first.
+    pub(super) cuts: [Cut; 2],
+}
+
+impl State {
+    /// A group as it was made.
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            position: 0,
+            broadcasts: 0,
+            phase: Phase::Open,
+            has_started: rules.minimum == 0,
+            view: 0,
+            members: Vec::new(),
+            is_syncing: false,
+            rounds: 0,
+            died: None,
+            died_last: None,
+            held: Vec::new(),
+            cuts_made: 0,
+            cuts: Default::default(),
+        }
+    }
+
+    /// What was fixed when it was made.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// How many entries there were.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// How many broadcasts there were.
+    pub fn broadcasts(&self) -> u64 {
+        self.broadcasts
+    }
+
+    /// Whether it can be used.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Whether there were as many members once as it takes.
+    pub fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// The number of the view: each change of the members makes the next.
+    pub fn view(&self) -> u64 {
+        self.view
+    }
+
+    /// The members, in the order of their numbers.
+    pub fn members(&self) -> &[MemberRecord] {
+        &self.members
+    }
+
+    /// The member of a seat, if it is one.
+    pub fn member(&self, seat: Seat) -> Option<&MemberRecord> {
+        self.place(seat).map(|place| &self.members[place])
+    }
+
+    /// Who waits with a broadcast.
+    pub fn held(&self) -> &[Held] {
+        &self.held
+    }
+
+    /// How the round with this number ended: none while it goes on; else who died in it.
+    pub fn ended(&self, round: u64) -> Option<Option<u32>> {
+        (self.rounds > round).then_some(if self.rounds == round + 1 {
+            self.died_last
+        } else {
+            None
+        })
+    }
+
+    /// Who has not come to the round that goes on.
+    pub fn awaited(&self) -> impl Iterator<Item = u32> + '_ {
+        self.members.iter().filter(|member| member.sync == Coming::Awaited).map(|member| member.id)
+    }
+
+    /// How many cuts were made: the number of the last.
+    pub fn cuts_made(&self) -> u64 {
+        self.cuts_made
+    }
+
+    /// The cut that a collective operation with this number goes by; none when none was made so
+    /// far, or it is too old to be known.
+    pub fn cut(&self, number: u64) -> Option<&Cut> {
+        let is_made = number <= self.cuts_made;
+        self.cuts.iter().rev().find(|cut| is_made && cut.number != 0 && cut.number <= number)
+    }
+
+    /// Folds the next entry.
+    pub fn apply(&mut self, entry: Entry) -> Outcome {
+        let at = self.position;
+        self.position += 1;
+        match entry {
+            Entry::Broadcast { ticket } => self.broadcast(ticket),
+            Entry::Join(joining) => self.join(joining, at),
+            Entry::Hold { slot, incarnation } => self.hold(slot, incarnation, at),
+            Entry::Plain(word) => self.apply_plain(word),
+        }
+    }
+
+    /// Folds an entry that nobody can make sense of: it is there, and changes nothing.
+    pub fn skip(&mut self) {
+        self.position += 1;
+    }
+
+    fn apply_plain(&mut self, word: EntryWord) -> Outcome {
+        match word {
+            EntryWord::Leave(seat) | EntryWord::Departed(seat) => self.remove(seat, Gone::Left),
+            EntryWord::Died(seat) => self.remove(seat, Gone::Died),
+            EntryWord::Evict(seat) => self.remove(seat, Gone::Evicted),
+            EntryWord::Sync(seat) => self.come(seat),
+            EntryWord::Release { ticket } => self.release(ticket),
+            EntryWord::Destroy => self.destroy(),
+            EntryWord::End if self.phase == Phase::Destroying => self.end(),
+            EntryWord::Cut { number } => self.make_cut(number),
+            _ => Outcome::Nothing,
+        }
+    }
+
+    fn broadcast(&mut self, ticket: Option<u32>) -> Outcome {
+        let held = ticket.and_then(|ticket| self.held.iter().position(|it| it.ticket == ticket));
+        let is_open =
+            self.phase == Phase::Open || (self.phase == Phase::Destroying && held.is_some());
+        if !is_open || !self.has_started {
+            return Outcome::Closed;
+        }
+        let number = self.broadcasts;
+        self.broadcasts += 1;
+        if let Some(place) = held {
+            self.held.swap_remove(place);
+            self.end_if_drained();
+        }
+        Outcome::Broadcast(number)
+    }
+
+    fn join(&mut self, joining: Joining, at: u64) -> Outcome {
+        let Joining { slot, incarnation, context, place } = joining;
+        if self.phase != Phase::Open {
+            return Outcome::Closed;
+        }
+        let is_same = |member: &&MemberRecord| {
+            (member.slot, member.incarnation, member.context) == (slot, incarnation, context)
+        };
+        if let Some(member) = self.members.iter().find(is_same) {
+            return Outcome::AlreadyMember(member.id);
+        }
+        if self.members.len() >= MEMBERS_MAX {
+            return Outcome::Full;
+        }
+        let free = self.members.iter().zip(0..).find(|(member, number)| member.id != *number);
+        let id = free.map_or(self.members.len() as u32, |(_, number)| number);
+        let (first, sync) = (self.broadcasts, Coming::Apart);
+        let member =
+            MemberRecord { id, slot, incarnation, context, place, joined_at: at, first, sync };
+        self.members.insert(id as usize, member);
+        self.view += 1;
+        self.has_started |= self.members.len() >= self.rules.minimum as usize;
+        Outcome::Joined(id)
+    }
+
+    fn remove(&mut self, seat: Seat, how: Gone) -> Outcome {
+        let Some(place) = self.place(seat) else { return Outcome::Nothing };
+        let member = self.members.remove(place);
+        self.view += 1;
+        let took_part = matches!(member.sync, Coming::Awaited | Coming::Come);
+        if took_part && how == Gone::Died {
+            self.died = self.died.or(Some(member.id));
+        }
+        self.end_round();
+        if self.members.is_empty() && !self.rules.is_persistent && self.phase == Phase::Open {
+            self.phase = Phase::Ended;
+            self.held.clear();
+        }
+        Outcome::Removed(member.id, how)
+    }
+
+    fn come(&mut self, seat: Seat) -> Outcome {
+        let Some(place) = self.place(seat) else { return Outcome::Nothing };
+        if self.phase != Phase::Open || !self.has_started {
+            return Outcome::Closed;
+        }
+        if !self.is_syncing {
+            self.begin_round();
+        }
+        let sync = &mut self.members[place].sync;
+        let round = match sync {
+            Coming::Awaited | Coming::Come => {
+                *sync = Coming::Come;
+                self.rounds
+            }
+            Coming::Apart | Coming::ComeToNext => {
+                *sync = Coming::ComeToNext;
+                self.rounds + 1
+            }
+        };
+        self.end_round();
+        Outcome::Come(round)
+    }
+
+    fn begin_round(&mut self) {
+        self.is_syncing = true;
+        self.died = None;
+        for member in &mut self.members {
+            let has_come = member.sync == Coming::ComeToNext;
+            member.sync = if has_come { Coming::Come } else { Coming::Awaited };
+        }
+    }
+
+    /// Ends the round if nobody is waited for; and the next one, should all have come to that.
+    fn end_round(&mut self) {
+        while self.is_syncing && self.awaited().next().is_none() {
+            self.rounds += 1;
+            self.died_last = self.died.take();
+            self.is_syncing = false;
+            let mut is_next_begun = false;
+            for member in &mut self.members {
+                match member.sync {
+                    Coming::ComeToNext => is_next_begun = true,
+                    _ => member.sync = Coming::Apart,
+                }
+            }
+            if is_next_begun {
+                self.begin_round();
+            }
+        }
+    }
+
+    fn hold(&mut self, slot: u32, incarnation: u32, at: u64) -> Outcome {
+        if self.phase != Phase::Open {
+            return Outcome::Closed;
+        }
+        if self.held.len() >= HELD_MAX {
+            return Outcome::Full;
+        }
+        let ticket = EntryWord::low_bits(at);
+        self.held.push(Held { ticket, slot, incarnation });
+        Outcome::Held(ticket)
+    }
+
+    fn release(&mut self, ticket: u32) -> Outcome {
+        let Some(place) = self.held.iter().position(|held| held.ticket == ticket) else {
+            return Outcome::Nothing;
+        };
+        self.held.swap_remove(place);
+        self.end_if_drained();
+        Outcome::Released
+    }
+
+    fn destroy(&mut self) -> Outcome {
+        if self.phase != Phase::Open {
+            return Outcome::Closed;
+        }
+        self.phase = Phase::Destroying;
+        self.end_if_drained();
+        Outcome::Destroying
+    }
+
+    fn end(&mut self) -> Outcome {
+        self.held.clear();
+        self.phase = Phase::Ended;
+        Outcome::Destroying
+    }
+
+    fn end_if_drained(&mut self) {
+        if self.phase == Phase::Destroying && self.held.is_empty() {
+            self.phase = Phase::Ended;
+        }
+    }
+
+    fn make_cut(&mut self, number: u32) -> Outcome {
+        let next = self.cuts_made + 1;
+        if EntryWord::low_bits(next) != number || self.phase != Phase::Open || !self.has_started {
+            return Outcome::Nothing;
+        }
+        self.cuts_made = next;
+        let record = |member: &MemberRecord| {
+            let [id, slot, incarnation] =
+                [member.id, member.slot, member.incarnation].map(u64::from);
+            [id, slot, incarnation, member.joined_at]
+        };
+        if self.cuts[1].number == 0 || self.cuts[1].view != self.view {
+            let members = self.members.iter().map(record).collect();
+            self.cuts.swap(0, 1);
+            self.cuts[1] = Cut { number: next, view: self.view, members };
+        }
+        Outcome::Cut
+    }
+
+    fn place(&self, seat: Seat) -> Option<usize> {
+        // Numbers are dense but for the gaps that those who left have made.
+        let place = self.members.binary_search_by_key(&seat.id, |member| member.id).ok()?;
+        (self.members[place].seat() == seat).then_some(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(minimum: u32) -> State {
+        State::new(Rules { minimum, is_persistent: false })
+    }
+
+    fn joining(slot: u32) -> Entry {
+        Entry::Join(Joining { slot, incarnation: 1, context: slot + 100, place: 64 })
+    }
+
+    fn seat(state: &State, id: u32) -> Seat {
+        state.members().iter().find(|member| member.id == id).unwrap().seat()
+    }
+
+    fn with(minimum: u32, members: u32) -> State {
+        let mut state = group(minimum);
+        for slot in 0..members {
+            assert_eq!(state.apply(joining(slot)), Outcome::Joined(slot));
+        }
+        state
+    }
+
+    fn plain(state: &mut State, word: EntryWord) -> Outcome {
+        state.apply(Entry::Plain(word))
+    }
+
+    fn sync(state: &mut State, id: u32) -> Outcome {
+        let word = EntryWord::Sync(seat(state, id));
+        plain(state, word)
+    }
+
+    const MESSAGE: Entry = Entry::Broadcast { ticket: None };
+
+    #[test]
+    fn a_member_has_the_smallest_free_number_and_keeps_it() {
+        let mut state = with(0, 4);
+        let left = seat(&state, 1);
+        assert_eq!(plain(&mut state, EntryWord::Leave(left)), Outcome::Removed(1, Gone::Left));
+        assert_eq!(state.members().iter().map(|it| it.id).collect::<Vec<_>>(), [0, 2, 3]);
+        assert_eq!(state.apply(joining(9)), Outcome::Joined(1));
+        assert_eq!(state.apply(joining(10)), Outcome::Joined(4));
+        assert_eq!(plain(&mut state, EntryWord::Leave(left)), Outcome::Nothing, "another has it");
+        assert_eq!(state.view(), 7);
+    }
+
+    #[test]
+    fn one_mailbox_joins_once() {
+        let mut state = with(0, 2);
+        assert_eq!(state.apply(joining(1)), Outcome::AlreadyMember(1));
+        assert_eq!((state.members().len(), state.view()), (2, 2));
+    }
+
+    #[test]
+    fn the_minimum_is_a_latch() {
+        let mut state = with(2, 1);
+        assert!(!state.has_started());
+        assert_eq!(state.apply(MESSAGE), Outcome::Closed);
+        assert_eq!(sync(&mut state, 0), Outcome::Closed);
+        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Nothing);
+        state.apply(joining(1));
+        assert!(state.has_started());
+        let left = seat(&state, 0);
+        plain(&mut state, EntryWord::Leave(left));
+        assert!(state.has_started(), "later falls change nothing");
+        assert_eq!(state.apply(MESSAGE), Outcome::Broadcast(0));
+    }
+
+    #[test]
+    fn a_round_is_over_when_all_have_come_and_who_joined_meanwhile_is_in_the_next() {
+        let mut state = with(0, 2);
+        assert_eq!(sync(&mut state, 0), Outcome::Come(0));
+        state.apply(joining(2));
+        assert_eq!(sync(&mut state, 2), Outcome::Come(1), "it belongs to the next");
+        assert_eq!(sync(&mut state, 0), Outcome::Come(0), "said twice, it counts once");
+        assert_eq!(state.ended(0), None);
+        assert_eq!(sync(&mut state, 1), Outcome::Come(0));
+        assert_eq!((state.ended(0), state.ended(1)), (Some(None), None));
+        assert_eq!(state.awaited().collect::<Vec<_>>(), [0, 1]);
+        sync(&mut state, 1);
+        assert_eq!(sync(&mut state, 0), Outcome::Come(1));
+        assert_eq!(state.ended(1), Some(None));
+    }
+
+    #[test]
+    fn a_leave_counts_as_come_and_a_death_is_told_to_all_who_took_part() {
+        let mut state = with(0, 4);
+        sync(&mut state, 0);
+        let [left, died] = [1, 2].map(|id| seat(&state, id));
+        plain(&mut state, EntryWord::Leave(left));
+        plain(&mut state, EntryWord::Died(died));
+        assert_eq!(plain(&mut state, EntryWord::Died(died)), Outcome::Nothing);
+        assert_eq!(state.ended(0), None, "one is to come yet");
+        sync(&mut state, 3);
+        assert_eq!(state.ended(0), Some(Some(2)));
+        sync(&mut state, 0);
+        sync(&mut state, 3);
+        assert_eq!(state.ended(1), Some(None), "the next one is well again");
+    }
+
+    #[test]
+    fn who_had_come_and_died_is_told_as_well() {
+        let mut state = with(0, 2);
+        sync(&mut state, 0);
+        let died = seat(&state, 0);
+        plain(&mut state, EntryWord::Died(died));
+        sync(&mut state, 1);
+        assert_eq!(state.ended(0), Some(Some(0)));
+    }
+
+    #[test]
+    fn the_last_leave_ends_a_group_unless_it_is_persistent() {
+        for is_persistent in [false, true] {
+            let mut state = State::new(Rules { minimum: 1, is_persistent });
+            assert_eq!(state.phase(), Phase::Open, "nobody has to be a member at first");
+            state.apply(joining(0));
+            let last = seat(&state, 0);
+            plain(&mut state, EntryWord::Died(last));
+            let phase = if is_persistent { Phase::Open } else { Phase::Ended };
+            assert_eq!(state.phase(), phase);
+            let again = state.apply(joining(1));
+            assert_eq!(again == Outcome::Joined(0), is_persistent);
+        }
+    }
+
+    #[test]
+    fn destruction_lets_those_finish_who_are_held_and_nobody_else() {
+        let mut state = with(0, 2);
+        let hold = Entry::Hold { slot: 5, incarnation: 1 };
+        let (Outcome::Held(one), Outcome::Held(other)) = (state.apply(hold), state.apply(hold))
+        else {
+            panic!("both are held");
+        };
+        assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Destroying);
+        assert_eq!(state.phase(), Phase::Destroying);
+        assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Closed);
+        for refused in [MESSAGE, joining(7), hold] {
+            assert_eq!(state.apply(refused), Outcome::Closed);
+        }
+        assert_eq!(sync(&mut state, 0), Outcome::Closed);
+        let finished = state.apply(Entry::Broadcast { ticket: Some(one) });
+        assert_eq!((finished, state.phase()), (Outcome::Broadcast(0), Phase::Destroying));
+        plain(&mut state, EntryWord::Release { ticket: other });
+        assert_eq!(state.phase(), Phase::Ended);
+        assert_eq!(state.apply(Entry::Broadcast { ticket: Some(other) }), Outcome::Closed);
+    }
+
+    #[test]
+    fn destruction_ends_whoever_is_held_when_that_is_said() {
+        let mut state = with(0, 1);
+        state.apply(Entry::Hold { slot: 5, incarnation: 1 });
+        assert_eq!(
+            plain(&mut state, EntryWord::End),
+            Outcome::Nothing,
+            "it is not being destroyed"
+        );
+        plain(&mut state, EntryWord::Destroy);
+        assert_eq!(plain(&mut state, EntryWord::End), Outcome::Destroying);
+        assert_eq!((state.phase(), state.held().len()), (Phase::Ended, 0));
+    }
+
+    #[test]
+    fn operations_go_by_the_cut_of_their_number() {
+        let mut state = with(0, 2);
+        assert!(state.cut(1).is_none());
+        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Cut);
+        state.apply(joining(2));
+        assert_eq!(plain(&mut state, EntryWord::Cut { number: 1 }), Outcome::Nothing, "too late");
+        assert_eq!(state.cut(1).unwrap().members.len(), 2);
+        assert!(state.cut(2).is_none());
+        plain(&mut state, EntryWord::Cut { number: 2 });
+        plain(&mut state, EntryWord::Cut { number: 3 });
+        let sizes = [1, 2, 3].map(|number| state.cut(number).unwrap().members.len());
+        assert_eq!(sizes, [2, 3, 3]);
+        assert_eq!(state.cut(3).unwrap().number, 2, "the third changed nothing");
+    }
+}

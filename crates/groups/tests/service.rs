@@ -1,0 +1,101 @@
+//! Random histories of named groups: whoever folds them comes to the same, from the beginning or from
+//! any snapshot, and what a group promises holds after every entry.
+
+use landeck_groups::service::{
+    Entry, EntryWord, HELD_MAX, Joining, Outcome, Phase, Rules, Seat, State,
+};
+use landeck_testing::{Random, Watchdog, seed};
+use std::time::Duration;
+
+const HISTORIES: u64 = 2_000;
+const ENTRIES: u64 = 200;
+
+#[test]
+fn random_histories_keep_what_groups_promise() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let seed = seed();
+    let mut outcomes = [0u64; 4];
+    for number in 0..HISTORIES {
+        let mut random = Random::new(seed.wrapping_add(number));
+        let rules = Rules { minimum: random.below(4) as u32, is_persistent: random.below(2) == 0 };
+        let (mut state, mut other) = (State::new(rules), State::new(rules));
+        for _ in 0..ENTRIES {
+            let entry = draw(&mut random, &state);
+            let before = state.clone();
+            let outcome = state.apply(entry);
+            assert_eq!(other.apply(entry), outcome, "seed {seed}, history {number}");
+            check(&before, &state, entry, outcome);
+            if random.below(20) == 0 {
+                other = State::from_words(&other.to_words()).unwrap();
+            }
+            assert_eq!(state, other);
+            outcomes[match outcome {
+                Outcome::Broadcast(_) => 0,
+                Outcome::Come(_) => 1,
+                Outcome::Removed(..) => 2,
+                _ => 3,
+            }] += 1;
+        }
+    }
+    assert!(outcomes.iter().all(|&count| count > HISTORIES), "{outcomes:?}");
+}
+
+fn draw(random: &mut Random, state: &State) -> Entry {
+    let member = random.below(8) as u32;
+    let known = state.members().iter().find(|it| it.id == member);
+    // One in eight is said of somebody who has gone long ago.
+    let seat = match known {
+        Some(member) if random.below(8) != 0 => member.seat(),
+        _ => Seat::new(member, random.below(state.position() + 1)),
+    };
+    let ticket = match state.held().first() {
+        Some(held) if random.below(2) == 0 => held.ticket,
+        _ => random.below(200) as u32,
+    };
+    let slot = random.below(10) as u32;
+    Entry::Plain(match random.below(40) {
+        0..8 => return Entry::Broadcast { ticket: (random.below(2) == 0).then_some(ticket) },
+        8..16 => {
+            return Entry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
+        }
+        16..18 => return Entry::Hold { slot, incarnation: 1 },
+        18..20 => EntryWord::Release { ticket },
+        20..23 => EntryWord::Leave(seat),
+        23 => EntryWord::Died(seat),
+        24 => EntryWord::Evict(seat),
+        25..36 => EntryWord::Sync(seat),
+        36..39 => EntryWord::Cut { number: (state.cuts_made() + random.below(3)) as u32 },
+        _ if random.below(4) == 0 => EntryWord::Destroy,
+        _ => EntryWord::End,
+    })
+}
+
+/// What holds of every entry.
+fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
+    assert_eq!(after.position(), before.position() + 1);
+    assert!(after.members().is_sorted_by(|one, next| one.id < next.id));
+    assert!(after.held().len() <= HELD_MAX);
+    assert!(after.has_started() || !before.has_started(), "it is a latch");
+    let changed = before.members().len() != after.members().len();
+    assert_eq!(after.view() != before.view(), changed, "a view for each change");
+    let is_message = matches!(outcome, Outcome::Broadcast(number) if number == before.broadcasts());
+    assert_eq!(after.broadcasts() - before.broadcasts(), u64::from(is_message));
+    assert!(before.phase() != Phase::Ended || after.phase() == Phase::Ended, "the end is final");
+    if let Outcome::Joined(id) = outcome {
+        assert!(before.members().iter().all(|member| member.id != id));
+        assert!((0..id).all(|lower| before.members().iter().any(|member| member.id == lower)));
+        assert_eq!(before.phase(), Phase::Open);
+    }
+    if let (Entry::Broadcast { ticket: None }, Outcome::Broadcast(_)) = (entry, outcome) {
+        assert!(before.phase() == Phase::Open && before.has_started());
+    }
+    // Somebody is always waited for while a round goes on.
+    if let Outcome::Come(round) = outcome {
+        assert!(after.ended(round).is_some() || after.awaited().next().is_some());
+    }
+    for number in 1..=after.cuts_made() {
+        if let (Some(old), Some(new)) = (before.cut(number), after.cut(number)) {
+            assert_eq!(old, new, "what an operation goes by does not change");
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! The guardian's side: its life in the forked process.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use landeck_groups::membership::{Input, OnFailure, Plan};
+use landeck_groups::restarts::Restart;
+use landeck_memory::Segment;
+use landeck_wire::{HostId, Slot};
+use rustix::event::epoll::EventFlags;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::message::Message;
+use super::{GuardianError, Order, Start};
+use crate::agent::{self, Agent, Effect};
+use crate::descendants;
+use crate::process::{self, Change, Image, Look, Starter};
+
+/// The guardian's life, in the forked process.
+pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Instant) -> ! {
+    let life = || match Guard::new(segment, &order, socket, began) {
+        Ok(guard) => guard.run(order.starts),
+        Err(error) => Err(error),
+    };
+    let code = match catch_unwind(AssertUnwindSafe(life)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            eprintln!("landeck: the guardian gives up, and the job ends: {error}");
+            1
+        }
+        Err(_) => 2, // the panic has said what it is
+    };
+    // SAFETY: ends this process without running what the launcher meant to run at its own end.
+    unsafe { libc::_exit(code) }
+}
+
+/// The guardian's side.
+struct Guard {
+    agent: Agent,
+    launcher: OwnedFd,
+    deaths: OwnedFd,
+    starter: Starter,
+    began: Instant,
+    slots: HashMap<u32, u32>,
+    pids: HashMap<u32, u32>,
+    /// The process groups of all processes of the job, also of those that ended.
+    groups: HashSet<u32>,
+    /// What each rank is started with, while it may be started again.
+    images: HashMap<u32, Image>,
+    restarts: bool,
+    backlog: VecDeque<Message>,
+    /// Descriptors that were open at the fork: what of them is the launcher's alone is closed.
+    inherited: Vec<RawFd>,
+    /// Once no process is left: how long what they started may stay.
+    linger_until: Option<Instant>,
+    /// When processes that were asked to end are killed, as last known.
+    kill_at: Option<Duration>,
+    was_killed: bool,
+    launcher_gone: bool,
+}
+
+/// How long something that a process started may outlive the last process of a job that ended by
+/// itself: time for a filter at the end of a pipe to write its last lines.
+const LINGER: Duration = Duration::from_millis(250);
+
+const DEATHS: u64 = 0;
+const LAUNCHER: u64 = 1;
+
+impl Guard {
+    fn new(
+        segment: Segment,
+        order: &Order,
+        launcher: OwnedFd,
+        began: Instant,
+    ) -> Result<Self, GuardianError> {
+        let refused = |attempt| move |source: io::Error| GuardianError::System { attempt, source };
+        let inherited = open_descriptors();
+        // A key at the terminal is not for the guardian.
+        rustix::process::setpgid(None, None)
+            .map_err(|errno| refused("make a process group")(errno.into()))?;
+        // A name that is not set changes nothing else.
+        let _ = rustix::thread::set_name(c"landeck-guard");
+        process::reset_signals(&process::handled_signals());
+        descendants::adopt_orphans().map_err(refused("adopt orphaned processes"))?;
+        let plan = Plan {
+            host: HostId(segment.plan().host),
+            processes: segment.plan().processes,
+            guests: segment.plan().guests,
+            on_failure: order.on_failure,
+            grace: order.grace,
+        };
+        let agent = Agent::new(segment, plan, began).map_err(refused("open its socket"))?;
+        let deaths = child_signals().map_err(refused("watch its children"))?;
+        agent.watch(&deaths, DEATHS, EventFlags::IN).map_err(refused("watch its children"))?;
+        agent.watch(&launcher, LAUNCHER, EventFlags::IN).map_err(refused("watch the launcher"))?;
+        let starter = Starter::new().map_err(refused("prepare to start processes"))?;
+        Ok(Self {
+            agent,
+            launcher,
+            deaths,
+            starter,
+            began,
+            slots: HashMap::new(),
+            pids: HashMap::new(),
+            groups: HashSet::new(),
+            images: HashMap::new(),
+            restarts: matches!(order.on_failure, OnFailure::Restart { .. }),
+            backlog: VecDeque::new(),
+            inherited,
+            linger_until: None,
+            kill_at: None,
+            was_killed: false,
+            launcher_gone: false,
+        })
+    }
+
+    fn run(mut self, starts: Vec<Start>) -> Result<(), GuardianError> {
+        let keep: Vec<RawFd> = self.kept(&starts);
+        for start in starts {
+            if self.agent.is_running() {
+                self.start(start.slot, start.slot, 0, start.image);
+                self.turn(Some(Duration::ZERO))?;
+            }
+        }
+        self.agent.announce();
+        self.close_inherited(&keep);
+        while !self.is_done() {
+            let timeout = self.timeout();
+            self.turn(timeout)?;
+        }
+        descendants::kill_all(&[]);
+        self.report(Message { kind: Message::ALL_ENDED, ..Message::default() });
+        while !self.backlog.is_empty() && !self.launcher_gone {
+            self.turn(None)?;
+        }
+        Ok(())
+    }
+
+    /// One wait, and all that has happened meanwhile.
+    fn turn(&mut self, timeout: Option<Duration>) -> Result<(), GuardianError> {
+        let attempt = "wait for what happens";
+        let ready =
+            self.agent.wait(timeout).map_err(|source| GuardianError::System { attempt, source })?;
+        for token in ready {
+            match token {
+                DEATHS => self.look_at_children(),
+                _ => self.hear_launcher(),
+            }
+        }
+        self.agent.tell(Input::Tick);
+        self.carry_out();
+        self.flush_backlog();
+        Ok(())
+    }
+
+    /// Starts the process of a rank in a slot, and keeps what it was started with as long as it may
+    /// be started again.
+    fn start(&mut self, slot: u32, rank: u32, restart: u32, image: Image) {
+        let memory = self.agent.segment().clone();
+        let message = Message { slot, ..Message::default() };
+        let started = self.starter.start(&image, memory.descriptor());
+        if self.restarts {
+            self.images.insert(rank, image);
+        }
+        match started {
+            Ok(child) => {
+                self.slots.insert(child.pid, slot);
+                self.pids.insert(slot, child.pid);
+                self.groups.insert(child.pid);
+                self.agent.tell(Input::Started { slot: Slot(slot), pid: child.pid });
+                let number = child.pid.cast_signed();
+                let kind = Message::STARTED;
+                self.report(Message { kind, number, detail: rank, restart, ..message });
+            }
+            Err(error) => {
+                self.agent.tell(Input::NotStarted { slot: Slot(slot) });
+                let again = self.carry_out();
+                let (kind, detail) = (Message::NOT_STARTED, error.step as u32);
+                let time_ns = u64::from(rank);
+                let message = Message { kind, number: error.errno, detail, time_ns, ..message };
+                self.report(message.followed_by(again));
+            }
+        }
+    }
+
+    /// Starts a process again that has failed, in a slot that nothing is left in.
+    fn start_again(&mut self, slot: u32, rank: u32, number: u32) {
+        let Some(mut image) = self.images.remove(&rank) else { return };
+        set_variable(&mut image, "LANDECK_SLOT", &slot.to_string());
+        set_variable(&mut image, "LANDECK_RESTART", &number.to_string());
+        self.start(slot, rank, number, image);
+        self.agent.announce();
+    }
+
+    fn look_at_children(&mut self) {
+        let mut signals = [0; 1024];
+        // Only to make it quiet; what happened is asked of the kernel.
+        while matches!(rustix::io::read(&self.deaths, &mut signals), Ok(1..)) {}
+        while let Ok(Look::Changed(pid, change)) = process::look() {
+            if let Some(&slot) = self.slots.get(&pid) {
+                self.changed(slot, change);
+            }
+            if let Change::Ended(_) = change
+                && let Some(slot) = self.slots.remove(&pid)
+            {
+                self.pids.remove(&slot);
+            }
+            if process::settle(pid, change).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// A process of the job changed. An ended one is not reaped yet: its group can be signalled.
+    fn changed(&mut self, slot: u32, change: Change) {
+        let mut message = Message { slot, ..Message::default() };
+        let input = match change {
+            Change::Stopped => {
+                message.kind = Message::STOPPED;
+                Input::Stopped { slot: Slot(slot) }
+            }
+            Change::Continued => {
+                message.kind = Message::CONTINUED;
+                Input::Continued { slot: Slot(slot) }
+            }
+            Change::Ended(status) => {
+                let presence = self.agent.segment().presence(slot);
+                message.kind = Message::ENDED;
+                message.number = status;
+                message.detail = presence as u32;
+                message.time_ns = self.began.elapsed().as_nanos() as u64;
+                Input::Ended { slot: Slot(slot), status, presence: agent::presence_of(presence) }
+            }
+        };
+        let rank = self.agent.rank_of(slot);
+        self.agent.tell(input);
+        let again = self.carry_out();
+        if let (Change::Ended(_), None, Some(rank)) = (change, again, rank) {
+            self.images.remove(&rank); // with it go its ends of the pipes
+        }
+        self.report(message.followed_by(again));
+    }
+
+    /// Does what follows from what the agent was told last. Says what new start follows from it.
+    fn carry_out(&mut self) -> Option<Restart> {
+        self.kill_at = self.agent.kill_at().or(self.kill_at);
+        let mut again = None;
+        for effect in self.agent.take_effects() {
+            match effect {
+                Effect::Terminate(slot) => {
+                    self.signal(slot, libc::SIGTERM);
+                    self.signal(slot, libc::SIGCONT);
+                }
+                Effect::Kill(slot) => self.signal(slot, libc::SIGKILL),
+                Effect::WillRestart(restart) => again = Some(restart),
+                Effect::Start { slot, rank, number } => self.start_again(slot, rank, number),
+                Effect::Over => {
+                    self.linger_until = Some(self.lingering_end());
+                    if self.kill_at.is_some() {
+                        self.terminate_adopted();
+                    }
+                }
+            }
+        }
+        again
+    }
+
+    fn signal(&self, slot: u32, signal: i32) {
+        if let Some(&pid) = self.pids.get(&slot) {
+            process::signal_group(pid, signal);
+        }
+    }
+
+    /// Asks those to end that left the groups of the processes, and so were not asked with them.
+    fn terminate_adopted(&self) {
+        for pid in descendants::children() {
+            let was_asked = process::group_of(pid).is_none_or(|group| self.groups.contains(&group));
+            if !was_asked {
+                process::signal_process(pid, libc::SIGTERM);
+                process::signal_process(pid, libc::SIGCONT);
+            }
+        }
+    }
+
+    fn lingering_end(&self) -> Instant {
+        match self.kill_at {
+            _ if self.was_killed => Instant::now(),
+            Some(kill_at) => self.began + kill_at,
+            None => Instant::now() + LINGER,
+        }
+    }
+
+    /// Whether nothing is left, or what is left has had its time.
+    fn is_done(&self) -> bool {
+        let Some(until) = self.linger_until else { return self.launcher_gone };
+        self.launcher_gone
+            || until <= Instant::now()
+            || process::look().is_ok_and(|look| look == Look::Childless)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let now = self.began.elapsed();
+        let own = self.agent.deadline().map(|at| at.saturating_sub(now));
+        let linger = self.linger_until.map(|until| until.saturating_duration_since(Instant::now()));
+        own.into_iter().chain(linger).min()
+    }
+
+    fn hear_launcher(&mut self) {
+        let mut bytes = [0; Message::BYTES];
+        loop {
+            match recv(&self.launcher, &mut bytes[..], RecvFlags::DONTWAIT) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return,
+                Ok((1.., _)) => self.obey(&Message::decode(&bytes)),
+                // The launcher is gone.
+                Ok(_) | Err(_) => {
+                    self.launcher_gone = true;
+                    self.kill();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, message: &Message) {
+        match message.kind {
+            Message::SIGNAL => {
+                if ends_a_job(message.number) {
+                    self.agent.tell(Input::NoRestarts);
+                }
+                for &pid in self.slots.keys() {
+                    process::signal_group(pid, message.number);
+                }
+            }
+            Message::END => {
+                self.agent.tell(Input::End { grace: Duration::from_nanos(message.time_ns) });
+                self.carry_out();
+            }
+            Message::KILL => self.kill(),
+            _ => {}
+        }
+    }
+
+    fn kill(&mut self) {
+        self.was_killed = true;
+        self.agent.tell(Input::Kill);
+        self.carry_out();
+        if self.linger_until.is_some() {
+            self.linger_until = Some(Instant::now());
+        }
+    }
+
+    /// Puts an event in line for the launcher. The line is bounded: a launcher that does not listen
+    /// is told only the last of a process's stops and continuations.
+    fn report(&mut self, message: Message) {
+        let is_stop = |kind| kind == Message::STOPPED || kind == Message::CONTINUED;
+        if is_stop(message.kind) {
+            self.backlog.retain(|old| old.slot != message.slot || !is_stop(old.kind));
+        }
+        self.backlog.push_back(message);
+        self.flush_backlog();
+    }
+
+    fn flush_backlog(&mut self) {
+        let was_empty = self.backlog.is_empty();
+        while let Some(message) = self.backlog.front() {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match send(&self.launcher, &message.encode(), flags) {
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => break,
+                // Sent; or the launcher is gone, which is heard elsewhere.
+                Ok(_) | Err(_) => drop(self.backlog.pop_front()),
+            }
+        }
+        let wanted = match self.backlog.is_empty() {
+            true if was_empty => return,
+            true => EventFlags::IN,
+            false => EventFlags::IN | EventFlags::OUT,
+        };
+        // It was watched before, so this cannot fail for want of anything.
+        let _ = self.agent.rewatch(&self.launcher, LAUNCHER, wanted);
+    }
+
+    /// Descriptors of before the fork that the guardian itself uses, or that are closed elsewhere.
+    fn kept(&self, starts: &[Start]) -> Vec<RawFd> {
+        let own = [self.launcher.as_raw_fd()];
+        let memory = self.agent.segment().descriptor().map(|fd| fd.as_raw_fd());
+        let streams = starts.iter().flat_map(|start| {
+            let image = &start.image;
+            [&image.stdin, &image.stdout, &image.stderr].map(AsRawFd::as_raw_fd)
+        });
+        own.into_iter().chain(memory).chain(streams).collect()
+    }
+
+    /// Closes what the launcher opened for itself: pipes must end when their other end does.
+    fn close_inherited(&mut self, keep: &[RawFd]) {
+        for descriptor in std::mem::take(&mut self.inherited) {
+            if !keep.contains(&descriptor) {
+                // SAFETY: it was open at the fork and is none of the guardian's; the launcher's
+                // objects that own it exist here as copies that are never used or dropped.
+                unsafe { libc::close(descriptor) };
+            }
+        }
+    }
+}
+
+/// Whether a signal says that the user wants the job to end.
+const fn ends_a_job(signal: i32) -> bool {
+    matches!(signal, libc::SIGINT | libc::SIGQUIT | libc::SIGTERM | libc::SIGHUP)
+}
+
+/// Sets a variable in the environment that a process is started with.
+pub(super) fn set_variable(image: &mut Image, name: &str, value: &str) {
+    let beginning = format!("{name}=");
+    image.environment.retain(|text| !text.as_bytes().starts_with(beginning.as_bytes()));
+    image.environment.extend(std::ffi::CString::new(beginning + value));
+}
+
+/// A descriptor that is readable when a child has changed. Signals are blocked already.
+fn child_signals() -> io::Result<OwnedFd> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the mask is initialised before it is read; a new descriptor is nobody else's.
+    unsafe {
+        let mut mask: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut mask);
+        libc::sigaddset(&raw mut mask, libc::SIGCHLD);
+        match libc::signalfd(-1, &raw const mask, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// What the launcher opened for itself.
+fn open_descriptors() -> Vec<RawFd> {
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let listed: Vec<RawFd> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    // The one that the list was read from is in it, and closed by now.
+    listed.into_iter().filter(|&descriptor| is_the_launchers(descriptor)).collect()
+}
+
+/// Whether a descriptor is open, and not one that is handed on to programs.
+fn is_the_launchers(descriptor: RawFd) -> bool {
+    // SAFETY: fcntl with F_GETFD reads no memory.
+    let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
+    descriptor > 2 && flags >= 0 && flags & libc::FD_CLOEXEC != 0
+}

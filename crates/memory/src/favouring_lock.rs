@@ -1,0 +1,237 @@
+//! A lock that favours one thread: as long as nobody else wants it, that thread takes it without an
+//! exchange, and gives it back without one.
+//!
+//! ```text
+//! the favourite            anybody else
+//! inside = yes             (has the lock for all)
+//! light barrier            favourite = nobody
+//! favourite still me?      heavy barrier
+//! ... works ...            inside = no?  else sleep
+//! inside = no              ... works ...
+//! ```
+//!
+//! Dekker's algorithm, of which one side pays for both: the heavy barrier is one on every processor
+//! that runs this process, so the light one only keeps the compiler from reordering. Whoever comes
+//! second pays that once; from then on there is no favourite, and all use the lock for all.
+//! Most programs that ask for several threads have one that calls.
+//!
+//! After D. Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks" (2003).
+
+use std::time::Duration;
+
+use crate::lock::Lock;
+use crate::sync::{AtomicUsize, Futex, Ordering, heavy_barrier, light_barrier};
+
+const NOBODY: usize = 0;
+const OUTSIDE: u32 = 0;
+const INSIDE: u32 = 1;
+
+/// Who waits looks by itself so often.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+
+/// One holder at a time. Threads are named by numbers that are not zero.
+pub(crate) struct FavouringLock {
+    all: Lock,
+    /// The thread that needs not take the lock for all.
+    favourite: AtomicUsize,
+    /// Whether it is inside without that.
+    inside: Futex,
+}
+
+/// How a holder came in, which it says when it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// As the favourite.
+    Favoured,
+    /// With the lock for all.
+    ForAll,
+}
+
+impl FavouringLock {
+    /// A free lock with this favourite; none where there are no heavy barriers.
+    pub(crate) fn new(favourite: Option<usize>) -> Self {
+        Self {
+            all: Lock::new(),
+            favourite: AtomicUsize::new(favourite.unwrap_or(NOBODY)),
+            inside: Futex::new(OUTSIDE),
+        }
+    }
+
+    /// Takes the lock, after whoever has it.
+    #[inline]
+    pub(crate) fn take(&self, thread: usize) -> Way {
+        if self.enter_favoured(thread) {
+            return Way::Favoured;
+        }
+        self.all.take();
+        while !self.is_without_favourite() {
+            self.inside.wait(INSIDE, SLEEP_MAX);
+        }
+        Way::ForAll
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub(crate) fn try_take(&self, thread: usize) -> Option<Way> {
+        if self.enter_favoured(thread) {
+            return Some(Way::Favoured);
+        }
+        let is_own = self.favourite.load(Ordering::Relaxed) == thread;
+        if is_own || !self.all.try_take() {
+            return None;
+        }
+        if self.is_without_favourite() {
+            return Some(Way::ForAll);
+        }
+        self.all.give();
+        None
+    }
+
+    /// Gives the lock to whoever waits.
+    #[inline]
+    pub(crate) fn give(&self, way: Way) {
+        match way {
+            Way::Favoured => self.leave_favoured(),
+            Way::ForAll => self.all.give(),
+        }
+    }
+
+    /// False also if the favourite is inside already.
+    #[inline]
+    fn enter_favoured(&self, thread: usize) -> bool {
+        if self.favourite.load(Ordering::Relaxed) != thread
+            || self.inside.word().load(Ordering::Relaxed) != OUTSIDE
+        {
+            return false;
+        }
+        self.inside.word().store(INSIDE, Ordering::Relaxed);
+        light_barrier();
+        let is_favoured = self.favourite.load(Ordering::Relaxed) == thread;
+        if !is_favoured {
+            self.leave_favoured();
+        }
+        is_favoured
+    }
+
+    #[inline]
+    fn leave_favoured(&self) {
+        self.inside.word().store(OUTSIDE, Ordering::Release);
+        light_barrier();
+        if self.favourite.load(Ordering::Relaxed) == NOBODY {
+            self.inside.wake_one();
+        }
+    }
+
+    /// Ends the favour, and says whether its thread is outside; called with the lock for all. Then it
+    /// stays outside.
+    #[inline]
+    fn is_without_favourite(&self) -> bool {
+        if self.favourite.load(Ordering::Relaxed) != NOBODY {
+            self.favourite.store(NOBODY, Ordering::Relaxed);
+            heavy_barrier();
+        }
+        self.inside.word().load(Ordering::Acquire) == OUTSIDE
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use landeck_testing::Watchdog;
+    use std::cell::UnsafeCell;
+    use std::sync::Arc;
+
+    struct Counter {
+        lock: FavouringLock,
+        value: UnsafeCell<u64>,
+    }
+
+    // SAFETY: the value is used by whoever has the lock.
+    unsafe impl Sync for Counter {}
+
+    fn with_favourite(thread: usize) -> FavouringLock {
+        assert!(crate::system::register_for_barriers());
+        FavouringLock::new(Some(thread))
+    }
+
+    fn count(counter: &Counter, thread: usize, times: u64) {
+        for _ in 0..times {
+            let way = counter.lock.take(thread);
+            // SAFETY: the lock is held.
+            unsafe { *counter.value.get() += 1 };
+            counter.lock.give(way);
+        }
+    }
+
+    #[test]
+    fn the_favour_ends_when_another_comes() {
+        let lock = with_favourite(7);
+        let way = lock.take(7);
+        assert_eq!((way, lock.try_take(7)), (Way::Favoured, None));
+        lock.give(way);
+        assert_eq!(lock.take(7), Way::Favoured, "nobody else has wanted it");
+        assert_eq!(lock.try_take(8), None);
+        lock.give(way);
+        assert_eq!(lock.try_take(7), Some(Way::ForAll), "8 has wanted it meanwhile");
+        lock.give(Way::ForAll);
+        assert_eq!(lock.try_take(8), Some(Way::ForAll));
+        assert_eq!(lock.try_take(7), None);
+    }
+
+    #[test]
+    fn who_comes_second_waits_for_the_favourite() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        for _ in 0..200 {
+            let lock = with_favourite(1);
+            let counter = Arc::new(Counter { lock, value: UnsafeCell::new(0) });
+            let others: Vec<_> = [2, 3]
+                .map(|thread| {
+                    let counter = counter.clone();
+                    std::thread::spawn(move || count(&counter, thread, 500))
+                })
+                .into();
+            count(&counter, 1, 5000);
+            for other in others {
+                other.join().unwrap();
+            }
+            // SAFETY: the other threads have ended.
+            assert_eq!(unsafe { *counter.value.get() }, 6000);
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::sync::Data;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    struct Counter {
+        lock: FavouringLock,
+        value: Data<u32>,
+    }
+
+    fn count(counter: &Counter, thread: usize) {
+        let way = counter.lock.take(thread);
+        // SAFETY: the lock is held; the checker would notice if that were not enough.
+        counter.value.with_mut(|value| unsafe { *value += 1 });
+        counter.lock.give(way);
+    }
+
+    /// Nobody is inside with somebody else, and nobody sleeps for ever: loom ends such a schedule
+    /// as a deadlock.
+    #[test]
+    fn the_favourite_and_another_take_turns_in_every_schedule() {
+        crate::sync::model(|| {
+            let lock = FavouringLock::new(Some(1));
+            let counter = Arc::new(Counter { lock, value: Data::new(0) });
+            let other = counter.clone();
+            let other = thread::spawn(move || count(&other, 2));
+            (0..2).for_each(|_| count(&counter, 1));
+            other.join().unwrap();
+            // SAFETY: the other thread has ended.
+            counter.value.with(|value| assert_eq!(unsafe { *value }, 3));
+        });
+    }
+}

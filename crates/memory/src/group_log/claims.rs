@@ -1,0 +1,257 @@
+//! Cells and pages: who may use which.
+
+use std::sync::atomic::AtomicU32;
+
+use super::words::{Cell, Owner};
+use super::{CELL_BYTES, Described, GroupLog};
+use crate::bytes::Bytes;
+use crate::plan::PAGE_BYTES;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Cells that a process uses in turn while they suffice, so that they stay in its cache.
+const HOME_CELLS: u32 = 16;
+/// The same of pages, at least as many as four messages need.
+const HOME_PAGES: u32 = 32;
+const HOME_MESSAGES: u32 = 4;
+
+/// What nobody needs any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Messages with lower numbers: all members have taken them.
+    pub messages: u64,
+    /// Entries at lower places: a snapshot covers them.
+    pub entries: u64,
+}
+
+/// Where a process looked last for memory. One for each handle.
+#[derive(Debug, Default)]
+pub struct Claims {
+    cell: AtomicU32,
+    page: AtomicU32,
+}
+
+/// A cell and the pages that this process is about to use; free again when dropped.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    log: &'a GroupLog,
+    cell: u32,
+    first_page: u32,
+    pages: u32,
+}
+
+impl GroupLog {
+    /// Claims a cell and, for a long message, pages. None when there are none now.
+    #[inline]
+    pub fn claim(&self, claims: &Claims, bytes: u64, passed: &Passed) -> Option<Claim<'_>> {
+        let cell = self.claim_cell(claims, passed)?;
+        let mut claim = Claim { log: self, cell, first_page: 0, pages: 0 };
+        if bytes > CELL_BYTES as u64 {
+            let pages = u32::try_from(bytes.div_ceil(PAGE_BYTES)).ok()?;
+            claim.first_page = self.claim_pages(claims, pages, passed)?;
+            claim.pages = pages;
+        }
+        Some(claim)
+    }
+
+    fn claim_cell(&self, claims: &Claims, passed: &Passed) -> Option<u32> {
+        let cells = self.shape.cells() as u32;
+        let home = self.slot.wrapping_mul(4 * HOME_CELLS) % cells;
+        let turn = claims.cell.fetch_add(1, Ordering::Relaxed);
+        let near = (0..HOME_CELLS).map(|step| (home + (turn + step) % HOME_CELLS) % cells);
+        let far = (0..cells).map(|step| (home + HOME_CELLS + step) % cells);
+        near.chain(far).find(|&cell| self.take_cell(cell, passed))
+    }
+
+    fn take_cell(&self, cell: u32, passed: &Passed) -> bool {
+        self.cell(cell).is_some_and(|cell| self.take(cell.owner, passed))
+    }
+
+    fn claim_pages(&self, claims: &Claims, wanted: u32, passed: &Passed) -> Option<u32> {
+        let pages = self.page_words();
+        let count = pages.len() as u32;
+        let last = count.checked_sub(wanted)?;
+        let home = (u64::from(self.slot) * 61 * u64::from(HOME_PAGES) % u64::from(count)) as u32;
+        let span = HOME_PAGES.max(wanted.saturating_mul(HOME_MESSAGES));
+        let next = claims.page.load(Ordering::Relaxed);
+        let next = if next.saturating_add(wanted) > span { 0 } else { next };
+        let mut at = home.saturating_add(next).min(last);
+        let mut looked = 0;
+        while looked < 2 * u64::from(count) {
+            match self.take_pages(at, wanted, passed) {
+                Ok(()) => {
+                    let used = at.wrapping_sub(home).wrapping_add(wanted);
+                    claims.page.store(if used < span { used } else { 0 }, Ordering::Relaxed);
+                    return Some(at);
+                }
+                Err(in_the_way) => {
+                    looked += u64::from(in_the_way + 1);
+                    at += in_the_way + 1;
+                    if at > last {
+                        looked += u64::from(count - at.min(count));
+                        at = 0;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes pages that follow each other, or none and says which of them is in the way.
+    fn take_pages(&self, first: u32, wanted: u32, passed: &Passed) -> Result<(), u32> {
+        let pages = &self.page_words()[first as usize..(first + wanted) as usize];
+        match pages.iter().position(|page| !self.take(page, passed)) {
+            None => Ok(()),
+            Some(in_the_way) => {
+                pages[..in_the_way].iter().for_each(give_back);
+                Err(in_the_way as u32)
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&self, word: &AtomicU64, passed: &Passed) -> bool {
+        let seen = word.load(Ordering::Acquire);
+        let is_free = match Owner::from_word(seen) {
+            Owner::Nobody => true,
+            Owner::Message(number) => number < passed.messages,
+            Owner::Entry(place) => place < passed.entries,
+            Owner::Process { .. } => false,
+        };
+        let own = Owner::Process { slot: self.slot, incarnation: self.incarnation }.to_word();
+        is_free && word.compare_exchange(seen, own, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether some of the memory is claimed by processes that are no more. Who finds that folds the
+    /// log to its end and then has it back by [`GroupLog::sweep`].
+    pub fn is_claimed_by_the_dead(&self) -> bool {
+        let cells = (0..self.shape.cells() as u32).filter_map(|cell| self.cell(cell));
+        let mut words = cells.map(|cell| cell.owner).chain(self.page_words());
+        words.any(|word| self.is_of_the_dead(word.load(Ordering::Acquire)))
+    }
+
+    /// Has all memory back that is claimed by processes that are no more, but for what messages and
+    /// entries from `passed` on use, of which these `cells` are all.
+    pub fn sweep(&self, messages: std::ops::Range<u64>, entries: &[(u64, u32)]) {
+        for number in messages {
+            if let Some(cell) = self.broadcast(number) {
+                self.settle(cell, Owner::Message(number));
+            }
+        }
+        for &(place, cell) in entries {
+            self.settle(cell, Owner::Entry(place));
+        }
+        let cells = (0..self.shape.cells() as u32).filter_map(|cell| self.cell(cell));
+        for word in cells.map(|cell| cell.owner).chain(self.page_words()) {
+            let seen = word.load(Ordering::Acquire);
+            if self.is_of_the_dead(seen) {
+                let nobody = Owner::Nobody.to_word();
+                // Who was faster did the same.
+                let _ = word.compare_exchange(seen, nobody, Ordering::AcqRel, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Writes whose a cell and its pages are, for an owner that died before it did.
+    fn settle(&self, cell: u32, owner: Owner) {
+        let Some(words) = self.cell(cell) else { return };
+        let described = words.described();
+        let pages = if described.bytes > CELL_BYTES as u64 {
+            let first = described.first_page as usize;
+            let count = usize::try_from(described.bytes.div_ceil(PAGE_BYTES)).unwrap_or(usize::MAX);
+            self.page_words().get(first..first.saturating_add(count)).unwrap_or_default()
+        } else {
+            &[]
+        };
+        for word in pages.iter().chain([words.owner]) {
+            let seen = word.load(Ordering::Acquire);
+            if self.is_of_the_dead(seen) {
+                let _ = word.compare_exchange(
+                    seen,
+                    owner.to_word(),
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
+            }
+        }
+    }
+
+    pub(super) fn is_of_the_dead(&self, word: u64) -> bool {
+        let Owner::Process { slot, incarnation } = Owner::from_word(word) else { return false };
+        let record = self.segment.slot_record(slot);
+        record.incarnation != incarnation || record.state.is_gone()
+    }
+}
+
+impl Claim<'_> {
+    /// The number of the cell.
+    pub fn cell(&self) -> u32 {
+        self.cell
+    }
+
+    /// Writes what the cell describes, and the bytes of the message.
+    pub fn fill(&self, tag: u32, words: [u64; 3], data: Bytes<'_>) {
+        let described =
+            Described { tag, words, bytes: data.len() as u64, first_page: self.first_page };
+        if let Some(cell) = self.words() {
+            cell.describe(&described);
+        }
+        if let Some(place) = self.log.data_place(self.cell, &described) {
+            self.log.area.copy_in(place, data);
+        }
+    }
+
+    /// Changes what the parties have agreed on, which only who claims the cell reads before.
+    pub fn set_words(&self, words: [u64; 3]) {
+        if let Some(cell) = self.words() {
+            cell.describe(&Described { words, ..cell.described() });
+        }
+    }
+
+    /// Says of which message all this is now: it was accepted.
+    #[inline]
+    pub fn becomes_message(self, number: u64) {
+        self.becomes(Owner::Message(number));
+    }
+
+    /// Says of which entry all this is now: it was accepted.
+    pub fn becomes_entry(self, place: u64) {
+        self.becomes(Owner::Entry(place));
+    }
+
+    #[inline]
+    fn becomes(self, owner: Owner) {
+        let word = owner.to_word();
+        self.pages().iter().for_each(|page| page.store(word, Ordering::Release));
+        if let Some(cell) = self.words() {
+            cell.owner.store(word, Ordering::Release);
+        }
+        std::mem::forget(self);
+    }
+
+    #[cfg(test)]
+    pub(super) fn first_page(&self) -> u32 {
+        self.first_page
+    }
+
+    fn words(&self) -> Option<Cell<'_>> {
+        self.log.cell(self.cell)
+    }
+
+    fn pages(&self) -> &[AtomicU64] {
+        let first = self.first_page as usize;
+        self.log.page_words().get(first..first + self.pages as usize).unwrap_or_default()
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.pages().iter().for_each(give_back);
+        if let Some(cell) = self.words() {
+            give_back(cell.owner);
+        }
+    }
+}
+
+fn give_back(word: &AtomicU64) {
+    word.store(Owner::Nobody.to_word(), Ordering::Release);
+}

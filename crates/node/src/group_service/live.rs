@@ -1,0 +1,444 @@
+//! A group as this process sees it: the log, and what it has folded of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use landeck_groups::service::{
+    Entry, EntryWord, Gone, Joining, MemberRecord, Outcome, Phase, State,
+};
+use landeck_memory::group_log::{Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, WaitsFor};
+use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
+
+use super::{GroupError, GroupOptions};
+use crate::error::{Error, Result};
+use crate::shared::Shared;
+use crate::shared_segment::Use;
+
+/// Times that others may be faster before something must be wrong.
+const ATTEMPTS: u32 = 1 << 20;
+
+/// A group as this process sees it. Any thread may use it, as the thread mode says.
+pub(super) struct Live {
+    pub(super) shared: Arc<Shared>,
+    pub(super) log: GroupLog,
+    pub(super) name: String,
+    pub(super) options: GroupOptions,
+    pub(super) object: Use,
+    mirror: Gate<Mirror>,
+    claims: Claims,
+}
+
+/// What this process knows of the group.
+pub(super) struct Mirror {
+    pub(super) state: State,
+    /// What nobody needs any more, as far as this process has looked.
+    passed: Passed,
+    /// Broadcasts of this process that some have not taken, when it looked last.
+    own: VecDeque<u64>,
+    /// The generation of the membership for which all that is known here was looked through.
+    tended: Option<u32>,
+}
+
+/// Whose entry is folded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Others,
+}
+
+impl Live {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        log: GroupLog,
+        name: String,
+        options: GroupOptions,
+        object: Use,
+    ) -> Self {
+        let mirror = Mirror {
+            state: State::new(options.rules()),
+            passed: Passed::default(),
+            own: VecDeque::new(),
+            tended: None,
+        };
+        let mirror = Gate::new(shared.kernel.mode(), mirror);
+        Self {
+            shared: shared.clone(),
+            log,
+            name,
+            options,
+            object,
+            mirror,
+            claims: Claims::default(),
+        }
+    }
+
+    /// Does something with what is known, when all that was accepted so far is.
+    pub(super) fn with<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
+        let mut mirror = self.mirror.enter()?;
+        self.fold(&mut mirror)?;
+        self.tend(&mut mirror)?;
+        then(&mut mirror)
+    }
+
+    /// Waits until `ready` finds something. It is called with all that was accepted.
+    pub(super) fn wait<T>(
+        &self,
+        deadline_ns: Option<u64>,
+        mut ready: impl FnMut(&mut Mirror) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let mut found = None;
+        let mut look = || {
+            found = self.with(&mut ready).transpose();
+            found.is_some()
+        };
+        self.shared.look_at_once(&mut look)?;
+        if let Some(found) = found {
+            return found;
+        }
+        let _waits = Waits::begin(&self.log, WaitsFor::Others);
+        let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
+        let found =
+            self.shared.wait_until(&record, deadline_ns, |_| self.with(&mut ready).transpose());
+        found.map_err(|error| self.shared.error(error, None, |_| None))?
+    }
+
+    /// Has an entry accepted, after a check of what is known before it.
+    pub(super) fn append(
+        &self,
+        mirror: &mut Mirror,
+        entry: EntryWord,
+        mut check: impl FnMut(&mut Mirror) -> Result<()>,
+    ) -> Result<(u64, Outcome)> {
+        for _ in 0..ATTEMPTS {
+            self.fold(mirror)?;
+            check(mirror)?;
+            self.make_room(mirror)?;
+            let place = mirror.state.position();
+            if self.log.accept(place, entry.to_word()) {
+                let outcome = self.apply(mirror, place, entry, Whose::Own)?;
+                self.tell(mirror, entry, outcome);
+                return Ok((place, outcome));
+            }
+        }
+        Err(self.broken("its log does not take an entry"))
+    }
+
+    /// Memory for a message or the details of an entry; none when there is none now.
+    pub(super) fn claim(&self, mirror: &mut Mirror, bytes: u64) -> Result<Option<Claim<'_>>> {
+        if let Some(claim) = self.log.claim(&self.claims, bytes, &mirror.passed) {
+            return Ok(Some(claim));
+        }
+        self.look_who_has_taken(mirror);
+        if let Some(claim) = self.log.claim(&self.claims, bytes, &mirror.passed) {
+            return Ok(Some(claim));
+        }
+        self.fold(mirror)?;
+        self.snapshot(mirror);
+        if self.log.is_claimed_by_the_dead() {
+            self.fold(mirror)?;
+            let messages = self.least_taken(mirror)..mirror.state.broadcasts();
+            self.log.sweep(messages, &self.entries_with_cells(mirror));
+        }
+        self.look_who_has_taken(mirror);
+        Ok(self.log.claim(&self.claims, bytes, &mirror.passed))
+    }
+
+    /// The same for the details of an entry, for which there always is room sooner or later.
+    pub(super) fn claim_details(&self, mirror: &mut Mirror, words: [u64; 3]) -> Result<Claim<'_>> {
+        let claim = self.claim(mirror, 0)?;
+        let claim = claim.ok_or_else(|| self.broken("all its cells are in use"))?;
+        claim.fill(0, words, Bytes::EMPTY);
+        Ok(claim)
+    }
+
+    /// Whether a broadcast of this process has room.
+    pub(super) fn has_room(&self, mirror: &mut Mirror) -> bool {
+        for is_new in [false, true] {
+            if is_new {
+                self.look_who_has_taken(mirror);
+            }
+            let Mirror { state, passed, own, .. } = mirror;
+            while own.front().is_some_and(|&number| number < passed.messages) {
+                own.pop_front();
+            }
+            let waiting = state.broadcasts().saturating_sub(passed.messages);
+            let messages = u64::from(self.log.shape().messages());
+            if waiting < messages && (own.len() as u64) < self.options.credit() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A broadcast of this process was accepted.
+    pub(super) fn note_own(mirror: &mut Mirror, number: u64) {
+        mirror.own.push_back(number);
+    }
+
+    /// Who has taken least, and how many messages wait there.
+    pub(super) fn slowest(&self, mirror: &Mirror) -> (Vec<MemberRecord>, u64) {
+        let least = self.least_taken(mirror);
+        let all = mirror.state.broadcasts();
+        let slow =
+            mirror.state.members().iter().filter(|it| self.taken(it) == least && least < all);
+        (slow.copied().collect(), all - least)
+    }
+
+    /// Whether the group can be used; otherwise why not.
+    pub(super) fn check_open(&self, state: &State) -> Result<()> {
+        let group = self.name.clone();
+        match state.phase() {
+            Phase::Open => Ok(()),
+            Phase::Destroying => Err(GroupError::Destroying { group }.into()),
+            Phase::Ended => Err(GroupError::GroupDestroyed { group }.into()),
+        }
+    }
+
+    /// The same for who began before: such calls end as soon as it is being destroyed.
+    pub(super) fn check_goes_on(&self, state: &State) -> Result<()> {
+        match state.phase() {
+            Phase::Open => Ok(()),
+            Phase::Destroying | Phase::Ended => {
+                Err(GroupError::GroupDestroyed { group: self.name.clone() }.into())
+            }
+        }
+    }
+
+    /// Waits until the group has started.
+    pub(super) fn wait_started(&self, deadline_ns: Option<u64>) -> Result<()> {
+        let has_started = self.with(|mirror| {
+            self.check_open(&mirror.state)?;
+            Ok(mirror.state.has_started())
+        })?;
+        if has_started {
+            return Ok(());
+        }
+        let waited = self.wait(deadline_ns, |mirror| {
+            self.check_goes_on(&mirror.state)?;
+            Ok(mirror.state.has_started().then_some(()))
+        });
+        match waited {
+            Err(Error::TimedOut(_)) => Err(self.minimum_not_reached()?),
+            other => other,
+        }
+    }
+
+    pub(super) fn minimum_not_reached(&self) -> Result<Error> {
+        let have = self.with(|mirror| Ok(mirror.state.members().len() as u32))?;
+        let (group, want) = (self.name.clone(), self.options.rules().minimum);
+        Ok(GroupError::MinimumNotReached { group, have, want }.into())
+    }
+
+    pub(super) fn no_member(&self, id: u32) -> Error {
+        GroupError::NoMember { group: self.name.clone(), member: id }.into()
+    }
+
+    pub(super) fn broken(&self, what: &'static str) -> Error {
+        GroupError::Broken { group: self.name.clone(), what }.into()
+    }
+
+    /// Folds what was accepted since.
+    fn fold(&self, mirror: &mut Mirror) -> Result<()> {
+        let mut reloads = 0;
+        loop {
+            let place = mirror.state.position();
+            match self.log.look(place) {
+                Look::Empty => return Ok(()),
+                Look::There(word) => match EntryWord::from_word(word) {
+                    Some(entry) => self.apply(mirror, place, entry, Whose::Others).map(drop)?,
+                    None => mirror.state.skip(),
+                },
+                Look::Overwritten => {
+                    reloads += 1;
+                    self.reload(mirror, reloads)?;
+                }
+            }
+        }
+    }
+
+    /// Folds the entry that stands at a place.
+    fn apply(
+        &self,
+        mirror: &mut Mirror,
+        place: u64,
+        word: EntryWord,
+        whose: Whose,
+    ) -> Result<Outcome> {
+        let entry = match word {
+            EntryWord::Broadcast { was_held: false, .. } => Entry::Broadcast { ticket: None },
+            EntryWord::Broadcast { cell, .. }
+            | EntryWord::Join { cell }
+            | EntryWord::Hold { cell } => {
+                let described = self.log.described(cell).map(|cell| cell.words);
+                // Cells of entries that a snapshot covers may be another's by now; but who claimed one
+                // has it until it says so.
+                if whose == Whose::Others && self.log.snapshot_place() > place {
+                    self.reload(mirror, 0)?;
+                    return Ok(Outcome::Nothing);
+                }
+                mirror.tended = None;
+                match described {
+                    Some(words) => with_details(word, words),
+                    None => {
+                        mirror.state.skip();
+                        return Ok(Outcome::Nothing);
+                    }
+                }
+            }
+            plain => Entry::Plain(plain),
+        };
+        let outcome = mirror.state.apply(entry);
+        if let (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }) = (outcome, word) {
+            self.log.put_broadcast(number, cell);
+        }
+        Ok(outcome)
+    }
+
+    /// Begins again from the newest snapshot.
+    fn reload(&self, mirror: &mut Mirror, attempt: u32) -> Result<()> {
+        let words = self.log.snapshot();
+        let state = words.and_then(|words| State::from_words(&words));
+        let state = state.filter(|state| {
+            state.position() > mirror.state.position() && state.rules() == mirror.state.rules()
+        });
+        match state {
+            Some(state) if attempt < ATTEMPTS => {
+                mirror.state = state;
+                mirror.tended = None;
+                Ok(())
+            }
+            _ => Err(self.broken("its snapshot is none")),
+        }
+    }
+
+    /// Says of members and of those who are held that they are gone, once somebody is.
+    fn tend(&self, mirror: &mut Mirror) -> Result<()> {
+        let generation = self.shared.segment.membership_generation();
+        if mirror.tended == Some(generation) {
+            return Ok(());
+        }
+        mirror.tended = Some(generation);
+        let gone = |slot, incarnation| self.how_gone(slot, incarnation);
+        let members = mirror.state.members().iter().filter_map(|member| {
+            let how = gone(member.slot, member.incarnation)?;
+            Some(match how {
+                Gone::Left => EntryWord::Departed(member.seat()),
+                _ => EntryWord::Died(member.seat()),
+            })
+        });
+        let held = mirror.state.held().iter().filter(|it| gone(it.slot, it.incarnation).is_some());
+        let held = held.map(|held| EntryWord::Release { ticket: held.ticket });
+        for entry in members.chain(held).collect::<Vec<_>>() {
+            self.append(mirror, entry, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    fn how_gone(&self, slot: u32, incarnation: u32) -> Option<Gone> {
+        let record = self.shared.segment.slot_record(slot);
+        match record.state {
+            _ if record.incarnation != incarnation => Some(Gone::Died),
+            SlotState::Departed => Some(Gone::Left),
+            SlotState::Dead => Some(Gone::Died),
+            _ => None,
+        }
+    }
+
+    /// Has the log go round: nobody needs what is covered by a snapshot.
+    fn make_room(&self, mirror: &Mirror) -> Result<()> {
+        let place = mirror.state.position();
+        if place.saturating_sub(self.log.snapshot_place()) < LOG_ENTRIES / 2 {
+            return Ok(());
+        }
+        self.snapshot(mirror);
+        match self.log.has_room(place) {
+            true => Ok(()),
+            false => Err(self.broken("no buffer of its snapshots is free")),
+        }
+    }
+
+    fn snapshot(&self, mirror: &Mirror) {
+        self.log.set_snapshot(mirror.state.position(), &mirror.state.to_words());
+    }
+
+    fn look_who_has_taken(&self, mirror: &mut Mirror) {
+        mirror.passed =
+            Passed { messages: self.least_taken(mirror), entries: self.log.snapshot_place() };
+    }
+
+    /// The first message that some member has not taken.
+    fn least_taken(&self, mirror: &Mirror) -> u64 {
+        let taken = mirror.state.members().iter().map(|member| self.taken(member));
+        taken.min().unwrap_or(mirror.state.broadcasts()).min(mirror.state.broadcasts())
+    }
+
+    fn taken(&self, member: &MemberRecord) -> u64 {
+        let taken = self.log.taken(member.id, member.seat().stamp);
+        taken.map_or(member.first, |taken| taken.max(member.first))
+    }
+
+    /// The cells of entries that no snapshot covers.
+    fn entries_with_cells(&self, mirror: &Mirror) -> Vec<(u64, u32)> {
+        let places = self.log.snapshot_place()..mirror.state.position();
+        let entry = |place| match self.log.look(place) {
+            Look::There(word) => match EntryWord::from_word(word)? {
+                EntryWord::Join { cell } | EntryWord::Hold { cell } => Some((place, cell)),
+                _ => None,
+            },
+            _ => None,
+        };
+        places.take(LOG_ENTRIES as usize).filter_map(entry).collect()
+    }
+
+    /// Wakes those for whom an entry may change something.
+    #[inline]
+    fn tell(&self, mirror: &Mirror, entry: EntryWord, outcome: Outcome) {
+        match (entry, outcome) {
+            (EntryWord::Broadcast { .. }, Outcome::Broadcast(_)) => self.wake(WaitsFor::Messages),
+            (EntryWord::Sync(_), Outcome::Come(round)) if mirror.state.ended(round).is_none() => {}
+            (_, Outcome::Nothing) => {}
+            _ => self.wake(WaitsFor::Others),
+        }
+        if mirror.state.phase() != Phase::Open {
+            self.wake(WaitsFor::Messages);
+            self.wake(WaitsFor::Others);
+        }
+    }
+
+    fn wake(&self, what: WaitsFor) {
+        self.log.wake(what);
+        if self.mirror.mode() == ThreadMode::Multiple {
+            self.log.wake_own();
+        }
+    }
+}
+
+fn with_details(word: EntryWord, [process, second, third]: [u64; 3]) -> Entry {
+    let (slot, incarnation) = (process as u32, (process >> 32) as u32);
+    match word {
+        EntryWord::Join { .. } => {
+            Entry::Join(Joining { slot, incarnation, context: second as u32, place: third })
+        }
+        EntryWord::Hold { .. } => Entry::Hold { slot, incarnation },
+        _ => Entry::Broadcast { ticket: Some(third as u32) },
+    }
+}
+
+/// Says that a thread waits, for as long as it does.
+pub(super) struct Waits<'a> {
+    log: &'a GroupLog,
+    what: WaitsFor,
+}
+
+impl<'a> Waits<'a> {
+    pub(super) fn begin(log: &'a GroupLog, what: WaitsFor) -> Self {
+        log.waits(what, true);
+        Self { log, what }
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.log.waits(self.what, false);
+    }
+}

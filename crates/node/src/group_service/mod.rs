@@ -1,0 +1,347 @@
+//! Named groups: whoever knows the name joins with a mailbox, broadcasts, synchronises, leaves.
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! use landeck::{GroupOptions, Job, Message};
+//! let job = Job::join()?;
+//! let (rank, size) = (job.world().rank(), job.world().size() as u32);
+//! let group = if rank == 0 {
+//!     let group = job.create_group("weather", GroupOptions::default().minimum(size))?;
+//!     job.world().barrier()?; // from here on the name is there
+//!     group
+//! } else {
+//!     job.world().barrier()?;
+//!     job.open_group("weather")?
+//! };
+//! let mut inbox = job.mailbox()?;
+//! let mut member = group.join(&mut inbox)?;
+//! if rank == 0 {
+//!     member.broadcast(Message::new().pack(&[20.5f64, 21.0]))?; // waits until all have joined
+//! }
+//! let temperatures = inbox.retrieve()?.unpack_all::<f64>();
+//! member.sync()?;
+//! member.leave()?;
+//! # drop(temperatures);
+//! job.leave()
+//! # }
+//! ```
+//!
+//! - A **member** is a mailbox with its process. It has the smallest number that is free, and keeps it.
+//!   Who creates a group is no member of it until it joins; anybody may broadcast.
+//! - The **minimum** counts until it is first reached: before that, broadcasts, synchronisation and
+//!   collective operations wait (or say [`GroupError::MinimumNotReached`]).
+//! - A **broadcast** goes to the members at the moment of its acceptance, the sender included if it is
+//!   one. Before, nobody sees it; afterwards every one of them that lives retrieves it exactly once,
+//!   whoever dies. All retrieve in one order, in which each sender's messages are as it sent them.
+//! - A **synchronisation** is of those who are members when the first comes to it. A leave counts as
+//!   coming; when one died, all others are told ([`GroupError::MemberDied`]) once all have come. All
+//!   broadcasts of those who took part, sent before, are in all mailboxes then.
+//! - After **leave** nothing more enters the mailbox; what is in it is still retrieved. The last leave
+//!   ends the group unless it is persistent; the end of its creator does not.
+//! - What **destroy** finds waiting (for the minimum, in a synchronisation, with a join) ends with
+//!   [`GroupError::GroupDestroyed`]; broadcasts that wait for room finish first. What was accepted is
+//!   still retrieved.
+//! - A mailbox that is **full** holds those who broadcast to this group, and nobody else. Where the
+//!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
+//!
+//! All processes of a group are on one host; on another, no group has the name.
+
+mod collective;
+mod error;
+mod inbox;
+mod live;
+mod member;
+mod options;
+mod sending;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_groups::service::{EntryWord, MemberRecord, Phase};
+use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
+use landeck_memory::SharedArea;
+use landeck_memory::group_log::GroupLog;
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+use crate::error::{Error, Result};
+use crate::job::Job;
+use crate::mailbox::MailboxAddress;
+use crate::message::Message;
+use crate::shared::Shared;
+use crate::shared_segment::{Use, map};
+use crate::world::deadline_ns;
+
+pub use error::GroupError;
+pub(crate) use inbox::{Front, Subscription};
+use live::Live;
+pub use member::Member;
+pub use options::{GroupOptions, WhenFull};
+use sending::{Manner, Sender};
+
+/// Times that a name is tried which others give to groups that are over at once.
+const ATTEMPTS: u32 = 16;
+
+/// A group. A clone is another handle to it; threads may use it as the thread mode says. A handle
+/// to a group that is over stays dead, even if there is another one of its name.
+#[derive(Clone)]
+pub struct Group {
+    live: Arc<Live>,
+}
+
+/// Who is in a group at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupView {
+    /// Its number: each change of the members makes the next.
+    pub number: u64,
+    /// Whether there were as many members once as it takes.
+    pub has_started: bool,
+    /// The members, in the order of their numbers.
+    pub members: Vec<GroupMember>,
+}
+
+/// A member of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupMember {
+    /// Its number.
+    pub id: u32,
+    /// Its mailbox.
+    pub mailbox: MailboxAddress,
+}
+
+impl Job {
+    /// Makes a group under a name. Who makes it is no member of it.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
+    /// not answer; [`GroupError::Options`].
+    pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
+        options.check()?;
+        let shape =
+            options.shape().ok_or(GroupError::Options { what: "the bytes are too many" })?;
+        let name = ObjectName::new(name).map_err(ObjectError::from)?;
+        let (process, words) = (self.process(), options.to_words());
+        let bytes = shape.memory_bytes(self.segment().plan().slots());
+        for _ in 0..ATTEMPTS {
+            match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
+                Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
+                made => return Group::of(&self.shared, process, &name, made?),
+            }
+        }
+        let name = name.as_str().to_owned();
+        Err(ObjectError::Taken { kind: ObjectKind::Group, name, pid: 0 }.into())
+    }
+
+    /// Opens the group under a name.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the bytes are no name, nobody has made it, the agent does not answer;
+    /// [`GroupError::GroupDestroyed`].
+    pub fn open_group(&self, name: impl AsRef<[u8]>) -> Result<Group> {
+        let name = ObjectName::new(name).map_err(ObjectError::from)?;
+        let process = self.process();
+        let opened = objects::open(process, ObjectKind::Group, &name)?;
+        let group = Group::of(&self.shared, process, &name, opened)?;
+        match group.phase()? {
+            Phase::Ended => {
+                group.live.retire();
+                Err(GroupError::GroupDestroyed { group: group.name().to_owned() }.into())
+            }
+            _ => Ok(group),
+        }
+    }
+
+    /// Whether the group of a name that is taken is over, and the name free by now: whoever ended it
+    /// did not live to say so.
+    fn is_over(&self, name: &ObjectName) -> Result<bool> {
+        match self.open_group(name.as_str()) {
+            Ok(_) => Ok(false),
+            Err(Error::Object(ObjectError::Unknown { .. })) => Ok(true),
+            Err(Error::Group(GroupError::GroupDestroyed { .. })) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Group {
+    fn of(
+        shared: &Arc<Shared>,
+        process: ProcessId,
+        name: &ObjectName,
+        (object, file): (Object, std::os::fd::OwnedFd),
+    ) -> Result<Self> {
+        let used = Use::new(process, ObjectKind::Group, object.number);
+        let area: SharedArea = map(&file, &object)?;
+        let name = name.as_str().to_owned();
+        let broken = |group| GroupError::Broken { group, what: "its memory has no shape" };
+        let options = GroupOptions::from_words(object.words);
+        let log = options.and_then(|options| {
+            GroupLog::open(area, &shared.segment, shared.slot, options.shape()?)
+        });
+        match (options, log) {
+            (Some(options), Some(log)) => {
+                Ok(Self { live: Arc::new(Live::new(shared, log, name, options, used)) })
+            }
+            _ => Err(broken(name).into()),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.live.name
+    }
+
+    /// Its number in the job, never that of another group.
+    pub fn number(&self) -> u64 {
+        self.live.object.number()
+    }
+
+    /// How it was made.
+    pub fn options(&self) -> GroupOptions {
+        self.live.options
+    }
+
+    /// Who is in it now.
+    ///
+    /// # Errors
+    /// [`GroupError::Broken`], [`Error::Thread`].
+    pub fn view(&self) -> Result<GroupView> {
+        let host = HostId(self.live.shared.segment.plan().host);
+        self.live.with(|mirror| {
+            let state = &mirror.state;
+            Ok(GroupView {
+                number: state.view(),
+                has_started: state.has_started(),
+                members: state.members().iter().map(|member| member_of(host, member)).collect(),
+            })
+        })
+    }
+
+    /// Waits until there were as many members once as it takes.
+    ///
+    /// # Errors
+    /// [`GroupError::GroupDestroyed`], [`GroupError::Destroying`], [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn wait_started(&self) -> Result<()> {
+        self.live.wait_started(None)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`GroupError::MinimumNotReached`], and as [`Group::wait_started`].
+    pub fn wait_started_within(&self, time: Duration) -> Result<()> {
+        self.live.wait_started(deadline_ns(Some(time)))
+    }
+
+    /// Sends a message to all who are members when it is accepted; returns then. Who calls it need not
+    /// be a member. It waits until the group has started, and while there is no room.
+    ///
+    /// # Errors
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`],
+    /// [`GroupError::Full`] where the group was made to say so, [`Error::Ended`], [`Error::Thread`].
+    pub fn broadcast(&self, message: &Message) -> Result<()> {
+        self.live.broadcast(message, Sender::Stranger, Manner::Patient)
+    }
+
+    /// The same, for a while; then nothing was sent.
+    ///
+    /// # Errors
+    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`], and as [`Group::broadcast`].
+    pub fn broadcast_within(&self, message: &Message, time: Duration) -> Result<()> {
+        self.live.broadcast(message, Sender::Stranger, Manner::within(time))
+    }
+
+    /// The same if that is possible without waiting.
+    ///
+    /// # Errors
+    /// As [`Group::broadcast_within`].
+    pub fn try_broadcast(&self, message: &Message) -> Result<()> {
+        self.live.broadcast(message, Sender::Stranger, Manner::AtOnce)
+    }
+
+    /// Destroys the group for all: what waits for it ends with [`GroupError::GroupDestroyed`], but for
+    /// broadcasts that wait for room, which finish first. Members still retrieve what was accepted.
+    ///
+    /// # Errors
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`] when somebody else does or did,
+    /// [`Error::Ended`], [`Error::Thread`].
+    pub fn destroy(&self) -> Result<()> {
+        self.destroy_until(None)
+    }
+
+    /// The same, where broadcasts that wait for room have so much time to finish.
+    ///
+    /// # Errors
+    /// [`GroupError::DestroyedWithLoss`]: it is destroyed, but some did not finish; and as
+    /// [`Group::destroy`].
+    pub fn destroy_within(&self, time: Duration) -> Result<()> {
+        self.destroy_until(Some(time))
+    }
+
+    fn destroy_until(&self, time: Option<Duration>) -> Result<()> {
+        let live = &self.live;
+        live.with(|mirror| {
+            live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
+        })?;
+        let drained = live.wait(deadline_ns(time), |mirror| {
+            Ok((mirror.state.phase() == Phase::Ended).then_some(()))
+        });
+        let ended = match drained {
+            Err(Error::TimedOut(_)) => self.end_with_loss(),
+            other => other,
+        };
+        live.retire();
+        ended
+    }
+
+    /// Ends what is held.
+    fn end_with_loss(&self) -> Result<()> {
+        let live = &self.live;
+        let lost = live.with(|mirror| {
+            let (slow, _) = live.slowest(mirror);
+            let is_held = !mirror.state.held().is_empty();
+            live.append(mirror, EntryWord::End, |_| Ok(()))?;
+            Ok(is_held.then(|| slow.iter().map(|member| member.id).collect()))
+        })?;
+        match lost {
+            None => Ok(()),
+            Some(members) => {
+                let group = live.name.clone();
+                Err(GroupError::DestroyedWithLoss { group, members }.into())
+            }
+        }
+    }
+
+    fn phase(&self) -> Result<Phase> {
+        self.live.with(|mirror| Ok(mirror.state.phase()))
+    }
+}
+
+impl Live {
+    /// Frees the name of a group that is over. Who finds it taken does so as well.
+    fn retire(&self) {
+        let host = HostId(self.shared.segment.plan().host);
+        let record = self.shared.segment.slot_record(self.shared.slot);
+        let (slot, incarnation) = (Slot(self.shared.slot), Incarnation(record.incarnation));
+        let process = ProcessId { host, slot, incarnation };
+        // Somebody else may have said so, or will.
+        let _ = objects::retire(process, self.object.number());
+    }
+}
+
+fn member_of(host: HostId, member: &MemberRecord) -> GroupMember {
+    let process = u64::from(member.slot) | u64::from(member.incarnation) << 32;
+    let words = [host.0, process, u64::from(member.context), member.place];
+    GroupMember { id: member.id, mailbox: MailboxAddress::from_words(words) }
+}
+
+impl std::fmt::Debug for Group {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (name, number) = (self.name(), self.number());
+        formatter
+            .debug_struct("Group")
+            .field("name", &name)
+            .field("number", &number)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,178 @@
+//! How a group is made, and how that travels: as two words beside its memory.
+
+use std::time::Duration;
+
+use landeck_groups::service::{MEMBERS_MAX, Rules, SNAPSHOT_WORDS_MAX};
+use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
+
+use super::GroupError;
+
+/// How a group is made. What is not said is as [`GroupOptions::default`] has it.
+///
+/// ```
+/// use landeck::{GroupOptions, WhenFull};
+/// use std::time::Duration;
+/// let options = GroupOptions::default()
+///     .minimum(4)
+///     .messages(64)
+///     .when_full(WhenFull::Evict(Duration::from_secs(2)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupOptions {
+    minimum: u32,
+    messages: u32,
+    bytes: u64,
+    is_persistent: bool,
+    when_full: WhenFull,
+}
+
+/// What becomes of a broadcast for which there is no room, because a member does not retrieve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It waits.
+    #[default]
+    Hold,
+    /// It waits for so long (whole milliseconds); then the members that have taken least are put out
+    /// of the group.
+    Evict(Duration),
+    /// It is refused ([`GroupError::Full`]).
+    Refuse,
+}
+
+impl Default for GroupOptions {
+    /// No minimum, 1,024 messages of 256 MiB together, over with the last member, broadcasts wait.
+    fn default() -> Self {
+        Self {
+            minimum: 0,
+            messages: 1024,
+            bytes: 256 << 20,
+            is_persistent: false,
+            when_full: WhenFull::Hold,
+        }
+    }
+}
+
+impl GroupOptions {
+    /// So many members it takes to start: until they have been there once, broadcast,
+    /// synchronisation and collective operations wait.
+    #[must_use]
+    pub const fn minimum(self, minimum: u32) -> Self {
+        Self { minimum, ..self }
+    }
+
+    /// So many messages may wait in a mailbox (rounded up to a power of two); one process may have
+    /// half of them.
+    #[must_use]
+    pub const fn messages(self, messages: u32) -> Self {
+        Self { messages, ..self }
+    }
+
+    /// So many bytes may the messages have together, and thus one message. Memory is used where
+    /// messages lie, not before.
+    #[must_use]
+    pub const fn bytes(self, bytes: u64) -> Self {
+        Self { bytes, ..self }
+    }
+
+    /// Whether it stays without members, until it is destroyed.
+    #[must_use]
+    pub const fn persistent(self, is_persistent: bool) -> Self {
+        Self { is_persistent, ..self }
+    }
+
+    /// What becomes of a broadcast for which there is no room.
+    #[must_use]
+    pub const fn when_full(self, when_full: WhenFull) -> Self {
+        Self { when_full, ..self }
+    }
+
+    pub(super) fn full(&self) -> WhenFull {
+        self.when_full
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        Rules { minimum: self.minimum, is_persistent: self.is_persistent }
+    }
+
+    pub(super) fn shape(&self) -> Option<GroupShape> {
+        GroupShape::new(self.messages, self.bytes, SNAPSHOT_WORDS_MAX as u32)
+    }
+
+    /// Broadcasts that one process may have in mailboxes.
+    pub(super) fn credit(&self) -> u64 {
+        u64::from(self.messages.next_power_of_two() / 2).max(1)
+    }
+
+    pub(super) fn check(&self) -> Result<(), GroupError> {
+        let wrong = |what| Err(GroupError::Options { what });
+        match self {
+            _ if self.minimum as usize > MEMBERS_MAX => wrong("the minimum is too large"),
+            _ if !(1..=MESSAGES_MAX).contains(&self.messages) => wrong("the number of messages"),
+            _ if self.shape().is_none() => wrong("the bytes are too many"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes.
+    pub(super) fn to_words(self) -> [u64; 2] {
+        let (policy, time_ms) = match self.when_full {
+            WhenFull::Hold => (0, 0),
+            WhenFull::Evict(time) => (1, u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            WhenFull::Refuse => (2, 0),
+        };
+        let flags = u64::from(self.is_persistent) | policy << 1;
+        let messages = u64::from(self.messages.next_power_of_two().ilog2());
+        let time_ms = time_ms.min(u64::from(u32::MAX));
+        [u64::from(self.minimum) | messages << 16 | flags << 24 | time_ms << 32, self.bytes]
+    }
+
+    /// The options of [`GroupOptions::to_words`]; none for words that are none.
+    pub(super) fn from_words([word, bytes]: [u64; 2]) -> Option<Self> {
+        let flags = word >> 24 & 0xff;
+        let when_full = match flags >> 1 {
+            0 => WhenFull::Hold,
+            1 => WhenFull::Evict(Duration::from_millis(word >> 32)),
+            2 => WhenFull::Refuse,
+            _ => return None,
+        };
+        let messages = 1u32.checked_shl((word >> 16 & 0xff) as u32)?;
+        let minimum = word as u32 & 0xffff;
+        let options = Self { minimum, messages, bytes, is_persistent: flags & 1 != 0, when_full };
+        options.check().is_ok().then_some(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_travel_as_words() {
+        let default = GroupOptions::default();
+        let evicting = default.when_full(WhenFull::Evict(Duration::from_millis(2_500)));
+        let small = GroupOptions { minimum: 1024, messages: 1, bytes: 0, ..default };
+        for options in [default, evicting.persistent(true), small.when_full(WhenFull::Refuse)] {
+            assert_eq!(GroupOptions::from_words(options.to_words()), Some(options));
+        }
+        assert_eq!(
+            GroupOptions::from_words(default.messages(65).to_words()).unwrap().messages,
+            128
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let default = GroupOptions::default();
+        for wrong in [
+            default.minimum(1025),
+            default.messages(0),
+            default.messages(65_537),
+            default.bytes(u64::MAX),
+        ] {
+            assert!(matches!(wrong.check(), Err(GroupError::Options { .. })), "{wrong:?}");
+        }
+        for words in [[0x1100, 0], [u64::MAX, 0], [40 << 16, 0], [3 << 25, 0]] {
+            assert_eq!(GroupOptions::from_words(words), None, "{words:x?}");
+        }
+    }
+}

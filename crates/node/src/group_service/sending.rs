@@ -1,0 +1,305 @@
+//! Sending to a group: waiting for room, and what is said meanwhile.
+
+use std::time::Duration;
+
+use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Phase, Seat};
+use landeck_memory::group_log::Claim;
+use landeck_memory::system::now_ns;
+use landeck_memory::{Bytes, ThreadMode};
+
+use super::live::{Live, Mirror};
+use super::{GroupError, WhenFull};
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::world::deadline_ns;
+
+/// Messages up to this length are copied while nobody else of the process uses the group.
+const COPIED_INSIDE: u64 = 64 << 10;
+
+/// Who sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Somebody who is no member.
+    Stranger,
+    /// A member, which gets the message as well or not.
+    Member { seat: Seat, gets_it: bool },
+}
+
+/// How long to wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    Patient,
+    Until { deadline_ns: u64 },
+    AtOnce,
+}
+
+impl Manner {
+    pub(super) fn within(time: Duration) -> Self {
+        deadline_ns(Some(time)).map_or(Self::Patient, |deadline_ns| Self::Until { deadline_ns })
+    }
+
+    fn deadline_ns(self) -> Option<u64> {
+        match self {
+            Self::Patient => None,
+            Self::Until { deadline_ns } => Some(deadline_ns),
+            Self::AtOnce => Some(0),
+        }
+    }
+}
+
+/// Whether a broadcast has its memory and room.
+enum Attempt<'a> {
+    Ready(Claim<'a>),
+    Full,
+}
+
+/// A broadcast that is held, for as long as others are to know.
+struct Holding<'a> {
+    live: &'a Live,
+    ticket: u32,
+}
+
+impl Live {
+    pub(super) fn broadcast(
+        &self,
+        message: &Message,
+        sender: Sender,
+        manner: Manner,
+    ) -> Result<()> {
+        let mut scratch = Vec::new();
+        let (tag, bytes) = message.outgoing(&mut scratch);
+        self.check_length(bytes.len() as u64)?;
+        if !self
+            .with(|mirror| self.may_send(mirror, sender).map(|()| mirror.state.has_started()))?
+        {
+            self.wait_for_start(manner)?;
+        }
+        let claim = match self.prepare(bytes.len() as u64, sender)? {
+            Attempt::Ready(claim) => claim,
+            Attempt::Full => return self.broadcast_held(tag, bytes, sender, manner),
+        };
+        match self.send(claim, tag, bytes, sender, None)? {
+            None => Ok(()),
+            Some(claim) => {
+                drop(claim);
+                self.broadcast_held(tag, bytes, sender, manner)
+            }
+        }
+    }
+
+    fn wait_for_start(&self, manner: Manner) -> Result<()> {
+        match manner {
+            Manner::AtOnce => Err(self.minimum_not_reached()?),
+            _ => self.wait_started(manner.deadline_ns()),
+        }
+    }
+
+    fn check_length(&self, bytes: u64) -> Result<()> {
+        let most = self.log.shape().bytes().max(landeck_memory::group_log::CELL_BYTES as u64);
+        if bytes > most {
+            return Err(GroupError::TooLong { group: self.name.clone(), bytes, most }.into());
+        }
+        Ok(())
+    }
+
+    fn may_send(&self, mirror: &Mirror, sender: Sender) -> Result<()> {
+        self.check_open(&mirror.state)?;
+        match sender {
+            Sender::Member { seat, .. } if mirror.state.member(seat).is_none() => {
+                Err(self.no_member(seat.id))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Memory and room, if both are there.
+    fn prepare(&self, bytes: u64, sender: Sender) -> Result<Attempt<'_>> {
+        self.with(|mirror| {
+            self.may_send(mirror, sender)?;
+            if !self.has_room(mirror) {
+                return Ok(Attempt::Full);
+            }
+            Ok(self.claim(mirror, bytes)?.map_or(Attempt::Full, Attempt::Ready))
+        })
+    }
+
+    /// Has a message accepted; gives its memory back when there is no room by now.
+    fn send<'a>(
+        &'a self,
+        claim: Claim<'a>,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        ticket: Option<u32>,
+    ) -> Result<Option<Claim<'a>>> {
+        let words = self.words_of(sender, ticket);
+        let is_long = bytes.len() as u64 > COPIED_INSIDE;
+        if is_long {
+            claim.fill(tag, words, bytes);
+        }
+        self.with(|mirror| {
+            if !is_long {
+                claim.fill(tag, words, bytes);
+            }
+            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: ticket.is_some() };
+            let mut is_full = false;
+            let appended = self.append(mirror, entry, |mirror| {
+                is_full = !self.has_room(mirror);
+                match is_full {
+                    true => Err(Error::WouldBlock),
+                    false => self.may_send_now(mirror, sender, ticket),
+                }
+            });
+            match appended {
+                Err(_) if is_full => Ok(Some(claim)),
+                Err(error) => Err(error),
+                Ok((_, Outcome::Broadcast(number))) => {
+                    claim.becomes_message(number);
+                    Self::note_own(mirror, number);
+                    Ok(None)
+                }
+                Ok(_) => Err(self.check_goes_on(&mirror.state).err().unwrap_or(Error::WouldBlock)),
+            }
+        })
+    }
+
+    /// Who was held may finish while the group is being destroyed.
+    fn may_send_now(&self, mirror: &Mirror, sender: Sender, ticket: Option<u32>) -> Result<()> {
+        let is_held = |ticket| mirror.state.held().iter().any(|held| held.ticket == ticket);
+        match mirror.state.phase() {
+            Phase::Destroying if ticket.is_some_and(is_held) => Ok(()),
+            _ if ticket.is_some() => self.check_goes_on(&mirror.state),
+            _ => self.may_send(mirror, sender),
+        }
+    }
+
+    /// Sender and slot; who gets it not; since when it was held.
+    fn words_of(&self, sender: Sender, ticket: Option<u32>) -> [u64; 3] {
+        let slot = self.shared.slot;
+        let incarnation = self.shared.segment.slot_record(slot).incarnation;
+        let who = match sender {
+            Sender::Stranger => 0,
+            Sender::Member { seat, gets_it } => {
+                u64::from(seat.id + 1) | u64::from(if gets_it { 0 } else { seat.id + 1 }) << 32
+            }
+        };
+        let process = u64::from(slot) | u64::from(incarnation) << 32;
+        [process, who, ticket.map_or(0, u64::from)]
+    }
+
+    /// The same for a message without room: as the group was made to have it.
+    #[cold]
+    fn broadcast_held(
+        &self,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        manner: Manner,
+    ) -> Result<()> {
+        if manner == Manner::AtOnce || self.options.full() == WhenFull::Refuse {
+            return Err(self.full()?);
+        }
+        let Some(holding) = self.hold()? else { return Err(self.full()?) };
+        let ticket = holding.ticket;
+        loop {
+            let claim = self.wait_for_room(bytes.len() as u64, sender, ticket, manner)?;
+            if self.send(claim, tag, bytes, sender, Some(ticket))?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn wait_for_room(
+        &self,
+        bytes: u64,
+        sender: Sender,
+        ticket: u32,
+        manner: Manner,
+    ) -> Result<Claim<'_>> {
+        loop {
+            if self.waits_for_itself()? {
+                return Err(self.full()?);
+            }
+            let (deadline_ns, evicts) = self.until(manner);
+            let waited = self.wait(deadline_ns, |mirror| {
+                self.may_send_now(mirror, sender, Some(ticket))?;
+                if !self.has_room(mirror) {
+                    return Ok(None);
+                }
+                self.claim(mirror, bytes)
+            });
+            match waited {
+                Err(Error::TimedOut(_)) if evicts => self.evict_slowest()?,
+                Err(Error::TimedOut(_)) => return Err(self.full()?),
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether the only thread of this process is the one that would have to retrieve.
+    fn waits_for_itself(&self) -> Result<bool> {
+        let is_alone = self.shared.kernel.mode() == ThreadMode::Single;
+        let is_own = |member: &MemberRecord| member.slot == self.shared.slot;
+        Ok(is_alone && self.with(|mirror| Ok(self.slowest(mirror).0.iter().any(is_own)))?)
+    }
+
+    /// Until when to wait for room, and whether somebody is put out then.
+    fn until(&self, manner: Manner) -> (Option<u64>, bool) {
+        let own_ns = manner.deadline_ns();
+        let WhenFull::Evict(time) = self.options.full() else { return (own_ns, false) };
+        let evict_ns = now_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        match own_ns {
+            Some(own_ns) if own_ns <= evict_ns => (Some(own_ns), false),
+            _ => (Some(evict_ns), true),
+        }
+    }
+
+    fn evict_slowest(&self) -> Result<()> {
+        self.with(|mirror| {
+            let (slow, _) = self.slowest(mirror);
+            for member in slow {
+                self.append(mirror, EntryWord::Evict(member.seat()), |_| Ok(()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Says that a broadcast is held; none when too many are.
+    fn hold(&self) -> Result<Option<Holding<'_>>> {
+        self.with(|mirror| {
+            let claim = self.claim_details(mirror, self.words_of(Sender::Stranger, None))?;
+            let entry = EntryWord::Hold { cell: claim.cell() };
+            let (place, outcome) =
+                self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
+            claim.becomes_entry(place);
+            match outcome {
+                Outcome::Held(ticket) => {
+                    self.log.is_held(true);
+                    Ok(Some(Holding { live: self, ticket }))
+                }
+                _ => Ok(None),
+            }
+        })
+    }
+
+    #[cold]
+    fn full(&self) -> Result<Error> {
+        let (members, waiting) = self.with(|mirror| Ok(self.slowest(mirror)))?;
+        let members = members.iter().map(|member| member.id).collect();
+        Ok(GroupError::Full { group: self.name.clone(), members, waiting }.into())
+    }
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        let Self { live, ticket } = *self;
+        live.log.is_held(false);
+        // Where the group is broken, nobody waits for this.
+        let _ = live.with(|mirror| {
+            match mirror.state.held().iter().any(|held| held.ticket == ticket) {
+                true => live.append(mirror, EntryWord::Release { ticket }, |_| Ok(())).map(drop),
+                false => Ok(()),
+            }
+        });
+    }
+}

@@ -1,0 +1,206 @@
+//! What a mailbox retrieves from the groups that it is a member of, beside what is posted to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use landeck_kernel::Status;
+use landeck_memory::{Operation, WaitRecord};
+
+use super::{Mailbox, MailboxError};
+use crate::error::Result;
+use crate::group_service::{Front, GroupError, Subscription};
+use crate::message::{Message, tag_of_values};
+use crate::typed::Typed;
+use crate::world::deadline_ns;
+
+/// The groups of a mailbox.
+#[derive(Default)]
+pub(super) struct FromGroups {
+    subscriptions: Vec<Arc<Subscription>>,
+    /// Where what was retrieved last came from.
+    pub(super) last: Option<(u64, Option<u32>)>,
+    /// Where the next look begins, so that nobody is heard for ever while others wait.
+    turn: usize,
+}
+
+/// Where a message is.
+enum Found {
+    Posted(Status),
+    InGroup,
+}
+
+impl FromGroups {
+    pub(super) fn is_empty(&self) -> bool {
+        self.subscriptions.is_empty()
+    }
+
+    /// Leaves all groups: the mailbox goes.
+    pub(super) fn leave(&mut self) {
+        for subscription in self.subscriptions.drain(..) {
+            // Who was put out has no need to leave.
+            let _ = subscription.leave();
+        }
+    }
+
+    /// Groups that nothing will come from any more are forgotten.
+    fn forget_spent(&mut self) {
+        self.subscriptions.retain(|subscription| !subscription.is_spent());
+    }
+
+    /// Reads the first message of a group, and takes it if that is said.
+    fn read<T>(
+        &mut self,
+        mut read: impl FnMut(&Front<'_>) -> (T, bool),
+    ) -> Result<Option<(T, landeck_wire::ProcessId)>> {
+        let count = self.subscriptions.len();
+        for step in 0..count {
+            let at = (self.turn + step) % count;
+            let subscription = &self.subscriptions[at];
+            let group = subscription.group();
+            let mut with_sender = |front: &Front<'_>| {
+                let (result, is_taken) = read(front);
+                ((result, front.process, front.member), is_taken)
+            };
+            if let Some((result, process, member)) = subscription.read(&mut with_sender)? {
+                self.turn = (at + 1) % count;
+                self.last = Some((group, member));
+                return Ok(Some((result, process)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.subscriptions.iter().any(|subscription| subscription.is_ready())
+    }
+
+    fn is_ready_by_now(&self) -> Result<bool> {
+        for subscription in &self.subscriptions {
+            if subscription.is_ready_by_now()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Mailbox {
+    /// A mailbox that tells of messages by a descriptor joins no group.
+    pub(crate) fn check_can_join(&self) -> Result<()> {
+        match self.availability {
+            Some(_) => Err(GroupError::NoAvailability.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on retrieves from a group as well.
+    pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) {
+        self.groups.forget_spent();
+        self.groups.subscriptions.push(subscription);
+    }
+
+    /// Takes a message of a group, if there is one.
+    pub(super) fn take_message_of_groups(&mut self, message: &mut Message) -> Result<bool> {
+        if self.groups.is_empty() {
+            return Ok(false);
+        }
+        let mut room = message.reuse();
+        let read = self.groups.read(|front| {
+            room.clear();
+            front.bytes.append_to(&mut room);
+            (front.tag, true)
+        })?;
+        let Some((tag, process)) = read else { return Ok(false) };
+        self.last_poster = Some(process);
+        message.receive_own(tag, room)?;
+        Ok(true)
+    }
+
+    /// The same into values, if it is such.
+    pub(super) fn take_values_of_groups<T: Typed>(
+        &mut self,
+        into: &mut [T],
+    ) -> Result<Option<usize>> {
+        if self.groups.is_empty() {
+            return Ok(None);
+        }
+        let buffer_bytes = size_of_val(into);
+        let into = landeck_memory::plain::bytes_of_mut(into);
+        let read = self.groups.read(|front| {
+            let message_bytes = front.bytes.len();
+            if front.tag != tag_of_values::<T>() {
+                return (Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }), false);
+            }
+            if message_bytes > buffer_bytes {
+                let message_bytes = message_bytes as u64;
+                return (Err(MailboxError::TooLong { message_bytes, buffer_bytes }), false);
+            }
+            front.bytes.copy_to_slice(into);
+            (Ok(message_bytes / size_of::<T>()), true)
+        })?;
+        let Some((count, process)) = read else { return Ok(None) };
+        let count = count?;
+        self.last_poster = Some(process);
+        Ok(Some(count))
+    }
+
+    /// Waits for a message, of a group or posted, and takes it.
+    pub(super) fn take_message_of_any(
+        &mut self,
+        message: &mut Message,
+        time: Option<Duration>,
+    ) -> Result<()> {
+        loop {
+            if self.take_message_of_groups(message)? {
+                return Ok(());
+            }
+            if let Found::Posted(status) = self.wait_for_any(time)? {
+                self.groups.last = None;
+                return self.take_kept(message, status.tag);
+            }
+        }
+    }
+
+    /// The same into values.
+    pub(super) fn take_values_of_any<T: Typed>(
+        &mut self,
+        into: &mut [T],
+        time: Option<Duration>,
+    ) -> Result<usize> {
+        loop {
+            if let Some(count) = self.take_values_of_groups(into)? {
+                return Ok(count);
+            }
+            if let Found::Posted(status) = self.wait_for_any(time)? {
+                self.groups.last = None;
+                return self.take_kept_values(into, status);
+            }
+        }
+    }
+
+    fn wait_for_any(&mut self, time: Option<Duration>) -> Result<Found> {
+        self.groups.forget_spent();
+        let (shared, groups) = (self.shared.clone(), &self.groups);
+        if shared.look_at_once(|| groups.is_ready())? {
+            return Ok(Found::InGroup);
+        }
+        let waits: Vec<_> = groups.subscriptions.iter().map(|it| it.waits()).collect();
+        let record = WaitRecord {
+            operation: Operation::Receive,
+            context: self.address.context,
+            ..WaitRecord::default()
+        };
+        let wanted = self.wanted(None);
+        let found = shared.wait_until(&record, deadline_ns(time), |kernel| {
+            match groups.is_ready_by_now() {
+                Ok(false) => {}
+                Ok(true) => return Some(Ok(Found::InGroup)),
+                Err(error) => return Some(Err(error)),
+            }
+            kernel.refresh();
+            kernel.probe(wanted).map(|status| Ok(Found::Posted(status)))
+        });
+        drop(waits);
+        found.map_err(|error| self.error(error, time))?
+    }
+}

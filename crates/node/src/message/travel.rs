@@ -1,0 +1,187 @@
+//! Messages as collective operations move them: their bytes from where they lie, and back into
+//! messages, without a copy in between.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use landeck_kernel::Area;
+use landeck_layout::Kind;
+use landeck_memory::{Buffer, Bytes};
+
+use super::encoding::{GRAIN, HEADER_BYTES, decoded, header_of, tag_of_kind};
+use super::piece::{Form, Piece, Storage};
+use super::{Message, MessageError, Result, is_like};
+
+impl Message {
+    /// The values as they lie in memory, if they are one or more values of one kind and nothing else.
+    pub(crate) fn run(&self) -> Result<(Kind, Area)> {
+        let kinds = self.pieces.iter().map(|piece| match piece.form {
+            Form::Elements(kind) => Some(kind),
+            _ => None,
+        });
+        let mut kinds = kinds.map(|kind| kind.ok_or(MessageError::NotOneKind));
+        let first = kinds.next().ok_or(MessageError::NotOneKind)??;
+        for kind in kinds {
+            if !is_like(kind?, first) {
+                return Err(MessageError::NotOneKind);
+            }
+        }
+        Ok((first, Area::joined(self.pieces.iter().map(|piece| self.area_of(piece)))))
+    }
+
+    /// The tag with which the message travels, and its bytes from where they lie. What stands
+    /// between its pieces is written to `headers`, which is to stay as long as the area is used.
+    pub(crate) fn outgoing_area(&self, headers: &mut Vec<u8>) -> (u32, Area) {
+        if let Ok((kind, area)) = self.run() {
+            return (tag_of_kind(kind), area);
+        }
+        headers.clear();
+        for piece in &self.pieces {
+            headers.extend_from_slice(&header_of(piece));
+            headers.resize(headers.len() + padding_of(piece), 0);
+        }
+        let mut at = 0;
+        let mut areas = Vec::with_capacity(3 * self.pieces.len());
+        for piece in &self.pieces {
+            let padding = padding_of(piece);
+            areas.push(part_of(headers, at, HEADER_BYTES));
+            areas.push(self.area_of(piece));
+            areas.push(part_of(headers, at + HEADER_BYTES, padding));
+            at += HEADER_BYTES + padding;
+        }
+        (super::encoding::ENCODED, Area::joined(areas))
+    }
+
+    /// Memory for so many bytes that are to come: that of the message if nobody shares it. What is
+    /// in the message is gone.
+    pub(crate) fn room(&mut self, bytes: usize) -> Vec<u8> {
+        self.pieces.clear();
+        self.rewind();
+        self.storages.truncate(1);
+        let own = self.storages.first_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
+        // Not emptied first: what is as long as before is not written twice.
+        let mut room = own.map(std::mem::take).unwrap_or_default();
+        self.storages.clear();
+        room.resize(bytes, 0);
+        room
+    }
+
+    /// Replaces what is in the message by what came as so many bytes of `room`, from `start` on.
+    ///
+    /// # Errors
+    /// [`MessageError::NotAMessage`]; nothing is in the message then.
+    pub(crate) fn receive_part(
+        &mut self,
+        tag: u32,
+        room: Vec<u8>,
+        start: usize,
+        length: usize,
+    ) -> Result<()> {
+        self.clear();
+        self.storages.clear();
+        let part = Bytes::from(&room[..]).part(start, length);
+        if let Err(what) = decoded(tag, part, &mut self.pieces) {
+            self.pieces.clear();
+            return Err(MessageError::NotAMessage { what });
+        }
+        for piece in &mut self.pieces {
+            piece.start += start;
+        }
+        self.storages.push(Arc::new(Storage::Own(room)));
+        Ok(())
+    }
+
+    /// Replaces what is in the message by values of one kind.
+    pub(crate) fn receive_run(&mut self, kind: Kind, room: Vec<u8>) -> Result<()> {
+        self.receive_own(tag_of_kind(kind), room)
+    }
+
+    fn area_of(&self, piece: &Piece) -> Area {
+        let bytes = self.bytes_of(piece);
+        // SAFETY: a piece lies within its storage, which the message keeps; whoever uses the area
+        // borrows the message until then.
+        Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) })
+    }
+}
+
+/// Bytes behind a piece up to the next header.
+fn padding_of(piece: &Piece) -> usize {
+    piece.length.next_multiple_of(GRAIN) - piece.length
+}
+
+fn part_of(headers: &mut [u8], start: usize, length: usize) -> Area {
+    let part = &mut headers[start..start + length];
+    // SAFETY: the caller of `outgoing_area` keeps the headers as long as the area is used.
+    Area::contiguous(unsafe { Buffer::new(NonNull::from(part).cast(), length) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn travel(message: &Message, before: usize) -> Message {
+        let mut headers = Vec::new();
+        let (tag, area) = message.outgoing_area(&mut headers);
+        let mut bytes = vec![0xaa; before];
+        area.append_to(0, usize::MAX, &mut bytes);
+        let mut arrived = Message::new();
+        let length = bytes.len() - before;
+        arrived.receive_part(tag, bytes, before, length).unwrap();
+        arrived
+    }
+
+    #[test]
+    fn what_leaves_in_areas_is_what_leaves_as_bytes() {
+        let mut message = Message::new();
+        message.pack(&[1u8, 2, 3]).pack_text("four").pack(&[5.0f64]);
+        let mut scratch = Vec::new();
+        let (tag, bytes) = message.outgoing(&mut scratch);
+        let bytes = bytes.to_vec();
+        let mut headers = Vec::new();
+        let (same_tag, area) = message.outgoing_area(&mut headers);
+        let mut same = Vec::new();
+        area.append_to(0, usize::MAX, &mut same);
+        assert_eq!((same_tag, same), (tag, bytes));
+    }
+
+    #[test]
+    fn messages_arrive_anywhere_in_memory() {
+        let mut message = Message::new();
+        message.pack(&[1u8, 2, 3]).pack_text("four").pack(&[5.0f64]);
+        for before in [0, 16, 17] {
+            let mut arrived = travel(&message, before);
+            assert_eq!(arrived.unpack_all::<u8>(), [1, 2, 3]);
+            assert_eq!(arrived.unpack_text().unwrap(), "four");
+            assert_eq!(arrived.unpack_value::<f64>().unwrap(), 5.0);
+        }
+        assert!(travel(&Message::new(), 16).is_empty());
+    }
+
+    #[test]
+    fn joined_values_of_one_kind_are_one_run() {
+        let mut message = Message::new();
+        message.pack(&[1i32, 2]);
+        let mut other = Message::new();
+        other.pack(&[3i32]);
+        message.join(&other);
+        let (kind, area) = message.run().unwrap();
+        assert_eq!((kind.size_bytes(), area.packed_bytes()), (4, 12));
+        assert_eq!(travel(&message, 16).unpack_all::<i32>(), [1, 2, 3]);
+        message.pack(&[4.0f32]);
+        assert!(matches!(message.run(), Err(MessageError::NotOneKind)));
+        assert!(matches!(Message::new().run(), Err(MessageError::NotOneKind)));
+    }
+
+    #[test]
+    fn room_is_the_messages_own_memory_unless_it_is_shared() {
+        let mut message = Message::with_capacity(100);
+        message.pack(&[7u8; 100]);
+        let place = message.run().unwrap().1.as_buffer().unwrap().bytes().start();
+        let room = message.room(100);
+        assert_eq!(room.as_ptr(), place.as_ptr().cast_const());
+        message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 100).unwrap();
+        let shared = message.clone();
+        assert_eq!(message.room(8), [0; 8]);
+        assert_eq!(shared.len(), 100);
+    }
+}

@@ -1,0 +1,557 @@
+//! What the members of a world do together with messages that they have packed.
+//!
+//! A [`MessageWorld`] is a world seen by a program that thinks in messages: what was packed is
+//! sent from where it lies, and what comes is a message whose memory was its place of arrival. All
+//! members make one of their own from the same world, and call the same operations in the same
+//! order, as in all of [`crate::together`].
+//!
+//! ```no_run
+//! # fn main() -> landeck::Result<()> {
+//! use landeck::arithmetic::Operation::Sum;
+//! use landeck::{Job, Message, MessageWorld};
+//!
+//! let job = Job::join()?;
+//! let mut members = MessageWorld::new(job.world());
+//! let mut greeting = Message::new();
+//! if members.world().rank() == 0 {
+//!     greeting.pack_text("temperatures").pack(&[20.5, 21.0]);
+//! }
+//! members.broadcast(&mut greeting, 0)?;
+//! let (mut own, mut sum) = (Message::new(), Message::new());
+//! own.pack(&[members.world().rank() as u64]);
+//! members.all_reduce(&own, &mut sum, Sum)?;
+//! println!("{}: {}", greeting.unpack_text()?, sum.unpack_value::<u64>()?);
+//! # Ok(()) }
+//! ```
+//!
+//! Values that are reduced, or gathered by [`MessageWorld::gather`], are of one kind and equally
+//! many at all members: those are the operations of [`World`] on the memory of the messages, and
+//! meet calls of them. In a broadcast and in a scatter only the root knows how long the messages
+//! are; the others learn it with the data, which have as much room as those of the last such
+//! operation. A message that needs more follows in a second step.
+
+use std::ops::Range;
+
+use landeck_arithmetic::{Element, Operation as Combining, Operator, Reduction};
+use landeck_collectives::preset::Preset;
+use landeck_collectives::{Operation, Order};
+use landeck_kernel::Area;
+use landeck_layout::{Family, Kind, Layout};
+use landeck_memory::Buffer;
+use landeck_memory::plain::bytes_of;
+
+use crate::collective::binding::Blocks;
+use crate::collective::call::Call;
+use crate::collective::check::ValueType;
+use crate::error::{Error, Result};
+use crate::message::{Message, MessageError};
+use crate::together::parts_of;
+use crate::world::World;
+
+/// Words in front of a message that say what it is.
+const HEAD_WORDS: usize = 3;
+const HEAD_BYTES: usize = 8 * HEAD_WORDS;
+/// Room for a message where none has come yet.
+const FIRST_ROOM_BYTES: usize = 24;
+/// Longer messages always come in a second step, so nobody sets much memory aside in vain.
+const MOST_ROOM_BYTES: usize = 64 << 10;
+/// What the root hands out is brought together in one piece up to this length; longer data are
+/// taken from where they lie.
+const PACKED_BYTES: usize = 4096;
+/// In a head: parts of different lengths are handed out.
+const IS_UNEVEN: u64 = 1 << 32;
+
+/// A world whose collective operations take messages.
+#[derive(Clone)]
+pub struct MessageWorld {
+    world: World,
+    preset: Option<Preset>,
+    /// Bytes of room beside the head in the next broadcast or scatter: all members know the same.
+    room_bytes: usize,
+}
+
+/// What stands in front of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    tag: u32,
+    bytes: usize,
+    /// Bytes of the longest of the messages that are handed out together.
+    longest: usize,
+    is_uneven: bool,
+}
+
+/// Heads with the bodies for which there is room, as they travel: equally long, one behind the
+/// other.
+struct Slots {
+    slot_bytes: usize,
+    heads: Vec<[u64; HEAD_WORDS]>,
+    /// All of it, if that is little.
+    packed: Vec<u8>,
+    /// What follows bodies that are shorter than the room.
+    filler: Vec<u8>,
+}
+
+impl MessageWorld {
+    /// A world whose collective operations take messages. All members make theirs at the same
+    /// place of what they do together.
+    pub fn new(world: World) -> Self {
+        Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES }
+    }
+
+    /// The world itself.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Has all operations from now on go this way: an architecture by its name, or what a paper
+    /// did; none: as the table says. All members want the same.
+    pub fn go_by(&mut self, preset: Option<Preset>) {
+        self.preset = preset;
+    }
+
+    /// Returns when all members have called it.
+    ///
+    /// # Errors
+    /// As [`World::barrier`].
+    pub fn barrier(&self) -> Result<()> {
+        self.with(Operation::Barrier, World::barrier)
+    }
+
+    /// The root's message goes to everybody; at the others it replaces what is in theirs.
+    ///
+    /// # Errors
+    /// As [`World::broadcast`], and [`MessageError::NotAMessage`] when a member sends something
+    /// else.
+    pub fn broadcast(&mut self, message: &mut Message, root: usize) -> Result<()> {
+        let room_bytes = self.room_bytes;
+        if self.world.rank() == root {
+            let mut headers = Vec::new();
+            let (tag, body) = message.outgoing_area(&mut headers);
+            let heads = Head::of_parts(&[tag], std::slice::from_ref(&body));
+            let mut slots = Slots::new(room_bytes, &heads, std::slice::from_ref(&body));
+            let first = slots.areas(&heads, std::slice::from_ref(&body)).swap_remove(0);
+            self.with(Operation::Broadcast, |world| broadcast(world, first, root))?;
+            if heads[0].longest > room_bytes {
+                self.with(Operation::Broadcast, |world| broadcast(world, body, root))?;
+            }
+            self.expect(&heads[0]);
+            return Ok(());
+        }
+        let mut room = message.room(HEAD_BYTES + room_bytes);
+        self.with(Operation::Broadcast, |world| broadcast(world, writable(&mut room), root))?;
+        let head = Head::read(&room)?;
+        if head.longest > room_bytes {
+            room = room_for(head.bytes)?;
+            self.with(Operation::Broadcast, |world| broadcast(world, writable(&mut room), root))?;
+        }
+        self.finish(message, &head, room)
+    }
+
+    /// The values of the root's message are divided equally among the members, in the order of
+    /// their ranks; each member's part replaces what is in `own`. The parts are sent from where
+    /// they lie.
+    ///
+    /// # Errors
+    /// As [`World::scatter`]; at the root [`MessageError::UnevenParts`], before anything happens.
+    pub fn scatter(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<()> {
+        let room_bytes = self.room_bytes;
+        let is_root = self.world.rank() == root;
+        let parts = if is_root { all.split(self.world.size())? } else { Vec::new() };
+        let mut headers = vec![Vec::new(); parts.len()];
+        let outgoing = parts.iter().zip(&mut headers);
+        let (tags, bodies): (Vec<_>, Vec<_>) =
+            outgoing.map(|(part, headers)| part.outgoing_area(headers)).unzip();
+        let heads = Head::of_parts(&tags, &bodies);
+        let mut slots = Slots::new(room_bytes, &heads, &bodies);
+        let mut room = own.room(HEAD_BYTES + room_bytes);
+        let first = if is_root { slots.blocks(&heads, &bodies) } else { Blocks::Nothing };
+        self.with(Operation::Scatter, |world| {
+            scatter(world, first, writable(&mut room), root, false)
+        })?;
+        let head = Head::read(&room)?;
+        if head.longest > room_bytes {
+            room = room_for(head.bytes)?;
+            let blocks = if is_root { Blocks::Areas(bodies) } else { Blocks::Nothing };
+            self.with(Operation::Scatter, |world| {
+                scatter(world, blocks, writable(&mut room), root, head.is_uneven)
+            })?;
+        }
+        self.finish(own, &head, room)
+    }
+
+    /// The root gets the values of all members as one message, in the order of their ranks; all
+    /// bring equally many of one kind. It replaces what is in `all` there.
+    ///
+    /// # Errors
+    /// As [`World::gather`]; [`MessageError::NotOneKind`], before anything happens.
+    pub fn gather(&self, own: &Message, all: &mut Message, root: usize) -> Result<()> {
+        let (kind, input) = own.run()?;
+        if self.world.rank() != root {
+            let asked = (Operation::Gather, root, kind, None);
+            return self.bring(asked, input, &mut Vec::new());
+        }
+        let mut room = all.room(self.of_all(&input)?);
+        self.bring((Operation::Gather, root, kind, None), input, &mut room)?;
+        Ok(all.receive_run(kind, room)?)
+    }
+
+    /// The same for everybody.
+    ///
+    /// # Errors
+    /// As [`MessageWorld::gather`].
+    pub fn all_gather(&self, own: &Message, all: &mut Message) -> Result<()> {
+        let (kind, input) = own.run()?;
+        let mut room = all.room(self.of_all(&input)?);
+        self.bring((Operation::AllGather, 0, kind, None), input, &mut room)?;
+        Ok(all.receive_run(kind, room)?)
+    }
+
+    /// The root gets the messages of all members, whatever is in them and however long they are,
+    /// in the order of their ranks. It takes a step more than [`MessageWorld::gather`].
+    ///
+    /// # Errors
+    /// As [`World::gather_varying`], and [`MessageError::NotAMessage`].
+    pub fn gather_any(&self, own: &Message, root: usize) -> Result<Option<Vec<Message>>> {
+        self.any(own, Operation::Gather, root)
+    }
+
+    /// The same for everybody.
+    ///
+    /// # Errors
+    /// As [`MessageWorld::gather_any`].
+    pub fn all_gather_any(&self, own: &Message) -> Result<Vec<Message>> {
+        Ok(self.any(own, Operation::AllGather, 0)?.unwrap_or_default())
+    }
+
+    /// Combines the values of all members, position by position, at the root: they replace what is
+    /// in `result` there. All bring equally many of one kind.
+    ///
+    /// # Errors
+    /// As [`World::reduce`]; [`MessageError::NotOneKind`] and [`Error::Reduction`], before anything
+    /// happens.
+    pub fn reduce(
+        &self,
+        own: &Message,
+        result: &mut Message,
+        combine: Combining,
+        root: usize,
+    ) -> Result<()> {
+        let (kind, input) = own.run()?;
+        let asked = (Operation::Reduce, root, kind, Some(operator(combine, kind)?));
+        if self.world.rank() != root {
+            return self.bring(asked, input, &mut Vec::new());
+        }
+        let mut room = result.room(input.packed_bytes() as usize);
+        self.bring(asked, input, &mut room)?;
+        Ok(result.receive_run(kind, room)?)
+    }
+
+    /// The same for everybody.
+    ///
+    /// # Errors
+    /// As [`MessageWorld::reduce`].
+    pub fn all_reduce(
+        &self,
+        own: &Message,
+        result: &mut Message,
+        combine: Combining,
+    ) -> Result<()> {
+        let (kind, input) = own.run()?;
+        let asked = (Operation::AllReduce, 0, kind, Some(operator(combine, kind)?));
+        let mut room = result.room(input.packed_bytes() as usize);
+        self.bring(asked, input, &mut room)?;
+        Ok(result.receive_run(kind, room)?)
+    }
+
+    /// Calls on the world, which goes the way that was asked for.
+    fn with<R>(&self, operation: Operation, call: impl FnOnce(&World) -> Result<R>) -> Result<R> {
+        let Some(preset) = &self.preset else { return call(&self.world) };
+        let mut world = self.world.via(preset.way(operation));
+        world.manner.is_late = preset.order(operation) == Some(Order::Late);
+        call(&world)
+    }
+
+    /// Makes room for the next message as for this one, which came in this room.
+    fn finish(&mut self, message: &mut Message, head: &Head, room: Vec<u8>) -> Result<()> {
+        let start = if head.longest > self.room_bytes { 0 } else { HEAD_BYTES };
+        self.expect(head);
+        if head.bytes > room.len() - start {
+            let what = "it is longer than it says";
+            return Err(MessageError::NotAMessage { what }.into());
+        }
+        Ok(message.receive_part(head.tag, room, start, head.bytes)?)
+    }
+
+    fn expect(&mut self, head: &Head) {
+        let is_short = head.longest <= MOST_ROOM_BYTES;
+        self.room_bytes =
+            if is_short { head.longest.max(FIRST_ROOM_BYTES) } else { FIRST_ROOM_BYTES };
+    }
+
+    /// Bytes of what all bring together, if that can be.
+    fn of_all(&self, input: &Area) -> Result<usize> {
+        let bytes = input.packed_bytes() as usize;
+        let all = bytes.checked_mul(self.world.size()).filter(|&all| isize::try_from(all).is_ok());
+        all.ok_or(Error::NoMemory { bytes: usize::MAX })
+    }
+
+    /// An operation in which all bring equally many values of one kind.
+    fn bring(
+        &self,
+        (operation, root, kind, operator): (Operation, usize, Kind, Option<Operator>),
+        input: Area,
+        room: &mut [u8],
+    ) -> Result<()> {
+        // SAFETY: the room is borrowed until this returns, and the operation is over by then.
+        let output = unsafe { Buffer::of_mut(room) };
+        self.with(operation, |world| {
+            if let Some(input) = input.as_buffer()
+                && world.brief_with(operation, (input, output), root, operator.as_ref())?
+            {
+                return Ok(());
+            }
+            let block_bytes = input.packed_bytes() as usize;
+            let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
+            let is_told = !world.manner.is_checked;
+            let mut call = rooted(world, operation, root);
+            if !is_told {
+                let count = input.packed_bytes() / kind.size_bytes();
+                call.value_type = ValueType::of_layout(&Layout::element(kind), count);
+            }
+            call.operator = operator;
+            call.input = Blocks::whole(input);
+            call.output = match output.len() {
+                0 if world.rank() != root => Blocks::Nothing,
+                _ if is_collected => Blocks::Equal { buffer: output, block_bytes },
+                _ => Blocks::whole(Area::contiguous(output)),
+            };
+            world.collective(call)
+        })
+    }
+
+    /// Tells everybody the lengths, then brings the messages to who is to have them.
+    fn any(
+        &self,
+        own: &Message,
+        operation: Operation,
+        root: usize,
+    ) -> Result<Option<Vec<Message>>> {
+        let mut headers = Vec::new();
+        let (tag, body) = own.outgoing_area(&mut headers);
+        let own_head = [u64::from(tag), body.packed_bytes()];
+        let mut heads = vec![[0u64; 2]; self.world.size()];
+        self.with(Operation::AllGather, |world| world.all_gather(&[own_head], &mut heads))?;
+        let has_all = operation == Operation::AllGather || self.world.rank() == root;
+        let places = if has_all { places_of(&heads)? } else { Vec::new() };
+        let mut room = room_for(places.last().map_or(0, |place| place.end))?;
+        // SAFETY: the room is borrowed until the operation is over, which is before this returns.
+        let output = unsafe { Buffer::of_mut(&mut room) };
+        self.with(operation, |world| {
+            let parts = parts_of::<u8>(output, &places);
+            let output = match has_all {
+                true => parts.blocks(operation, "output").map_err(|fault| world.fault(fault))?,
+                false => Blocks::Nothing,
+            };
+            let input = Blocks::whole(body);
+            let call = rooted(world, operation, root);
+            world.collective(Call { input, output, is_varying: true, ..call })
+        })?;
+        let message = |(head, place): (&[u64; 2], &Range<usize>)| {
+            let mut message = Message::new();
+            message.receive_own(head[0] as u32, room[place.clone()].to_vec())?;
+            Ok(message)
+        };
+        let messages = heads.iter().zip(&places).map(message).collect::<Result<Vec<_>>>()?;
+        Ok(has_all.then_some(messages))
+    }
+}
+
+impl std::fmt::Debug for MessageWorld {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (rank, size) = (self.world.rank(), self.world.size());
+        formatter
+            .debug_struct("MessageWorld")
+            .field("rank", &rank)
+            .field("size", &size)
+            .field("preset", &self.preset.as_ref().map(Preset::to_string))
+            .finish_non_exhaustive()
+    }
+}
+
+impl Head {
+    /// Those of messages that are handed out together.
+    fn of_parts(tags: &[u32], bodies: &[Area]) -> Vec<Self> {
+        let bytes = |body: &Area| body.packed_bytes() as usize;
+        let longest = bodies.iter().map(bytes).max().unwrap_or(0);
+        let is_uneven = bodies.iter().any(|body| bytes(body) != longest);
+        let head = |(&tag, body)| Self { tag, bytes: bytes(body), longest, is_uneven };
+        tags.iter().zip(bodies).map(head).collect()
+    }
+
+    fn to_words(self) -> [u64; HEAD_WORDS] {
+        let uneven = if self.is_uneven { IS_UNEVEN } else { 0 };
+        [u64::from(self.tag) | uneven, self.bytes as u64, self.longest as u64]
+    }
+
+    /// What stands in front of what came, which another process wrote.
+    fn read(room: &[u8]) -> Result<Self> {
+        let word = |at: usize| {
+            let bytes = room.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u64::from_ne_bytes)
+        };
+        let length =
+            |at| usize::try_from(word(at)).ok().filter(|&bytes| bytes <= isize::MAX as usize);
+        let (bytes, longest) = (length(1), length(2));
+        match (bytes, longest) {
+            (Some(bytes), Some(longest)) if bytes <= longest => {
+                let is_uneven = word(0) & IS_UNEVEN != 0;
+                Ok(Self { tag: word(0) as u32, bytes, longest, is_uneven })
+            }
+            _ => Err(MessageError::NotAMessage { what: "its length cannot be" }.into()),
+        }
+    }
+}
+
+impl Slots {
+    fn new(room_bytes: usize, heads: &[Head], bodies: &[Area]) -> Self {
+        let slot_bytes = HEAD_BYTES + room_bytes;
+        let mut slots = Self {
+            slot_bytes,
+            heads: heads.iter().map(|head| head.to_words()).collect(),
+            packed: Vec::new(),
+            filler: Vec::new(),
+        };
+        if slot_bytes.saturating_mul(heads.len()) <= PACKED_BYTES {
+            slots.pack(heads, bodies);
+        } else {
+            slots.filler = vec![0; room_bytes];
+        }
+        slots
+    }
+
+    fn pack(&mut self, heads: &[Head], bodies: &[Area]) {
+        self.packed.reserve(self.slot_bytes * heads.len());
+        for (words, body) in self.heads.iter().zip(bodies) {
+            let end = self.packed.len() + self.slot_bytes;
+            self.packed.extend_from_slice(bytes_of(words));
+            body.append_to(0, self.slot_bytes - HEAD_BYTES, &mut self.packed);
+            self.packed.resize(end, 0);
+        }
+    }
+
+    /// Where they lie; they are there as long as these slots and the bodies are.
+    fn blocks(&mut self, heads: &[Head], bodies: &[Area]) -> Blocks {
+        if self.packed.is_empty() {
+            return Blocks::Areas(self.areas(heads, bodies));
+        }
+        // SAFETY: whoever uses the blocks keeps the slots until the operation is over.
+        let buffer = unsafe { Buffer::of_mut(&mut self.packed) };
+        Blocks::Equal { buffer, block_bytes: self.slot_bytes }
+    }
+
+    /// The same, each by itself.
+    fn areas(&mut self, heads: &[Head], bodies: &[Area]) -> Vec<Area> {
+        if !self.packed.is_empty() {
+            let slots = self.packed.chunks_exact_mut(self.slot_bytes);
+            return slots.map(writable).collect();
+        }
+        let room_bytes = self.slot_bytes - HEAD_BYTES;
+        let Self { heads: words, filler, .. } = self;
+        let slots = words.iter_mut().zip(heads).zip(bodies);
+        let areas = slots.map(|((words, head), body)| {
+            // SAFETY: whoever uses the areas keeps the slots until the operation is over; the words are
+            // sent and not written.
+            let words = Area::contiguous(unsafe { Buffer::of_mut(words) });
+            let has_room = head.longest <= room_bytes;
+            let filled = if has_room { head.bytes } else { 0 };
+            let rest = writable(&mut filler[filled..]);
+            match has_room {
+                true => Area::joined([words, body.clone(), rest]),
+                false => Area::joined([words, rest]),
+            }
+        });
+        areas.collect()
+    }
+}
+
+/// Memory of this call, for an operation that is over when the call returns.
+fn writable(room: &mut [u8]) -> Area {
+    // SAFETY: all callers keep the memory until the operation is over that they give the area to.
+    Area::contiguous(unsafe { Buffer::of_mut(room) })
+}
+
+fn rooted(world: &World, operation: Operation, root: usize) -> Call {
+    let mut call = Call::new(operation, &world.manner);
+    call.root = u32::try_from(root).unwrap_or(u32::MAX);
+    call
+}
+
+fn broadcast(world: &World, data: Area, root: usize) -> Result<()> {
+    if let Some(buffer) = data.as_buffer()
+        && world.brief_with(Operation::Broadcast, (buffer, buffer), root, None)?
+    {
+        return Ok(());
+    }
+    let call = rooted(world, Operation::Broadcast, root);
+    world.collective(Call { output: Blocks::whole(data), ..call })
+}
+
+fn scatter(world: &World, blocks: Blocks, own: Area, root: usize, is_varying: bool) -> Result<()> {
+    let input = match &blocks {
+        Blocks::Equal { buffer, .. } => Some(*buffer),
+        Blocks::Nothing => Some(Buffer::EMPTY),
+        _ => None,
+    };
+    if let (Some(input), Some(output), false) = (input, own.as_buffer(), is_varying)
+        && world.brief_with(Operation::Scatter, (input, output), root, None)?
+    {
+        return Ok(());
+    }
+    let call = rooted(world, Operation::Scatter, root);
+    world.collective(Call { input: blocks, output: Blocks::whole(own), is_varying, ..call })
+}
+
+/// Memory for a message whose length another process has said.
+fn room_for(bytes: usize) -> Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| Error::NoMemory { bytes })?;
+    room.resize(bytes, 0);
+    Ok(room)
+}
+
+/// Where messages of these lengths lie, one behind the other.
+fn places_of(heads: &[[u64; 2]]) -> Result<Vec<Range<usize>>> {
+    let mut end = 0usize;
+    let place = |head: &[u64; 2]| {
+        let start = end;
+        let length = usize::try_from(head[1]).ok();
+        let next = length.and_then(|length| start.checked_add(length));
+        end = next.ok_or(Error::NoMemory { bytes: usize::MAX })?;
+        Ok(start..end)
+    };
+    heads.iter().map(place).collect()
+}
+
+fn operator(combine: Combining, kind: Kind) -> Result<Operator> {
+    let element = element_of(kind).ok_or(MessageError::NotOneKind)?;
+    Ok(Reduction::new(combine, element)?.into())
+}
+
+/// As what values of a kind are combined.
+fn element_of(kind: Kind) -> Option<Element> {
+    Some(match (kind.family(), kind.size_bytes()) {
+        (Family::Signed, 1) => Element::I8,
+        (Family::Signed, 2) => Element::I16,
+        (Family::Signed, 4) => Element::I32,
+        (Family::Signed, 8) => Element::I64,
+        (Family::Unsigned, 1) => Element::U8,
+        (Family::Unsigned, 2) => Element::U16,
+        (Family::Unsigned, 4) => Element::U32,
+        (Family::Unsigned, 8) => Element::U64,
+        (Family::Float, 2) => Element::F16,
+        (Family::Float, 4) => Element::F32,
+        (Family::Float, 8) => Element::F64,
+        (Family::Byte, 1) => Element::Byte,
+        _ => return None,
+    })
+}

@@ -1,0 +1,63 @@
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Most bytes of a name. */
+#define DECK_NAME_MAX 64
+
+/* Objects. Each is a number that leads to it and may be copied; one that was destroyed, or is of another
+ * kind, is noticed. Before it is made, an object is DECK_NOTHING. */
+#define DECK_NOTHING { 0 }
+typedef struct deck_thread { uint64_t id; } deck_thread_t;
+typedef struct deck_sem { uint64_t id; } deck_sem_t;
+typedef struct deck_msg { uint64_t id; } deck_msg_t;
+typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
+typedef struct deck_segment { uint64_t id; } deck_segment_t;
+typedef struct deck_group { uint64_t id; } deck_group_t;
+
+/* What a thread runs. */
+typedef void *(*deck_thread_body_t)(void *argument);
+
+/* deck_init_flags: a thread receives while the program does not call. */
+#define DECK_PROGRESS 1u
+
+/* Types of values in messages. */
+enum deck_type {
+    DECK_NONE = 0,
+    DECK_INT8 = 1,
+    DECK_INT16 = 2,
+    DECK_INT32 = 3,
+    DECK_INT64 = 4,
+    DECK_UINT8 = 5,
+    DECK_UINT16 = 6,
+    DECK_UINT32 = 7,
+    DECK_UINT64 = 8,
+    DECK_FLOAT = 9,
+    DECK_DOUBLE = 10,
+    DECK_STRING = 11,
+    DECK_MBOX = 12,
+    DECK_OTHER = 13,
+    DECK_CHAR = DECK_INT8,
+    DECK_BYTE = DECK_UINT8,
+    DECK_SHORT = DECK_INT16,
+    DECK_INT = DECK_INT32,
+    DECK_UNSIGNED = DECK_UINT32,
+    DECK_LONG = sizeof(long) == 8 ? DECK_INT64 : DECK_INT32
+};
+
+/* How values are combined: logical and bit by bit where they say so. */
+enum deck_op {
+    DECK_SUM = 1,
+    DECK_PROD = 2,
+    DECK_MIN = 3,
+    DECK_MAX = 4,
+    DECK_AND = 5,
+    DECK_OR = 6,
+    DECK_XOR = 7,
+    DECK_BIT_AND = 8,
+    DECK_BIT_OR = 9,
+    DECK_BIT_XOR = 10
+};

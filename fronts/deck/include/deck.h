@@ -1,0 +1,373 @@
+/* DECK: threads, semaphores, messages, mailboxes, shared segments, groups and collective operations of
+ * the processes of a job.
+ *
+ * Every function returns DECK_OK or the number of an error, unless it says otherwise: deck_strerror says
+ * what a number means, deck_error_text what was wrong with the last call. Manual pages: deck(7).
+ * Made by `cargo xtask deck`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 OR MIT */
+#ifndef LANDECK_DECK_H
+#define LANDECK_DECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Most bytes of a name. */
+#define DECK_NAME_MAX 64
+
+/* Objects. Each is a number that leads to it and may be copied; one that was destroyed, or is of another
+ * kind, is noticed. Before it is made, an object is DECK_NOTHING. */
+#define DECK_NOTHING { 0 }
+typedef struct deck_thread { uint64_t id; } deck_thread_t;
+typedef struct deck_sem { uint64_t id; } deck_sem_t;
+typedef struct deck_msg { uint64_t id; } deck_msg_t;
+typedef struct deck_mbox { uint64_t id; } deck_mbox_t;
+typedef struct deck_segment { uint64_t id; } deck_segment_t;
+typedef struct deck_group { uint64_t id; } deck_group_t;
+
+/* What a thread runs. */
+typedef void *(*deck_thread_body_t)(void *argument);
+
+/* deck_init_flags: a thread receives while the program does not call. */
+#define DECK_PROGRESS 1u
+
+/* Types of values in messages. */
+enum deck_type {
+    DECK_NONE = 0,
+    DECK_INT8 = 1,
+    DECK_INT16 = 2,
+    DECK_INT32 = 3,
+    DECK_INT64 = 4,
+    DECK_UINT8 = 5,
+    DECK_UINT16 = 6,
+    DECK_UINT32 = 7,
+    DECK_UINT64 = 8,
+    DECK_FLOAT = 9,
+    DECK_DOUBLE = 10,
+    DECK_STRING = 11,
+    DECK_MBOX = 12,
+    DECK_OTHER = 13,
+    DECK_CHAR = DECK_INT8,
+    DECK_BYTE = DECK_UINT8,
+    DECK_SHORT = DECK_INT16,
+    DECK_INT = DECK_INT32,
+    DECK_UNSIGNED = DECK_UINT32,
+    DECK_LONG = sizeof(long) == 8 ? DECK_INT64 : DECK_INT32
+};
+
+/* How values are combined: logical and bit by bit where they say so. */
+enum deck_op {
+    DECK_SUM = 1,
+    DECK_PROD = 2,
+    DECK_MIN = 3,
+    DECK_MAX = 4,
+    DECK_AND = 5,
+    DECK_OR = 6,
+    DECK_XOR = 7,
+    DECK_BIT_AND = 8,
+    DECK_BIT_OR = 9,
+    DECK_BIT_XOR = 10
+};
+
+/* Errors. */
+enum deck_error {
+    DECK_OK = 0,
+    DECK_ENULL = 1,
+    DECK_EPOINTER = 2,
+    DECK_EHANDLE = 3,
+    DECK_EKIND = 4,
+    DECK_EDESTROYED = 5,
+    DECK_EBUSY = 6,
+    DECK_ENOTINIT = 7,
+    DECK_EAGAIN = 8,
+    DECK_EDONE = 9,
+    DECK_ENAMEEMPTY = 10,
+    DECK_ENAMELONG = 11,
+    DECK_ENAMEUTF8 = 12,
+    DECK_ENAMECONTROL = 13,
+    DECK_ETAKEN = 14,
+    DECK_EUNKNOWN = 15,
+    DECK_EGONE = 16,
+    DECK_EDEAD = 17,
+    DECK_EBROKEN = 18,
+    DECK_ENOTCREATOR = 19,
+    DECK_ETYPE = 20,
+    DECK_EEND = 21,
+    DECK_EPART = 22,
+    DECK_EMIXED = 23,
+    DECK_EROOM = 24,
+    DECK_ENOTMESSAGE = 25,
+    DECK_ENOTTEXT = 26,
+    DECK_ETIMEDOUT = 27,
+    DECK_EWOULDBLOCK = 28,
+    DECK_EENDED = 29,
+    DECK_EOWNERDIED = 30,
+    DECK_EUNITS = 31,
+    DECK_ENOMEMORY = 32,
+    DECK_ENOTHREAD = 33,
+    DECK_ENOTJOINABLE = 34,
+    DECK_EVALUE = 35,
+    DECK_EARCHITECTURE = 36,
+    DECK_ELENGTH = 37,
+    DECK_EMISMATCH = 38,
+    DECK_EREDUCE = 39,
+    DECK_ENOTMEMBER = 40,
+    DECK_ENOPROGRESS = 41,
+    DECK_EJOB = 42,
+    DECK_EAGENT = 43,
+    DECK_ESYSTEM = 44,
+    DECK_EFORKED = 45,
+    DECK_EFAULT = 46
+};
+
+
+/* Starting and ending. A DECK program is started by `landeck run -n 4 ./program`: a copy of it for
+ * each node. Started by hand it is a job of one. Any thread may call any function at any time. */
+
+/* Joins the job that this process was started for. */
+int deck_init(int *argc, char ***argv);
+
+/* The same in a way of one's choice. */
+int deck_init_flags(int *argc, char ***argv, unsigned flags);
+
+/* Leaves the job in good order. */
+int deck_done(void);
+
+/* The number of this process among those that the job began with, from 0. */
+int deck_node(int *node);
+
+/* How many processes the job began with. */
+int deck_node_num(int *nodes);
+
+/* Ends the whole job, and this process with the exit code. */
+int deck_abort(int code, const char *text);
+
+/* What an error means, in words. */
+const char *deck_strerror(int error);
+
+/* The name of an error, such as DECK_EDEAD. */
+const char *deck_error_name(int error);
+
+/* What was wrong with the last call of this thread that failed, in its particulars: who, what, what
+ * now. */
+const char *deck_error_text(void);
+
+
+/* Threads. A thread of DECK is a thread of the system: it may end by `pthread_exit`, and other
+ * threads may use DECK as well. */
+
+/* Starts a thread, which runs the body with the argument. */
+int deck_thread_create(deck_thread_t *t, deck_thread_body_t body, void *argument);
+
+/* The same with a name that the system shows, and a stack of so many bytes. */
+int deck_thread_create_with(deck_thread_t *t, deck_thread_body_t body, void *argument, const char *name, size_t stack_bytes);
+
+/* Waits until a thread has ended, and takes what it returned. */
+int deck_thread_join(deck_thread_t *t, void **result);
+
+/* The calling thread. */
+int deck_thread_self(deck_thread_t *t);
+
+
+/* Semaphores. A semaphore has a name and units, which processes and threads of the job take (p) and
+ * bring back (v). It knows which process holds how many: when one dies that holds units, nobody
+ * waits for them in vain. It lives until its last user has destroyed it or is gone. */
+
+/* Makes a semaphore with so many units under a name. */
+int deck_sem_create(deck_sem_t *s, const char *name, int units);
+
+/* Finds the semaphore with a name. */
+int deck_sem_fetch(deck_sem_t *s, const char *name);
+
+/* Waits for a unit and takes it. */
+int deck_sem_p(deck_sem_t *s);
+
+/* The same, for at most so many milliseconds. */
+int deck_sem_p_timed(deck_sem_t *s, int timeout_ms);
+
+/* Takes a unit if one is there. */
+int deck_sem_p_try(deck_sem_t *s);
+
+/* Brings a unit back that this process holds; adds one where it holds none. */
+int deck_sem_v(deck_sem_t *s);
+
+/* Holds a unit no more and does not bring it back: what a consumer does with units that a producer
+ * adds. */
+int deck_sem_spend(deck_sem_t *s);
+
+/* How many units are there now; they may be gone in the next moment. */
+int deck_sem_value(deck_sem_t *s, int *units);
+
+/* Has the units come back that dead processes held, and says how many. */
+int deck_sem_recover(deck_sem_t *s, int *units);
+
+/* Ends this process's use of the semaphore. */
+int deck_sem_destroy(deck_sem_t *s);
+
+
+/* Messages. A message holds values with their types and refuses to unpack them as others. One thread
+ * at a time uses a message. Messages are cut and joined without copies: they share what they hold,
+ * which goes with the last of them. They need no job: they may be used before deck_init and after
+ * deck_done. */
+
+/* Makes an empty message with room for so many bytes; it grows where more are packed. */
+int deck_msg_create(deck_msg_t *m, size_t size);
+
+/* Destroys a message. */
+int deck_msg_destroy(deck_msg_t *m);
+
+/* Takes everything out; the memory is used for what is packed next. */
+int deck_msg_clear(deck_msg_t *m);
+
+/* Bytes of the values in it, unpacked or not. */
+int deck_msg_size(deck_msg_t *m, size_t *bytes);
+
+/* How many values are in it, unpacked or not; a text and a mailbox count as one each. */
+int deck_msg_count(deck_msg_t *m, size_t *values);
+
+/* Packs so many values of a type (DECK_INT, DECK_DOUBLE ...) behind those that are there. */
+int deck_msg_pack(deck_msg_t *m, int type, const void *data, size_t count);
+
+/* Unpacks the next values, all of them or none. */
+int deck_msg_unpack(deck_msg_t *m, int type, void *data, size_t count);
+
+/* Packs a text, which is UTF-8 and is unpacked as a whole. */
+int deck_msg_pack_string(deck_msg_t *m, const char *text);
+
+/* Unpacks a text and its end into so many bytes. */
+int deck_msg_unpack_string(deck_msg_t *m, char *text, size_t room, size_t *length);
+
+/* Packs the address of a mailbox: whoever unpacks it can post there. */
+int deck_msg_pack_mbox(deck_msg_t *m, deck_mbox_t *mb);
+
+/* Unpacks the address of a mailbox as a mailbox to post to. */
+int deck_msg_unpack_mbox(deck_msg_t *m, deck_mbox_t *mb);
+
+/* Begins to unpack from the first value again. */
+int deck_msg_rewind(deck_msg_t *m);
+
+/* What comes next and how much of it: a type and a number of values. */
+int deck_msg_next(deck_msg_t *m, int *type, size_t *count);
+
+/* Makes a message of the same values, which share their memory. */
+int deck_msg_copy(deck_msg_t *copy, deck_msg_t *m);
+
+/* Makes a message of so many values from number `first` on, which share their memory. */
+int deck_msg_part(deck_msg_t *part, deck_msg_t *m, size_t first, size_t count);
+
+/* Makes so many messages of equally many values each, one after the other, which share their memory. */
+int deck_msg_split(deck_msg_t parts[], deck_msg_t *m, int count);
+
+/* Puts the values of another message behind those of this one; they share their memory. */
+int deck_msg_join(deck_msg_t *m, deck_msg_t *other);
+
+
+/* Mailboxes. Anybody who knows a mailbox posts to it; only the thread that created it retrieves. It
+ * becomes known by its name, or inside a message (deck_msg_pack_mbox). Messages of one sender are
+ * retrieved in the order in which they were posted. How much may wait is bounded; beyond that, who
+ * posts waits. A mailbox goes with the thread that created it, and its name with it. */
+
+/* Makes a mailbox of the calling thread and registers it under a name. */
+int deck_mbox_create(deck_mbox_t *mb, const char *name);
+
+/* Finds the mailbox with a name, to post to it. */
+int deck_mbox_fetch(deck_mbox_t *mb, const char *name);
+
+/* Posts a message; returns when the message may be changed again. */
+int deck_mbox_post(deck_mbox_t *mb, deck_msg_t *m);
+
+/* The same, for at most so many milliseconds; then nothing was posted. */
+int deck_mbox_post_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms);
+
+/* Posts a message if that is possible without waiting. */
+int deck_mbox_post_try(deck_mbox_t *mb, deck_msg_t *m);
+
+/* Waits for a message and takes it; it replaces what is in `m`. */
+int deck_mbox_retrv(deck_mbox_t *mb, deck_msg_t *m);
+
+/* The same, for at most so many milliseconds. */
+int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms);
+
+/* Takes a message if one is there. */
+int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m);
+
+/* A descriptor that is readable while messages wait, for `poll`. */
+int deck_mbox_descriptor(deck_mbox_t *mb, int *descriptor);
+
+/* Destroys a mailbox with what waits in it; or ends the use of one that was fetched. */
+int deck_mbox_destroy(deck_mbox_t *mb);
+
+
+/* Shared segments. Memory under a name that processes of the job use together, until the last of
+ * them has destroyed its object or is gone. Its bytes are zero at first. A semaphore or a message
+ * tells when what is there is whole. */
+
+/* Makes a segment of so many bytes under a name. */
+int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes);
+
+/* Finds the segment with a name. */
+int deck_segment_fetch(deck_segment_t *g, const char *name);
+
+/* Where it begins in this process, and how long it is. */
+int deck_segment_address(deck_segment_t *g, void **start, size_t *bytes);
+
+/* Ends this process's use of the segment, which is no longer there then. */
+int deck_segment_destroy(deck_segment_t *g);
+
+
+/* Groups. A group has a name, and members that come and go. */
+
+/* The group of all processes that the job began with, for collective operations. */
+int deck_group_world(deck_group_t *g);
+
+/* The number of this member in collective operations, from 0. */
+int deck_group_rank(deck_group_t *g, int *rank);
+
+/* How many members take part in collective operations. */
+int deck_group_size(deck_group_t *g, int *members);
+
+
+/* Collective operations. What all members of a group do together. All call the same operations in
+ * the same order; members are numbered from 0 (deck_group_rank), and `root` is such a number.
+ * Messages are sent from where they lie. */
+
+/* Returns when all members have called it. */
+int deck_collective_barrier(deck_group_t *g);
+
+/* The root's message goes to everybody; at the others it replaces what is in theirs. */
+int deck_collective_bcast(deck_group_t *g, deck_msg_t *m, int root);
+
+/* Divides the values of the root's message equally among the members; each part replaces what is in
+ * `own`. */
+int deck_collective_scatter(deck_group_t *g, deck_msg_t *all, deck_msg_t *own, int root);
+
+/* The root gets the values of all as one message in the order of the members. */
+int deck_collective_gather(deck_group_t *g, deck_msg_t *own, deck_msg_t *all, int root);
+
+/* The same with messages of any length and content, in one step more. */
+int deck_collective_gather_any(deck_group_t *g, deck_msg_t *own, deck_msg_t *all, int root);
+
+/* Everybody gets the values of all as one message in the order of the members. */
+int deck_collective_allgather(deck_group_t *g, deck_msg_t *own, deck_msg_t *all);
+
+/* The same with messages of any length and content, in one step more. */
+int deck_collective_allgather_any(deck_group_t *g, deck_msg_t *own, deck_msg_t *all);
+
+/* Combines the values of all, position by position, at the root (DECK_SUM, DECK_MAX ...). */
+int deck_collective_reduce(deck_group_t *g, deck_msg_t *own, deck_msg_t *result, int op, int root);
+
+/* The same for everybody. */
+int deck_collective_allreduce(deck_group_t *g, deck_msg_t *own, deck_msg_t *result, int op);
+
+/* Has the operations of this group go by an architecture from now on. */
+int deck_collective_use(deck_group_t *g, const char *architecture);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

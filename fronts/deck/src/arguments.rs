@@ -1,0 +1,101 @@
+//! Arguments that many functions have.
+
+use std::ffi::{c_char, c_int};
+use std::time::Duration;
+
+use landeck::arithmetic::Operation;
+use landeck::host::objects::OBJECT_NAME_BYTES_MAX;
+use landeck::{ObjectError, ObjectNameError};
+use landeck_c_boundary::{StringError, pointer, string};
+
+use crate::errors;
+use crate::mistake::Mistake;
+
+/// Longest text that is looked at for its end.
+pub(crate) const TEXT_BYTES_MAX: usize = 1 << 30;
+
+/// A name, as bytes: whether it can be one is seen where it is used.
+///
+/// # Safety
+/// Unless null, the pointer leads to a string, or to 65 readable bytes.
+pub(crate) unsafe fn name<'a>(
+    argument: &'static str,
+    start: *const c_char,
+) -> Result<&'a [u8], Mistake> {
+    // SAFETY: the caller's promise.
+    match unsafe { string::read(argument, start, OBJECT_NAME_BYTES_MAX) } {
+        Ok(name) => Ok(name.to_bytes()),
+        Err(StringError::Pointer(error)) => Err(error.into()),
+        Err(StringError::TooLong { .. }) => {
+            // SAFETY: no byte so far was the end, so as many are readable.
+            let bytes = unsafe { pointer::slice(argument, start.cast(), OBJECT_NAME_BYTES_MAX) }?;
+            let start = String::from_utf8_lossy(bytes);
+            let text = format!(
+                "{argument} begins with \"{}\" and has more than {OBJECT_NAME_BYTES_MAX} bytes: choose a shorter one",
+                start.escape_debug()
+            );
+            Err(Mistake::new(errors::NAMELONG, text))
+        }
+    }
+}
+
+/// The same where none is allowed.
+///
+/// # Safety
+/// As [`name`].
+pub(crate) unsafe fn name_or_none<'a>(
+    argument: &'static str,
+    start: *const c_char,
+) -> Result<Option<&'a [u8]>, Mistake> {
+    if start.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { name(argument, start) }.map(Some)
+}
+
+/// A name that nobody else looks at.
+pub(crate) fn checked_name(bytes: &[u8], most: usize) -> Result<&str, Mistake> {
+    let lossy = || String::from_utf8_lossy(bytes).into_owned();
+    let error = match std::str::from_utf8(bytes) {
+        _ if bytes.is_empty() => ObjectNameError::Empty,
+        _ if bytes.len() > most => ObjectNameError::TooLong(lossy()),
+        Err(_) => ObjectNameError::NotUtf8(lossy()),
+        Ok(name) if name.contains(char::is_control) => ObjectNameError::Control(lossy()),
+        Ok(name) => return Ok(name),
+    };
+    Err(landeck::Error::from(ObjectError::from(error)).into())
+}
+
+/// A time in milliseconds; none where there is no limit.
+pub(crate) fn time(timeout_ms: c_int) -> Result<Option<Duration>, Mistake> {
+    match u64::try_from(timeout_ms) {
+        Ok(time) => Ok(Some(Duration::from_millis(time))),
+        Err(_) if timeout_ms == -1 => Ok(None),
+        Err(_) => {
+            Err(Mistake::value("timeout_ms", timeout_ms, "give milliseconds, or -1 for no limit"))
+        }
+    }
+}
+
+/// How values are combined.
+pub(crate) fn operation(op: c_int) -> Result<Operation, Mistake> {
+    Ok(match op {
+        1 => Operation::Sum,
+        2 => Operation::Product,
+        3 => Operation::Minimum,
+        4 => Operation::Maximum,
+        5 => Operation::LogicalAnd,
+        6 => Operation::LogicalOr,
+        7 => Operation::LogicalXor,
+        8 => Operation::BitAnd,
+        9 => Operation::BitOr,
+        10 => Operation::BitXor,
+        _ => return Err(Mistake::value("op", op, "give DECK_SUM or another of enum deck_op")),
+    })
+}
+
+/// A count that is not negative.
+pub(crate) fn count(argument: &str, value: c_int) -> Result<usize, Mistake> {
+    usize::try_from(value).map_err(|_| Mistake::value(argument, value, "it must be 0 or more"))
+}

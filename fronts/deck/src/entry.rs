@@ -1,0 +1,84 @@
+//! How every function is entered and left: guarded, and with its mistake kept for who asks.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+
+use landeck_c_boundary::guarded;
+
+use crate::errors;
+use crate::mistake::Mistake;
+
+/// Defines a function whose body gives a result: `Ok` or a mistake.
+macro_rules! shell {
+    (fn $name:ident ($($argument:ident: $type:ty),*) => $body:expr) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
+            #[allow(unused_unsafe, reason = "some bodies are safe")]
+            // SAFETY: the caller of a C function keeps what `deck.h` says of its arguments; what
+            // can be checked is checked in the body.
+            $crate::entry::entered(stringify!($name), || unsafe { $body })
+        }
+    };
+}
+pub(crate) use shell;
+
+/// Defines a function that gives a value and has no mistakes.
+macro_rules! value {
+    (fn $name:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $body:expr) => {
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) -> $returns {
+            landeck_c_boundary::guarded(stringify!($name), std::ptr::null(), || $body)
+        }
+    };
+}
+pub(crate) use value;
+
+/// What was wrong with the last call of a thread that failed.
+struct Last {
+    function: &'static str,
+    mistake: Option<Mistake>,
+    /// In words, once somebody has asked.
+    text: Option<CString>,
+}
+
+thread_local! {
+    static LAST: RefCell<Last> =
+        const { RefCell::new(Last { function: "", mistake: None, text: None }) };
+}
+
+/// Runs the body of a function.
+#[inline(always)]
+pub(crate) fn entered(function: &'static str, body: impl FnOnce() -> Result<(), Mistake>) -> c_int {
+    match guarded(function, None, || Some(body())) {
+        Some(Ok(())) => errors::OK,
+        Some(Err(mistake)) => remember(function, mistake),
+        None => errors::FAULT,
+    }
+}
+
+#[cold]
+fn remember(function: &'static str, mistake: Mistake) -> c_int {
+    let code = mistake.code();
+    // A thread that is ending has nobody to ask.
+    let _ = LAST.try_with(|last| {
+        *last.borrow_mut() = Last { function, mistake: Some(mistake), text: None };
+    });
+    code
+}
+
+/// What was wrong with the last call of this thread that failed.
+pub(crate) fn last_text() -> *const c_char {
+    let none: &CStr = c"no call of this thread has failed";
+    let text = LAST.try_with(|last| {
+        let mut last = last.borrow_mut();
+        let Last { function, mistake, text } = &mut *last;
+        let mistake = mistake.as_ref()?;
+        let text = text.get_or_insert_with(|| {
+            // Texts come from anywhere; one that has a zero byte ends there.
+            let words = format!("{function}: {mistake}").replace('\0', " ");
+            CString::new(words).unwrap_or_default()
+        });
+        Some(text.as_ptr())
+    });
+    text.ok().flatten().unwrap_or(none.as_ptr())
+}

@@ -1,0 +1,149 @@
+//! The errors that functions return. Made by `cargo xtask deck`.
+
+use std::ffi::{CStr, c_int};
+
+/// No error.
+pub(crate) const OK: c_int = 0;
+/// A pointer is null: pass the address of the object or of the memory.
+pub(crate) const NULL: c_int = 1;
+/// A pointer cannot lead to what it should: it is misaligned, or so much memory cannot be.
+pub(crate) const POINTER: c_int = 2;
+/// The object was never made: create or fetch it first.
+pub(crate) const HANDLE: c_int = 3;
+/// The object is of another kind.
+pub(crate) const KIND: c_int = 4;
+/// The object was destroyed.
+pub(crate) const DESTROYED: c_int = 5;
+/// Another thread uses the object just now: one thread at a time may.
+pub(crate) const BUSY: c_int = 6;
+/// This process is not in its job: call deck_init first.
+pub(crate) const NOTINIT: c_int = 7;
+/// Deck_init was called before: call it once.
+pub(crate) const AGAIN: c_int = 8;
+/// Deck_done was called: nothing but messages can be used after it.
+pub(crate) const DONE: c_int = 9;
+/// A name cannot be empty: give it 1 to 64 bytes.
+pub(crate) const NAMEEMPTY: c_int = 10;
+/// The name is too long: give it 1 to 64 bytes.
+pub(crate) const NAMELONG: c_int = 11;
+/// The name is no UTF-8: names are texts.
+pub(crate) const NAMEUTF8: c_int = 12;
+/// The name has a control character in it: choose one that can be read.
+pub(crate) const NAMECONTROL: c_int = 13;
+/// The name is taken: choose another, or fetch what has it.
+pub(crate) const TAKEN: c_int = 14;
+/// Nothing of this job has the name: make it first, or look at the spelling.
+pub(crate) const UNKNOWN: c_int = 15;
+/// What was asked for is no more: its owner has destroyed it, or its last user has gone.
+pub(crate) const GONE: c_int = 16;
+/// A process is gone that the call needs.
+pub(crate) const DEAD: c_int = 17;
+/// Another process did what no process does: nothing more is taken from it.
+pub(crate) const BROKEN: c_int = 18;
+/// Only the thread that created the mailbox retrieves from it and destroys it.
+pub(crate) const NOTCREATOR: c_int = 19;
+/// The next in the message is of another type: unpack it as what was packed.
+pub(crate) const TYPE: c_int = 20;
+/// Fewer values are left in the message than were asked for.
+pub(crate) const END: c_int = 21;
+/// The message cannot be cut so: name values that it has, and divide it into equal parts.
+pub(crate) const PART: c_int = 22;
+/// The message is empty or holds other things than values of one type.
+pub(crate) const MIXED: c_int = 23;
+/// There is less room than the text needs: give it more.
+pub(crate) const ROOM: c_int = 24;
+/// What came is no message: whoever sent it is broken.
+pub(crate) const NOTMESSAGE: c_int = 25;
+/// The text is no UTF-8.
+pub(crate) const NOTTEXT: c_int = 26;
+/// The time is over; nothing was lost.
+pub(crate) const TIMEDOUT: c_int = 27;
+/// The call would have to wait.
+pub(crate) const WOULDBLOCK: c_int = 28;
+/// The job is being ended.
+pub(crate) const ENDED: c_int = 29;
+/// A process died that held a unit of the semaphore: mend what it left half done, and call deck_sem_recover.
+pub(crate) const OWNERDIED: c_int = 30;
+/// A semaphore has at most 65,535 units.
+pub(crate) const UNITS: c_int = 31;
+/// There is not enough memory.
+pub(crate) const NOMEMORY: c_int = 32;
+/// The system gives no thread: allow more, or smaller stacks.
+pub(crate) const NOTHREAD: c_int = 33;
+/// The thread was not made by deck_thread_create, or would join itself.
+pub(crate) const NOTJOINABLE: c_int = 34;
+/// An argument has a value that it cannot have.
+pub(crate) const VALUE: c_int = 35;
+/// There is no such architecture: flat, binary-tree, butterfly and deck2003 are some.
+pub(crate) const ARCHITECTURE: c_int = 36;
+/// Members bring messages of different lengths where they must be equal.
+pub(crate) const LENGTH: c_int = 37;
+/// Members called different operations: all call the same in the same order.
+pub(crate) const MISMATCH: c_int = 38;
+/// The operation means nothing for values of this type.
+pub(crate) const REDUCE: c_int = 39;
+/// This process is no member.
+pub(crate) const NOTMEMBER: c_int = 40;
+/// Nobody receives while the program does not call: start with deck_init_flags and DECK_PROGRESS.
+pub(crate) const NOPROGRESS: c_int = 41;
+/// This process cannot find its job.
+pub(crate) const JOB: c_int = 42;
+/// The agent of the job does not answer.
+pub(crate) const AGENT: c_int = 43;
+/// The system has refused what was needed.
+pub(crate) const SYSTEM: c_int = 44;
+/// This process was made by fork and is no member of the job: start it with the launcher, or exec.
+pub(crate) const FORKED: c_int = 45;
+/// The library failed by a fault of its own.
+pub(crate) const FAULT: c_int = 46;
+
+/// Every error: its number, its name, what it says.
+pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
+    (0, c"DECK_OK", c"no error"),
+    (1, c"DECK_ENULL", c"a pointer is null: pass the address of the object or of the memory"),
+    (2, c"DECK_EPOINTER", c"a pointer cannot lead to what it should: it is misaligned, or so much memory cannot be"),
+    (3, c"DECK_EHANDLE", c"the object was never made: create or fetch it first"),
+    (4, c"DECK_EKIND", c"the object is of another kind"),
+    (5, c"DECK_EDESTROYED", c"the object was destroyed"),
+    (6, c"DECK_EBUSY", c"another thread uses the object just now: one thread at a time may"),
+    (7, c"DECK_ENOTINIT", c"this process is not in its job: call deck_init first"),
+    (8, c"DECK_EAGAIN", c"deck_init was called before: call it once"),
+    (9, c"DECK_EDONE", c"deck_done was called: nothing but messages can be used after it"),
+    (10, c"DECK_ENAMEEMPTY", c"a name cannot be empty: give it 1 to 64 bytes"),
+    (11, c"DECK_ENAMELONG", c"the name is too long: give it 1 to 64 bytes"),
+    (12, c"DECK_ENAMEUTF8", c"the name is no UTF-8: names are texts"),
+    (13, c"DECK_ENAMECONTROL", c"the name has a control character in it: choose one that can be read"),
+    (14, c"DECK_ETAKEN", c"the name is taken: choose another, or fetch what has it"),
+    (15, c"DECK_EUNKNOWN", c"nothing of this job has the name: make it first, or look at the spelling"),
+    (16, c"DECK_EGONE", c"what was asked for is no more: its owner has destroyed it, or its last user has gone"),
+    (17, c"DECK_EDEAD", c"a process is gone that the call needs"),
+    (18, c"DECK_EBROKEN", c"another process did what no process does: nothing more is taken from it"),
+    (19, c"DECK_ENOTCREATOR", c"only the thread that created the mailbox retrieves from it and destroys it"),
+    (20, c"DECK_ETYPE", c"the next in the message is of another type: unpack it as what was packed"),
+    (21, c"DECK_EEND", c"fewer values are left in the message than were asked for"),
+    (22, c"DECK_EPART", c"the message cannot be cut so: name values that it has, and divide it into equal parts"),
+    (23, c"DECK_EMIXED", c"the message is empty or holds other things than values of one type"),
+    (24, c"DECK_EROOM", c"there is less room than the text needs: give it more"),
+    (25, c"DECK_ENOTMESSAGE", c"what came is no message: whoever sent it is broken"),
+    (26, c"DECK_ENOTTEXT", c"the text is no UTF-8"),
+    (27, c"DECK_ETIMEDOUT", c"the time is over; nothing was lost"),
+    (28, c"DECK_EWOULDBLOCK", c"the call would have to wait"),
+    (29, c"DECK_EENDED", c"the job is being ended"),
+    (30, c"DECK_EOWNERDIED", c"a process died that held a unit of the semaphore: mend what it left half done, and call deck_sem_recover"),
+    (31, c"DECK_EUNITS", c"a semaphore has at most 65,535 units"),
+    (32, c"DECK_ENOMEMORY", c"there is not enough memory"),
+    (33, c"DECK_ENOTHREAD", c"the system gives no thread: allow more, or smaller stacks"),
+    (34, c"DECK_ENOTJOINABLE", c"the thread was not made by deck_thread_create, or would join itself"),
+    (35, c"DECK_EVALUE", c"an argument has a value that it cannot have"),
+    (36, c"DECK_EARCHITECTURE", c"there is no such architecture: flat, binary-tree, butterfly and deck2003 are some"),
+    (37, c"DECK_ELENGTH", c"members bring messages of different lengths where they must be equal"),
+    (38, c"DECK_EMISMATCH", c"members called different operations: all call the same in the same order"),
+    (39, c"DECK_EREDUCE", c"the operation means nothing for values of this type"),
+    (40, c"DECK_ENOTMEMBER", c"this process is no member"),
+    (41, c"DECK_ENOPROGRESS", c"nobody receives while the program does not call: start with deck_init_flags and DECK_PROGRESS"),
+    (42, c"DECK_EJOB", c"this process cannot find its job"),
+    (43, c"DECK_EAGENT", c"the agent of the job does not answer"),
+    (44, c"DECK_ESYSTEM", c"the system has refused what was needed"),
+    (45, c"DECK_EFORKED", c"this process was made by fork and is no member of the job: start it with the launcher, or exec"),
+    (46, c"DECK_EFAULT", c"the library failed by a fault of its own"),
+];

@@ -1,0 +1,72 @@
+//! The numbers by which programs hold objects, and the tables that they lead into.
+
+use std::sync::Arc;
+
+use landeck_c_boundary::{Table, pointer};
+
+use crate::mistake::Mistake;
+
+/// An object as the program holds it: a number in memory of its own, which may be copied.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Handle(pub(crate) u64);
+
+/// The objects of one kind. Whoever calls has its own reference, so an object that another thread
+/// destroys meanwhile is there until the call is over.
+pub(crate) struct Objects<T>(Table<Arc<T>>);
+
+impl<T> Objects<T> {
+    pub(crate) const fn new(kind: u8) -> Self {
+        Self(Table::new(kind))
+    }
+
+    /// Keeps an object and gives its handle to the program.
+    ///
+    /// # Safety
+    /// Unless null or misaligned, `place` is writable.
+    pub(crate) unsafe fn keep(
+        &self,
+        argument: &'static str,
+        place: *mut Handle,
+        object: T,
+    ) -> Result<(), Mistake> {
+        pointer::check(argument, place, 1)?;
+        let handle = Handle(self.0.insert(Arc::new(object)));
+        // SAFETY: checked above as far as it can be; the rest is the caller's promise.
+        unsafe { pointer::write(argument, place, handle) }?;
+        Ok(())
+    }
+
+    /// Keeps an object whose handle nobody has yet.
+    pub(crate) fn insert(&self, object: T) -> Handle {
+        Handle(self.0.insert(Arc::new(object)))
+    }
+
+    /// The object of a handle that the program passes by its address.
+    ///
+    /// # Safety
+    /// Unless null or misaligned, `place` is readable.
+    #[inline]
+    pub(crate) unsafe fn at(
+        &self,
+        argument: &'static str,
+        place: *const Handle,
+    ) -> Result<Arc<T>, Mistake> {
+        // SAFETY: the caller's promise.
+        let handle = unsafe { pointer::read(argument, place) }?;
+        self.of(handle)
+    }
+
+    /// The object of a handle.
+    #[inline]
+    pub(crate) fn of(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
+        // SAFETY: `deck.h` has the program destroy nothing at the moment in which another call with
+        // it begins; from here on it has a reference of its own.
+        Ok(Arc::clone(unsafe { self.0.get(handle.0) }?))
+    }
+
+    /// Takes an object away from the program.
+    pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
+        Ok(self.0.remove(handle.0)?)
+    }
+}

@@ -1,0 +1,155 @@
+//! The job of this process, and where between deck_init and deck_done it is.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use landeck::host::attach::AttachError;
+use landeck::memory::Presence;
+use landeck::{Job, Options, Progress, ThreadMode};
+
+use crate::errors;
+use crate::mistake::Mistake;
+
+const BEFORE: u8 = 0;
+const STARTING: u8 = 1;
+const RUNNING: u8 = 2;
+const AFTER: u8 = 3;
+
+/// Where between deck_init and deck_done the process is.
+static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
+/// There while the phase is running.
+static JOB: RwLock<Option<Member>> = RwLock::new(None);
+
+/// The membership in the job.
+struct Member {
+    job: Job,
+    /// The number among those that the job began with; none for one who came later.
+    node: Option<c_int>,
+    /// This is the second membership of a process, beside that of another library.
+    is_second: bool,
+}
+
+/// deck_init.
+pub(crate) fn start(progress: Progress) -> Result<(), Mistake> {
+    let begun = PHASE.compare_exchange(BEFORE, STARTING, Ordering::AcqRel, Ordering::Acquire);
+    if begun.is_err() {
+        return Err(if begun == Err(AFTER) { too_late() } else { again() });
+    }
+    match join(progress) {
+        Ok(member) => {
+            *write() = Some(member);
+            PHASE.store(RUNNING, Ordering::Release);
+            Ok(())
+        }
+        Err(mistake) => {
+            PHASE.store(BEFORE, Ordering::Release);
+            Err(mistake)
+        }
+    }
+}
+
+/// deck_done.
+pub(crate) fn finish() -> Result<(), Mistake> {
+    check()?;
+    let member = write().take().ok_or_else(too_late)?;
+    PHASE.store(AFTER, Ordering::Release);
+    Ok(member.job.leave()?)
+}
+
+/// Checks that the process is between deck_init and deck_done.
+#[inline]
+pub(crate) fn check() -> Result<(), Mistake> {
+    match PHASE.load(Ordering::Acquire) {
+        RUNNING => Ok(()),
+        AFTER => Err(too_late()),
+        _ => Err(too_early()),
+    }
+}
+
+/// Uses the membership, while the process is in its job.
+pub(crate) fn with<R>(work: impl FnOnce(&Job) -> Result<R, Mistake>) -> Result<R, Mistake> {
+    check()?;
+    read().as_ref().map_or_else(|| Err(too_late()), |member| work(&member.job))
+}
+
+/// The number of this process among those that the job began with.
+pub(crate) fn node() -> Result<c_int, Mistake> {
+    check()?;
+    let node = read().as_ref().and_then(|member| member.node);
+    node.ok_or_else(|| {
+        let text = "this process joined a running job: it is none of those that the job began with";
+        Mistake::known(errors::NOTMEMBER, text)
+    })
+}
+
+/// Whether another library of this process is in the first world of the job for it.
+pub(crate) fn is_second() -> bool {
+    read().as_ref().is_some_and(|member| member.is_second)
+}
+
+/// Tells the launcher to end the whole job, and ends this process.
+pub(crate) fn abort(code: c_int, text: &str) -> Result<(), Mistake> {
+    check()?;
+    let member = write().take().ok_or_else(too_late)?;
+    member.job.abort(code, text)
+}
+
+fn join(progress: Progress) -> Result<Member, Mistake> {
+    let options = Options { threads: ThreadMode::Multiple, progress };
+    match Job::join_with(options) {
+        Ok(job) => {
+            let is_first = job.own_peer().0 < job.segment().plan().processes;
+            let node = is_first.then(|| job.own_peer().0 as c_int);
+            Ok(Member { job, node, is_second: false })
+        }
+        Err(landeck::Error::Attach(error)) if is_beside_another(&error) => beside(options),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether another library of this process is in the job already: the place is taken, and its
+/// descriptor by somebody else than this library, which is in no job.
+fn is_beside_another(error: &AttachError) -> bool {
+    match error {
+        AttachError::AlreadyJoined(_) => true,
+        AttachError::SlotInUse { presence, .. } => *presence == Presence::Attached,
+        _ => false,
+    }
+}
+
+/// Joins as a guest with a place of its own: two libraries cannot share one.
+fn beside(options: Options) -> Result<Member, Mistake> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let Some(job) = variable("LANDECK_JOB") else {
+        let text = "another library of this process has joined the job, and this launcher gives no \
+                    second place: start the program with `landeck run`";
+        return Err(Mistake::known(errors::JOB, text));
+    };
+    let node = variable("LANDECK_SLOT").and_then(|slot| slot.parse().ok());
+    Ok(Member { job: Job::join_running(&job, options)?, node, is_second: true })
+}
+
+fn read() -> RwLockReadGuard<'static, Option<Member>> {
+    JOB.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write() -> RwLockWriteGuard<'static, Option<Member>> {
+    JOB.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+fn too_early() -> Mistake {
+    Mistake::known(errors::NOTINIT, "this process is not in its job: call deck_init first")
+}
+
+#[cold]
+fn too_late() -> Mistake {
+    let text = "deck_done was called: nothing but messages can be used after it";
+    Mistake::known(errors::DONE, text)
+}
+
+#[cold]
+fn again() -> Mistake {
+    Mistake::known(errors::AGAIN, "deck_init was called before: call it once")
+}

@@ -1,0 +1,24 @@
+//! DECK in C over the Landeck API: `libdeck.so.1`. `../README.md` says how a function is written,
+//! and where.
+//!
+//! | module | what |
+//! |---|---|
+//! | `shells` | the functions as C sees them, made of the description in `api/` |
+//! | `errors` | the errors, made of the same |
+//! | `entry` | how every function is entered and left |
+//! | `mistake` | what is wrong with a call |
+//! | `arguments` | arguments that many functions have |
+//! | `handle` | the numbers by which programs hold objects |
+//! | `job` | the job of this process, from deck_init to deck_done |
+//! | `objects` | what programs hold |
+//! | `functions` | the bodies of the functions, by chapter |
+
+mod arguments;
+mod entry;
+mod errors;
+mod functions;
+mod handle;
+mod job;
+mod mistake;
+mod objects;
+mod shells;

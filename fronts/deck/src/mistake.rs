@@ -1,0 +1,186 @@
+//! What is wrong with a call: its error, and a text that names the argument, its value and what now.
+
+use std::ffi::c_int;
+use std::fmt;
+
+use landeck::arithmetic::ReductionError;
+use landeck::host::attach::AttachError;
+use landeck::memory::GateError;
+use landeck::{Error, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError};
+use landeck_c_boundary::{HandleError, PointerError, StringError};
+
+use crate::errors;
+
+/// What is wrong with a call. Words are made of it when somebody asks for them.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    code: c_int,
+    cause: Cause,
+}
+
+#[derive(Debug)]
+enum Cause {
+    Known(&'static str),
+    Told(String),
+    Error(Box<Error>),
+}
+
+impl Mistake {
+    /// A mistake that is described by a text.
+    #[cold]
+    pub(crate) fn new(code: c_int, text: impl Into<String>) -> Self {
+        Self { code, cause: Cause::Told(text.into()) }
+    }
+
+    /// The same, where it is always the same.
+    #[cold]
+    pub(crate) const fn known(code: c_int, text: &'static str) -> Self {
+        Self { code, cause: Cause::Known(text) }
+    }
+
+    /// A value that an argument cannot have.
+    #[cold]
+    pub(crate) fn value(argument: &str, value: impl fmt::Display, choice: &str) -> Self {
+        Self::new(errors::VALUE, format!("{argument} is {value}: {choice}"))
+    }
+
+    pub(crate) fn code(&self) -> c_int {
+        self.code
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Known(text) => formatter.write_str(text),
+            Cause::Told(text) => formatter.write_str(text),
+            Cause::Error(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl From<PointerError> for Mistake {
+    #[cold]
+    fn from(error: PointerError) -> Self {
+        let code = match error {
+            PointerError::Null { .. } => errors::NULL,
+            _ => errors::POINTER,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<HandleError> for Mistake {
+    #[cold]
+    fn from(error: HandleError) -> Self {
+        let code = match error {
+            HandleError::Unknown(_) => errors::HANDLE,
+            HandleError::OtherKind(_) => errors::KIND,
+            HandleError::Stale(_) => errors::DESTROYED,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Texts that are no names: a name says more in [`crate::arguments::name`].
+impl From<StringError> for Mistake {
+    #[cold]
+    fn from(error: StringError) -> Self {
+        match error {
+            StringError::Pointer(error) => error.into(),
+            StringError::TooLong { .. } => Self::new(errors::VALUE, error.to_string()),
+        }
+    }
+}
+
+impl From<MessageError> for Mistake {
+    #[cold]
+    fn from(error: MessageError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl From<Error> for Mistake {
+    #[cold]
+    fn from(error: Error) -> Self {
+        Self { code: code_of(&error), cause: Cause::Error(Box::new(error)) }
+    }
+}
+
+fn code_of(error: &Error) -> c_int {
+    match error {
+        Error::Attach(AttachError::AlreadyJoined(_) | AttachError::SlotInUse { .. }) => {
+            errors::AGAIN
+        }
+        Error::Attach(_) | Error::Segment(_) | Error::Connect(_) => errors::JOB,
+        Error::Thread(GateError::Forked) => errors::FORKED,
+        Error::Thread(_) => errors::BUSY,
+        Error::ProgressThread(_) | Error::Publish(_) => errors::SYSTEM,
+        Error::Heap(_) | Error::NoMemory { .. } => errors::NOMEMORY,
+        Error::Message(error) => code_of_message(error),
+        Error::Mailbox(error) => code_of_mailbox(error),
+        Error::Semaphore(error) => match error {
+            SemaphoreError::OwnerDied { .. } => errors::OWNERDIED,
+            SemaphoreError::TooManyUnits { .. } => errors::UNITS,
+            SemaphoreError::NotASemaphore => errors::KIND,
+        },
+        Error::Object(error) => code_of_object(error),
+        Error::PeerFailed { .. } | Error::Excluded | Error::Revoked => errors::DEAD,
+        Error::PeerBroken { .. } | Error::BrokenBoard { .. } => errors::BROKEN,
+        Error::TimedOut(_) => errors::TIMEDOUT,
+        Error::WouldBlock => errors::WOULDBLOCK,
+        Error::Ended => errors::ENDED,
+        Error::NoSuchRank { .. } | Error::RankTwice { .. } => errors::VALUE,
+        Error::Truncated { .. }
+        | Error::WrongType { .. }
+        | Error::LengthMismatch { .. }
+        | Error::WrongLength { .. }
+        | Error::Disagreement { .. }
+        | Error::WrongCount { .. } => errors::LENGTH,
+        Error::Mismatch { .. } | Error::OutOfStep => errors::MISMATCH,
+        Error::Reduction(ReductionError::Senseless { .. }) => errors::REDUCE,
+        Error::Reduction(_) => errors::LENGTH,
+        Error::NotAMember => errors::NOTMEMBER,
+        Error::NoBoard | Error::Clusters(_) => errors::ARCHITECTURE,
+        _ => errors::SYSTEM,
+    }
+}
+
+fn code_of_message(error: &MessageError) -> c_int {
+    match error {
+        MessageError::OtherType { .. } => errors::TYPE,
+        MessageError::BeyondEnd { .. } => errors::END,
+        MessageError::NoSuchPart { .. } | MessageError::UnevenParts { .. } => errors::PART,
+        MessageError::OutsideBuffer { .. } => errors::POINTER,
+        MessageError::NotOneKind => errors::MIXED,
+        MessageError::NotUtf8 => errors::NOTTEXT,
+        MessageError::NotAMessage { .. } => errors::NOTMESSAGE,
+    }
+}
+
+fn code_of_mailbox(error: &MailboxError) -> c_int {
+    match error {
+        MailboxError::Gone { .. } => errors::GONE,
+        MailboxError::AnotherJob | MailboxError::NoAddress => errors::HANDLE,
+        MailboxError::TooLong { .. } | MailboxError::OtherType { .. } => errors::NOTMESSAGE,
+        MailboxError::NoProgressThread => errors::NOPROGRESS,
+        MailboxError::NoDescriptor(_) => errors::SYSTEM,
+        MailboxError::TooMany => errors::NOMEMORY,
+    }
+}
+
+fn code_of_object(error: &ObjectError) -> c_int {
+    match error {
+        ObjectError::Name(error) => match error {
+            ObjectNameError::Empty => errors::NAMEEMPTY,
+            ObjectNameError::TooLong(_) => errors::NAMELONG,
+            ObjectNameError::NotUtf8(_) => errors::NAMEUTF8,
+            ObjectNameError::Control(_) => errors::NAMECONTROL,
+        },
+        ObjectError::Exchange(_) | ObjectError::Refused { .. } => errors::AGENT,
+        ObjectError::Taken { .. } => errors::TAKEN,
+        ObjectError::Unknown { .. } => errors::UNKNOWN,
+        ObjectError::Gone { .. } => errors::GONE,
+        ObjectError::NoMemory { .. } => errors::NOMEMORY,
+    }
+}

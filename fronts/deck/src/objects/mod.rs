@@ -1,0 +1,18 @@
+//! What programs hold. Each kind of object has a table of its own, so a handle of another kind is
+//! noticed.
+
+pub(crate) mod group;
+pub(crate) mod mailbox;
+pub(crate) mod message;
+pub(crate) mod thread;
+
+use landeck::{Semaphore, SharedSegment};
+
+use crate::handle::Objects;
+
+pub(crate) static THREADS: Objects<thread::Thread> = Objects::new(0x21);
+pub(crate) static SEMAPHORES: Objects<Semaphore> = Objects::new(0x22);
+pub(crate) static MESSAGES: Objects<message::Message> = Objects::new(0x23);
+pub(crate) static MAILBOXES: Objects<mailbox::Mailbox> = Objects::new(0x24);
+pub(crate) static SEGMENTS: Objects<SharedSegment> = Objects::new(0x25);
+pub(crate) static GROUPS: Objects<group::Group> = Objects::new(0x26);

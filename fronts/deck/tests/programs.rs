@@ -1,0 +1,70 @@
+//! Programs in C as users write them, each of which checks itself.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::time::Duration;
+
+use landeck_testing::{Trail, Watchdog};
+use support::{RUN_LIMIT, alone, assert_wrote, program, run};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(400);
+
+fn runs(name: &str) {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program(name);
+    for nodes in ["1", "2", "3", "5"] {
+        let output = run(&["-n", nodes, program.to_str().expect("a path of ours")]);
+        assert_wrote(&output, &format!("{name}: {nodes} nodes agree"));
+    }
+    let output = Trail::new().run(&mut alone(&program), RUN_LIMIT);
+    assert_wrote(&output, &format!("{name}: 1 nodes agree"));
+}
+
+#[test]
+fn messages() {
+    runs("messages");
+}
+
+#[test]
+fn mailboxes() {
+    runs("mailboxes");
+}
+
+#[test]
+fn a_descriptor_tells_of_messages() {
+    runs("descriptor");
+}
+
+#[test]
+fn semaphores_and_segments() {
+    runs("semaphores");
+}
+
+#[test]
+fn threads() {
+    runs("threads");
+}
+
+#[test]
+fn collective_operations() {
+    runs("collectives");
+}
+
+#[test]
+fn a_death_is_told_to_all_who_need_the_dead() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("killed");
+    let program = program.to_str().expect("a path of ours");
+    for nodes in [2, 4] {
+        let count = nodes.to_string();
+        let output = run(&["--on-failure", "notify", "-n", &count, program]);
+        let written = String::from_utf8_lossy(&output.stdout);
+        for node in 0..nodes - 1 {
+            let line = format!("killed: node {node} was told");
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(written.lines().any(|written| written == line), "{line}: {written}\n{errors}");
+        }
+    }
+}
