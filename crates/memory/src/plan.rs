@@ -195,7 +195,7 @@ impl SegmentPlan {
             + self.rings() * Self::RING_BYTES
     }
 
-    const RING_BYTES: u64 = RING_LINES * LINE_BYTES + RING_BULK_BYTES + PAGE_BYTES;
+    const RING_BYTES: u64 = RING_LINES * LINE_BYTES + RING_BULK_BYTES;
 
     /// The page that several write: mailbox tail, sleep word.
     pub fn shared_page(&self, slot: u32) -> u64 {
@@ -228,11 +228,9 @@ impl SegmentPlan {
         self.credit(slot, 0) + credits + ring * Self::RING_BYTES
     }
 
-    /// The bulk area of a ring that `slot` sends on. It begins in the middle of a page, with the rest
-    /// of one behind it: the processor copies a quarter slower to a place that lies, within its page,
-    /// a few bytes behind the source, and long buffers of programs begin near the start of a page.
+    /// The bulk area of a ring that `slot` sends on.
     pub fn bulk(&self, slot: u32, ring: u64) -> u64 {
-        self.ring(slot, ring) + RING_LINES * LINE_BYTES + PAGE_BYTES / 2
+        self.ring(slot, ring) + RING_LINES * LINE_BYTES
     }
 
     /// The heap of a slot.
@@ -252,8 +250,7 @@ mod tests {
             assert!(plan.is_valid());
             let last_ring = plan.rings() - 1;
             for slot in [0, plan.slots() - 1] {
-                let end = plan.bulk(slot, last_ring) + RING_BULK_BYTES;
-                assert_eq!(end.next_multiple_of(PAGE_BYTES), plan.slot(slot + 1));
+                assert_eq!(plan.bulk(slot, last_ring) + RING_BULK_BYTES, plan.slot(slot + 1));
                 assert!(plan.credit(slot, last_ring) + CREDIT_BYTES <= plan.ring(slot, 0));
                 for start in [
                     plan.slot(slot),
@@ -284,9 +281,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 5_779_456, 115_589_120, 268_435_456, 5_484_306_432),
-            (8_192, 7_962_624, 382_205_952, 268_435_456, 13_267_116_032),
-            (20_480, 9_207_808, 9_355_132_928, 16_908_288, 26_533_974_016),
+            (8_192, 5_697_536, 113_950_720, 268_435_456, 5_482_668_032),
+            (8_192, 7_766_016, 372_768_768, 268_435_456, 13_257_678_848),
+            (20_480, 8_945_664, 9_088_794_624, 16_908_288, 26_267_635_712),
         ];
         assert_eq!(sums, document);
     }

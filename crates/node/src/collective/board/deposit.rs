@@ -108,7 +108,7 @@ impl AtBoard {
     }
 
     /// How many of `bytes` bytes are filled before others are told of them.
-    fn fill_bytes(&self, bytes: usize, budget: u64) -> usize {
+    pub(super) fn fill_bytes(&self, bytes: usize, budget: u64) -> usize {
         if !self.manner.is_whole {
             return piece_bytes(0, bytes);
         }

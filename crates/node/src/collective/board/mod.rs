@@ -462,7 +462,8 @@ mod tests {
 
     impl BlockMemory for Memory {
         fn plain(&self, cells: Cells) -> Option<Buffer> {
-            self.area(cells).as_buffer().filter(|_| !self.has_table)
+            // Odd ones go the way of those that lie anywhere.
+            self.area(cells).as_buffer().filter(|_| self.block_words % 2 == 0)
         }
 
         fn area(&self, cells: Cells) -> Area {
@@ -587,7 +588,7 @@ mod tests {
         operation: Operation,
         style: BoardStyle,
         (boards, heaps): (&mut [Board], &mut [Heap]),
-        block_words: usize,
+        (block_words, is_crowded): (usize, bool),
         turn: impl Fn(usize) -> usize,
     ) {
         let size = boards.len() as u32;
@@ -604,7 +605,7 @@ mod tests {
             .zip(boards.iter_mut())
             .map(|(plan, board)| {
                 let mut at = AtBoard::default();
-                at.begin(board.begin(), 5, 0, Manner::of(plan, true));
+                at.begin(board.begin(), 5, 0, Manner::of(plan, is_crowded));
                 (at, 0)
             })
             .collect();
@@ -655,13 +656,30 @@ mod tests {
             let (_segment, mut boards, mut heaps) = boards(size);
             for (number, operation) in Operation::ALL.into_iter().enumerate() {
                 for style in styles {
-                    for words in [0, 1, 3, 6, 100, 3_000, 20_000] {
-                        let at = (&mut boards[..], &mut heaps[..]);
-                        run(operation, style, at, words, |turn| turn * 7 + turn / 3 + number);
+                    for words in [0, 1, 3, 6, 100, 3_000, 3_001, 20_000] {
+                        for manner in [(words, true), (words, false)] {
+                            let at = (&mut boards[..], &mut heaps[..]);
+                            run(operation, style, at, manner, |turn| turn * 7 + turn / 3 + number);
+                        }
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_only_others_take_is_told_of_in_pieces_unless_they_share_a_processor() {
+        let group = Group::whole(2).unwrap();
+        let first = |operation, member: usize, is_crowded, budget| {
+            let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
+            let manner = Manner::of(&plans[member], is_crowded);
+            AtBoard { manner, ..AtBoard::default() }.fill_bytes(100_000, budget)
+        };
+        assert_eq!(first(Operation::Gather, 1, false, u64::MAX), PIECE_BYTES);
+        assert_eq!(first(Operation::Gather, 1, true, u64::MAX), WHOLE_PIECE_BYTES);
+        assert_eq!(first(Operation::AllGather, 1, false, u64::MAX), WHOLE_PIECE_BYTES);
+        assert_eq!(first(Operation::AllGather, 1, false, 20_000), 20_000, "what may be moved now");
+        assert_eq!(first(Operation::AllGather, 1, false, 0), PIECE_BYTES);
     }
 
     #[test]
