@@ -29,11 +29,21 @@ enum Command {
     /// Make what is made of the description of DECK's functions.
     Deck,
     /// Run mpi4py's own tests on our MPI: a suite of `test --soak` by itself.
-    Mpi4py,
+    Mpi4py {
+        /// How many processes, one run for each; 1 2 3 5 if not given.
+        processes: Vec<String>,
+    },
     /// Run the tests and examples of rsmpi on our MPI: a suite of `test --soak` by itself.
-    Rsmpi,
-    /// Run PETSc's own parallel tests on our MPI: a suite of `test --soak` by itself.
-    Petsc,
+    Rsmpi {
+        /// How many processes, one run for each; 1 2 3 4 if not given.
+        processes: Vec<String>,
+    },
+    /// Run PETSc's own parallel tests on our MPI: a suite of `test --soak` by itself. Ended early, it
+    /// goes on when it is started again.
+    Petsc {
+        /// "build", or the parts of PETSc whose tests run (sys, vec, mat ...); all if not given.
+        parts: Vec<String>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -43,9 +53,9 @@ fn main() -> ExitCode {
         Command::Install(options) => install::run(root(), &options),
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
-        Command::Mpi4py => suites::run(root(), &suites::Options::only("mpi4py")),
-        Command::Rsmpi => suites::run(root(), &suites::Options::only("rsmpi")),
-        Command::Petsc => suites::run(root(), &suites::Options::only("petsc")),
+        Command::Mpi4py { processes } => client("mpi4py", processes),
+        Command::Rsmpi { processes } => client("rsmpi", processes),
+        Command::Petsc { parts } => client("petsc", parts),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -55,6 +65,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The suite of a program of others alone.
+fn client(name: &str, arguments: Vec<String>) -> Result<bool, Problem> {
+    suites::run(root(), &suites::Options::only(name, arguments))
 }
 
 /// The folder of the repository.

@@ -46,6 +46,8 @@ pub struct Facts {
     pub processors: u32,
     /// Whether all members are on one host, and have a board.
     pub has_board: bool,
+    /// How much a member can lay on the board at a time.
+    pub board_bytes: u64,
     /// The host's figures, and what the user has asked for. For members on several hosts, what is
     /// the same on all of them.
     pub settings: Settings,
@@ -127,6 +129,23 @@ impl Class {
         ((self.operation as usize - 1) * OCTAVES + octave) * 2 + usize::from(self.ordered)
     }
 
+    /// The most that a member lays on the board for data of this class, and its results with it. None
+    /// where not all members know.
+    fn board_bytes(self, size: u32) -> Option<u64> {
+        let one_bytes = 1u64 << self.octave?;
+        let blocks = match self.operation {
+            Operation::Barrier => return None,
+            Operation::Scatter | Operation::AllToAll => size,
+            Operation::Broadcast | Operation::Gather | Operation::AllGather => 1,
+            Operation::Reduce
+            | Operation::AllReduce
+            | Operation::ReduceScatter
+            | Operation::Scan
+            | Operation::ExclusiveScan => 2,
+        };
+        Some(one_bytes * u64::from(blocks))
+    }
+
     /// The smallest data of this class, all blocks together.
     fn bytes(self, size: u32) -> u64 {
         let one = match self.octave {
@@ -190,7 +209,7 @@ impl Table {
     fn make(&self, class: Class) -> Choice {
         let asked = self.facts.settings.overrides.preset(class.operation);
         let asked_way = asked.map(|asked| asked.way(class.operation));
-        let (ways, late) = match asked_way.filter(|way| self.can(way)) {
+        let (ways, late) = match asked_way.filter(|way| self.can(way, class)) {
             Some(way) => (vec![way], asked.and_then(|asked| asked.order(class.operation))),
             None => (self.ways(class), None),
         };
@@ -234,9 +253,12 @@ impl Table {
         }
     }
 
-    /// Whether the way is there.
-    fn can(&self, way: &Way) -> bool {
-        matches!(way, Way::Messages { .. }) || self.facts.has_board
+    /// Whether the way is there for data of this class.
+    fn can(&self, way: &Way, class: Class) -> bool {
+        let size = self.facts.group.size();
+        let has_room =
+            || class.board_bytes(size).is_none_or(|bytes| bytes <= self.facts.board_bytes);
+        matches!(way, Way::Messages { .. }) || self.facts.has_board && has_room()
     }
 
     /// The ways among which the cost decides; the most likely first.
@@ -251,7 +273,7 @@ impl Table {
             _ => vec![Each],
         };
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
-        ways.retain(|way| self.can(way));
+        ways.retain(|way| self.can(way, class));
         let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
             ways.extend(messages(class.operation));
@@ -395,6 +417,7 @@ mod tests {
             processes: size,
             processors,
             has_board,
+            board_bytes: u64::MAX,
             settings: Settings::default(),
         }
     }
@@ -507,6 +530,31 @@ mod tests {
                 let choice = table.look_up(&Request::new(operation, 8));
                 assert!(matches!(choice.way, Way::Board(_)), "{operation}: {choice:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_the_board_has_no_room_for_goes_in_messages() {
+        let overrides = "allreduce=board".parse().unwrap();
+        let settings = Settings { overrides, ..Settings::default() };
+        for settings in [Settings::default(), settings] {
+            let facts = Facts { board_bytes: 1 << 20, settings, ..facts(8, 2, true) };
+            let table = Table::new(facts);
+            let is_at_board = |operation, bytes| {
+                matches!(table.look_up(&Request::new(operation, bytes)).way, Way::Board(_))
+            };
+            for (operation, most_bytes) in [
+                (Operation::Broadcast, 1 << 20),
+                (Operation::Gather, 1 << 20),
+                (Operation::AllReduce, 1 << 19),
+                (Operation::ReduceScatter, 1 << 19),
+                (Operation::Scatter, 1 << 17),
+                (Operation::AllToAll, 1 << 17),
+            ] {
+                assert!(!is_at_board(operation, most_bytes), "{operation} {most_bytes}");
+                assert!(!is_at_board(operation, 1 << 40), "{operation} 1 TiB");
+            }
+            assert!(is_at_board(Operation::AllReduce, (1 << 19) - 1));
         }
     }
 

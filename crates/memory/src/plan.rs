@@ -55,6 +55,10 @@ pub struct SegmentPlan {
     pub heap_bytes_per_process: u64,
     /// Processors that the processes may use together, as whoever made the segment counted.
     pub cpus: u32,
+    /// Whether processes map what others write for reading alone ([`Segment::harden`]).
+    ///
+    /// [`Segment::harden`]: crate::Segment::harden
+    pub is_hardened: bool,
     /// What the job is called, for people.
     pub name: JobName,
     /// When the job began, in nanoseconds of the monotonic clock.
@@ -125,6 +129,12 @@ const HEAP_BYTES: u64 = 256 << 20;
 const HEAP_BYTES_TOGETHER: u64 = 16 << 30;
 
 impl SegmentPlan {
+    /// How much a process can lay on a board at a time: half of its heap. The other half is for what else
+    /// lies there, deposits of before and messages.
+    pub fn deposit_bytes(&self) -> u64 {
+        self.heap_bytes_per_process / 2
+    }
+
     /// A plan for so many processes, with usual sizes.
     pub fn new(host: u64, processes: u32) -> Self {
         let fair_share = HEAP_BYTES_TOGETHER / u64::from(processes.max(1) + GUESTS);
@@ -134,6 +144,7 @@ impl SegmentPlan {
             guests: GUESTS,
             heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
             cpus: 1,
+            is_hardened: false,
             name: JobName::default(),
             began_ns: 0,
             settings: [0; SETTINGS_WORDS],

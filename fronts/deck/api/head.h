@@ -61,3 +61,20 @@ enum deck_op {
     DECK_BIT_OR = 9,
     DECK_BIT_XOR = 10
 };
+
+/* How a group is made; what is 0 is as always. */
+typedef struct deck_group_options {
+    int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
+    size_t bytes;    /* so long may they be together, and so one of them */
+    int persistent;  /* not 0: the group stays without members until it is destroyed */
+    int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
+    int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+} deck_group_options_t;
+
+/* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
+ * retrieve is put out; it fails. */
+enum deck_when_full {
+    DECK_HOLD = 0,
+    DECK_EVICT = 1,
+    DECK_REFUSE = 2
+};

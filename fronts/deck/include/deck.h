@@ -73,6 +73,23 @@ enum deck_op {
     DECK_BIT_XOR = 10
 };
 
+/* How a group is made; what is 0 is as always. */
+typedef struct deck_group_options {
+    int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
+    size_t bytes;    /* so long may they be together, and so one of them */
+    int persistent;  /* not 0: the group stays without members until it is destroyed */
+    int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
+    int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+} deck_group_options_t;
+
+/* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
+ * retrieve is put out; it fails. */
+enum deck_when_full {
+    DECK_HOLD = 0,
+    DECK_EVICT = 1,
+    DECK_REFUSE = 2
+};
+
 /* Errors. */
 enum deck_error {
     DECK_OK = 0,
@@ -121,7 +138,20 @@ enum deck_error {
     DECK_EAGENT = 43,
     DECK_ESYSTEM = 44,
     DECK_EFORKED = 45,
-    DECK_EFAULT = 46
+    DECK_EFAULT = 46,
+    DECK_EMINIMUM = 47,
+    DECK_EDESTROYING = 48,
+    DECK_EGROUPDESTROYED = 49,
+    DECK_ELOSS = 50,
+    DECK_EMEMBERDIED = 51,
+    DECK_EALREADYMEMBER = 52,
+    DECK_ELEFT = 53,
+    DECK_ETOOMANY = 54,
+    DECK_EFULL = 55,
+    DECK_ETOOLONG = 56,
+    DECK_ETWICE = 57,
+    DECK_ELEFTBEHIND = 58,
+    DECK_ENODESCRIPTOR = 59
 };
 
 
@@ -319,20 +349,74 @@ int deck_segment_address(deck_segment_t *g, void **start, size_t *bytes);
 int deck_segment_destroy(deck_segment_t *g);
 
 
-/* Groups. A group has a name, and members that come and go. */
+/* Groups. A group has a name and members that come and go. A member is a mailbox with its process;
+ * its number is the smallest that is free and stays while it is a member. Broadcasts go to the
+ * members at the moment of their acceptance: before it nobody sees the message, after it every one
+ * of them that lives retrieves it from its mailbox exactly once, whoever dies, and all in one order.
+ * Until a group has had its minimum of members once, broadcasts, synchronisation and collective
+ * operations wait. There is no server that could die or be slow. */
+
+/* Makes a group with a name that starts with so many members. */
+int deck_group_create(deck_group_t *g, char *g_name, int min);
+
+/* The same in a way of one's choice. */
+int deck_group_create_with(deck_group_t *g, char *g_name, int min, const deck_group_options_t *options);
+
+/* Finds the group with a name, to broadcast to it without being a member. */
+int deck_group_open(deck_group_t *g, const char *name);
+
+/* Joins the group with a name: from now on its broadcasts are retrieved from the mailbox. */
+int deck_group_join(deck_group_t *g, deck_mbox_t *mb, char *name);
+
+/* Leaves the group: nothing more of it enters the mailbox. */
+int deck_group_leave(deck_group_t *g);
+
+/* Sends a message to all members, the sender included if it is one; returns when it is accepted. */
+int deck_group_bcast(deck_group_t *g, deck_msg_t *msg);
+
+/* The same, for at most so many milliseconds; then nothing was sent. */
+int deck_group_bcast_timed(deck_group_t *g, deck_msg_t *msg, int timeout_ms);
+
+/* Sends a message to all members if that is possible without waiting. */
+int deck_group_bcast_try(deck_group_t *g, deck_msg_t *msg);
+
+/* Sends a message to all members but the one that sends. */
+int deck_group_bcast_others(deck_group_t *g, deck_msg_t *msg);
+
+/* Waits until all have come here who are members when the first of them comes. */
+int deck_group_sync(deck_group_t *g);
+
+/* The same, for at most so many milliseconds; the next call waits for the same. */
+int deck_group_sync_timed(deck_group_t *g, int timeout_ms);
+
+/* The number of this member. */
+int deck_group_id(deck_group_t *g, int *id);
+
+/* The numbers of the members there are now, as far as there is room, and how many there are. */
+int deck_group_view(deck_group_t *g, int ids[], int room, int *members);
+
+/* Destroys the group for all. */
+int deck_group_destroy(deck_group_t *g);
+
+/* The same, where broadcasts that wait for room have so many milliseconds to finish. */
+int deck_group_destroy_timed(deck_group_t *g, int timeout_ms);
+
+/* Destroys the object and leaves the group as it is; who is a member leaves it. */
+int deck_group_close(deck_group_t *g);
 
 /* The group of all processes that the job began with, for collective operations. */
 int deck_group_world(deck_group_t *g);
 
-/* The number of this member in collective operations, from 0. */
+/* The place of this member among those of the last collective operation, from 0. */
 int deck_group_rank(deck_group_t *g, int *rank);
 
-/* How many members take part in collective operations. */
+/* How many members took part in the last collective operation. */
 int deck_group_size(deck_group_t *g, int *members);
 
 
 /* Collective operations. What all members of a group do together. All call the same operations in
- * the same order; members are numbered from 0 (deck_group_rank), and `root` is such a number.
+ * the same order. `root` is the number of a member (deck_group_id; in the group of all processes,
+ * deck_node). Who joins or leaves a group counts from the next operation that nobody has begun yet.
  * Messages are sent from where they lie. */
 
 /* Returns when all members have called it. */

@@ -96,6 +96,32 @@ pub(crate) const SYSTEM: c_int = 44;
 pub(crate) const FORKED: c_int = 45;
 /// The library failed by a fault of its own.
 pub(crate) const FAULT: c_int = 46;
+/// The group has not started yet: there never were as many members as it takes.
+pub(crate) const MINIMUM: c_int = 47;
+/// The group is being destroyed.
+pub(crate) const DESTROYING: c_int = 48;
+/// The group is no more.
+pub(crate) const GROUPDESTROYED: c_int = 49;
+/// The group is destroyed, but some broadcasts had no room until the time was over.
+pub(crate) const LOSS: c_int = 50;
+/// A member died while all waited for each other: the others have come.
+pub(crate) const MEMBERDIED: c_int = 51;
+/// This mailbox is a member of the group already.
+pub(crate) const ALREADYMEMBER: c_int = 52;
+/// This is no member of the group (any more).
+pub(crate) const LEFT: c_int = 53;
+/// The group has as many members as a group can have.
+pub(crate) const TOOMANY: c_int = 54;
+/// The group is full: members do not retrieve.
+pub(crate) const FULL: c_int = 55;
+/// The message is longer than the memory of the group.
+pub(crate) const TOOLONG: c_int = 56;
+/// A process is in the group twice, and collective operations have each process once.
+pub(crate) const TWICE: c_int = 57;
+/// The collective operations of the group went on without this member: leave and join again.
+pub(crate) const LEFTBEHIND: c_int = 58;
+/// A mailbox that is in a group has no descriptor: use another one for that.
+pub(crate) const NODESCRIPTOR: c_int = 59;
 
 /// Every error: its number, its name, what it says.
 pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
@@ -146,4 +172,17 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (44, c"DECK_ESYSTEM", c"the system has refused what was needed"),
     (45, c"DECK_EFORKED", c"this process was made by fork and is no member of the job: start it with the launcher, or exec"),
     (46, c"DECK_EFAULT", c"the library failed by a fault of its own"),
+    (47, c"DECK_EMINIMUM", c"the group has not started yet: there never were as many members as it takes"),
+    (48, c"DECK_EDESTROYING", c"the group is being destroyed"),
+    (49, c"DECK_EGROUPDESTROYED", c"the group is no more"),
+    (50, c"DECK_ELOSS", c"the group is destroyed, but some broadcasts had no room until the time was over"),
+    (51, c"DECK_EMEMBERDIED", c"a member died while all waited for each other: the others have come"),
+    (52, c"DECK_EALREADYMEMBER", c"this mailbox is a member of the group already"),
+    (53, c"DECK_ELEFT", c"this is no member of the group (any more)"),
+    (54, c"DECK_ETOOMANY", c"the group has as many members as a group can have"),
+    (55, c"DECK_EFULL", c"the group is full: members do not retrieve"),
+    (56, c"DECK_ETOOLONG", c"the message is longer than the memory of the group"),
+    (57, c"DECK_ETWICE", c"a process is in the group twice, and collective operations have each process once"),
+    (58, c"DECK_ELEFTBEHIND", c"the collective operations of the group went on without this member: leave and join again"),
+    (59, c"DECK_ENODESCRIPTOR", c"a mailbox that is in a group has no descriptor: use another one for that"),
 ];

@@ -6,7 +6,9 @@ use std::fmt;
 use landeck::arithmetic::ReductionError;
 use landeck::host::attach::AttachError;
 use landeck::memory::GateError;
-use landeck::{Error, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError};
+use landeck::{
+    Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError,
+};
 use landeck_c_boundary::{HandleError, PointerError, StringError};
 
 use crate::errors;
@@ -125,6 +127,7 @@ fn code_of(error: &Error) -> c_int {
             SemaphoreError::NotASemaphore => errors::KIND,
         },
         Error::Object(error) => code_of_object(error),
+        Error::Group(error) => code_of_group(error),
         Error::PeerFailed { .. } | Error::Excluded | Error::Revoked => errors::DEAD,
         Error::PeerBroken { .. } | Error::BrokenBoard { .. } => errors::BROKEN,
         Error::TimedOut(_) => errors::TIMEDOUT,
@@ -166,6 +169,26 @@ fn code_of_mailbox(error: &MailboxError) -> c_int {
         MailboxError::NoProgressThread => errors::NOPROGRESS,
         MailboxError::NoDescriptor(_) => errors::SYSTEM,
         MailboxError::TooMany => errors::NOMEMORY,
+    }
+}
+
+fn code_of_group(error: &GroupError) -> c_int {
+    match error {
+        GroupError::MinimumNotReached { .. } => errors::MINIMUM,
+        GroupError::Destroying { .. } => errors::DESTROYING,
+        GroupError::GroupDestroyed { .. } => errors::GROUPDESTROYED,
+        GroupError::DestroyedWithLoss { .. } => errors::LOSS,
+        GroupError::MemberDied { .. } => errors::MEMBERDIED,
+        GroupError::AlreadyMember { .. } => errors::ALREADYMEMBER,
+        GroupError::NoMember { .. } => errors::LEFT,
+        GroupError::TooManyMembers { .. } => errors::TOOMANY,
+        GroupError::Full { .. } => errors::FULL,
+        GroupError::TooLong { .. } => errors::TOOLONG,
+        GroupError::Options { .. } => errors::VALUE,
+        GroupError::TwiceInProcess { .. } => errors::TWICE,
+        GroupError::LeftBehind { .. } => errors::LEFTBEHIND,
+        GroupError::Broken { .. } => errors::BROKEN,
+        GroupError::NoAvailability => errors::NODESCRIPTOR,
     }
 }
 

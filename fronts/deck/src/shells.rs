@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::entry::{shell, value};
+use crate::functions::group::Options;
 use crate::functions::*;
 use crate::handle::Handle;
 use crate::objects::thread::Body;
@@ -221,6 +222,70 @@ shell! {
 
 shell! {
     fn deck_segment_destroy(g: *mut Handle) => segment::destroy(g)
+}
+
+shell! {
+    fn deck_group_create(g: *mut Handle, g_name: *mut c_char, min: c_int) => group::create(g, g_name, min)
+}
+
+shell! {
+    fn deck_group_create_with(g: *mut Handle, g_name: *mut c_char, min: c_int, options: *const Options) => group::create_with(g, g_name, min, options)
+}
+
+shell! {
+    fn deck_group_open(g: *mut Handle, name: *const c_char) => group::open(g, name)
+}
+
+shell! {
+    fn deck_group_join(g: *mut Handle, mb: *mut Handle, name: *mut c_char) => group::join(g, mb, name)
+}
+
+shell! {
+    fn deck_group_leave(g: *mut Handle) => group::leave(g)
+}
+
+shell! {
+    fn deck_group_bcast(g: *mut Handle, msg: *mut Handle) => group::bcast(g, msg)
+}
+
+shell! {
+    fn deck_group_bcast_timed(g: *mut Handle, msg: *mut Handle, timeout_ms: c_int) => group::bcast_timed(g, msg, timeout_ms)
+}
+
+shell! {
+    fn deck_group_bcast_try(g: *mut Handle, msg: *mut Handle) => group::bcast_try(g, msg)
+}
+
+shell! {
+    fn deck_group_bcast_others(g: *mut Handle, msg: *mut Handle) => group::bcast_others(g, msg)
+}
+
+shell! {
+    fn deck_group_sync(g: *mut Handle) => group::sync(g)
+}
+
+shell! {
+    fn deck_group_sync_timed(g: *mut Handle, timeout_ms: c_int) => group::sync_timed(g, timeout_ms)
+}
+
+shell! {
+    fn deck_group_id(g: *mut Handle, id: *mut c_int) => group::id(g, id)
+}
+
+shell! {
+    fn deck_group_view(g: *mut Handle, ids: *mut c_int, room: c_int, members: *mut c_int) => group::view(g, ids, room, members)
+}
+
+shell! {
+    fn deck_group_destroy(g: *mut Handle) => group::destroy(g)
+}
+
+shell! {
+    fn deck_group_destroy_timed(g: *mut Handle, timeout_ms: c_int) => group::destroy_timed(g, timeout_ms)
+}
+
+shell! {
+    fn deck_group_close(g: *mut Handle) => group::close(g)
 }
 
 shell! {

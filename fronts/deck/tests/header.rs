@@ -17,6 +17,16 @@ use support::{compiler, library, succeed};
 /// How long one test may take, with building.
 const LIMIT: Duration = Duration::from_secs(400);
 
+/// The signatures of the paper's Figure 4.
+const OF_THE_PAPER: [(&str, &str); 6] = [
+    ("deck_group_create", "deck_group_t *g, char *g_name, int min"),
+    ("deck_group_destroy", "deck_group_t *g"),
+    ("deck_group_join", "deck_group_t *g, deck_mbox_t *mb, char *name"),
+    ("deck_group_leave", "deck_group_t *g"),
+    ("deck_group_bcast", "deck_group_t *g, deck_msg_t *msg"),
+    ("deck_group_sync", "deck_group_t *g"),
+];
+
 /// One function of the description: its name and the text of its parameters.
 struct Function {
     name: String,
@@ -105,4 +115,14 @@ fn the_library_exports_what_is_described_and_nothing_else() {
     assert!(described.iter().all(|name| name.starts_with("deck_")));
     let output = succeed(Command::new("readelf").arg("-d").arg(library()));
     assert!(String::from_utf8_lossy(&output.stdout).contains("[libdeck.so.1]"));
+}
+
+#[test]
+fn the_papers_functions_have_the_papers_signatures() {
+    let functions = functions();
+    for (name, parameters) in OF_THE_PAPER {
+        let function = functions.iter().find(|function| function.name == name);
+        let function = function.unwrap_or_else(|| panic!("there is no {name}"));
+        assert_eq!((function.returns.as_str(), function.parameters.as_str()), ("int", parameters));
+    }
 }

@@ -53,18 +53,32 @@ fn collective_operations() {
 }
 
 #[test]
-fn a_death_is_told_to_all_who_need_the_dead() {
+fn groups() {
+    runs("groups");
+}
+
+/// Runs a program whose last node dies, and checks what the others say.
+fn survives(name: &str, says: impl Fn(u32) -> String) {
     let _watchdog = Watchdog::start(LIMIT);
-    let program = program("killed");
+    let program = program(name);
     let program = program.to_str().expect("a path of ours");
     for nodes in [2, 4] {
         let count = nodes.to_string();
         let output = run(&["--on-failure", "notify", "-n", &count, program]);
         let written = String::from_utf8_lossy(&output.stdout);
-        for node in 0..nodes - 1 {
-            let line = format!("killed: node {node} was told");
+        for line in (0..nodes - 1).map(&says) {
             let errors = String::from_utf8_lossy(&output.stderr);
             assert!(written.lines().any(|written| written == line), "{line}: {written}\n{errors}");
         }
     }
+}
+
+#[test]
+fn a_death_is_told_to_all_who_need_the_dead() {
+    survives("killed", |node| format!("killed: node {node} was told"));
+}
+
+#[test]
+fn a_group_goes_on_without_a_dead_member() {
+    survives("group_killed", |node| format!("group: node {node} goes on"));
 }

@@ -7,37 +7,22 @@
 #
 # Prints "test result: ..." for each N and for the rest, and ends with 77 where mpi4py cannot be had or built.
 set -eu
+. "$(dirname -- "$0")/common.sh"
 
 version=4.1.2
 limit_s=900
-own=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-folder=$1
 shift
 [ $# -gt 0 ] || set -- 1 2 3 5
-prefix=$folder/prefix
 built=$folder/mpi4py-$version
-log=$folder/mpi4py.log
 # Modules about chapters that are not here yet; "subclass" opens a file while it is imported. Single cases
 # of other modules stand in mpi4py-left-out.txt.
 modules='^test_(io|file|subclass|rma|rma_nb|win|util_sync|spawn|dynproc|util_pool|p2p_buf_part|ulfm)\.'
 
-cannot() {
-    tail -n 5 "$log" 2>/dev/null || true
-    echo "mpi4py: $*"
-    exit 77
-}
-
-mkdir -p "$folder"
-[ -x "$prefix/bin/mpicc_abi" ] || { echo "mpi4py: no installation in $prefix" >&2; exit 1; }
 if [ ! -d "$built/installed" ]; then
-    python3 -m venv "$folder/python" >"$log" 2>&1 || cannot "python3 -m venv does not work here"
-    pip=$folder/python/bin/pip
-    "$pip" download --no-deps --no-binary :all: --no-build-isolation -d "$folder" "mpi4py==$version" \
-        >>"$log" 2>&1 || "$pip" download --no-deps --no-binary :all: -d "$folder" "mpi4py==$version" \
-        >>"$log" 2>&1 || cannot "its source package could not be downloaded; $log says why"
-    tar -xzf "$folder/mpi4py-$version.tar.gz" -C "$folder"
+    python_environment "$folder/python"
+    source_package mpi4py "$version" "$folder/python/bin/pip"
     CFLAGS="-O0 -g0" MPICC=$prefix/bin/mpicc_abi MPI4PY_BUILD_MPIABI=1 \
-        "$pip" install --no-deps --target "$built/installed" "$built" >>"$log" 2>&1 ||
+        "$folder/python/bin/pip" install --no-deps --target "$built/installed" "$built" >>"$log" 2>&1 ||
         cannot "it could not be built; $log says why"
 fi
 
@@ -63,17 +48,16 @@ sum_up() {
         }' "$3"/rank-*.stderr
 }
 
-left_out=$folder/mpi4py-left-out
-sed -e 's/ *#.*//' -e '/^$/d' "$own/mpi4py-left-out.txt" >"$left_out"
+left_out >"$folder/mpi4py-left-out"
 failed=0
 for processes; do
     outputs=$folder/mpi4py-$processes
     rm -rf "$outputs"
     status=0
     begun=$(date +%s)
-    PYTHONPATH=$built/installed "$prefix/bin/landeck" run -n "$processes" --timeout "$limit_s" \
+    PYTHONPATH=$built/installed "$landeck" run -n "$processes" --timeout "$limit_s" \
         --output-dir "$outputs" "$folder/python/bin/python" "$built/test/main.py" --no-builddir -v \
-        -e "$modules" --xfile "$left_out" >"$log" 2>&1 || status=$?
+        -e "$modules" --xfile "$folder/mpi4py-left-out" >"$log" 2>&1 || status=$?
     sum_up "$processes" "$status" "$outputs" "$(($(date +%s) - begun))" || {
         failed=1
         tail -n 5 "$log"
@@ -85,7 +69,7 @@ done
 python() {
     processes=$1
     shift
-    PYTHONPATH=$built/installed "$prefix/bin/landeck" run -n "$processes" --timeout "$limit_s" \
+    PYTHONPATH=$built/installed "$landeck" run -n "$processes" --timeout "$limit_s" \
         "$folder/python/bin/python" "$@" >"$log" 2>&1
 }
 

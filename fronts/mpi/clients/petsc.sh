@@ -2,38 +2,33 @@
 # PETSc's own parallel tests on this library: PETSc is built from its source package, unmodified, with the
 # installed wrapper, and those of its tests that use several processes run with as many as they ask for.
 #
-#   petsc.sh FOLDER [PACKAGE...]  FOLDER keeps what was downloaded and built; PACKAGE is a part of PETSc,
-#                                 all that have tests if not given
+#   petsc.sh FOLDER [PART...]     FOLDER keeps what was downloaded and built; PART is "build", or a part of
+#                                 PETSc whose tests run; all of them if none is named
 #
-# Prints "test result: ..." for each package, and ends with 77 where PETSc cannot be had or built.
+# Prints "test result: ..." for each part, and ends with 77 where PETSc cannot be had or built.
 # petsc-left-out.txt has the tests that do not run, each with its reason.
+#
+# All of it takes an hour or two, so it may be ended at any time and goes on when it is started again: the build
+# where make left it, the tests after the last group of them, as long as the library is the same.
 set -eu
+. "$(dirname -- "$0")/common.sh"
 
 version=3.25.2
 test_limit_s=120
-own=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-folder=$(CDPATH= cd -- "$1" && pwd)
+tests_per_group=30
 shift
-[ $# -gt 0 ] || set -- sys vec mat dm ksp snes ts tao
-prefix=$folder/prefix
+[ $# -gt 0 ] || set -- build sys vec mat dm ksp snes ts tao
 built=$folder/petsc-$version
 python=$folder/petsc-python
-log=$folder/petsc.log
+results=$folder/petsc-results
 jobs=$(nproc)
-
-cannot() {
-    tail -n 5 "$log" 2>/dev/null || true
-    echo "petsc: $*"
-    exit 77
-}
+export PETSC_DIR="$built" PETSC_ARCH=landeck
 
 download() {
-    [ -x "$python/bin/pip" ] || python3 -m venv "$python" >"$log" 2>&1 || cannot "python3 -m venv does not work here"
+    python_environment "$python"
     # Its package is only unpacked here; pip asks for its metadata all the same.
-    "$python/bin/pip" install setuptools wheel >"$log" 2>&1 &&
-        "$python/bin/pip" download --no-deps --no-binary :all: --no-build-isolation -d "$folder" \
-            "petsc==$version" >>"$log" 2>&1 || cannot "its source package could not be downloaded; $log says why"
-    tar -xzf "$folder/petsc-$version.tar.gz" -C "$folder"
+    "$python/bin/pip" install setuptools wheel >"$log" 2>&1 || cannot "pip does not work here; $log says why"
+    source_package petsc "$version" "$python/bin/pip"
 }
 
 configure() {
@@ -43,37 +38,73 @@ configure() {
         cannot "it could not be configured (it needs make, liblapack-dev and libblas-dev); $log says why"
 }
 
-[ -x "$prefix/bin/mpicc_abi" ] || { echo "petsc: no installation in $prefix" >&2; exit 1; }
-export PETSC_DIR="$built" PETSC_ARCH=landeck
+# What was made with another header is made again.
+build() {
+    cmp -s "$prefix/include/mpi.h" "$PETSC_ARCH/configured-with.h" || {
+        rm -rf "$PETSC_ARCH"
+        configure
+        cp "$prefix/include/mpi.h" "$PETSC_ARCH/configured-with.h"
+    }
+    [ -e "$PETSC_ARCH/built" ] || {
+        make V=0 libs >"$log" 2>&1 || cannot "it could not be built; $log says why"
+        touch "$PETSC_ARCH/built"
+    }
+    make -s -f gmakefile.test "$PETSC_ARCH/tests/testfiles" >"$log" 2>&1 ||
+        cannot "its tests could not be made; $log says why"
+}
+
+# run_group FILE TEST...: runs tests and leaves what they said in a file, one line for each check.
+run_group() {
+    said=$1
+    shift
+    make -k -j "$jobs" -f gmakefile.test test TIMEOUT="$test_limit_s" TESTTARGETS="$*" >"$log" 2>&1 || true
+    cp "$PETSC_ARCH/tests/test_${PETSC_ARCH}_tap.log" "$said.new"
+    for name; do
+        [ -e "$PETSC_ARCH/tests/counts/$name.counts" ] || echo "not ok $name # not run" >>"$said.new"
+    done
+    mv "$said.new" "$said"
+}
+
+# run_part PART: runs the tests of a part, group by group, without those groups that ran already.
+run_part() {
+    mkdir -p "$results/$1"
+    "$python/bin/python" "$own/petsc-list.py" "$PETSC_ARCH/tests/datatest.pkl" "$1" |
+        { grep -vxEf "$folder/petsc-left-out" || true; } | xargs -n "$tests_per_group" >"$results/$1.groups"
+    number=0
+    while read -r group; do
+        number=$((number + 1))
+        # shellcheck disable=SC2086 # names of tests have no blanks
+        [ -e "$results/$1/$number" ] || run_group "$results/$1/$number" $group </dev/null
+    done <"$results/$1.groups"
+}
+
+# sum_up PART: one line of what a part's tests said; fails if one failed. The next run begins anew.
+sum_up() {
+    cat "$results/$1"/[0-9]* >"$results/$1.tap" 2>/dev/null || true
+    passed=$(grep -E '^ *ok' "$results/$1.tap" | grep -vc '# SKIP' || true)
+    skipped=$(grep -E '^ *ok.*# SKIP' "$results/$1.tap" | grep -vc 'Command failed' || true)
+    bad=$(grep -c '^not ok' "$results/$1.tap" || true)
+    rm -rf "${results:?}/$1"
+    echo "test result: petsc, $1: $passed passed; $bad failed; $skipped skipped by itself"
+    [ "$bad" = 0 ] || {
+        grep -A 8 '^not ok' "$results/$1.tap" || true
+        return 1
+    }
+}
+
 [ -d "$built" ] || download
 cd "$built"
-# What was built with an older header is built again.
-[ "$prefix/include/mpi.h" -ot "$PETSC_ARCH/built" ] || {
-    rm -rf "$PETSC_ARCH"
-    configure
-    make V=0 libs >"$log" 2>&1 || cannot "it could not be built; $log says why"
-    touch "$PETSC_ARCH/built"
+build
+mkdir -p "$results"
+cmp -s "$prefix/lib/libmpi_abi.so.1" "$results/library" || {
+    rm -rf "${results:?}"/*
+    cp "$prefix/lib/libmpi_abi.so.1" "$results/library"
 }
-make -s -f gmakefile.test "$PETSC_ARCH/tests/testfiles" >"$log" 2>&1 || cannot "its tests could not be made; $log says why"
-
-left_out=$folder/petsc-left-out
-sed -e 's/ *#.*//' -e '/^$/d' "$own/petsc-left-out.txt" >"$left_out"
+left_out >"$folder/petsc-left-out"
 failed=0
-for package; do
-    wanted=$("$python/bin/python" "$own/petsc-list.py" "$PETSC_ARCH/tests/datatest.pkl" "$package" |
-        grep -vxEf "$left_out" || true)
-    make -k -j "$jobs" -f gmakefile.test test TIMEOUT="$test_limit_s" \
-        TESTTARGETS="$(echo "$wanted" | tr '\n' ' ')" >"$log" 2>&1 || true
-    results=$PETSC_ARCH/tests/test_${PETSC_ARCH}_tap.log
-    not_run=$(for name in $wanted; do [ -e "$PETSC_ARCH/tests/counts/$name.counts" ] || echo "$name"; done)
-    passed=$(grep -E '^ *ok' "$results" | grep -vc '# SKIP' || true)
-    skipped=$(grep -E '^ *ok.*# SKIP' "$results" | grep -vc 'Command failed' || true)
-    bad=$(($(grep -c '^not ok' "$results" || true) + $(echo "$not_run" | grep -c . || true)))
-    echo "test result: petsc, $package: $passed passed; $bad failed; $skipped skipped by itself"
-    [ "$bad" = 0 ] || {
-        failed=1
-        grep -A 8 '^not ok' "$results" || true
-        [ -z "$not_run" ] || echo "not run: $not_run"
-    }
+for part; do
+    [ "$part" = build ] && continue
+    run_part "$part"
+    sum_up "$part" || failed=1
 done
 exit "$failed"

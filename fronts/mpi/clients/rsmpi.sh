@@ -7,23 +7,14 @@
 # Prints "test result: ..." for its tests and for each N, and ends with 77 where the crate cannot be had or
 # built. rsmpi-left-out.txt has the examples that do not run, each with its reason.
 set -eu
+. "$(dirname -- "$0")/common.sh"
 
 version=0.8.2
 version_of_bindings=0.2.4
 limit_s=60
-own=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
-folder=$1
 shift
 [ $# -gt 0 ] || set -- 1 2 3 4
-prefix=$folder/prefix
 built=$folder/rsmpi-$version
-log=$folder/rsmpi.log
-
-cannot() {
-    tail -n 5 "$log" 2>/dev/null || true
-    echo "rsmpi: $*"
-    exit 77
-}
 
 # cargo gives whole crates, with their tests and examples, only as the dependencies of another one.
 download() {
@@ -57,8 +48,6 @@ mpi-sys = { path = "mpi-sys" }
 END
 }
 
-mkdir -p "$folder"
-[ -x "$prefix/bin/mpicc_abi" ] || { echo "rsmpi: no installation in $prefix" >&2; exit 1; }
 [ -f "$built/Cargo.toml" ] || { rm -rf "$built"; download; }
 
 # An installation that is newer than what was built with its header.
@@ -76,7 +65,7 @@ timeout "$((10 * limit_s))" cargo test --package mpi --package mpi-sys --feature
 
 # Whether an example is left out with so many processes: "NAME" or "NAME N".
 is_left_out() {
-    sed 's/ *#.*//' "$own/rsmpi-left-out.txt" | grep -qxE "$1( $2)?"
+    left_out | grep -qxE "$1( $2)?"
 }
 
 for processes; do
@@ -85,7 +74,7 @@ for processes; do
     for source in mpi/examples/*.rs; do
         name=$(basename "$source" .rs)
         is_left_out "$name" "$processes" && continue
-        if "$prefix/bin/landeck" run -n "$processes" --timeout "$limit_s" "$built/target/debug/examples/$name" \
+        if "$landeck" run -n "$processes" --timeout "$limit_s" "$built/target/debug/examples/$name" \
             >"$log" 2>&1; then
             passed=$((passed + 1))
         else

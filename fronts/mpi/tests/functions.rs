@@ -56,3 +56,38 @@ fn what_is_unsupported_says_so_to_the_error_handler() {
     let output = run(Launcher::None, Library::Ours, 1, &program("unsupported"), &names);
     assert_wrote(&output, "unsupported: 1 processes agree");
 }
+
+/// The functions that `outside.c` does not call with zeroes: they end the process, take functions or dots, or
+/// have no result that says anything.
+const NOT_CALLED: [&str; 9] = [
+    "MPI_Init",
+    "MPI_Init_thread",
+    "MPI_Finalize",
+    "MPI_Abort",
+    "MPI_Wtime",
+    "MPI_Wtick",
+    "MPI_Aint_add",
+    "MPI_Aint_diff",
+    "MPI_Pcontrol",
+];
+
+#[test]
+fn outside_of_mpi_every_function_is_refused() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("abi/any-time.txt");
+    let any_time = fs::read_to_string(path).expect("the list is there");
+    let is_for_any_time = |name: &String| any_time.lines().any(|line| line == name);
+    let is_called = |name: &String| {
+        let has_no_code = name.ends_with("_toint") || name.ends_with("_fromint");
+        !has_no_code && !name.starts_with("MPI_T_") && !NOT_CALLED.contains(&name.as_str())
+    };
+    let names = described(&["works", "works alone", "calls back", "unsupported"]);
+    assert!(any_time.lines().skip(2).all(|name| names.contains(name)), "all are functions");
+    let mark = |name| if is_for_any_time(&name) { format!("+{name}") } else { name };
+    let words: Vec<String> = names.into_iter().filter(is_called).map(mark).collect();
+    let program = program("outside").to_string_lossy().into_owned();
+    let mut arguments = vec!["LANDECK_MPI_INITIAL_ERRHANDLER=mpi_errors_return", &*program];
+    arguments.extend(words.iter().map(String::as_str));
+    let output = run(Launcher::Landeck, Library::Ours, 2, "env".as_ref(), &arguments);
+    assert_wrote(&output, "outside: 2 processes agree");
+}

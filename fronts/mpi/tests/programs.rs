@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use landeck_testing::Watchdog;
 use support::{
-    Launcher, Library, assert_wrote, mpich_or_skip, program, program_in_cpp_or_skip, run,
+    Launcher, Library, assert_wrote, mpich_or_skip, program, program_in_cpp_or_skip, run, skip,
 };
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// The programs that check themselves.
-const PROGRAMS: [&str; 6] = ["hello", "ring", "pingpong", "isend_waitall", "threads", "allreduce"];
+const PROGRAMS: [&str; 7] =
+    ["hello", "ring", "pingpong", "isend_waitall", "threads", "contention", "allreduce"];
 
 #[test]
 fn programs_run_under_our_launcher() {
@@ -83,6 +84,94 @@ fn an_operation_of_the_program_may_throw() {
         let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
         assert_wrote(&output, &format!("throw: {processes} processes agree"));
     }
+}
+
+#[test]
+fn every_function_of_the_program_may_jump_out() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("escapes");
+    for processes in [1, 2, 3, 5] {
+        let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+        assert_wrote(&output, &format!("escapes: {processes} processes agree"));
+    }
+}
+
+#[test]
+fn every_function_of_the_program_may_throw() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "every_function_of_the_program_may_throw";
+    let Some(program) = program_in_cpp_or_skip("escapes_cpp", test) else { return };
+    for processes in [1, 2, 3, 5] {
+        let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+        assert_wrote(&output, &format!("escapes_cpp: {processes} processes agree"));
+    }
+}
+
+#[test]
+fn handles_that_lead_to_nothing_are_told_to_the_right_handler() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("handles");
+    for processes in [1, 2] {
+        let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+        assert_wrote(&output, &format!("handles: {processes} processes agree"));
+    }
+    // Each kind: the function and the argument, a handle of another kind and what is wanted.
+    let kinds = [
+        ("comm", "MPI_Bcast", "comm", "0x209, which is a datatype, not a communicator"),
+        ("type", "MPI_Send", "datatype", "0x21, which is an operation, not a datatype"),
+        ("op", "MPI_Allreduce", "op", "0x209, which is a datatype, not an operation"),
+        ("group", "MPI_Comm_create", "group", "0x101, which is a communicator, not a group"),
+        ("request", "MPI_Cancel", "request", "0x129, which is a message, not a request"),
+        (
+            "errhandler",
+            "MPI_Comm_set_errhandler",
+            "errhandler",
+            "which is an info object, not an error handler",
+        ),
+        ("info", "MPI_Info_set", "info", "0x102, which is a communicator, not an info object"),
+        ("message", "MPI_Mrecv", "message", "0x180, which is a request, not a message"),
+        ("session", "MPI_Session_get_num_psets", "session", "which is a group, not a session"),
+        ("keyval", "MPI_Comm_set_attr", "comm_keyval", "MPI_ERR_KEYVAL"),
+    ];
+    for (kind, function, argument, other) in kinds {
+        let hows = [
+            (
+                "null",
+                if kind == "request" { "which is no such request" } else { "the null handle" },
+            ),
+            ("freed", "used after it was freed"),
+            ("other", other),
+            ("garbage", "0x123456789, which is no"),
+        ];
+        // A key is a number, and a small one.
+        let hows = if kind == "keyval" { hows.map(|(how, _)| (how, other)) } else { hows };
+        for (how, words) in hows {
+            let output = run(Launcher::Landeck, Library::Ours, 1, &program, &[kind, how]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{kind} {how}: {output:?}");
+            for word in [function, &format!("{argument} is "), words] {
+                assert!(errors.contains(word), "{kind} {how}: no {word:?} in:\n{errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn more_data_than_a_heap_has_room_for_goes_its_way() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run(Launcher::Landeck, Library::Ours, 3, &program("room"), &[]);
+    assert_wrote(&output, "room: 3 processes agree");
+}
+
+/// Minutes under a sanitizer, and gigabytes of memory.
+#[test]
+fn counts_beyond_an_int_work() {
+    if std::env::var_os("LANDECK_SOAK").is_none() {
+        return skip("counts_beyond_an_int_work", "several GiB are moved in `make soak` alone");
+    }
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program("large"), &[]);
+    assert_wrote(&output, "large: 2 processes agree");
 }
 
 #[test]

@@ -10,6 +10,7 @@ const HEAD: &str = "\
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::entry::{shell, value};
+use crate::functions::group::Options;
 use crate::functions::*;
 use crate::handle::Handle;
 use crate::objects::thread::Body;
@@ -72,6 +73,7 @@ fn parameter(text: &str) -> (String, String) {
         "double" => "f64",
         "uint64_t" => "u64",
         "deck_thread_body_t" => "Body",
+        "deck_group_options_t" => "Options",
         // All objects are numbers that lead to them.
         _ => "Handle",
     };

@@ -34,6 +34,8 @@ pub(super) struct Function {
     pub(super) body: Body,
     /// It shares its body with no twin, even if it could.
     pub(super) is_alone: bool,
+    /// It may be called where MPI is not in use.
+    pub(super) is_for_any_time: bool,
 }
 
 /// What a function has behind it.
@@ -81,6 +83,10 @@ impl Description {
                 let wrong = || Problem::Description { path: path.clone(), line };
                 functions.push(Function::of(&chapter, &row).ok_or_else(wrong)?);
             }
+        }
+        let any_time = read(&folder.join("any-time.txt"))?;
+        for function in &mut functions {
+            function.is_for_any_time = any_time.lines().any(|name| name == function.name);
         }
         let path = folder.join("constants.csv");
         let mut constants = Vec::new();
@@ -140,6 +146,7 @@ impl Function {
             deprecated: deprecated.clone(),
             body,
             is_alone,
+            is_for_any_time: false,
         })
     }
 

@@ -52,7 +52,16 @@ fn shell(description: &Description, function: &Function) -> String {
         let returns = rust_value(&function.returns);
         return format!("value! {{\n    {head} -> {returns} =>\n    {call}\n}}\n");
     }
+    let call =
+        if checks_for_job(function, &origin) { format!("{{ inside()?; {call} }}") } else { call };
     format!("{form}! {{\n    {head} on {origin} =>\n    {call}\n}}\n")
+}
+
+/// Whether the shell looks if MPI is in use. The bodies of functions of a communicator or a session see
+/// that from its handle.
+fn checks_for_job(function: &Function, origin: &str) -> bool {
+    let has_handle = ["Origin::Communicator(", "Origin::Session("];
+    !function.is_for_any_time && !has_handle.into_iter().any(|start| origin.starts_with(start))
 }
 
 /// The call of the body.

@@ -34,6 +34,6 @@ fn run(runner: &Runner, client: &str) -> Result<Tally, Problem> {
     }
     let script: PathBuf = runner.root().join(format!("fronts/mpi/clients/{client}.sh"));
     let mut command = runner.long_command(&script);
-    command.arg(folder);
+    command.arg(folder).args(runner.client_arguments());
     runner.counted_or_skipped(client, command)
 }

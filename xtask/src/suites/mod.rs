@@ -21,12 +21,15 @@ pub(crate) struct Options {
     soak: bool,
     /// Run only the suites of these names.
     suites: Vec<String>,
+    /// What the script of a program of others is told.
+    #[arg(skip)]
+    client_arguments: Vec<String>,
 }
 
 impl Options {
-    /// The suite of this name alone.
-    pub(crate) fn only(name: &str) -> Self {
-        Self { soak: false, suites: vec![name.to_owned()] }
+    /// The suite of this name alone: a program of others, whose script is told these arguments.
+    pub(crate) fn only(name: &str, client_arguments: Vec<String>) -> Self {
+        Self { soak: false, suites: vec![name.to_owned()], client_arguments }
     }
 }
 
@@ -107,7 +110,7 @@ const EMULATED: &[&str] =
 
 /// Runs the suites and prints the sum; true if nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
-    let runner = Runner::new(root, options.soak);
+    let runner = Runner::new(root, options.soak).for_client(&options.client_arguments);
     let wanted = |suite: &&Suite| match options.suites.as_slice() {
         [] => options.soak || !suite.is_long,
         names => names.iter().any(|name| name == suite.name),

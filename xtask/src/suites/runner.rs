@@ -22,11 +22,22 @@ const SKIPPED_CODE: i32 = 77;
 pub(super) struct Runner {
     root: PathBuf,
     soak: bool,
+    client_arguments: Vec<String>,
 }
 
 impl Runner {
     pub(super) fn new(root: &Path, soak: bool) -> Self {
-        Self { root: root.to_owned(), soak }
+        Self { root: root.to_owned(), soak, client_arguments: Vec::new() }
+    }
+
+    /// The same, with what the script of a program of others is told.
+    pub(super) fn for_client(self, arguments: &[String]) -> Self {
+        Self { client_arguments: arguments.to_vec(), ..self }
+    }
+
+    /// What the script of a program of others is told.
+    pub(super) fn client_arguments(&self) -> &[String] {
+        &self.client_arguments
     }
 
     pub(super) fn root(&self) -> &Path {

@@ -2,8 +2,10 @@
 //! for the next deposits.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::WINDOW;
+use super::room::Room;
 use crate::heap::Block;
 
 /// Free blocks, at most, and the bytes of all of them.
@@ -18,12 +20,26 @@ pub(super) struct Deposits {
     /// Blocks that others may be reading, in the order of their operations' numbers.
     kept: VecDeque<(u32, Block)>,
     kept_bytes: usize,
+    /// What all boards of this process keep.
+    room: Arc<Room>,
     /// Blocks that nobody reads any more, the last one back at the end.
     spare: Vec<Block>,
     spare_bytes: usize,
 }
 
 impl Deposits {
+    /// Counts what is kept together with other boards from now on.
+    pub(super) fn share(&mut self, room: &Arc<Room>) {
+        self.room.give_back(self.kept_bytes);
+        room.keep(self.kept_bytes);
+        self.room = Arc::clone(room);
+    }
+
+    /// What all boards of this process keep.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
+    }
+
     /// Whether short blocks of this size go round: what others have just read is in their caches,
     /// and is written faster when it has left them. Of long ones the last is taken, which is in
     /// this member's.
@@ -49,7 +65,7 @@ impl Deposits {
     /// numbers, except where several are under way at once.
     #[inline]
     pub(super) fn keep(&mut self, number: u32, block: Block) {
-        self.kept_bytes += block.len();
+        self.is_kept(block.len());
         let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 > 0;
         match self.kept.iter().position(later) {
             None => self.kept.push_back((number, block)),
@@ -63,7 +79,7 @@ impl Deposits {
             && (number.wrapping_sub(settled) as i32) < 0
         {
             let Some((_, block)) = self.kept.pop_front() else { return };
-            self.kept_bytes -= block.len();
+            self.is_back(block.len());
             if self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX {
                 self.spare_bytes += block.len();
                 self.spare.push(block);
@@ -90,22 +106,58 @@ impl Deposits {
     pub(super) fn take(&mut self, number: u32) -> Option<Block> {
         let at = self.kept.iter().position(|(of, _)| *of == number)?;
         let (_, block) = self.kept.remove(at)?;
-        self.kept_bytes -= block.len();
+        self.is_back(block.len());
         Some(block)
     }
 
     /// Puts back what was taken out: before all others of its operation.
     pub(super) fn put_back(&mut self, number: u32, block: Block) {
-        self.kept_bytes += block.len();
+        self.is_kept(block.len());
         let later = |(of, _): &(u32, Block)| of.wrapping_sub(number) as i32 >= 0;
         let at = self.kept.iter().position(later).unwrap_or(self.kept.len());
         self.kept.insert(at, (number, block));
+    }
+
+    #[inline]
+    fn is_kept(&mut self, bytes: usize) {
+        self.kept_bytes += bytes;
+        self.room.keep(bytes);
+    }
+
+    #[inline]
+    fn is_back(&mut self, bytes: usize) {
+        self.kept_bytes -= bytes;
+        self.room.give_back(bytes);
+    }
+}
+
+impl Drop for Deposits {
+    fn drop(&mut self) {
+        self.room.give_back(self.kept_bytes);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn boards_that_share_their_room_know_of_each_other() {
+        let (mut heap, room) = (heap(), Arc::default());
+        let (mut mine, mut other) = (Deposits::default(), Deposits::default());
+        other.keep(1, heap.allocate(100).unwrap());
+        other.share(&room);
+        mine.share(&room);
+        assert!(mine.room().await_more() && other.room().is_awaited());
+        other.settle(2);
+        assert!(!mine.room().await_more() && !room.is_awaited(), "nothing will come back");
+        mine.keep(1, heap.allocate(100).unwrap());
+        assert!(room.await_more());
+        room.was_found();
+        assert!(!room.is_awaited());
+        drop(mine);
+        assert!(!room.await_more(), "what is gone keeps nothing");
+    }
     use crate::heap::Heap;
     use crate::plan::SegmentPlan;
     use crate::segment::Segment;

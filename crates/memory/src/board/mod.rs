@@ -28,6 +28,8 @@ mod place;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod room;
+#[cfg(not(loom))]
 pub(crate) mod roster;
 #[cfg(not(loom))]
 mod statement;
@@ -38,6 +40,6 @@ pub use agreement::{Agreed, Offer, Part};
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
-pub use {handle::*, place::LinesPlace, pool::BoardPool, roster::roster_bytes};
+pub use {handle::*, place::LinesPlace, pool::BoardPool, room::Room, roster::roster_bytes};
 #[cfg(not(loom))]
 pub(crate) use {place::*, words::ROSTER};

@@ -91,6 +91,7 @@ impl Circle {
             processes: plan.processes,
             processors: plan.cpus,
             has_board: board.is_some(),
+            board_bytes: plan.deposit_bytes(),
             settings: Settings::from_words(&plan.settings),
         });
         let place = Place { context, twin: twin_of(context), members, member };
@@ -110,6 +111,11 @@ impl Circle {
             combiner: Combiner::default(),
             holdings: Holdings::default(),
         }
+    }
+
+    /// Whether its board keeps what this process has deposited.
+    pub(crate) fn keeps(&self) -> bool {
+        self.board.as_ref().is_some_and(|board| board.kept_bytes() > 0)
     }
 
     /// The group as architectures see it.

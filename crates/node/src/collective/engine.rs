@@ -10,7 +10,7 @@ use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
-use landeck_memory::board::Board;
+use landeck_memory::board::{Board, Room};
 use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
 use landeck_memory::waiter::Neighbours;
@@ -75,6 +75,8 @@ pub(crate) struct Engine {
     pub(super) endpoint: Endpoint<SharedMemory>,
     running: Table,
     pub(super) circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+    /// What the boards of all groups keep for others.
+    room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
     asleep_on: Vec<u32>,
     pub(super) estate: Estate,
@@ -121,6 +123,7 @@ impl Engine {
             endpoint,
             running: Table::default(),
             circles: HashMap::default(),
+            room: Arc::default(),
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
             councils: Councils::default(),
@@ -142,7 +145,38 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<&mut Circle, Fault> {
-        circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)
+        let place = (context, members, member);
+        circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)
+    }
+
+    /// Keeps a group that this process is a member of from now on.
+    pub(super) fn keep_circle(&mut self, context: u32, mut circle: Circle) {
+        if let Some(board) = &mut circle.board {
+            board.share_room(&self.room);
+        }
+        self.circles.insert(context, circle);
+    }
+
+    /// Where a deposit waits for room, what others are over with is had back from all boards.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.room.is_awaited() {
+            self.collect_all();
+        }
+    }
+
+    #[cold]
+    fn collect_all(&mut self) {
+        let circles = self.circles.values_mut().chain(self.estate.forgotten_circles());
+        for circle in circles {
+            let Some(board) = &mut circle.board else { continue };
+            board.collect();
+            let place = &circle.place;
+            if self.endpoint.failure_of_group(place.context, &place.members).is_some() {
+                // What the gone were to read does not come back.
+                board.share_room(&Arc::default());
+            }
+        }
     }
 
     /// The group with this context, ready for its next operation.
@@ -161,8 +195,8 @@ impl Engine {
             self.hold_councils();
             failure = self.endpoint.failure_of_group(context, members);
         }
-        let circle =
-            circle_of(&self.segment, &self.places, &mut self.circles, context, members, member)?;
+        let place = (context, members, member);
+        let circle = circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
         if let Some(failure) = failure {
             circle.refuse();
             return Err(failure.into());
@@ -233,7 +267,7 @@ impl Engine {
         let Some(board) = circle.board.as_mut() else { return };
         match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
-            Ok(_) => {}
+            Ok(_) => self.make_room(),
             Err(error) => *outcome = Some(Err(self.visit_fault(context, call, visit, error))),
         }
     }
@@ -308,9 +342,13 @@ impl Engine {
         }
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
         self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
+        if self.room.is_awaited() {
+            let keeping = |(of, circle): (&u32, &Circle)| circle.keeps().then_some(*of);
+            self.asleep_on.extend(self.circles.iter().filter_map(keeping));
+            self.asleep_on.extend(self.estate.forgotten_that_keep());
+        }
         for context in &self.asleep_on {
-            let circle = self.circles.get(context);
-            if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
+            if let Some(board) = self.board_of(*context) {
                 board.sleeps(true);
             }
         }
@@ -319,12 +357,19 @@ impl Engine {
     /// Takes that back.
     #[inline]
     pub(crate) fn wake_up(&mut self) {
-        for context in self.asleep_on.drain(..) {
-            let circle = self.circles.get(&context);
-            if let Some(board) = circle.and_then(|circle| circle.board.as_ref()) {
+        let mut contexts = std::mem::take(&mut self.asleep_on);
+        for context in contexts.drain(..) {
+            if let Some(board) = self.board_of(context) {
                 board.wakes(true);
             }
         }
+        self.asleep_on = contexts; // its memory serves again
+    }
+
+    /// The board of a group that this process is a member of, or was.
+    fn board_of(&self, context: u32) -> Option<&Board> {
+        let circle = self.circles.get(&context).or_else(|| self.estate.forgotten(context))?;
+        circle.board.as_ref()
     }
 
     /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.
@@ -422,6 +467,7 @@ impl Engine {
 
     /// The last look before sleep, and everything given out that others may wait for.
     pub(crate) fn progress_thoroughly(&mut self) -> bool {
+        self.make_room();
         // Whoever waits for an agreement looks by itself.
         let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
         if !self.councils.are_idle() {
@@ -442,6 +488,7 @@ impl Engine {
     #[cold]
     #[inline(never)]
     fn advance_all(&mut self, allowance: u64) -> bool {
+        self.make_room();
         let mut moved = false;
         let mut at = 0;
         while let Some(&id) = self.running.active().get(at) {
@@ -695,16 +742,18 @@ impl Engine {
 fn circle_of<'a>(
     segment: &Segment,
     places: &[Place],
+    room: &Arc<Room>,
     circles: &'a mut HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
-    context: u32,
-    members: &Arc<[Peer]>,
-    member: usize,
+    (context, members, member): (u32, &Arc<[Peer]>, usize),
 ) -> Result<&'a mut Circle, Fault> {
     match circles.entry(context) {
         std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
         std::collections::hash_map::Entry::Vacant(entry) => {
             let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
-            let board = world_board(segment, context, members, member);
+            let mut board = world_board(segment, context, members, member);
+            if let Some(board) = &mut board {
+                board.share_room(room);
+            }
             let circle =
                 Circle::new(context, members.clone(), member, segment.plan(), places, board);
             Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))

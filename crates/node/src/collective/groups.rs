@@ -76,6 +76,21 @@ impl Estate {
         let pool = BoardPool::new(segment, slot);
         Self { pool, forgotten: VecDeque::new(), buried: Vec::new() }
     }
+
+    /// The groups that are forgotten here, and not by all.
+    pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut Circle> {
+        self.forgotten.iter_mut()
+    }
+
+    /// One of them.
+    pub(super) fn forgotten(&self, context: u32) -> Option<&Circle> {
+        self.forgotten.iter().find(|circle| circle.place.context == context)
+    }
+
+    /// Those on whose boards lies what others may be reading.
+    pub(super) fn forgotten_that_keep(&self) -> impl Iterator<Item = u32> {
+        self.forgotten.iter().filter(|circle| circle.keeps()).map(|circle| circle.place.context)
+    }
 }
 
 impl Engine {
@@ -164,7 +179,7 @@ impl Engine {
             self.open_council(context, &members, member);
         }
         self.set_members(context, members.to_vec());
-        self.circles.insert(context, circle);
+        self.keep_circle(context, circle);
         Ok(())
     }
 

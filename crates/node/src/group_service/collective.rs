@@ -25,6 +25,8 @@ pub(super) struct Operations {
     /// The cut that the world was made by.
     cut: u64,
     world: Option<World>,
+    /// The members' numbers, in the order of their ranks there.
+    ids: Vec<u32>,
 }
 
 impl Member {
@@ -57,6 +59,12 @@ impl Member {
         self.operations.world.as_ref().ok_or_else(|| left_behind().into())
     }
 
+    /// The numbers of the members of [`Member::world`], in the order of their ranks there; none before
+    /// the first [`Member::advance`].
+    pub fn world_ids(&self) -> &[u32] {
+        &self.operations.ids
+    }
+
     /// Goes on to the next operation: joins and leaves that were accepted before the first member came
     /// here count from now on. All members call it, as often and in the same order as collective
     /// operations; one that has joined waits until the others come here. True when the members have
@@ -74,7 +82,7 @@ impl Member {
             0 => live.first_cut(seat)?,
             last => live.cut(last + 1, seat)?,
         };
-        let Operations { number, cut: known, world } = &mut self.operations;
+        let Operations { number, cut: known, world, ids } = &mut self.operations;
         *number = if *number == 0 { cut.number } else { *number + 1 };
         if cut.number == *known && world.is_some() {
             return Ok(false);
@@ -83,6 +91,7 @@ impl Member {
         *world = None;
         *known = cut.number;
         *world = Some(live.world_of(&cut)?);
+        *ids = seats_of(&cut).map(|seat| seat.id).collect();
         Ok(true)
     }
 }

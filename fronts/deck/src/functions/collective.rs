@@ -20,14 +20,15 @@ const ARCHITECTURE_BYTES_MAX: usize = 4096;
 pub(crate) unsafe fn barrier(g: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let group = unsafe { group(g) }?;
-    Ok(group.together()?.barrier()?)
+    Ok(group.together()?.world()?.barrier()?)
 }
 
 pub(crate) unsafe fn bcast(g: *mut Handle, m: *mut Handle, root: c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (group(g)?, MESSAGES.at("m", m)?) };
-    let mut world = group.together()?;
-    let root = member(&world, root)?;
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
     Ok(world.broadcast(&mut *message.use_alone()?, root)?)
 }
 
@@ -39,10 +40,11 @@ pub(crate) unsafe fn scatter(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let mut world = group.together()?;
-    let root = member(&world, root)?;
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
     // SAFETY: as above.
-    let all = unsafe { at_root("all", all, &world, root) }?;
+    let all = unsafe { at_root("all", all, world, root) }?;
     // The parts share the memory of the whole, which so may be replaced by one of them.
     let all = all.map(|all| Ok::<_, Mistake>(all.use_alone()?.clone())).transpose()?;
     Ok(world.scatter(&all.unwrap_or_default(), &mut *own.use_alone()?, root)?)
@@ -56,10 +58,11 @@ pub(crate) unsafe fn gather(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let world = group.together()?;
-    let root = member(&world, root)?;
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
     // SAFETY: as above.
-    let all = unsafe { at_root("all", all, &world, root) }?;
+    let all = unsafe { at_root("all", all, world, root) }?;
     replaced(&own, all.as_ref(), |own, all| Ok(world.gather(own, all, root)?))
 }
 
@@ -71,10 +74,11 @@ pub(crate) unsafe fn gather_any(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let world = group.together()?;
-    let root = member(&world, root)?;
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
     // SAFETY: as above.
-    let all = unsafe { at_root("all", all, &world, root) }?;
+    let all = unsafe { at_root("all", all, world, root) }?;
     replaced(&own, all.as_ref(), |own, all| {
         if let Some(messages) = world.gather_any(own, root)? {
             *all = joined(&messages);
@@ -91,7 +95,8 @@ pub(crate) unsafe fn allgather(
     // SAFETY: the program gave the places of objects.
     let (group, own, all) =
         unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("all", all)?) };
-    let world = group.together()?;
+    let mut together = group.together()?;
+    let world = together.world()?;
     replaced(&own, Some(&all), |own, all| Ok(world.all_gather(own, all)?))
 }
 
@@ -103,7 +108,8 @@ pub(crate) unsafe fn allgather_any(
     // SAFETY: the program gave the places of objects.
     let (group, own, all) =
         unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("all", all)?) };
-    let world = group.together()?;
+    let mut together = group.together()?;
+    let world = together.world()?;
     replaced(&own, Some(&all), |own, all| {
         *all = joined(&world.all_gather_any(own)?);
         Ok(())
@@ -119,10 +125,12 @@ pub(crate) unsafe fn reduce(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let world = group.together()?;
-    let (combine, root) = (operation(op)?, member(&world, root)?);
+    let combine = operation(op)?;
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
     // SAFETY: as above.
-    let result = unsafe { at_root("result", result, &world, root) }?;
+    let result = unsafe { at_root("result", result, world, root) }?;
     replaced(&own, result.as_ref(), |own, result| Ok(world.reduce(own, result, combine, root)?))
 }
 
@@ -135,8 +143,9 @@ pub(crate) unsafe fn allreduce(
     // SAFETY: the program gave the places of objects.
     let (group, own, result) =
         unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("result", result)?) };
-    let world = group.together()?;
     let combine = operation(op)?;
+    let mut together = group.together()?;
+    let world = together.world()?;
     replaced(&own, Some(&result), |own, result| Ok(world.all_reduce(own, result, combine)?))
 }
 
@@ -152,8 +161,7 @@ pub(crate) unsafe fn use_(g: *mut Handle, architecture: *const c_char) -> Result
             Some(preset(name)?)
         }
     };
-    group.together()?.go_by(preset);
-    Ok(())
+    group.go_by(preset)
 }
 
 fn preset(name: &CStr) -> Result<Preset, Mistake> {
@@ -168,14 +176,6 @@ unsafe fn group(g: *mut Handle) -> Result<Arc<Group>, Mistake> {
     let group = unsafe { GROUPS.at("g", g) }?;
     job::check()?;
     Ok(group)
-}
-
-fn member(world: &MessageWorld, root: c_int) -> Result<usize, Mistake> {
-    let size = world.world().size();
-    usize::try_from(root).ok().filter(|&root| root < size).ok_or_else(|| {
-        let choice = format!("the group has the members 0 to {}", size - 1);
-        Mistake::value("root", root, &choice)
-    })
 }
 
 /// The message that is used at the root only.

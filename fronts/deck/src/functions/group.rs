@@ -1,16 +1,224 @@
 //! Groups.
 
-use std::ffi::c_int;
-use std::sync::Mutex;
+use std::ffi::{c_char, c_int};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use landeck::MessageWorld;
+use landeck::{GroupOptions, MessageWorld, WhenFull};
 use landeck_c_boundary::pointer;
 
+use crate::arguments::{count, name, time};
 use crate::handle::Handle;
 use crate::mistake::Mistake;
-use crate::objects::GROUPS;
-use crate::objects::group::Group;
+use crate::objects::group::{Group, Membership, left};
+use crate::objects::{GROUPS, MAILBOXES, MESSAGES};
 use crate::{errors, job};
+
+/// How a group is made, as C has it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Options {
+    messages: c_int,
+    bytes: usize,
+    persistent: c_int,
+    when_full: c_int,
+    evict_ms: c_int,
+}
+
+pub(crate) unsafe fn create(
+    g: *mut Handle,
+    g_name: *mut c_char,
+    min: c_int,
+) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object, and a name.
+    unsafe { make(g, g_name, min, GroupOptions::default()) }
+}
+
+pub(crate) unsafe fn create_with(
+    g: *mut Handle,
+    g_name: *mut c_char,
+    min: c_int,
+    options: *const Options,
+) -> Result<(), Mistake> {
+    // SAFETY: the program gave options.
+    let options = unsafe { pointer::read("options", options) }?;
+    // SAFETY: the program gave the place of an object, and a name.
+    unsafe { make(g, g_name, min, options.understood()?) }
+}
+
+pub(crate) unsafe fn open(g: *mut Handle, name_of_it: *const c_char) -> Result<(), Mistake> {
+    pointer::check("g", g, 1)?;
+    // SAFETY: the program gave a name.
+    let name = unsafe { name("name", name_of_it) }?;
+    let group = job::with(|job| Ok(job.open_group(name)?))?;
+    // SAFETY: the program gave the place of an object.
+    unsafe { GROUPS.keep("g", g, Group::named(group, None)) }
+}
+
+pub(crate) unsafe fn join(
+    g: *mut Handle,
+    mb: *mut Handle,
+    name_of_it: *mut c_char,
+) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object, which may be none yet.
+    let before = unsafe { pointer::read("g", g) }?;
+    // SAFETY: the program gave the place of an object.
+    let mailbox = unsafe { MAILBOXES.at("mb", mb) }?;
+    // SAFETY: the program gave a name.
+    let name = unsafe { name("name", name_of_it) }?;
+    let group = job::with(|job| Ok(job.open_group(name)?))?;
+    let member = mailbox.as_creator(|mailbox| Ok(group.join(mailbox)?))?;
+    // An object of this group that is no member becomes one; anything else may be of nothing.
+    if let Ok(known) = GROUPS.of(before)
+        && let Ok(named) = known.as_named()
+        && named.group.number() == group.number()
+        && let Ok(mut membership) = named.alone()
+        && membership.is_none()
+    {
+        *membership = Some(Membership::new(member));
+        return Ok(());
+    }
+    // SAFETY: the program gave the place of an object.
+    unsafe { GROUPS.keep("g", g, Group::named(group, Some(member))) }
+}
+
+pub(crate) unsafe fn leave(g: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let membership = group.as_named()?.alone()?.take().ok_or_else(left)?;
+    Ok(membership.member.leave()?)
+}
+
+pub(crate) unsafe fn bcast(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the places of objects.
+    unsafe { bcast_timed(g, msg, -1) }
+}
+
+pub(crate) unsafe fn bcast_timed(
+    g: *mut Handle,
+    msg: *mut Handle,
+    timeout_ms: c_int,
+) -> Result<(), Mistake> {
+    // SAFETY: the program gave the places of objects.
+    let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
+    let time = time(timeout_ms)?;
+    let named = group.as_named()?;
+    let (membership, message) = (named.shared()?, message.use_alone()?);
+    let member = membership.as_ref().map(|membership| &membership.member);
+    match (member, time) {
+        (Some(member), None) => member.broadcast(&message)?,
+        (Some(member), Some(time)) => member.broadcast_within(&message, time)?,
+        (None, None) => named.group.broadcast(&message)?,
+        (None, Some(time)) => named.group.broadcast_within(&message, time)?,
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the places of objects.
+    let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
+    let named = group.as_named()?;
+    let (membership, message) = (named.shared()?, message.use_alone()?);
+    match membership.as_ref() {
+        Some(membership) => membership.member.try_broadcast(&message)?,
+        None => named.group.try_broadcast(&message)?,
+    }
+    Ok(())
+}
+
+pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the places of objects.
+    let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
+    let named = group.as_named()?;
+    let (membership, message) = (named.shared()?, message.use_alone()?);
+    let membership = membership.as_ref().ok_or_else(left)?;
+    Ok(membership.member.broadcast_to_others(&message)?)
+}
+
+pub(crate) unsafe fn sync(g: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    unsafe { sync_timed(g, -1) }
+}
+
+pub(crate) unsafe fn sync_timed(g: *mut Handle, timeout_ms: c_int) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let time = time(timeout_ms)?;
+    let mut membership = group.as_named()?.alone()?;
+    let member = &mut membership.as_mut().ok_or_else(left)?.member;
+    match time {
+        Some(time) => Ok(member.sync_within(time)?),
+        None => Ok(member.sync()?),
+    }
+}
+
+pub(crate) unsafe fn id(g: *mut Handle, id: *mut c_int) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let number = match &*group {
+        Group::World(_) => job::node()?,
+        Group::Named(named) => named.shared()?.as_ref().ok_or_else(left)?.member.id() as c_int,
+    };
+    // SAFETY: the program gave the place of a number.
+    Ok(unsafe { pointer::write("id", id, number) }?)
+}
+
+pub(crate) unsafe fn view(
+    g: *mut Handle,
+    ids: *mut c_int,
+    room: c_int,
+    members: *mut c_int,
+) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let room = count("room", room)?;
+    // SAFETY: the program gave room for so many numbers.
+    let ids = unsafe { pointer::slice_mut("ids", ids, room) }?;
+    let numbers: Vec<c_int> = match &*group {
+        Group::World(_) => {
+            let size = job::with(|job| Ok(job.segment().plan().processes as c_int))?;
+            (0..size).collect()
+        }
+        Group::Named(named) => {
+            let view = named.group.view()?;
+            view.members.iter().map(|member| member.id as c_int).collect()
+        }
+    };
+    for (place, number) in ids.iter_mut().zip(&numbers) {
+        *place = *number;
+    }
+    // SAFETY: the program gave the place of a number.
+    Ok(unsafe { pointer::write("members", members, numbers.len() as c_int) }?)
+}
+
+pub(crate) unsafe fn destroy(g: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    unsafe { destroy_timed(g, -1) }
+}
+
+pub(crate) unsafe fn destroy_timed(g: *mut Handle, timeout_ms: c_int) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let (group, handle) = unsafe { (named(g)?, pointer::read("g", g)?) };
+    let time = time(timeout_ms)?;
+    let named = group.as_named()?;
+    let ended = match time {
+        Some(time) => named.group.destroy_within(time),
+        None => named.group.destroy(),
+    };
+    // Whoever destroyed it, this object leads to nothing any more.
+    let _ = GROUPS.remove(handle);
+    Ok(ended?)
+}
+
+pub(crate) unsafe fn close(g: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let (group, handle) = unsafe { (named(g)?, pointer::read("g", g)?) };
+    if let Group::Named(named) = &*group {
+        drop(named.alone()?.take());
+    }
+    drop(GROUPS.remove(handle)?);
+    Ok(())
+}
 
 pub(crate) unsafe fn world(g: *mut Handle) -> Result<(), Mistake> {
     pointer::check("g", g, 1)?;
@@ -28,16 +236,69 @@ pub(crate) unsafe fn world(g: *mut Handle) -> Result<(), Mistake> {
 
 pub(crate) unsafe fn rank(g: *mut Handle, rank: *mut c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let group = unsafe { GROUPS.at("g", g) }?;
-    let number = group.together()?.world().rank();
+    let group = unsafe { named(g) }?;
+    let number = group.last_together()?.world()?.world().rank();
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("rank", rank, number as c_int) }?)
 }
 
 pub(crate) unsafe fn size(g: *mut Handle, members: *mut c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let group = unsafe { GROUPS.at("g", g) }?;
-    let number = group.together()?.world().size();
+    let group = unsafe { named(g) }?;
+    let number = group.last_together()?.world()?.world().size();
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("members", members, number as c_int) }?)
+}
+
+impl Options {
+    /// What they come to.
+    fn understood(&self) -> Result<GroupOptions, Mistake> {
+        let mut options = GroupOptions::default().persistent(self.persistent != 0);
+        match u32::try_from(self.messages) {
+            Ok(0) => {}
+            Ok(messages) => options = options.messages(messages),
+            Err(_) => return Err(Mistake::value("messages", self.messages, "give 1 to 65,536")),
+        }
+        if self.bytes != 0 {
+            options = options.bytes(self.bytes as u64);
+        }
+        Ok(options.when_full(match (self.when_full, u64::try_from(self.evict_ms)) {
+            (0, _) => WhenFull::Hold,
+            (1, Ok(time_ms)) => WhenFull::Evict(Duration::from_millis(time_ms)),
+            (2, _) => WhenFull::Refuse,
+            (1, Err(_)) => {
+                return Err(Mistake::value("evict_ms", self.evict_ms, "give milliseconds"));
+            }
+            (other, _) => {
+                let choice = "give DECK_HOLD, DECK_EVICT or DECK_REFUSE";
+                return Err(Mistake::value("when_full", other, choice));
+            }
+        }))
+    }
+}
+
+/// # Safety
+/// Unless null or misaligned, `g` is writable; `g_name` as a name.
+unsafe fn make(
+    g: *mut Handle,
+    g_name: *mut c_char,
+    min: c_int,
+    options: GroupOptions,
+) -> Result<(), Mistake> {
+    pointer::check("g", g, 1)?;
+    // SAFETY: the caller's promise.
+    let name = unsafe { name("g_name", g_name) }?;
+    let options = options.minimum(count("min", min)? as u32);
+    let group = job::with(|job| Ok(job.create_group(name, options)?))?;
+    // SAFETY: the caller's promise.
+    unsafe { GROUPS.keep("g", g, Group::named(group, None)) }
+}
+
+/// # Safety
+/// Unless null or misaligned, `g` is readable.
+unsafe fn named(g: *mut Handle) -> Result<Arc<Group>, Mistake> {
+    // SAFETY: the caller's promise.
+    let group = unsafe { GROUPS.at("g", g) }?;
+    job::check()?;
+    Ok(group)
 }

@@ -185,6 +185,7 @@ pub(crate) unsafe fn ibsend(
     comm: Handle,
     request: *mut Handle,
 ) -> Result<(), Mistake> {
+    communicator::get("comm", comm)?;
     pointer::check("request", request, 1)?;
     // SAFETY: as the caller says.
     unsafe {

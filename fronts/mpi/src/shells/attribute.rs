@@ -20,7 +20,7 @@ calls_back! {
 
 works! {
     fn MPI_Comm_create_keyval / PMPI_Comm_create_keyval(comm_copy_attr_fn: Callback, comm_delete_attr_fn: Callback, comm_keyval: *mut c_int, extra_state: *mut c_void) on Origin::Nothing =>
-    bodies::comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state)
+    { inside()?; bodies::comm_create_keyval(comm_copy_attr_fn, comm_delete_attr_fn, comm_keyval, extra_state) }
 }
 
 calls_back! {
@@ -30,7 +30,7 @@ calls_back! {
 
 works! {
     fn MPI_Comm_free_keyval / PMPI_Comm_free_keyval(comm_keyval: *mut c_int) on Origin::Nothing =>
-    bodies::comm_free_keyval(comm_keyval)
+    { inside()?; bodies::comm_free_keyval(comm_keyval) }
 }
 
 works! {
@@ -45,60 +45,60 @@ calls_back! {
 
 works! {
     fn MPI_Keyval_create / PMPI_Keyval_create(copy_fn: Callback, delete_fn: Callback, keyval: *mut c_int, extra_state: *mut c_void) on Origin::Nothing =>
-    bodies::keyval_create(copy_fn, delete_fn, keyval, extra_state)
+    { inside()?; bodies::keyval_create(copy_fn, delete_fn, keyval, extra_state) }
 }
 
 works! {
     fn MPI_Keyval_free / PMPI_Keyval_free(keyval: *mut c_int) on Origin::Nothing =>
-    bodies::keyval_free(keyval)
+    { inside()?; bodies::keyval_free(keyval) }
 }
 
 works! {
     fn MPI_Type_create_keyval / PMPI_Type_create_keyval(type_copy_attr_fn: Callback, type_delete_attr_fn: Callback, type_keyval: *mut c_int, extra_state: *mut c_void) on Origin::Nothing =>
-    bodies::type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state)
+    { inside()?; bodies::type_create_keyval(type_copy_attr_fn, type_delete_attr_fn, type_keyval, extra_state) }
 }
 
 calls_back! {
     fn MPI_Type_delete_attr / PMPI_Type_delete_attr(datatype: Handle, type_keyval: c_int) on Origin::Nothing =>
-    bodies::type_delete_attr(datatype, type_keyval)
+    { inside()?; bodies::type_delete_attr(datatype, type_keyval) }
 }
 
 works! {
     fn MPI_Type_free_keyval / PMPI_Type_free_keyval(type_keyval: *mut c_int) on Origin::Nothing =>
-    bodies::type_free_keyval(type_keyval)
+    { inside()?; bodies::type_free_keyval(type_keyval) }
 }
 
 works! {
     fn MPI_Type_get_attr / PMPI_Type_get_attr(datatype: Handle, type_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) on Origin::Nothing =>
-    bodies::type_get_attr(datatype, type_keyval, attribute_val, flag)
+    { inside()?; bodies::type_get_attr(datatype, type_keyval, attribute_val, flag) }
 }
 
 calls_back! {
     fn MPI_Type_set_attr / PMPI_Type_set_attr(datatype: Handle, type_keyval: c_int, attribute_val: *mut c_void) on Origin::Nothing =>
-    bodies::type_set_attr(datatype, type_keyval, attribute_val)
+    { inside()?; bodies::type_set_attr(datatype, type_keyval, attribute_val) }
 }
 
 works! {
     fn MPI_Win_create_keyval / PMPI_Win_create_keyval(win_copy_attr_fn: Callback, win_delete_attr_fn: Callback, win_keyval: *mut c_int, extra_state: *mut c_void) on Origin::Nothing =>
-    bodies::win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state)
+    { inside()?; bodies::win_create_keyval(win_copy_attr_fn, win_delete_attr_fn, win_keyval, extra_state) }
 }
 
 works! {
     fn MPI_Win_delete_attr / PMPI_Win_delete_attr(win: Handle, win_keyval: c_int) on Origin::Nothing =>
-    bodies::win_delete_attr(win, win_keyval)
+    { inside()?; bodies::win_delete_attr(win, win_keyval) }
 }
 
 works! {
     fn MPI_Win_free_keyval / PMPI_Win_free_keyval(win_keyval: *mut c_int) on Origin::Nothing =>
-    bodies::win_free_keyval(win_keyval)
+    { inside()?; bodies::win_free_keyval(win_keyval) }
 }
 
 works! {
     fn MPI_Win_get_attr / PMPI_Win_get_attr(win: Handle, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) on Origin::Nothing =>
-    bodies::win_get_attr(win, win_keyval, attribute_val, flag)
+    { inside()?; bodies::win_get_attr(win, win_keyval, attribute_val, flag) }
 }
 
 works! {
     fn MPI_Win_set_attr / PMPI_Win_set_attr(win: Handle, win_keyval: c_int, attribute_val: *mut c_void) on Origin::Nothing =>
-    bodies::win_set_attr(win, win_keyval, attribute_val)
+    { inside()?; bodies::win_set_attr(win, win_keyval, attribute_val) }
 }

@@ -5,32 +5,32 @@ use crate::functions::buffer as bodies;
 
 works! {
     fn MPI_Buffer_attach / PMPI_Buffer_attach(buffer: *mut c_void, size: c_int) on Origin::Nothing =>
-    bodies::buffer_attach(buffer, i64::from(size))
+    { inside()?; bodies::buffer_attach(buffer, i64::from(size)) }
 }
 
 works! {
     fn MPI_Buffer_attach_c / PMPI_Buffer_attach_c(buffer: *mut c_void, size: i64) on Origin::Nothing =>
-    bodies::buffer_attach(buffer, size)
+    { inside()?; bodies::buffer_attach(buffer, size) }
 }
 
 works! {
     fn MPI_Buffer_detach / PMPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) on Origin::Nothing =>
-    bodies::buffer_detach(buffer_addr, CountPlace::short(size))
+    { inside()?; bodies::buffer_detach(buffer_addr, CountPlace::short(size)) }
 }
 
 works! {
     fn MPI_Buffer_detach_c / PMPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut i64) on Origin::Nothing =>
-    bodies::buffer_detach(buffer_addr, CountPlace::wide(size))
+    { inside()?; bodies::buffer_detach(buffer_addr, CountPlace::wide(size)) }
 }
 
 works! {
     fn MPI_Buffer_flush / PMPI_Buffer_flush() on Origin::Nothing =>
-    bodies::buffer_flush()
+    { inside()?; bodies::buffer_flush() }
 }
 
 works! {
     fn MPI_Buffer_iflush / PMPI_Buffer_iflush(request: *mut Handle) on Origin::Nothing =>
-    bodies::buffer_iflush(request)
+    { inside()?; bodies::buffer_iflush(request) }
 }
 
 works! {

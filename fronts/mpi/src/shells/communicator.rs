@@ -20,7 +20,7 @@ works! {
 
 works! {
     fn MPI_Comm_get_parent / PMPI_Comm_get_parent(parent: *mut Handle) on Origin::Nothing =>
-    bodies::comm_get_parent(parent)
+    { inside()?; bodies::comm_get_parent(parent) }
 }
 
 works! {

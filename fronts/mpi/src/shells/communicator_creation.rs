@@ -10,7 +10,7 @@ works! {
 
 works! {
     fn MPI_Comm_create_from_group / PMPI_Comm_create_from_group(group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Handle) on Origin::Nothing =>
-    bodies::comm_create_from_group(group, stringtag, info, errhandler, newcomm)
+    { inside()?; bodies::comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
 }
 
 works! {
@@ -20,7 +20,7 @@ works! {
 
 calls_back! {
     fn MPI_Comm_disconnect / PMPI_Comm_disconnect(comm: *mut Handle) on Origin::CommunicatorAt(comm) =>
-    bodies::comm_disconnect(comm)
+    { inside()?; bodies::comm_disconnect(comm) }
 }
 
 calls_back! {
@@ -35,7 +35,7 @@ calls_back! {
 
 calls_back! {
     fn MPI_Comm_free / PMPI_Comm_free(comm: *mut Handle) on Origin::CommunicatorAt(comm) =>
-    bodies::comm_free(comm)
+    { inside()?; bodies::comm_free(comm) }
 }
 
 works! {

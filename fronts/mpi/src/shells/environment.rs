@@ -10,12 +10,12 @@ works! {
 
 works! {
     fn MPI_Alloc_mem / PMPI_Alloc_mem(size: i64, info: Handle, baseptr: *mut c_void) on Origin::Nothing =>
-    bodies::alloc_mem(size, info, baseptr)
+    { inside()?; bodies::alloc_mem(size, info, baseptr) }
 }
 
 calls_back! {
     fn MPI_Finalize / PMPI_Finalize() on Origin::Nothing =>
-    bodies::finalize()
+    { inside()?; bodies::finalize() }
 }
 
 works! {
@@ -25,7 +25,7 @@ works! {
 
 works! {
     fn MPI_Free_mem / PMPI_Free_mem(base: *mut c_void) on Origin::Nothing =>
-    bodies::free_mem(base)
+    { inside()?; bodies::free_mem(base) }
 }
 
 works! {
@@ -40,7 +40,7 @@ works! {
 
 works! {
     fn MPI_Get_processor_name / PMPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) on Origin::Nothing =>
-    bodies::get_processor_name(name, resultlen)
+    { inside()?; bodies::get_processor_name(name, resultlen) }
 }
 
 works! {
@@ -65,7 +65,7 @@ works! {
 
 works! {
     fn MPI_Is_thread_main / PMPI_Is_thread_main(flag: *mut c_int) on Origin::Nothing =>
-    bodies::is_thread_main(flag)
+    { inside()?; bodies::is_thread_main(flag) }
 }
 
 works! {
@@ -75,7 +75,7 @@ works! {
 
 works! {
     fn MPI_Query_thread / PMPI_Query_thread(provided: *mut c_int) on Origin::Nothing =>
-    bodies::query_thread(provided)
+    { inside()?; bodies::query_thread(provided) }
 }
 
 value! {

@@ -25,7 +25,7 @@ calls_back! {
 
 works! {
     fn MPI_Comm_create_errhandler / PMPI_Comm_create_errhandler(comm_errhandler_fn: Callback, errhandler: *mut Handle) on Origin::Nothing =>
-    bodies::comm_create_errhandler(comm_errhandler_fn, errhandler)
+    { inside()?; bodies::comm_create_errhandler(comm_errhandler_fn, errhandler) }
 }
 
 works! {
@@ -57,7 +57,7 @@ unsupported! { fn MPI_File_call_errhandler / PMPI_File_call_errhandler(fh: Handl
 
 works! {
     fn MPI_File_create_errhandler / PMPI_File_create_errhandler(file_errhandler_fn: Callback, errhandler: *mut Handle) on Origin::Nothing =>
-    bodies::file_create_errhandler(file_errhandler_fn, errhandler)
+    { inside()?; bodies::file_create_errhandler(file_errhandler_fn, errhandler) }
 }
 
 unsupported! { fn MPI_File_get_errhandler / PMPI_File_get_errhandler(file: Handle, errhandler: *mut Handle) on Origin::File }
@@ -83,7 +83,7 @@ unsupported! { fn MPI_Win_call_errhandler / PMPI_Win_call_errhandler(win: Handle
 
 works! {
     fn MPI_Win_create_errhandler / PMPI_Win_create_errhandler(win_errhandler_fn: Callback, errhandler: *mut Handle) on Origin::Nothing =>
-    bodies::win_create_errhandler(win_errhandler_fn, errhandler)
+    { inside()?; bodies::win_create_errhandler(win_errhandler_fn, errhandler) }
 }
 
 unsupported! { fn MPI_Win_get_errhandler / PMPI_Win_get_errhandler(win: Handle, errhandler: *mut Handle) on Origin::Nothing }

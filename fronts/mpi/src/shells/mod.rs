@@ -8,6 +8,7 @@ use crate::counts::{CountPlace, Counts};
 use crate::entry::{
     calls_back, entered, entered_for_value, entered_walking, shell, unsupported, value, works,
 };
+use crate::job::check_joined as inside;
 use crate::mistake::Mistake;
 use crate::origin::{Origin, raise};
 

@@ -15,22 +15,22 @@ works! {
 
 works! {
     fn MPI_Pack_external / PMPI_Pack_external(datarep: *const c_char, inbuf: *const c_void, incount: c_int, datatype: Handle, outbuf: *mut c_void, outsize: i64, position: *mut i64) on Origin::Nothing =>
-    bodies::pack_external(datarep, inbuf, i64::from(incount), datatype, outbuf, outsize, position)
+    { inside()?; bodies::pack_external(datarep, inbuf, i64::from(incount), datatype, outbuf, outsize, position) }
 }
 
 works! {
     fn MPI_Pack_external_c / PMPI_Pack_external_c(datarep: *const c_char, inbuf: *const c_void, incount: i64, datatype: Handle, outbuf: *mut c_void, outsize: i64, position: *mut i64) on Origin::Nothing =>
-    bodies::pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position)
+    { inside()?; bodies::pack_external(datarep, inbuf, incount, datatype, outbuf, outsize, position) }
 }
 
 works! {
     fn MPI_Pack_external_size / PMPI_Pack_external_size(datarep: *const c_char, incount: c_int, datatype: Handle, size: *mut i64) on Origin::Nothing =>
-    bodies::pack_external_size(datarep, i64::from(incount), datatype, size)
+    { inside()?; bodies::pack_external_size(datarep, i64::from(incount), datatype, size) }
 }
 
 works! {
     fn MPI_Pack_external_size_c / PMPI_Pack_external_size_c(datarep: *const c_char, incount: i64, datatype: Handle, size: *mut i64) on Origin::Nothing =>
-    bodies::pack_external_size(datarep, incount, datatype, size)
+    { inside()?; bodies::pack_external_size(datarep, incount, datatype, size) }
 }
 
 works! {
@@ -55,10 +55,10 @@ works! {
 
 works! {
     fn MPI_Unpack_external / PMPI_Unpack_external(datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: c_int, datatype: Handle) on Origin::Nothing =>
-    bodies::unpack_external(datarep, inbuf, insize, position, outbuf, i64::from(outcount), datatype)
+    { inside()?; bodies::unpack_external(datarep, inbuf, insize, position, outbuf, i64::from(outcount), datatype) }
 }
 
 works! {
     fn MPI_Unpack_external_c / PMPI_Unpack_external_c(datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: Handle) on Origin::Nothing =>
-    bodies::unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype)
+    { inside()?; bodies::unpack_external(datarep, inbuf, insize, position, outbuf, outcount, datatype) }
 }

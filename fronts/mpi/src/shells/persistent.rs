@@ -55,10 +55,10 @@ works! {
 
 works! {
     fn MPI_Start / PMPI_Start(request: *mut Handle) on Origin::Nothing =>
-    bodies::start(request)
+    { inside()?; bodies::start(request) }
 }
 
 works! {
     fn MPI_Startall / PMPI_Startall(count: c_int, array_of_requests: *mut Handle) on Origin::Nothing =>
-    bodies::startall(count, array_of_requests)
+    { inside()?; bodies::startall(count, array_of_requests) }
 }

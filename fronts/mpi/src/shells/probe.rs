@@ -10,12 +10,12 @@ works! {
 
 works! {
     fn MPI_Imrecv / PMPI_Imrecv(buf: *mut c_void, count: c_int, datatype: Handle, message: *mut Handle, request: *mut Handle) on Origin::Nothing =>
-    bodies::imrecv(buf, i64::from(count), datatype, message, request)
+    { inside()?; bodies::imrecv(buf, i64::from(count), datatype, message, request) }
 }
 
 works! {
     fn MPI_Imrecv_c / PMPI_Imrecv_c(buf: *mut c_void, count: i64, datatype: Handle, message: *mut Handle, request: *mut Handle) on Origin::Nothing =>
-    bodies::imrecv(buf, count, datatype, message, request)
+    { inside()?; bodies::imrecv(buf, count, datatype, message, request) }
 }
 
 works! {
@@ -30,12 +30,12 @@ works! {
 
 works! {
     fn MPI_Mrecv / PMPI_Mrecv(buf: *mut c_void, count: c_int, datatype: Handle, message: *mut Handle, status: *mut Status) on Origin::Nothing =>
-    bodies::mrecv(buf, i64::from(count), datatype, message, status)
+    { inside()?; bodies::mrecv(buf, i64::from(count), datatype, message, status) }
 }
 
 works! {
     fn MPI_Mrecv_c / PMPI_Mrecv_c(buf: *mut c_void, count: i64, datatype: Handle, message: *mut Handle, status: *mut Status) on Origin::Nothing =>
-    bodies::mrecv(buf, count, datatype, message, status)
+    { inside()?; bodies::mrecv(buf, count, datatype, message, status) }
 }
 
 works! {

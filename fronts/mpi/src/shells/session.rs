@@ -20,7 +20,7 @@ works! {
 
 works! {
     fn MPI_Session_finalize / PMPI_Session_finalize(session: *mut Handle) on Origin::SessionAt(session) =>
-    bodies::session_finalize(session)
+    { inside()?; bodies::session_finalize(session) }
 }
 
 works! {

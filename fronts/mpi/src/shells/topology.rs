@@ -45,7 +45,7 @@ works! {
 
 works! {
     fn MPI_Dims_create / PMPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) on Origin::Nothing =>
-    bodies::dims_create(nnodes, ndims, dims)
+    { inside()?; bodies::dims_create(nnodes, ndims, dims) }
 }
 
 works! {

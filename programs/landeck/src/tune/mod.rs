@@ -14,6 +14,7 @@ use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::collectives::{Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
+use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -95,7 +96,8 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     );
     let group = clusters::here(processes, MapBy::default(), None, settings.nearness)?;
     text += &format!("{}\n", clusters::line(&group, settings.nearness));
-    let facts = Facts { group, processes, processors, has_board: true, settings };
+    let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
+    let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
     text += &Table::new(facts).to_string();
     say(&text).map_err(TuneError::Say)
 }
@@ -257,7 +259,8 @@ mod tests {
     fn the_table_has_a_line_for_every_operation() {
         let settings = tuning::settings().unwrap().0;
         let group = clusters::here(4, MapBy::default(), None, settings.nearness).unwrap();
-        let facts = Facts { group, processes: 4, processors: 2, has_board: true, settings };
+        let (processes, processors, board_bytes) = (4, 2, u64::MAX);
+        let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
         let text = Table::new(facts).to_string();
         for operation in landeck::collectives::Operation::ALL {
             assert!(text.contains(operation.as_str()), "{operation}: {text}");

@@ -138,16 +138,21 @@ impl AtBoard {
 /// Memory of this process's heap.
 pub(crate) type Allocate<'a> = &'a mut dyn FnMut(usize) -> std::result::Result<Block, HeapFull>;
 
-/// A block for a deposit: one of those used before, or a new one. None while what others still read
-/// takes the room.
+/// A block for a deposit: one of those used before, or a new one. None while what others still read, on
+/// any board of this process, takes the room.
 pub(crate) fn block_for(
     board: &mut Board,
     allocate: Allocate<'_>,
     bytes: usize,
 ) -> Result<Option<Block>> {
     match spare_or_new(board, allocate, bytes) {
-        Ok(block) => Ok(Some(block)),
-        Err(_) if board.kept_bytes() > 0 => Ok(None),
+        Ok(block) => {
+            if board.room().is_awaited() {
+                board.room().was_found();
+            }
+            Ok(Some(block))
+        }
+        Err(_) if board.room().await_more() => Ok(None),
         Err(full) => Err(full.into()),
     }
 }

@@ -463,7 +463,7 @@ mod tests {
     impl BlockMemory for Memory {
         fn plain(&self, cells: Cells) -> Option<Buffer> {
             // Odd ones go the way of those that lie anywhere.
-            self.area(cells).as_buffer().filter(|_| self.block_words % 2 == 0)
+            self.area(cells).as_buffer().filter(|_| self.block_words.is_multiple_of(2))
         }
 
         fn area(&self, cells: Cells) -> Area {

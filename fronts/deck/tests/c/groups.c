@@ -1,0 +1,271 @@
+/* Groups: members come and go, broadcasts reach all of them once and in one order, who may not is told. */
+#include "check.h"
+
+enum { ROUNDS = 20 };
+
+static void send(deck_group_t *g, deck_msg_t *m, int kind, int number)
+{
+    int values[3] = { node, kind, number };
+    OK(deck_msg_clear(m));
+    OK(deck_msg_pack(m, DECK_INT, values, 3));
+    OK(deck_group_bcast(g, m));
+}
+
+static int next(deck_mbox_t *mb, deck_msg_t *m, int *kind, int *number)
+{
+    int values[3];
+    OK(deck_mbox_retrv_timed(mb, m, 20000));
+    OK(deck_msg_unpack(m, DECK_INT, values, 3));
+    *kind = values[1];
+    *number = values[2];
+    return values[0];
+}
+
+/* Everybody broadcasts to everybody; each sender's messages come in their order, all once. */
+static void broadcasts(void)
+{
+    deck_group_t g = DECK_NOTHING, twin = DECK_NOTHING;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "everybody";
+    int ids[16], members = 0, id = -1, seen[16] = { 0 }, kind, number;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    if (node == 0) {
+        OK(deck_group_create(&g, name, nodes));
+        FAILS(DECK_ETAKEN, deck_group_create(&twin, name, 1));
+        FAILS(DECK_ELEFT, deck_group_id(&g, &id));
+        FAILS(DECK_ELEFT, deck_group_sync(&g));
+        FAILS(DECK_ELEFT, deck_group_leave(&g));
+        FAILS(DECK_EMINIMUM, deck_group_bcast_timed(&g, &m, 1));
+        FAILS(DECK_EMINIMUM, deck_group_bcast_try(&g, &m));
+    }
+    OK(deck_collective_barrier(&all));
+    OK(deck_group_join(&g, &mb, name));
+    FAILS(DECK_EALREADYMEMBER, deck_group_join(&twin, &mb, name));
+    OK(deck_group_id(&g, &id));
+    CHECK(id >= 0 && id < nodes);
+    for (int i = 0; i < ROUNDS; i++) send(&g, &m, 0, i);
+    OK(deck_group_sync(&g));
+    /* All broadcasts of all are there now. */
+    for (int i = 0; i < ROUNDS * nodes; i++) {
+        int values[3];
+        OK(deck_mbox_retrv_try(&mb, &m));
+        OK(deck_msg_unpack(&m, DECK_INT, values, 3));
+        CHECK(values[2] == seen[values[0]]);
+        seen[values[0]]++;
+    }
+    FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
+    OK(deck_group_view(&g, ids, 16, &members));
+    CHECK(members == nodes);
+    for (int i = 0; i < members; i++) CHECK(ids[i] == i);
+    OK(deck_group_view(&g, NULL, 0, &members));
+    OK(deck_group_sync(&g));
+    /* To all but oneself. */
+    OK(deck_msg_clear(&m));
+    int hello[3] = { node, 1, 0 };
+    OK(deck_msg_pack(&m, DECK_INT, hello, 3));
+    OK(deck_group_bcast_others(&g, &m));
+    OK(deck_group_sync(&g));
+    for (int i = 0; i < nodes - 1; i++) CHECK(next(&mb, &m, &kind, &number) != node && kind == 1);
+    FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
+    OK(deck_group_sync(&g));
+    OK(deck_group_leave(&g));
+    FAILS(DECK_ELEFT, deck_group_leave(&g));
+    FAILS(DECK_ELEFT, deck_group_sync(&g));
+    OK(deck_collective_barrier(&all));
+    /* The last leave has ended it. */
+    FAILS(DECK_EGROUPDESTROYED, deck_group_bcast(&g, &m));
+    FAILS(DECK_EGROUPDESTROYED, deck_group_destroy(&g));
+    FAILS(DECK_EDESTROYED, deck_group_bcast(&g, &m));
+    FAILS(DECK_EUNKNOWN, deck_group_join(&twin, &mb, name));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
+/* Who is no member sends as well; a leave counts as coming; destruction is told to who waits. */
+static void strangers(void)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_group_options_t options = { .persistent = 1, .messages = 64, .bytes = 1 << 20 };
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "strangers";
+    int kind, number, members;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    if (node == 0) OK(deck_group_create_with(&g, name, 1, &options));
+    OK(deck_collective_barrier(&all));
+    if (node == 0) OK(deck_group_join(&g, &mb, name));
+    else OK(deck_group_open(&g, name));
+    OK(deck_collective_barrier(&all));
+    if (node != 0) send(&g, &m, 2, 0);
+    OK(deck_collective_barrier(&all));
+    if (node == 0) {
+        for (int i = 1; i < nodes; i++) CHECK(next(&mb, &m, &kind, &number) > 0 && kind == 2);
+        OK(deck_group_leave(&g));
+        /* It is persistent: nobody gets this. */
+        send(&g, &m, 3, 0);
+        OK(deck_group_view(&g, NULL, 0, &members));
+        CHECK(members == 0);
+        FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
+        OK(deck_group_join(&g, &mb, name));
+    }
+    OK(deck_collective_barrier(&all));
+    if (node == nodes - 1) OK(deck_group_destroy_timed(&g, 10000));
+    OK(deck_collective_barrier(&all));
+    if (node == 0 && nodes > 1) FAILS(DECK_EGROUPDESTROYED, deck_group_sync(&g));
+    if (node != nodes - 1) {
+        FAILS(DECK_EGROUPDESTROYED, deck_group_bcast(&g, &m));
+        OK(deck_group_close(&g));
+    }
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
+/* Threads are members too, each with a mailbox of its own. */
+static void *member_thread(void *argument)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "threads";
+    int sum = 0, kind, number, id;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    FAILS(DECK_ENOTCREATOR, deck_group_join(&g, (deck_mbox_t *)argument, name));
+    OK(deck_group_join(&g, &mb, name));
+    OK(deck_group_id(&g, &id));
+    for (int i = 0; i < ROUNDS; i++) {
+        send(&g, &m, 4, i);
+        OK(deck_group_sync(&g));
+        for (int from = 0; from < 3 * nodes; from++) {
+            next(&mb, &m, &kind, &number);
+            CHECK(kind == 4 && number == i);
+            sum++;
+        }
+        OK(deck_group_sync(&g));
+    }
+    FAILS(DECK_ETWICE, deck_collective_barrier(&g));
+    OK(deck_group_sync(&g));
+    OK(deck_group_leave(&g));
+    OK(deck_msg_destroy(&m));
+    return (void *)(intptr_t)sum;
+}
+
+static void threads(void)
+{
+    enum { THREADS = 3 };
+    deck_group_t g = DECK_NOTHING;
+    deck_thread_t threads[THREADS];
+    deck_mbox_t mine;
+    char name[] = "threads";
+    OK(deck_mbox_create(&mine, NULL));
+    if (node == 0) OK(deck_group_create(&g, name, THREADS * nodes));
+    OK(deck_collective_barrier(&all));
+    for (int i = 0; i < THREADS; i++) OK(deck_thread_create(&threads[i], member_thread, &mine));
+    for (int i = 0; i < THREADS; i++) {
+        void *sum;
+        OK(deck_thread_join(&threads[i], &sum));
+        CHECK((intptr_t)sum == (intptr_t)ROUNDS * THREADS * nodes);
+    }
+    if (node == 0) OK(deck_group_close(&g));
+    OK(deck_mbox_destroy(&mine));
+    OK(deck_collective_barrier(&all));
+}
+
+/* Collective operations in a group whose members come and go. */
+static void together(void)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "together";
+    int id, one = 1, sum, members, root;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    if (node == 0) OK(deck_group_create(&g, name, nodes));
+    OK(deck_collective_barrier(&all));
+    OK(deck_group_join(&g, &mb, name));
+    OK(deck_group_id(&g, &id));
+    static const char *const ways[] = { NULL, "deck2003", "mpi2003" };
+    for (int i = 0; i < 3; i++) {
+        OK(deck_collective_use(&g, ways[i]));
+        OK(deck_collective_barrier(&g));
+        OK(deck_group_size(&g, &members));
+        CHECK(members == nodes);
+        for (root = 0; root < nodes; root++) {
+            OK(deck_msg_clear(&m));
+            if (id == root) OK(deck_msg_pack(&m, DECK_INT, &root, 1));
+            OK(deck_collective_bcast(&g, &m, root));
+            OK(deck_msg_rewind(&m));
+            OK(deck_msg_unpack(&m, DECK_INT, &sum, 1));
+            CHECK(sum == root);
+        }
+        OK(deck_msg_clear(&m));
+        OK(deck_msg_pack(&m, DECK_INT, &one, 1));
+        OK(deck_collective_allreduce(&g, &m, &m, DECK_SUM));
+        OK(deck_msg_unpack(&m, DECK_INT, &sum, 1));
+        CHECK(sum == nodes);
+    }
+    /* Number 0 leaves; the others go on, with roots by their numbers. */
+    OK(deck_group_sync(&g));
+    if (id == 0) OK(deck_group_leave(&g));
+    OK(deck_collective_barrier(&all));
+    if (id != 0) {
+        OK(deck_msg_clear(&m));
+        OK(deck_msg_pack(&m, DECK_INT, &one, 1));
+        OK(deck_collective_allreduce(&g, &m, &m, DECK_SUM));
+        OK(deck_msg_unpack(&m, DECK_INT, &sum, 1));
+        CHECK(sum == nodes - 1);
+        FAILS(DECK_EVALUE, deck_collective_bcast(&g, &m, 0));
+        OK(deck_collective_bcast(&g, &m, 1));
+    }
+    OK(deck_collective_barrier(&all));
+    OK(deck_group_close(&g));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
+static void mistakes(void)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_group_options_t options = { .when_full = 7 };
+    deck_msg_t m;
+    deck_mbox_t mb, none = DECK_NOTHING;
+    char empty[] = "", not_utf8[] = "\xff", control[] = "a\tb", name[] = "nobody made it";
+    char too_long[DECK_NAME_MAX + 2];
+    memset(too_long, 'g', sizeof too_long - 1);
+    too_long[sizeof too_long - 1] = '\0';
+    OK(deck_msg_create(&m, 0));
+    OK(deck_mbox_create(&mb, NULL));
+    FAILS(DECK_ENULL, deck_group_create(NULL, name, 1));
+    FAILS(DECK_ENULL, deck_group_create(&g, NULL, 1));
+    FAILS(DECK_ENAMEEMPTY, deck_group_create(&g, empty, 1));
+    FAILS(DECK_ENAMEUTF8, deck_group_create(&g, not_utf8, 1));
+    FAILS(DECK_ENAMECONTROL, deck_group_create(&g, control, 1));
+    FAILS(DECK_ENAMELONG, deck_group_create(&g, too_long, 1));
+    FAILS(DECK_EVALUE, deck_group_create(&g, name, -1));
+    FAILS(DECK_EVALUE, deck_group_create(&g, name, 100000));
+    FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &options));
+    FAILS(DECK_EUNKNOWN, deck_group_join(&g, &mb, name));
+    FAILS(DECK_EHANDLE, deck_group_join(&g, &none, name));
+    FAILS(DECK_EUNKNOWN, deck_group_open(&g, name));
+    FAILS(DECK_EHANDLE, deck_group_leave(&g));
+    FAILS(DECK_EVALUE, deck_group_bcast(&all, &m));
+    FAILS(DECK_EVALUE, deck_group_leave(&all));
+    FAILS(DECK_EVALUE, deck_group_destroy(&all));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
+int main(int argc, char **argv)
+{
+    begin(&argc, &argv);
+    broadcasts();
+    strangers();
+    threads();
+    together();
+    mistakes();
+    return end("groups");
+}

@@ -1,0 +1,2 @@
+// The same program with exceptions in place of jumps.
+#include "escapes.c"
