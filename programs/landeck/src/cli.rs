@@ -4,6 +4,7 @@ use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Top(TopArguments),
     /// Say why a job does not go on.
     Why(WhyArguments),
+    /// Show named groups.
+    Group(GroupArguments),
     /// Simulate an operation on a platform that is not here.
     Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
@@ -108,6 +111,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
+        CliCommand::Group(group) => Ok(Command::Group(group)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
@@ -133,6 +137,7 @@ enum CliCommand {
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),
+    Group(GroupArguments),
     Doctor(DoctorArguments),
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
