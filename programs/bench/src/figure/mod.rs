@@ -1,6 +1,7 @@
 //! What is measured: the figures, their launches, and what they must reach.
 
 mod collectives;
+mod deck;
 mod messages;
 
 use crate::sample::Point;
@@ -37,6 +38,8 @@ pub(crate) struct Part {
 pub(crate) enum Program {
     Points,
     Collectives,
+    /// What collectives.c does over MPI; over Landeck it is DECK's program.
+    Deck,
 }
 
 /// Where the values come from.
@@ -119,7 +122,7 @@ impl Target {
 impl Figure {
     /// Every figure, in the order in which they are measured.
     pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
-        messages::FIGURES.iter().chain(collectives::FIGURES)
+        messages::FIGURES.iter().chain(collectives::FIGURES).chain(deck::FIGURES)
     }
 
     pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {
