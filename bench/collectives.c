@@ -6,6 +6,7 @@
  *   barrier            MPI_Barrier, of 0 bytes whatever `bytes` says
  *   broadcast          MPI_Bcast
  *   broadcast_barrier  MPI_Bcast, then MPI_Barrier
+ *   group              the same, beside Landeck's named groups: broadcast, retrieve, synchronise
  *   reduce, allreduce  the sum of doubles
  *   gather, scatter, allgather, alltoall
  *   deck_sync, deck_scatter_gather, deck_reduce, deck_barrier
@@ -198,6 +199,7 @@ static const struct operation {
     {"barrier", barrier, check_barrier, true}, /* the check's root is who comes late */
     {"broadcast", broadcast, check_broadcast, true},
     {"broadcast_barrier", broadcast_barrier, check_broadcast, true},
+    {"group", broadcast_barrier, check_broadcast, true},
     {"reduce", reduce, check_reduce, true},
     {"allreduce", allreduce, check_allreduce, false},
     {"gather", gather, check_gather, true},

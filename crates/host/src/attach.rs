@@ -164,6 +164,12 @@ pub enum AttachError {
         /// Why.
         error: JoinError,
     },
+    /// Pages of others cannot be mapped for reading alone.
+    #[error(
+        "the memory of other processes cannot be mapped for reading alone ({0}): raise the limit of \
+         mappings (sysctl vm.max_map_count), or start the job without --harden"
+    )]
+    Harden(io::Error),
     /// The agent cannot be started.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -372,6 +378,7 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
     if !matches!(record.state, SlotState::Reserved | SlotState::Alive) {
         return Err(AttachError::NotExpected { slot, state: record.state });
     }
+    segment.harden(slot).map_err(AttachError::Harden)?;
     match segment.presence(slot) {
         Presence::NotAttached => segment.set_presence(slot, Presence::Attached),
         presence => return Err(AttachError::SlotInUse { slot, presence }),
@@ -430,6 +437,7 @@ fn as_joined(
     if slot >= slots {
         return Err(AttachError::NoSuchSlot { slot, processes: slots });
     }
+    segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
     let tie = Tie::new(joined.connection, &segment).map_err(AttachError::Tie)?;
     Ok(Attachment {

@@ -52,6 +52,7 @@ impl Keeper {
             (Asked::Retire, _) if question.kind == ObjectKind::Group => {
                 bare(self.retire(&question))
             }
+            (Asked::Next, _) if question.kind == ObjectKind::Group => (self.next(&question), None),
             _ => bare(Verdict::Senseless),
         }
     }
@@ -130,6 +131,21 @@ impl Keeper {
         }
         self.kept.remove(&question.number);
         Verdict::Granted
+    }
+
+    /// The object of this kind with the next number.
+    fn next(&self, question: &Question) -> Answer {
+        let is_next =
+            |kept: &&Kept| kept.kind == question.kind && kept.object.number > question.number;
+        let next = self.kept.values().filter(is_next).min_by_key(|kept| kept.object.number);
+        let bare = |verdict| Answer::bare(question.process.host, verdict);
+        match next {
+            Some(kept) => {
+                let (object, name) = (kept.object, kept.name.clone());
+                Answer { object, name, ..bare(Verdict::Granted) }
+            }
+            None => bare(Verdict::Unknown),
+        }
     }
 
     fn named(&self, kind: ObjectKind, name: &ObjectName) -> Option<&Kept> {
@@ -212,6 +228,10 @@ mod tests {
         let close = Question { number: 1, ..of(2, Asked::Close) };
         assert_eq!(verdict(&mut keeper, close).0, Verdict::Granted);
         assert_eq!(verdict(&mut keeper, of(3, Asked::Make)).0, Verdict::InUse);
+        let next = |number| Question { number, ..question(3, ObjectKind::Group, Asked::Next, "") };
+        let found = keeper.answer(next(0), 4711).0;
+        assert_eq!((found.object.number, found.name.unwrap().as_str()), (1, "chat"));
+        assert_eq!(verdict(&mut keeper, next(1)).0, Verdict::Unknown);
         let retire = |kind| Question { number: 1, ..question(3, kind, Asked::Retire, "") };
         let other = retire(ObjectKind::Segment);
         assert_eq!(verdict(&mut keeper, other).0, Verdict::Senseless);

@@ -57,6 +57,8 @@ pub struct Launch {
     pub stdin: InputTo,
     /// What a failed process means for the others.
     pub on_failure: OnFailure,
+    /// Whether processes map what others write for reading alone.
+    pub is_hardened: bool,
     /// Time between asking processes to end and killing them.
     pub grace: Duration,
     /// Whether to say what a job has done that ended well.
@@ -175,6 +177,7 @@ impl Launch {
             stacks: false,
             stdin: InputTo::Rank(0),
             on_failure: OnFailure::Abort,
+            is_hardened: false,
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
@@ -217,7 +220,13 @@ impl Launch {
         let usual = fit_segment(usual, limits)?;
         let (settings, began_ns) = (self.settings, clock::now_ns());
         let name = self.job_name(plan);
-        let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..usual })?;
+        let segment = Segment::create(&SegmentPlan {
+            settings,
+            name,
+            began_ns,
+            is_hardened: self.is_hardened,
+            ..usual
+        })?;
         (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)

@@ -9,13 +9,13 @@
 //! | bytes of a question | | bytes of an answer | |
 //! |---|---|---|---|
 //! | 0..4 | magic and version | 0..4 | magic and version |
-//! | 4, 5 | 5, what is asked | 4 | verdict |
+//! | 4, 5 | 5, what is asked | 4, 5 | verdict, length of the name |
 //! | 6, 7 | kind, length of the name | 8..16 | number |
 //! | 8..16 | slot and incarnation of who asks | 16..24 | bytes of memory |
 //! | 16..24 | number | 24..40 | what its maker says of it |
 //! | 24..32 | bytes of memory | 40..48 | slot and incarnation of its owner |
 //! | 32..48 | what its maker says of it | 48..52 | its owner's process number |
-//! | 48..112 | name | | |
+//! | 48..112 | name | 56..120 | name, where that is asked for |
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -262,6 +262,23 @@ pub fn retire(process: ProcessId, number: u64) -> Result<(), ObjectError> {
     ask(&Question { number, ..Question::new(process, ObjectKind::Group, Asked::Retire) }).map(drop)
 }
 
+/// The first group of the job whose number is larger than this, with its name; none when there is
+/// none.
+///
+/// # Errors
+/// [`ObjectError`].
+pub fn next_group(
+    process: ProcessId,
+    after: u64,
+) -> Result<Option<(Object, ObjectName)>, ObjectError> {
+    let question = Question::new(process, ObjectKind::Group, Asked::Next);
+    match ask_all(&Question { number: after, ..question }) {
+        Ok((answer, _)) => Ok(answer.name.map(|name| (answer.object, name))),
+        Err(ObjectError::Gone { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// What may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -272,6 +289,12 @@ pub(crate) enum Asked {
     Open = 4,
     Close = 5,
     Retire = 6,
+    Next = 7,
+}
+
+impl Asked {
+    const ALL: [Self; 7] =
+        [Self::Name, Self::Find, Self::Make, Self::Open, Self::Close, Self::Retire, Self::Next];
 }
 
 /// A question about an object.
@@ -287,14 +310,16 @@ pub(crate) struct Question {
 }
 
 /// An answer about an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) verdict: Verdict,
     pub(crate) object: Object,
+    /// Where it was asked for.
+    pub(crate) name: Option<ObjectName>,
 }
 
 pub(crate) const QUESTION_BYTES: usize = 112;
-const ANSWER_BYTES: usize = 56;
+const ANSWER_BYTES: usize = 56 + OBJECT_NAME_BYTES_MAX;
 /// Where other questions say what they are.
 const OBJECT: u8 = 5;
 
@@ -332,9 +357,8 @@ impl Question {
             0 => None,
             length => Some(ObjectName::new(bytes[48..].get(..length)?).ok()?),
         };
-        let all = [Asked::Name, Asked::Find, Asked::Make, Asked::Open, Asked::Close, Asked::Retire];
         Some(Self {
-            asked: all.into_iter().find(|&asked| asked as u8 == bytes[5])?,
+            asked: Asked::ALL.into_iter().find(|&asked| asked as u8 == bytes[5])?,
             kind: ObjectKind::from_bits(bytes[6])?,
             process: process(host, bytes, 8),
             number: long(bytes, 16),
@@ -349,7 +373,8 @@ impl Answer {
     /// An answer that says nothing but this.
     pub(crate) fn bare(host: HostId, verdict: Verdict) -> Self {
         let owner = ProcessId { host, slot: Slot(0), incarnation: Incarnation(0) };
-        Self { verdict, object: Object { number: 0, bytes: 0, words: [0; 2], owner, pid: 0 } }
+        let object = Object { number: 0, bytes: 0, words: [0; 2], owner, pid: 0 };
+        Self { verdict, object, name: None }
     }
 
     pub(crate) fn send(
@@ -370,10 +395,13 @@ impl Answer {
             place.copy_from_slice(&long.to_le_bytes());
         }
         for (place, word) in
-            bytes[40..].chunks_exact_mut(4).zip([owner.slot.0, owner.incarnation.0, pid])
+            bytes[40..52].chunks_exact_mut(4).zip([owner.slot.0, owner.incarnation.0, pid])
         {
             place.copy_from_slice(&word.to_le_bytes());
         }
+        let name = self.name.as_ref().map_or("", ObjectName::as_str);
+        bytes[5] = name.len() as u8;
+        bytes[56..56 + name.len()].copy_from_slice(name.as_bytes());
         bytes
     }
 
@@ -389,7 +417,11 @@ impl Answer {
             owner: process(host, bytes, 40),
             pid: socket::word(bytes, 48),
         };
-        Some(Self { verdict: Verdict::from_bits(bytes[4])?, object })
+        let name = match usize::from(bytes[5]) {
+            0 => None,
+            length => Some(ObjectName::new(bytes[56..].get(..length)?).ok()?),
+        };
+        Some(Self { verdict: Verdict::from_bits(bytes[4])?, object, name })
     }
 }
 
@@ -403,6 +435,10 @@ fn with_memory(question: &Question) -> Result<(Object, OwnedFd), ObjectError> {
 }
 
 fn ask(question: &Question) -> Result<(Object, Option<OwnedFd>), ObjectError> {
+    ask_all(question).map(|(answer, passed)| (answer.object, passed))
+}
+
+fn ask_all(question: &Question) -> Result<(Answer, Option<OwnedFd>), ObjectError> {
     let host = question.process.host;
     let address = Address::of_job(host);
     let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), AGENT_TIME)?;
@@ -410,7 +446,7 @@ fn ask(question: &Question) -> Result<(Object, Option<OwnedFd>), ObjectError> {
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.0.clone());
     match answer.verdict {
-        Verdict::Granted => Ok((answer.object, passed)),
+        Verdict::Granted => Ok((answer, passed)),
         Verdict::InUse => Err(ObjectError::Taken { kind, name: name(), pid: answer.object.pid }),
         Verdict::Unknown if question.name.is_some() => {
             Err(ObjectError::Unknown { kind, name: name() })
@@ -453,12 +489,16 @@ mod tests {
     #[test]
     fn questions_and_answers_survive_their_encoding() {
         let question = question();
-        assert_eq!(Question::decode(&question.encode(), HOST), Some(question.clone()));
+        for asked in Asked::ALL {
+            let question = Question { asked, ..question.clone() };
+            assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
+        }
         let nameless = Question { name: None, ..question };
         assert_eq!(Question::decode(&nameless.encode(), HOST), Some(nameless.clone()));
         let bare = Answer::bare(HOST, Verdict::Unknown);
         let object = Object { number: 4, bytes: 8, words: [1, 2], pid: 77, ..bare.object };
-        let answer = Answer { object: Object { owner: nameless.process, ..object }, ..bare };
+        let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).ok();
+        let answer = Answer { object: Object { owner: nameless.process, ..object }, name, ..bare };
         assert_eq!(Answer::decode(&answer.encode(), HOST), Some(answer));
     }
 
@@ -466,7 +506,7 @@ mod tests {
     fn senseless_questions_are_none() {
         let good = question().encode();
         for (at, byte) in
-            [(0, 0), (4, 4), (5, 0), (5, 7), (6, 0), (6, 5), (7, 65), (48, 0), (48, 255)]
+            [(0, 0), (4, 4), (5, 0), (5, 8), (6, 0), (6, 5), (7, 65), (48, 0), (48, 255)]
         {
             let mut bad = good;
             bad[at] = byte;

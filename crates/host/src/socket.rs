@@ -459,7 +459,7 @@ pub(crate) const MAGIC: [u8; 4] = *b"LDK\x01";
 pub(crate) const QUESTION_BYTES: usize = 84;
 const ANSWER_BYTES: usize = 40;
 /// The longest answer there is.
-const ANSWER_BYTES_MAX: usize = 64;
+const ANSWER_BYTES_MAX: usize = 128;
 const JOIN: u8 = 1;
 const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;

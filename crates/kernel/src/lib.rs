@@ -25,6 +25,7 @@ pub mod matching;
 mod membership;
 pub mod request;
 mod sending;
+mod succession;
 mod transfer;
 mod withdrawal;
 

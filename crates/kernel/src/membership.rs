@@ -12,6 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::RequestId;
+use crate::succession::Succession;
 use crate::transfer::Work;
 
 /// What this endpoint has acted upon.
@@ -25,15 +26,20 @@ pub(crate) struct Membership {
     /// Where the shared words of the groups are that others can revoke.
     boards: HashMap<u32, Board>,
     /// Peers that are gone; whether they died.
-    gone: HashMap<u32, bool>,
-    broken: HashMap<u32, BrokenPeer>,
+    pub(crate) gone: HashMap<u32, bool>,
+    pub(crate) broken: HashMap<u32, BrokenPeer>,
     incarnations: Vec<u32>,
     /// The dead that nobody has acknowledged: they fail receives from anybody.
-    unacknowledged: HashSet<u32>,
+    pub(crate) unacknowledged: HashSet<u32>,
     /// The members of each context, where they are not all processes of the first world.
-    contexts: HashMap<u32, Vec<Peer>>,
+    pub(crate) contexts: HashMap<u32, Vec<Peer>>,
+    /// Members that are gone though somebody else has their slot.
+    pub(crate) succession: Succession,
     revoked: HashSet<u32>,
 }
+
+/// The number of no context: nobody was ever lost there.
+const NO_CONTEXT: u32 = u32::MAX;
 
 /// How a receive takes it that its sender has left in good order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +74,7 @@ impl Membership {
             incarnations: (0..slots).map(|slot| segment.slot_record(slot).incarnation).collect(),
             unacknowledged: HashSet::new(),
             contexts: HashMap::new(),
+            succession: Succession::default(),
             revoked: HashSet::new(),
         }
     }
@@ -87,13 +94,13 @@ impl Membership {
     /// Whether a message to this peer in this context can be sent at all.
     #[inline]
     pub(crate) fn check(&self, to: Peer, context: u32) -> Result<(), Failure> {
-        if self.gone.is_empty() && self.broken.is_empty() && self.revoked.is_empty() {
+        if self.nobody_is_gone() && self.revoked.is_empty() {
             return Ok(());
         }
         if self.revoked.contains(&context) {
             return Err(Failure::Revoked);
         }
-        self.failure_of(to).map_or(Ok(()), Err)
+        self.failure_of(context, to).map_or(Ok(()), Err)
     }
 
     /// Whether nothing goes on in a context any more.
@@ -102,24 +109,36 @@ impl Membership {
         !self.revoked.is_empty() && self.revoked.contains(&context)
     }
 
-    /// Why nothing can come from or go to a peer.
-    fn failure_of(&self, peer: Peer) -> Option<Failure> {
+    #[inline]
+    fn nobody_is_gone(&self) -> bool {
+        self.gone.is_empty() && self.broken.is_empty() && self.succession.is_empty()
+    }
+
+    /// Why nothing can come from or go to a peer in a context.
+    fn failure_of(&self, context: u32, peer: Peer) -> Option<Failure> {
         if let Some(what) = self.broken.get(&peer.0) {
             return Some(Failure::PeerBroken { peer, what: what.clone() });
         }
-        self.gone.get(&peer.0).map(|&died| Failure::PeerGone { peer, died })
+        let gone = self.gone.get(&peer.0).map(|&died| Failure::PeerGone { peer, died });
+        gone.or_else(|| self.succession.failure_of(context, peer))
     }
 
     /// Why a receive from anybody in this context may never complete.
     fn failure_of_anybody(&self, context: u32, own: u32) -> Option<Failure> {
-        if self.gone.is_empty() && self.broken.is_empty() {
+        if self.nobody_is_gone() {
             return None;
         }
         let is_member = |slot: u32| match self.contexts.get(&context) {
             Some(members) => members.contains(&Peer(slot)),
             None => slot < self.segment.plan().processes,
         };
-        let dead = self.unacknowledged.iter().copied().filter(|&slot| is_member(slot)).min();
+        // Whoever has the slot of a dead one by now lives, where that is meant.
+        let is_dead = |slot: u32| {
+            self.gone.contains_key(&slot)
+                || self.succession.failure_of(context, Peer(slot)).is_some()
+        };
+        let dead = self.unacknowledged.iter().copied();
+        let dead = dead.filter(|&slot| is_member(slot) && is_dead(slot)).min();
         if let Some(slot) = dead {
             return Some(Failure::PeerGone { peer: Peer(slot), died: true });
         }
@@ -129,15 +148,27 @@ impl Membership {
         };
         let mut others = everybody.into_iter().filter(|peer| peer.0 != own).peekable();
         let last = others.peek().copied()?;
-        let all_gone = others.all(|peer| self.failure_of(peer).is_some());
-        if all_gone { self.failure_of(last) } else { None }
+        let all_gone = others.all(|peer| self.failure_of(context, peer).is_some());
+        if all_gone { self.failure_of(context, last) } else { None }
     }
 }
 
 impl<N: Channel> Endpoint<N> {
-    /// Says who the members of a context are; the first world needs no saying.
+    /// Says who the members of a context are: the processes that have these slots, or had them last.
+    /// The first world needs no saying: nobody else gets its slots.
     pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
+        self.refresh();
+        self.core.membership.succession.begin(context, std::iter::empty());
         self.core.membership.contexts.insert(context, members);
+    }
+
+    /// The same, but where a slot's process is gone its next one is meant.
+    pub fn await_members(&mut self, context: u32, members: Vec<Peer>) {
+        self.refresh();
+        let Membership { gone, succession, contexts, .. } = &mut self.core.membership;
+        let of_gone = members.iter().map(|peer| peer.0).filter(|slot| gone.contains_key(slot));
+        succession.begin(context, of_gone);
+        contexts.insert(context, members);
     }
 
     /// Says where the shared words are that tell of a context's revocation, and which context is
@@ -158,6 +189,7 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.contexts.remove(&context);
         self.core.membership.revoked.remove(&context);
         self.core.membership.boards.remove(&context);
+        self.core.membership.succession.forget(context);
         self.discard(|in_context, _| in_context == context);
     }
 
@@ -262,13 +294,14 @@ impl<N: Channel> Endpoint<N> {
         let known = self.core.membership.incarnations[slot as usize];
         if record.incarnation != known {
             self.core.membership.incarnations[slot as usize] = record.incarnation;
-            self.core.membership.gone.remove(&slot);
-            self.core.membership.broken.remove(&slot);
-            self.core.membership.unacknowledged.remove(&slot);
+            if known != 0 {
+                self.succeed(slot);
+            }
             self.near.forget_before(Peer(slot), record.incarnation);
         }
+        let is_next = known != 0 && record.incarnation != known;
         if !record.state.is_gone() || self.core.membership.gone.contains_key(&slot) {
-            return false;
+            return is_next;
         }
         // What it sent before it went still counts, and is no more than its ring holds.
         self.core.keeps_all = true;
@@ -320,11 +353,13 @@ impl<N: Channel> Endpoint<N> {
 
     fn fail_if_hopeless(&mut self, id: RequestId, patience: Patience) {
         let Some(work) = self.core.requests.get(id) else { return };
-        let Some(failure) =
-            work.depends_on().and_then(|peer| self.core.membership.failure_of(peer))
-        else {
-            return;
+        let Some(peer) = work.depends_on() else { return };
+        // What goes on with a process that has no slot any more was ended when that was seen.
+        let context = match work {
+            Work::Posted { wanted, .. } => wanted.context,
+            _ => NO_CONTEXT,
         };
+        let Some(failure) = self.core.membership.failure_of(context, peer) else { return };
         let is_posted = matches!(work, Work::Posted { .. });
         if !(is_posted && patience == Patience::OfLooks && failure.is_departure()) {
             self.core.end(id, Work::failed(failure));
@@ -335,16 +370,13 @@ impl<N: Channel> Endpoint<N> {
     #[inline]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
-        if membership.gone.is_empty()
-            && membership.broken.is_empty()
-            && membership.revoked.is_empty()
-        {
+        if membership.nobody_is_gone() && membership.revoked.is_empty() {
             return None;
         }
         if membership.revoked.contains(&context) {
             return Some(Failure::Revoked);
         }
-        self.death_among(members)
+        self.death_among(context, members)
     }
 
     /// Whether a peer is known to be gone; if so, whether it died.
@@ -352,14 +384,15 @@ impl<N: Channel> Endpoint<N> {
         self.core.membership.gone.get(&peer.0).copied()
     }
 
-    /// Which of these peers has died (or is broken), if any. Who has left in good order had done
+    /// Which of these members of a context has died (or is broken), if any. Who has left in good order had done
     /// what others wait for.
-    pub fn death_among(&self, members: &[Peer]) -> Option<Failure> {
+    pub fn death_among(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
-        if membership.gone.is_empty() && membership.broken.is_empty() {
+        if membership.nobody_is_gone() {
             return None;
         }
-        let mut failures = members.iter().filter_map(|&member| membership.failure_of(member));
+        let mut failures =
+            members.iter().filter_map(|&member| membership.failure_of(context, member));
         failures.find(|failure| !failure.is_departure())
     }
 
@@ -415,7 +448,7 @@ impl<N: Channel> Endpoint<N> {
             return Some(Failure::Revoked);
         }
         match wanted.source {
-            Some(source) => membership.failure_of(Peer(source)),
+            Some(source) => membership.failure_of(wanted.context, Peer(source)),
             None => membership.failure_of_anybody(wanted.context, self.core.slot),
         }
     }

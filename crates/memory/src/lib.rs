@@ -43,6 +43,8 @@ pub mod group_log;
 mod group_log {
     mod lap;
 }
+#[cfg(not(loom))]
+mod hardening;
 pub mod heap;
 mod lock;
 pub mod mailbox_queue;

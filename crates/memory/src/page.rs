@@ -104,7 +104,7 @@ impl Operation {
             Self::Accept => "accept",
             Self::Collective => "collective operation",
             Self::Semaphore => "semaphore",
-            Self::Group => "group",
+            Self::Group => "wait in a named group",
         }
     }
 }

@@ -55,6 +55,10 @@ pub struct SegmentPlan {
     pub heap_bytes_per_process: u64,
     /// Processors that the processes may use together, as whoever made the segment counted.
     pub cpus: u32,
+    /// Whether processes map what others write for reading alone ([`Segment::harden`]).
+    ///
+    /// [`Segment::harden`]: crate::Segment::harden
+    pub is_hardened: bool,
     /// What the job is called, for people.
     pub name: JobName,
     /// When the job began, in nanoseconds of the monotonic clock.
@@ -140,6 +144,7 @@ impl SegmentPlan {
             guests: GUESTS,
             heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
             cpus: 1,
+            is_hardened: false,
             name: JobName::default(),
             began_ns: 0,
             settings: [0; SETTINGS_WORDS],

@@ -8,7 +8,7 @@
 //! | 8..16 | host identity |
 //! | 16..24 | processes (low half), guests (high half) |
 //! | 24..32 | heap bytes per process |
-//! | 32..40 | processors |
+//! | 32..40 | processors (low half), whether the job is hardened (high half) |
 //! | 40..48 | when the job began, in nanoseconds of the monotonic clock |
 //! | 48..112 | the job's name |
 //! | 112..624 | what all processes of the job compute with |
@@ -336,7 +336,7 @@ fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
         plan.host,
         u64::from(plan.processes) | u64::from(plan.guests) << 32,
         plan.heap_bytes_per_process,
-        u64::from(plan.cpus),
+        u64::from(plan.cpus) | u64::from(plan.is_hardened) << 32,
         plan.began_ns,
     ]);
     words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
@@ -379,6 +379,7 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         guests: (word(2) >> 32) as u32,
         heap_bytes_per_process: word(3),
         cpus: word(4) as u32,
+        is_hardened: word(4) >> 32 != 0,
         began_ns: word(5),
         name: JobName::from_words(std::array::from_fn(|index| word(NUMBER_WORDS + index))),
         settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
@@ -423,8 +424,9 @@ mod tests {
 
     #[test]
     fn a_job_keeps_its_name() {
-        let (name, began_ns) = (JobName::new("heat"), 1 << 60);
-        let made = Segment::create(&SegmentPlan { name, began_ns, ..small() }).unwrap();
+        let (name, began_ns, is_hardened) = (JobName::new("heat"), 1 << 60, true);
+        let plan = SegmentPlan { name, began_ns, is_hardened, ..small() };
+        let made = Segment::create(&plan).unwrap();
         let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
         assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());
     }

@@ -79,6 +79,19 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNu
     NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
+/// Changes whether pages of a mapping of [`map_shared`] can be written.
+///
+/// # Safety
+/// The range is of such a mapping, and nothing writes there that is not meant to end the process.
+pub(crate) unsafe fn protect(start: NonNull<u8>, bytes: usize, writable: bool) -> io::Result<()> {
+    let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+    // SAFETY: as the caller promises.
+    match unsafe { libc::mprotect(start.as_ptr().cast(), bytes, access) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Takes a mapping of [`map_shared`] away.
 ///
 /// # Safety

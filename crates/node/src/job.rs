@@ -130,14 +130,16 @@ impl Job {
         Peer(self.shared.segment.plan().slots() + landeck_transports::shared_memory::PROVISIONAL)
     }
 
-    /// A world of these peers, this process among them, in a context that all of them name alike.
+    /// A world of these peers, this process among them, in a context that all of them name alike. A
+    /// peer means the process that has its slot now; its next one if it has none. Should that die, it
+    /// stays dead in this world, whoever gets its slot: name another context to meet who came after.
     /// Contexts of generation 256 to 2,047 belong to worlds that are made of others.
     ///
     /// # Errors
     /// [`Error::Thread`].
     pub fn world_of(&self, context: u32, members: &[Peer]) -> Result<World> {
         let mut kernel = self.shared.kernel.enter()?;
-        kernel.set_members(context, members.to_vec());
+        kernel.await_members(context, members.to_vec());
         kernel.watch_over(context, &members.into(), self.own_peer());
         drop(kernel);
         Ok(World::new(self.shared.clone(), context, members.into()))

@@ -136,7 +136,8 @@ impl Outbox {
             return Err(self.gone());
         }
         let at_once = send(&mut *self.shared.kernel.enter()?);
-        let record = WaitRecord { operation: Operation::Send, context, ..WaitRecord::default() };
+        let (operation, peer) = (Operation::Send, Some(to.0));
+        let record = WaitRecord { operation, peer, context, ..WaitRecord::default() };
         let sent = match at_once {
             Some(sent) => Ok(sent),
             None => self.shared.wait_until(&record, None, send),

@@ -16,6 +16,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landeck_channel::Peer;
+use landeck_host::attach::AttachError;
 use landeck_host::socket::{self, Joined};
 use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
@@ -240,6 +241,7 @@ impl Drop for Remote {
 fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
     let segment = Segment::attach(joined.segment)?;
     let own_slot = joined.process.slot.0;
+    segment.harden(own_slot).map_err(AttachError::Harden)?;
     segment.set_presence(own_slot, Presence::Attached);
     Ok((segment, own_slot, joined.connection))
 }

@@ -150,7 +150,7 @@ impl World {
     /// [`Error::Thread`].
     pub fn inside(&self) -> Result<World> {
         let context = inside_of(self.context);
-        self.shared.kernel.enter()?.set_members(context, self.members.to_vec());
+        self.shared.kernel.enter()?.set_members_of(context, self.context, self.members.to_vec());
         Ok(self.part(context, self.members.clone()))
     }
 

@@ -4,6 +4,7 @@ use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
 use crate::generate::What;
 use crate::plan::PlanArguments;
+use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
 use crate::seeing::why::WhyArguments;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Top(TopArguments),
     /// Say why a job does not go on.
     Why(WhyArguments),
+    /// Show named groups.
+    Group(GroupArguments),
     /// Simulate an operation on a platform that is not here.
     Simulate(Box<SimulateArguments>),
     /// Measure Landeck.
@@ -108,6 +111,7 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
         CliCommand::Ps(ps) => Ok(Command::Ps(ps)),
         CliCommand::Top(top) => Ok(Command::Top(top)),
         CliCommand::Why(why) => Ok(Command::Why(why)),
+        CliCommand::Group(group) => Ok(Command::Group(group)),
         CliCommand::Simulate(simulate) => Ok(Command::Simulate(simulate)),
         CliCommand::Bench(bench) => Ok(Command::Bench(bench)),
         CliCommand::Generate { what, directory } => Ok(Command::Generate { what, directory }),
@@ -133,6 +137,7 @@ enum CliCommand {
     Ps(PsArguments),
     Top(TopArguments),
     Why(WhyArguments),
+    Group(GroupArguments),
     Doctor(DoctorArguments),
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
@@ -263,6 +268,9 @@ struct JobArguments {
     /// others are ended; they go on as in restart:5,notify
     #[arg(long, value_name = "WHAT", value_parser = on_failure, default_value = "abort")]
     on_failure: OnFailure,
+    /// Let each process only read what another one alone writes: a stray write into that ends its writer
+    #[arg(long)]
+    harden: bool,
     /// Time between asking processes to end (TERM) and killing them
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
     grace: Duration,
@@ -341,6 +349,7 @@ impl JobArguments {
             stacks: self.stacks,
             stdin: self.stdin,
             on_failure: self.on_failure,
+            is_hardened: self.harden,
             grace: self.grace,
             summary: self.summary,
             ..Launch::new(programs)
@@ -556,11 +565,11 @@ mod tests {
     fn every_option_is_read() {
         let job = launch(
             "--bind-to numa --map-by l3:pe=2 --report-bindings --dry-run --tag=host --output-dir out \
-             --timeout 1.5 --stacks --stdin all --on-failure notify --grace 2m --summary --env-none x",
+             --timeout 1.5 --stacks --stdin all --on-failure notify --grace 2m --harden --summary --env-none x",
         );
         assert_eq!(job.bind_to, Some(BindTo::Numa));
         assert_eq!(job.map_by, "l3:pe=2".parse().unwrap());
-        assert!(job.report_bindings && job.dry_run && job.stacks && job.summary);
+        assert!(job.report_bindings && job.dry_run && job.stacks && job.summary && job.is_hardened);
         assert_eq!(job.tag, Tag::Host);
         assert_eq!(job.output_directory, Some("out".into()));
         assert_eq!(job.timeout, Some(Duration::from_millis(1500)));

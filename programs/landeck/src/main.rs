@@ -55,6 +55,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Ps(ps)) => shown(ps.run()),
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),
+        Ok(Command::Group(group)) => shown(group.run()),
         Ok(Command::Simulate(simulate)) => {
             simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
         }

@@ -311,7 +311,7 @@ mod on_board {
         }
 
         fn life(&self, member: u32) -> Life {
-            match self.segment().slot_record(self.slot(member)).state {
+            match self.state(member) {
                 SlotState::Departed => Life::Left,
                 SlotState::Dead => Life::Died,
                 SlotState::Free | SlotState::Reserved | SlotState::Alive => Life::Lives,

@@ -13,6 +13,7 @@ use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, S
 use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
+use crate::membership::SlotState;
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::waiter;
@@ -43,6 +44,8 @@ pub struct Board {
 #[derive(Clone, Copy)]
 struct Member {
     slot: u32,
+    /// Which process of the slot it is.
+    incarnation: u32,
     lines: NonNull<Lines>,
 }
 
@@ -141,7 +144,8 @@ impl Board {
         }
         let open = |(member, place): (usize, &LinesPlace)| {
             let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
-            Ok(Member { slot: place.slot, lines })
+            let incarnation = segment.slot_record(place.slot).incarnation;
+            Ok(Member { slot: place.slot, incarnation, lines })
         };
         let members = members.iter().enumerate().map(open).collect::<Result<Box<[_]>, _>>()?;
         if own as usize >= members.len() {
@@ -178,7 +182,14 @@ impl Board {
 
     /// Whether a member's process is gone, as the agent says. What it did before then counts.
     pub fn is_gone(&self, member: u32) -> bool {
-        self.segment.slot_record(self.slot(member)).state.is_gone()
+        self.state(member).is_gone()
+    }
+
+    /// What the agent says of a member's process. It has died where its slot has the next one.
+    pub(super) fn state(&self, member: u32) -> SlotState {
+        let Member { slot, incarnation, .. } = self.members[member as usize];
+        let record = self.segment.slot_record(slot);
+        if record.incarnation == incarnation { record.state } else { SlotState::Dead }
     }
 
     /// The slot of a member.

@@ -76,7 +76,11 @@ impl Council {
     }
 
     /// Who is newly gone, and how.
-    fn newly_gone(&mut self, endpoint: &Endpoint<SharedMemory>) -> Vec<(u32, Standing)> {
+    fn newly_gone(
+        &mut self,
+        context: u32,
+        endpoint: &Endpoint<SharedMemory>,
+    ) -> Vec<(u32, Standing)> {
         let mut gone = Vec::new();
         for (rank, known) in self.known_gone.iter_mut().enumerate() {
             let peer = self.members[rank];
@@ -86,7 +90,7 @@ impl Council {
             let standing = match endpoint.is_gone(peer) {
                 Some(true) => Standing::Died,
                 Some(false) => Standing::Left,
-                None if endpoint.death_among(&[peer]).is_some() => Standing::Died, // nobody reaches it
+                None if endpoint.death_among(context, &[peer]).is_some() => Standing::Died, // nobody reaches it
                 None => continue,
             };
             *known = true;
@@ -277,7 +281,7 @@ impl Engine {
             }
         }
         let Some(council) = self.councils.of.get_mut(&context) else { return any };
-        for (member, standing) in council.newly_gone(&self.endpoint) {
+        for (member, standing) in council.newly_gone(context, &self.endpoint) {
             any = true;
             let Some(council) = self.councils.of.get_mut(&context) else { return any };
             let sends = council.agreement.handle(Input::Gone { member, standing });

@@ -346,7 +346,9 @@ impl Running {
         for &(_, id, _) in &self.out {
             kernel.verdict(id);
         }
-        let Some(failure) = kernel.death_among(&self.place.members) else { return };
+        let Some(failure) = kernel.death_among(self.place.context, &self.place.members) else {
+            return;
+        };
         kernel.progress_thoroughly();
         while self.advance(kernel, board.as_deref_mut(), &mut { u64::MAX }) {
             kernel.progress();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use landeck_groups::service::{Cut, EntryWord, Seat, State};
 use landeck_kernel::Peer;
 
-use super::live::{Live, Mirror};
+use super::live::{Live, Mirror, nobody};
 use super::{GroupError, Member};
 use crate::collective::groups::founding_of;
 use crate::error::Result;
@@ -109,7 +109,7 @@ impl Live {
 
     /// The first cut that this member is in.
     fn first_cut(&self, seat: Seat) -> Result<Cut> {
-        self.wait(None, |mirror| {
+        self.wait(None, nobody, |mirror| {
             self.check_goes_on(&mirror.state)?;
             self.check_member(&mirror.state, seat)?;
             let last = mirror.state.cuts_made();

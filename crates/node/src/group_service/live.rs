@@ -80,10 +80,12 @@ impl Live {
         then(&mut mirror)
     }
 
-    /// Waits until `ready` finds something. It is called with all that was accepted.
+    /// Waits until `ready` finds something. It is called with all that was accepted. If it takes
+    /// long, others can see that it waits for the process of slot `whom`.
     pub(super) fn wait<T>(
         &self,
         deadline_ns: Option<u64>,
+        whom: impl FnOnce(&Mirror) -> Option<u32>,
         mut ready: impl FnMut(&mut Mirror) -> Result<Option<T>>,
     ) -> Result<T> {
         let mut found = None;
@@ -96,7 +98,8 @@ impl Live {
             return found;
         }
         let _waits = Waits::begin(&self.log, WaitsFor::Others);
-        let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
+        let peer = self.with(|mirror| Ok(whom(mirror)))?;
+        let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
         let found =
             self.shared.wait_until(&record, deadline_ns, |_| self.with(&mut ready).transpose());
         found.map_err(|error| self.shared.error(error, None, |_| None))?
@@ -179,8 +182,11 @@ impl Live {
     pub(super) fn slowest(&self, mirror: &Mirror) -> (Vec<MemberRecord>, u64) {
         let least = self.least_taken(mirror);
         let all = mirror.state.broadcasts();
-        let slow =
-            mirror.state.members().iter().filter(|it| self.taken(it) == least && least < all);
+        let slow = mirror
+            .state
+            .members()
+            .iter()
+            .filter(|it| self.taken(mirror, it) == least && least < all);
         (slow.copied().collect(), all - least)
     }
 
@@ -213,7 +219,7 @@ impl Live {
         if has_started {
             return Ok(());
         }
-        let waited = self.wait(deadline_ns, |mirror| {
+        let waited = self.wait(deadline_ns, nobody, |mirror| {
             self.check_goes_on(&mirror.state)?;
             Ok(mirror.state.has_started().then_some(()))
         });
@@ -368,13 +374,15 @@ impl Live {
 
     /// The first message that some member has not taken.
     fn least_taken(&self, mirror: &Mirror) -> u64 {
-        let taken = mirror.state.members().iter().map(|member| self.taken(member));
+        let taken = mirror.state.members().iter().map(|member| self.taken(mirror, member));
         taken.min().unwrap_or(mirror.state.broadcasts()).min(mirror.state.broadcasts())
     }
 
-    fn taken(&self, member: &MemberRecord) -> u64 {
+    /// How many broadcasts a member has taken, counted as their numbers.
+    pub(super) fn taken(&self, mirror: &Mirror, member: &MemberRecord) -> u64 {
         let taken = self.log.taken(member.id, member.seat().stamp);
-        taken.map_or(member.first, |taken| taken.max(member.first))
+        let least = member.first.min(mirror.state.broadcasts());
+        taken.unwrap_or(least).clamp(least, mirror.state.broadcasts())
     }
 
     /// The cells of entries that no snapshot covers.
@@ -411,6 +419,18 @@ impl Live {
             self.log.wake_own();
         }
     }
+}
+
+/// A wait for whoever it may be.
+pub(super) fn nobody(_: &Mirror) -> Option<u32> {
+    None
+}
+
+/// The slot of a member that has not come to the round that goes on.
+pub(super) fn first_awaited(mirror: &Mirror) -> Option<u32> {
+    let awaited = mirror.state.awaited().next()?;
+    let member = mirror.state.members().iter().find(|member| member.id == awaited)?;
+    Some(member.slot)
 }
 
 fn with_details(word: EntryWord, [process, second, third]: [u64; 3]) -> Entry {

@@ -7,6 +7,7 @@ use landeck_groups::service::{EntryWord, Outcome, Seat};
 
 use super::collective::Operations;
 use super::inbox::Subscription;
+use super::live::first_awaited;
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
 use crate::error::{Error, Result};
@@ -140,7 +141,7 @@ impl Member {
         };
         self.round = Some(round);
         let (live, seat) = (&self.group.live, self.seat());
-        let died = live.wait(deadline, |mirror| {
+        let died = live.wait(deadline, first_awaited, |mirror| {
             if let Some(died) = mirror.state.ended(round) {
                 return Ok(Some(died));
             }

@@ -73,7 +73,7 @@ use crate::world::deadline_ns;
 
 pub use error::GroupError;
 pub(crate) use inbox::{Front, Subscription};
-use live::Live;
+use live::{Live, nobody};
 pub use member::Member;
 pub use options::{GroupOptions, WhenFull};
 use sending::{Manner, Sender};
@@ -106,6 +106,8 @@ pub struct GroupMember {
     pub id: u32,
     /// Its mailbox.
     pub mailbox: MailboxAddress,
+    /// Broadcasts that it has not retrieved.
+    pub waiting: u64,
 }
 
 impl Job {
@@ -148,6 +150,19 @@ impl Job {
             }
             _ => Ok(group),
         }
+    }
+
+    /// The names of the groups of this job on this host, in the order in which they were made.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: the agent does not answer.
+    pub fn group_names(&self) -> Result<Vec<String>> {
+        let (mut names, mut last) = (Vec::new(), 0);
+        while let Some((object, name)) = objects::next_group(self.process(), last)? {
+            names.push(name.as_str().to_owned());
+            last = object.number;
+        }
+        Ok(names)
     }
 
     /// Whether the group of a name that is taken is over, and the name free by now: whoever ended it
@@ -205,15 +220,49 @@ impl Group {
     /// # Errors
     /// [`GroupError::Broken`], [`Error::Thread`].
     pub fn view(&self) -> Result<GroupView> {
-        let host = HostId(self.live.shared.segment.plan().host);
-        self.live.with(|mirror| {
-            let state = &mirror.state;
-            Ok(GroupView {
-                number: state.view(),
-                has_started: state.has_started(),
-                members: state.members().iter().map(|member| member_of(host, member)).collect(),
-            })
-        })
+        self.live.with(|mirror| Ok(self.view_of(mirror)))
+    }
+
+    /// Waits until the view has another number than this, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], [`GroupError::GroupDestroyed`], [`GroupError::Broken`], [`Error::Ended`],
+    /// [`Error::Thread`].
+    pub fn view_after_within(&self, number: u64, time: Duration) -> Result<GroupView> {
+        let next = self.live.wait(deadline_ns(Some(time)), nobody, |mirror| {
+            if mirror.state.view() != number {
+                return Ok(Some(self.view_of(mirror)));
+            }
+            self.live.check_goes_on(&mirror.state).map(|()| None)
+        });
+        match next {
+            Err(Error::TimedOut(_)) => Err(Error::TimedOut(time)),
+            other => other,
+        }
+    }
+
+    /// How many broadcasts were accepted so far.
+    ///
+    /// # Errors
+    /// [`GroupError::Broken`], [`Error::Thread`].
+    pub fn broadcasts(&self) -> Result<u64> {
+        self.live.with(|mirror| Ok(mirror.state.broadcasts()))
+    }
+
+    fn view_of(&self, mirror: &live::Mirror) -> GroupView {
+        let (host, state) = (HostId(self.live.shared.segment.plan().host), &mirror.state);
+        GroupView {
+            number: state.view(),
+            has_started: state.has_started(),
+            members: state
+                .members()
+                .iter()
+                .map(|member| GroupMember {
+                    waiting: state.broadcasts() - self.live.taken(mirror, member),
+                    ..member_of(host, member)
+                })
+                .collect(),
+        }
     }
 
     /// Waits until there were as many members once as it takes.
@@ -263,7 +312,8 @@ impl Group {
     /// broadcasts that wait for room, which finish first. Members still retrieve what was accepted.
     ///
     /// # Errors
-    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`] when somebody else does or did,
+    /// [`GroupError::DestroyedWithLoss`] when they wait for a mailbox of this process, whose only thread
+    /// does not retrieve while it is here: retrieve before; [`GroupError::Destroying`], [`GroupError::GroupDestroyed`] when somebody else does or did,
     /// [`Error::Ended`], [`Error::Thread`].
     pub fn destroy(&self) -> Result<()> {
         self.destroy_until(None)
@@ -283,12 +333,14 @@ impl Group {
         live.with(|mirror| {
             live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
         })?;
-        let drained = live.wait(deadline_ns(time), |mirror| {
-            Ok((mirror.state.phase() == Phase::Ended).then_some(()))
+        let has_drained = live.wait(deadline_ns(time), nobody, |mirror| {
+            let has_ended = mirror.state.phase() == Phase::Ended;
+            Ok((has_ended || live.waits_for_itself(mirror)).then_some(has_ended))
         });
-        let ended = match drained {
-            Err(Error::TimedOut(_)) => self.end_with_loss(),
-            other => other,
+        let ended = match has_drained {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(Error::TimedOut(_)) => self.end_with_loss(),
+            Err(error) => Err(error),
         };
         live.retire();
         ended
@@ -332,7 +384,7 @@ impl Live {
 fn member_of(host: HostId, member: &MemberRecord) -> GroupMember {
     let process = u64::from(member.slot) | u64::from(member.incarnation) << 32;
     let words = [host.0, process, u64::from(member.context), member.place];
-    GroupMember { id: member.id, mailbox: MailboxAddress::from_words(words) }
+    GroupMember { id: member.id, mailbox: MailboxAddress::from_words(words), waiting: 0 }
 }
 
 impl std::fmt::Debug for Group {

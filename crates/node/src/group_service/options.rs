@@ -86,6 +86,11 @@ impl GroupOptions {
         Self { when_full, ..self }
     }
 
+    /// How many members it takes to start.
+    pub const fn members_to_start(&self) -> u32 {
+        self.minimum
+    }
+
     pub(super) fn full(&self) -> WhenFull {
         self.when_full
     }

@@ -217,11 +217,12 @@ impl Live {
         manner: Manner,
     ) -> Result<Claim<'_>> {
         loop {
-            if self.waits_for_itself()? {
+            if self.with(|mirror| Ok(self.waits_for_itself(mirror)))? {
                 return Err(self.full()?);
             }
             let (deadline_ns, evicts) = self.until(manner);
-            let waited = self.wait(deadline_ns, |mirror| {
+            let slowest = |mirror: &Mirror| self.slowest(mirror).0.first().map(|it| it.slot);
+            let waited = self.wait(deadline_ns, slowest, |mirror| {
                 self.may_send_now(mirror, sender, Some(ticket))?;
                 if !self.has_room(mirror) {
                     return Ok(None);
@@ -237,10 +238,10 @@ impl Live {
     }
 
     /// Whether the only thread of this process is the one that would have to retrieve.
-    fn waits_for_itself(&self) -> Result<bool> {
+    pub(super) fn waits_for_itself(&self, mirror: &Mirror) -> bool {
         let is_alone = self.shared.kernel.mode() == ThreadMode::Single;
         let is_own = |member: &MemberRecord| member.slot == self.shared.slot;
-        Ok(is_alone && self.with(|mirror| Ok(self.slowest(mirror).0.iter().any(is_own)))?)
+        is_alone && self.slowest(mirror).0.iter().any(is_own)
     }
 
     /// Until when to wait for room, and whether somebody is put out then.

@@ -259,6 +259,11 @@ impl Words<'_> {
                     () if all(Operation::Receive) => {
                         "All of them receive and none sends: one of them has to send first."
                     }
+                    () if all(Operation::Group) => {
+                        "Their mailboxes are full, or they synchronise in different groups: retrieve \
+                         before broadcasting, make the groups with more room, or put out who does \
+                         not retrieve."
+                    }
                     () if together.clone().count() == circle.len() => {
                         "They are in operations of different groups: call them in the same order."
                     }
@@ -324,7 +329,11 @@ impl Words<'_> {
     /// What a process waits for.
     fn call(&mut self, at: u32, wait: &WaitRecord) -> String {
         let mut text = call_name(wait);
-        let preposition = if wait.operation == Operation::Send { "to" } else { "from" };
+        let preposition = match wait.operation {
+            Operation::Send => "to",
+            Operation::Group => "for",
+            _ => "from",
+        };
         match wait.peer {
             Some(peer) => {
                 let _ = write!(text, " {preposition} {}", name_of(peer, self.now.processes));

@@ -8,6 +8,7 @@ use crate::sample::Point;
 const TINY: &str = "bytes=8";
 const SMALL: &str = "bytes=8,65536";
 const LARGE: &str = "bytes=8,65536,1048576";
+const GROUP: &str = "bytes=1,1024,8192,32768";
 const HUGE: &str = "bytes=1048576";
 
 /// More processes than processors take turns: a batch sees many of them.
@@ -74,6 +75,39 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: parts!["broadcast_barrier": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY],
         targets: &[goal(8, 8, 7.0), goal(32, 8, 32.0)],
         ..operation("broadcast_barrier")
+    },
+    Figure {
+        title: "Named groups: broadcast to all and synchronisation, the sender moves on (MPI: broadcast and barrier)",
+        parts: parts!["group": 2 GROUP, 4 GROUP, 8 GROUP],
+        ..operation("group")
+    },
+    Figure {
+        title: "Named groups: a join or a leave, all processes at once",
+        parts: parts!["group_members": 8 TINY],
+        targets: &[Target {
+            must: Some(Value(10_000.0)),
+            goal: None,
+            on_processors: None,
+            ..goal(8, 0, 0.0)
+        }],
+        ours_only: true,
+        has_floor: false,
+        rule: no_rule,
+        ..operation("group_members")
+    },
+    Figure {
+        title: "Named groups: a join while another process broadcasts a gigabyte",
+        parts: parts!["group_join": 2 TINY],
+        targets: &[Target {
+            must: Some(Value(1_000_000.0)),
+            goal: None,
+            on_processors: None,
+            ..goal(2, 1 << 30, 0.0)
+        }],
+        ours_only: true,
+        has_floor: false,
+        rule: no_rule,
+        ..operation("group_join")
     },
     Figure {
         title: "Reduce, the sum of doubles, the root moves on",

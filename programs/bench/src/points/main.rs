@@ -16,6 +16,8 @@
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
 //! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
 //! | `service` | `iterations` times a broadcast and a barrier |
+//! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
+//! | `group_join` | a join while another process broadcasts a gigabyte to the group |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
@@ -25,6 +27,7 @@ mod collective;
 mod cost;
 mod delivery;
 mod exchange;
+mod group;
 mod matching;
 mod objects;
 mod overlap;
@@ -118,6 +121,9 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "delivery" => delivery::measure(bench),
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
+        "group" => group::broadcast(bench),
+        "group_members" => group::members(bench),
+        "group_join" => group::join_beside(bench),
         name => match Operation::by_name(name) {
             Some(operation) => collective::measure(bench, operation),
             None => Err(Trouble::Usage(format!(

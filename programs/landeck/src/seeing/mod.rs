@@ -1,5 +1,6 @@
-//! Looking at jobs from outside: `landeck ps`, `landeck why`, `landeck top`.
+//! Looking at jobs from outside: `landeck ps`, `landeck why`, `landeck top`, `landeck group`.
 
+pub(crate) mod group;
 pub(crate) mod ps;
 pub(crate) mod rates;
 pub(crate) mod top;
@@ -19,6 +20,8 @@ const BETWEEN: Duration = Duration::from_millis(10);
 pub(crate) enum SeeingError {
     #[error(transparent)]
     Find(#[from] FindError),
+    #[error(transparent)]
+    Job(#[from] landeck::Error),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),
     #[error("cannot write to standard output: {0}")]

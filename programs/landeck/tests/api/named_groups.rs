@@ -68,8 +68,12 @@ fn every_member_gets_every_broadcast_once_in_one_order() {
             let mut seen: Vec<u64> = Vec::new();
             for number in 0..EACH {
                 let message = value(rank * EACH + number);
+                // Whoever is in the way may be another one.
                 while member.try_broadcast(&message).is_err() {
-                    seen.push(next(&mut inbox));
+                    match inbox.retrieve_within(Duration::from_millis(1)) {
+                        Ok(mut message) => seen.push(message.unpack_value().unwrap()),
+                        Err(error) => assert!(matches!(error, Error::TimedOut(_)), "{error}"),
+                    }
                 }
             }
             while seen.len() < (size * EACH) as usize {
@@ -464,6 +468,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
                 }
                 1 => {
                     world.barrier().unwrap();
+                    assert_eq!(next(&mut inbox), 1);
                     std::thread::sleep(MOMENT);
                     let destroyed = match in_vain {
                         true => member.group().destroy_within(MOMENT),
@@ -475,7 +480,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
                         let GroupError::DestroyedWithLoss { members, .. } = fault else {
                             panic!("{fault}")
                         };
-                        assert_eq!(members.len(), 2);
+                        assert_eq!(members.len(), 1);
                     }
                 }
                 _ => world.barrier().unwrap(),
@@ -485,7 +490,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
             } else {
                 world.barrier().unwrap();
             }
-            let mut last = u64::from(world.rank() == 0);
+            let mut last = u64::from(world.rank() < 2);
             while last < if in_vain { 1 } else { 2 } {
                 last += 1;
                 assert_eq!(next(&mut inbox), last);

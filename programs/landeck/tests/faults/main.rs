@@ -4,10 +4,12 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod agreement;
+mod hardening;
 mod hosts;
 mod kills;
 mod limits;
 mod named_groups;
+mod objects;
 mod pressure;
 mod restarts;
 mod scribble;

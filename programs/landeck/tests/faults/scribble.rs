@@ -16,23 +16,23 @@ use landeck_testing::{Random, Trail, Watchdog, seed};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
 
-const PROCESSES: usize = 4;
+pub(crate) const PROCESSES: usize = 4;
 /// The process that scribbles.
-const SCRIBBLER: usize = 3;
+pub(crate) const SCRIBBLER: usize = 3;
 /// How long one job is scribbled upon: what is lost to it is lost for the job's life.
-const EPISODE: Duration = Duration::from_millis(100);
-const EPISODES: u32 = 20;
-const EPISODES_SOAK: u32 = 600;
+pub(crate) const EPISODE: Duration = Duration::from_millis(100);
+pub(crate) const EPISODES: u32 = 20;
+pub(crate) const EPISODES_SOAK: u32 = 600;
 /// No call with a limit may take longer.
 const CALL_MAX: Duration = Duration::from_secs(10);
 /// The exit code of a process in which one did.
 const HANGS: i32 = 86;
 /// The line of a process that came to its end.
-const WHOLE: &str = "came to its end";
+pub(crate) const WHOLE: &str = "came to its end";
 /// The start of the line of one that could not join.
 const REFUSED: &str = "Error: ";
 
-const SEED: &str = "LANDECK_TEST_SCRIBBLES";
+pub(crate) const SEED: &str = "LANDECK_TEST_SCRIBBLES";
 /// Set when the scribbles begin before the others join.
 const AT_ONCE: &str = "LANDECK_TEST_AT_ONCE";
 
@@ -81,7 +81,7 @@ fn scribbles_under_collective_operations_crash_nobody() {
     }
 }
 
-fn judge(ended: &Output, at_once: bool) {
+pub(crate) fn judge(ended: &Output, at_once: bool) {
     let told = text(ended);
     // The status that the launcher makes of it may be scribbled, its own end may not.
     assert!(ended.status.code().is_some(), "the launcher itself: {told}");
@@ -266,7 +266,7 @@ fn draw_board_place(plan: &SegmentPlan, random: &mut Random) -> u64 {
     start + random.below(bytes / 8) * 8
 }
 
-fn draw_word(old: u64, random: &mut Random) -> u64 {
+pub(crate) fn draw_word(old: u64, random: &mut Random) -> u64 {
     match random.below(8) {
         0 => random.bits(),
         1 => random.below(16),
@@ -346,7 +346,7 @@ fn call(job: &Job, world: &World, random: &mut Random) -> Result<()> {
 }
 
 /// Ends the process when no call has ended for too long. Returns where calls are counted.
-fn watch_calls() -> &'static AtomicU64 {
+pub(crate) fn watch_calls() -> &'static AtomicU64 {
     static BEATS: AtomicU64 = AtomicU64::new(0);
     thread::spawn(|| {
         let mut last = (0, Instant::now());

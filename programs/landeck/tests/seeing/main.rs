@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod doctor;
+mod groups;
 mod guests;
 mod index;
 mod top;

@@ -37,6 +37,28 @@ fn three_that_send_too_much_in_a_circle() {
 }
 
 #[test]
+fn two_whose_mailboxes_are_full_of_each_others_broadcasts() {
+    if is_member() {
+        return take_part(|job, world| {
+            let names = ["first", "second"];
+            let (own, other) = (names[world.rank()], names[1 - world.rank()]);
+            let small = landeck::GroupOptions::default().messages(2);
+            let group = job.create_group(own, small).unwrap();
+            let mut inbox = job.mailbox().unwrap();
+            let _member = group.join(&mut inbox).unwrap();
+            world.barrier().unwrap();
+            let group = job.open_group(other).unwrap();
+            while group.broadcast(landeck::Message::new().pack(&[1u8])).is_ok() {}
+        });
+    }
+    let job = Watched::start(2, "why::two_whose_mailboxes_are_full_of_each_others_broadcasts");
+    let said = job.until_said(&["why"], "ranks 0 1 wait for each other.");
+    assert!(said.contains("wait in a named group for rank 1"), "{said}");
+    assert!(said.contains("Their mailboxes are full"), "{said}");
+    job.end();
+}
+
+#[test]
 fn a_stopped_process_is_named_and_the_job_goes_on_after_it_does() {
     if is_member() {
         return take_part(|_, world| while world.all_reduce(1u64, Sum).is_ok() {});

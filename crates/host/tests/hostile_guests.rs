@@ -1,0 +1,215 @@
+//! Whoever talks to the agent of a job as nobody should: garbage, halves of questions, silence, floods,
+//! descriptors that nobody asked for. The agent refuses, forgets, and serves all others.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use landeck_host::agent_thread::{AgentThread, serve_in_thread};
+use landeck_host::objects::{self, ObjectKind, ObjectName};
+use landeck_host::socket;
+use landeck_memory::{Segment, SegmentPlan, SlotState};
+use landeck_testing::{Random, Watchdog, seed};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recv, send, sendmsg, socket_with,
+};
+
+/// How long an honest guest may wait for its answer.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
+const GUESTS: u32 = 4;
+/// The longest that is sent; questions have 84 or 112 bytes.
+const BYTES_MAX: u64 = 300;
+
+/// A job of one with an agent in this process.
+fn job() -> (Segment, AgentThread) {
+    let mut number = [0; 8];
+    rustix::rand::getrandom(&mut number, rustix::rand::GetRandomFlags::empty()).unwrap();
+    let plan = SegmentPlan { guests: GUESTS, ..SegmentPlan::new(u64::from_ne_bytes(number), 1) };
+    let segment = Segment::create(&plan).unwrap();
+    let agent = serve_in_thread(&segment, 0, None).unwrap();
+    (segment, agent)
+}
+
+fn host(segment: &Segment) -> HostId {
+    HostId(segment.plan().host)
+}
+
+fn own(segment: &Segment) -> ProcessId {
+    ProcessId { host: host(segment), slot: Slot(0), incarnation: Incarnation(1) }
+}
+
+/// A connection without a question.
+fn connected(segment: &Segment) -> OwnedFd {
+    let kind = SocketType::SEQPACKET;
+    let socket = socket_with(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+    let uid = rustix::process::geteuid().as_raw();
+    let name = format!("landeck-{uid}-{}", host(segment));
+    connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
+    socket
+}
+
+/// Sends, if the other end is still there.
+fn say(socket: &OwnedFd, bytes: &[u8]) -> bool {
+    send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT).is_ok()
+}
+
+/// An answer or the end, whichever comes.
+fn hear(socket: &OwnedFd) {
+    let limit = Timespec::try_from(PATIENCE).unwrap();
+    assert_eq!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&limit)), Ok(1));
+    let _ = recv(socket, &mut [0; 256][..], RecvFlags::DONTWAIT);
+}
+
+/// Whether an honest guest is let in, and everything of it forgotten when it goes.
+fn assert_serves(segment: &Segment) {
+    let give_up = Instant::now() + PATIENCE;
+    let joined = loop {
+        match socket::join(host(segment), PATIENCE) {
+            Ok(joined) => break joined,
+            // Connections of the hostile ones are closed one after the other.
+            Err(error) => assert!(Instant::now() < give_up, "{error}"),
+        }
+    };
+    let slot = joined.process.slot.0;
+    assert_eq!(segment.slot_record(slot).state, SlotState::Alive);
+    drop(joined);
+    while segment.slot_record(slot).state == SlotState::Alive {
+        assert!(Instant::now() < give_up, "it is still there");
+        std::thread::yield_now();
+    }
+    let name = ObjectName::new("of an honest one").unwrap();
+    let kind = ObjectKind::Semaphore;
+    let (object, _memory) = objects::make(own(segment), kind, Some(&name), 4_096, [1, 0]).unwrap();
+    objects::close(own(segment), kind, object.number).unwrap();
+}
+
+/// Bytes that look like a question the more, the luckier.
+fn garbage(random: &mut Random) -> Vec<u8> {
+    let length = match random.below(4) {
+        0 => 84,
+        1 => 112,
+        _ => random.below(BYTES_MAX),
+    };
+    let mut bytes: Vec<u8> = (0..length).map(|_| random.bits() as u8).collect();
+    if random.below(8) > 0 && bytes.len() >= 8 {
+        bytes[..4].copy_from_slice(b"LDK\x01");
+        // Kinds of questions, what is asked, of which kind, and a length of a name.
+        bytes[4] = random.below(8) as u8;
+        bytes[5] = random.below(70) as u8;
+        bytes[6] = random.below(5) as u8;
+        bytes[7] = random.below(70) as u8;
+    }
+    if random.once_in(2) && bytes.len() >= 48 {
+        // The process that lives, small numbers, and letters for a name.
+        bytes[8..48].fill(0);
+        bytes[12] = random.below(3) as u8;
+        bytes[16] = random.below(5) as u8;
+        bytes[48..].fill(b'a' + random.below(3) as u8);
+    }
+    bytes
+}
+
+#[test]
+fn garbage_is_refused_and_harms_nobody() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let (segment, _agent) = job();
+    let mut random = Random::new(seed());
+    for _ in 0..3_000 {
+        let socket = connected(&segment);
+        if say(&socket, &garbage(&mut random)) {
+            hear(&socket);
+        }
+    }
+    assert_serves(&segment);
+}
+
+#[test]
+fn half_a_question_is_none() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let (segment, _agent) = job();
+    for length in 1..BYTES_MAX as usize {
+        let socket = connected(&segment);
+        let mut bytes = vec![0; length];
+        bytes[..length.min(4)].copy_from_slice(&b"LDK\x01"[..length.min(4)]);
+        if let Some(kind) = bytes.get_mut(4) {
+            *kind = 1;
+        }
+        assert!(say(&socket, &bytes));
+        hear(&socket);
+    }
+    assert_serves(&segment);
+}
+
+#[test]
+fn a_guest_that_chatters_is_put_out_and_its_slot_is_free() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let (segment, _agent) = job();
+    let mut random = Random::new(seed());
+    for _ in 0..3 * GUESTS {
+        let joined = socket::join(host(&segment), PATIENCE).unwrap();
+        let slot = joined.process.slot.0;
+        let give_up = Instant::now() + PATIENCE;
+        // As fast as it can, whether or not anybody listens.
+        while say(&joined.connection, &garbage(&mut random)) {
+            assert!(Instant::now() < give_up, "the agent still takes what it says");
+        }
+        while segment.slot_record(slot).state == SlotState::Alive {
+            assert!(Instant::now() < give_up, "its slot is still taken");
+            std::thread::yield_now();
+        }
+    }
+    assert_serves(&segment);
+}
+
+#[test]
+fn answers_that_nobody_takes_hold_nobody_up() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let (segment, _agent) = job();
+    let mut random = Random::new(seed());
+    // Some wait for ever, and are bounded; some go at once, with their answer unread.
+    let mut silent = Vec::new();
+    for number in 0..500 {
+        let socket = connected(&segment);
+        if number % 20 == 0 {
+            silent.push(socket);
+            continue;
+        }
+        for _ in 0..4 {
+            say(&socket, &garbage(&mut random));
+        }
+    }
+    assert_serves(&segment);
+}
+
+#[test]
+fn descriptors_that_come_along_are_not_kept() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let (segment, _agent) = job();
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    assert_serves(&segment);
+    let before = open();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    for _ in 0..200 {
+        let socket = connected(&segment);
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        let mut along = SendAncillaryBuffer::new(&mut space);
+        let passed = [null.as_fd(); 4];
+        assert!(along.push(SendAncillaryMessage::ScmRights(&passed)));
+        let bytes = IoSlice::new(b"LDK\x01 and four descriptors");
+        sendmsg(&socket, &[bytes], &mut along, SendFlags::NOSIGNAL).unwrap();
+        hear(&socket);
+    }
+    drop(null);
+    let give_up = Instant::now() + PATIENCE;
+    while open() > before {
+        assert!(Instant::now() < give_up, "{} of {before} descriptors", open());
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,111 @@
+//! Slots that have got their next process: who is meant by a slot depends on the context.
+//!
+//! A context's members are the processes that had its slots when it was made, or, where that was
+//! asked for, the next ones of those that were gone. When a slot has another process than before, the one
+//! before has died, whether or not anybody here has seen it: operations that need it end, and in the
+//! contexts that it was a member of it stays dead. So nobody waits for a process that knows nothing of
+//! the context, and no message to the dead is delivered to who came after.
+
+use std::collections::{HashMap, HashSet};
+
+use landeck_channel::{Channel, Peer};
+
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::request::RequestId;
+use crate::transfer::Work;
+
+/// The members that contexts have lost for good.
+#[derive(Default)]
+pub(crate) struct Succession {
+    /// By context and slot: whether the process died, as far as was seen.
+    lost: HashMap<(u32, u32), bool>,
+    /// By context and slot: its next process is meant.
+    awaited: HashSet<(u32, u32)>,
+}
+
+impl Succession {
+    /// Whether no context has lost anybody.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lost.is_empty()
+    }
+
+    /// Why nothing goes to or comes from a slot's process in this context any more.
+    pub(crate) fn failure_of(&self, context: u32, peer: Peer) -> Option<Failure> {
+        let died = *self.lost.get(&(context, peer.0))?;
+        Some(Failure::PeerGone { peer, died })
+    }
+
+    /// A context is made, in which the next processes of these slots are meant.
+    pub(crate) fn begin(&mut self, context: u32, awaited: impl Iterator<Item = u32>) {
+        self.forget(context);
+        self.awaited.extend(awaited.map(|slot| (context, slot)));
+    }
+
+    /// A context that has the members of another one: those lost there are lost here.
+    fn begin_beside(&mut self, context: u32, other: u32) {
+        let lost: Vec<_> = self.lost.iter().filter(|((of, _), _)| *of == other).collect();
+        let lost: Vec<_> = lost.into_iter().map(|((_, slot), &died)| (*slot, died)).collect();
+        self.lost.extend(lost.into_iter().map(|(slot, died)| ((context, slot), died)));
+    }
+
+    /// Forgets a context.
+    pub(crate) fn forget(&mut self, context: u32) {
+        self.lost.retain(|(of, _), _| *of != context);
+        self.awaited.retain(|(of, _)| *of != context);
+    }
+
+    /// A slot has its next process: of these contexts its last one was a member.
+    fn succeed(&mut self, slot: u32, died: bool, contexts: impl Iterator<Item = u32>) {
+        for context in contexts {
+            if !self.awaited.remove(&(context, slot)) {
+                self.lost.entry((context, slot)).or_insert(died);
+            }
+        }
+    }
+}
+
+impl<N: Channel> Endpoint<N> {
+    /// Says that a context has the members that another one has, in the same slots: whoever is dead
+    /// there is dead here.
+    pub fn set_members_of(&mut self, context: u32, other: u32, members: Vec<Peer>) {
+        self.set_members(context, members);
+        self.core.membership.succession.begin_beside(context, other);
+    }
+
+    /// A slot has another process than the one known here, whose end may not have been seen.
+    pub(crate) fn succeed(&mut self, slot: u32) {
+        let membership = &mut self.core.membership;
+        let seen = membership.gone.remove(&slot);
+        let contexts = membership.contexts.iter();
+        let with_it = contexts.filter(|(_, members)| members.contains(&Peer(slot)));
+        let with_it = with_it.map(|(&context, _)| context);
+        membership.succession.succeed(slot, seen.unwrap_or(true), with_it);
+        membership.broken.remove(&slot);
+        if seen.is_none() {
+            membership.unacknowledged.insert(slot);
+            self.core.heap.reclaim_from(slot);
+        }
+        let needs_it: Vec<RequestId> =
+            self.core.requests.pending().filter(|&id| self.needed_predecessor(id, slot)).collect();
+        for id in needs_it {
+            let failure = Failure::PeerGone { peer: Peer(slot), died: seen.unwrap_or(true) };
+            self.core.end(id, Work::failed(failure));
+        }
+    }
+
+    /// Whether an operation needs the process that a slot had before.
+    fn needed_predecessor(&self, id: RequestId, slot: u32) -> bool {
+        let Some(work) = self.core.requests.get(id) else { return false };
+        if work.depends_on() != Some(Peer(slot)) {
+            return false;
+        }
+        match work {
+            Work::Posted { wanted, .. } => {
+                self.core.membership.succession.failure_of(wanted.context, Peer(slot)).is_some()
+            }
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Slots whose process is another than before: nobody is taken for its predecessor.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
+
+use std::ptr::NonNull;
+
+use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Started, Wanted};
+use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_transports::SharedMemory;
+
+/// A context that both processes know, and one that is made later.
+const OLD: u32 = 3;
+const NEW: u32 = 5;
+/// The slot that changes hands.
+const SLOT: u32 = 1;
+
+type End = Endpoint<SharedMemory>;
+
+fn area(values: &[u8]) -> Area {
+    // SAFETY: the test keeps the values until its requests are over.
+    Area::contiguous(unsafe { Buffer::new(NonNull::from(values).cast(), values.len()) })
+}
+
+fn end_of(segment: &Segment, slot: u32) -> End {
+    let near = SharedMemory::new(segment, slot).unwrap();
+    Endpoint::new(near, segment, slot).unwrap()
+}
+
+/// Says that a slot has this process, in this state.
+fn tell(segment: &Segment, incarnation: u32, state: SlotState) {
+    segment.set_slot_record(SLOT, SlotRecord { state, incarnation, ..SlotRecord::default() });
+    segment.announce_membership();
+}
+
+/// As the agent does it.
+fn succeed(segment: &Segment, incarnation: u32) {
+    segment.clear_slot(SLOT);
+    tell(segment, incarnation, SlotState::Alive);
+}
+
+/// A segment in which slots 0 to 2 live, and the endpoint of slot 0 in the old context.
+fn begun() -> (Segment, End) {
+    let plan = SegmentPlan { heap_bytes_per_process: 4 << 20, ..SegmentPlan::new(7, 3) };
+    let segment = Segment::create(&plan).unwrap();
+    let alive = SlotRecord { state: SlotState::Alive, incarnation: 1, ..SlotRecord::default() };
+    (0..3).for_each(|slot| segment.set_slot_record(slot, alive));
+    let mut end = end_of(&segment, 0);
+    end.set_members(OLD, vec![Peer(0), Peer(SLOT), Peer(2)]);
+    (segment, end)
+}
+
+fn from(source: Option<u32>, context: u32) -> Wanted {
+    Wanted { context, source, tag: None }
+}
+
+fn failure(end: &mut End, id: RequestId) -> Option<Failure> {
+    end.take(id).map(|ended| ended.result.unwrap_err())
+}
+
+fn is_death(failure: &Failure) -> bool {
+    matches!(failure, Failure::PeerGone { peer: Peer(SLOT), died: true })
+}
+
+#[test]
+fn who_waits_for_the_last_process_is_told_though_its_end_was_not_seen() {
+    let (segment, mut end) = begun();
+    let place = [0; 4];
+    let of_it = end.receive(from(Some(SLOT), OLD), area(&place));
+    let of_another = end.receive(from(Some(2), OLD), area(&place));
+    succeed(&segment, 2);
+    end.refresh();
+    assert!(is_death(&failure(&mut end, of_it).unwrap()));
+    assert!(!end.is_done(of_another));
+    let died = end.failure_of_group(OLD, &[Peer(0), Peer(SLOT), Peer(2)]).unwrap();
+    assert!(is_death(&died));
+}
+
+#[test]
+fn what_is_said_to_the_last_process_does_not_reach_the_next_one() {
+    let (segment, mut end) = begun();
+    tell(&segment, 1, SlotState::Dead);
+    end.refresh();
+    succeed(&segment, 2);
+    let mut next = end_of(&segment, SLOT);
+    let refused = end.send(Peer(SLOT), OLD, 1, area(&[7]));
+    end.refresh();
+    let refused = refused.err().or_else(|| end.send(Peer(SLOT), OLD, 1, area(&[7])).err());
+    assert!(is_death(&refused.unwrap()));
+    assert!(end.send(Peer(2), OLD, 1, area(&[7])).is_ok(), "the others are not concerned");
+    end.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    next.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    let place = vec![0; 1];
+    let received = next.receive(from(Some(0), NEW), area(&place));
+    assert!(matches!(end.send(Peer(SLOT), NEW, 1, area(&[9])).unwrap(), Started::Complete(_)));
+    while !next.is_done(received) {
+        next.progress();
+    }
+    assert!(next.take(received).unwrap().result.is_ok());
+    assert_eq!(place, [9]);
+    end.set_members_of(OLD + 100, OLD, vec![Peer(0), Peer(SLOT)]);
+    assert!(
+        end.send(Peer(SLOT), OLD + 100, 1, area(&[7])).is_err(),
+        "a context beside the old one"
+    );
+}
+
+#[test]
+fn where_somebody_is_awaited_the_next_process_is_meant() {
+    let (segment, mut end) = begun();
+    tell(&segment, 1, SlotState::Departed);
+    end.await_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    let place = [0; 1];
+    let received = end.receive(from(Some(SLOT), NEW), area(&place));
+    succeed(&segment, 2);
+    let mut next = end_of(&segment, SLOT);
+    next.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    end.refresh();
+    assert!(!end.is_done(received));
+    next.send(Peer(0), NEW, 1, area(&[9])).unwrap();
+    while !end.is_done(received) {
+        end.progress();
+    }
+    assert!(end.take(received).unwrap().result.is_ok());
+    succeed(&segment, 3);
+    let of_it = end.receive(from(Some(SLOT), NEW), area(&place));
+    end.refresh();
+    assert!(is_death(&failure(&mut end, of_it).unwrap()), "the one after that is another");
+}
+
+#[test]
+fn a_receive_from_anybody_tells_of_the_death_where_the_dead_was_a_member() {
+    let (segment, mut end) = begun();
+    succeed(&segment, 2);
+    end.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    let place = [0; 1];
+    let of_old = end.receive(from(None, OLD), area(&place));
+    let of_new = end.receive(from(None, NEW), area(&place));
+    assert!(end.is_hopeless(of_old) && !end.is_hopeless(of_new));
+    assert_eq!(end.acknowledge_failures(), [Peer(SLOT)]);
+    assert!(!end.is_hopeless(of_old), "the third one lives");
+}

@@ -1,0 +1,154 @@
+//! Named groups: a broadcast that all retrieve, with the synchronisation behind it, beside MPI's
+//! broadcast and barrier; and what it costs to come and go.
+
+use std::time::{Duration, Instant};
+
+use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result};
+
+use crate::batches::Batches;
+use crate::collective::{fill, holds};
+use crate::{Bench, Trouble, report};
+
+/// Bytes that are broadcast while others join.
+const LONG_BYTES: usize = 1 << 30;
+/// Joins while they are.
+const JOINS: u32 = 200;
+
+/// What all figures of groups begin with.
+struct Part {
+    member: Member,
+    inbox: Mailbox,
+    data: Vec<u8>,
+}
+
+fn group(bench: &Bench, options: GroupOptions) -> Result<Group> {
+    let name = &bench.settings.figure;
+    let made = match bench.world.rank() {
+        0 => Some(bench.job.create_group(name, options)?),
+        _ => None,
+    };
+    bench.world.barrier()?;
+    made.map_or_else(|| bench.job.open_group(name), Ok)
+}
+
+/// Every size; the sender moves on with each broadcast.
+pub(crate) fn broadcast(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    let group = group(bench, GroupOptions::default().minimum(world.size() as u32))?;
+    let mut inbox = bench.job.mailbox()?;
+    let member = group.join(&mut inbox)?;
+    let mut part = Part { member, inbox, data: vec![0; settings.largest()] };
+    for &bytes in &settings.bytes {
+        for root in 0..world.size() {
+            part.check(bench, root, bytes)?;
+        }
+        let batches = Batches {
+            world,
+            settings,
+            figure: &settings.figure,
+            form: "",
+            bytes,
+            followers: world.size() - 1,
+            slowest_counts: true,
+            divisor: 1.0,
+            step: world.size() as u64,
+        };
+        let message = message_of(&part.data[..bytes]);
+        batches.run(|iterations| {
+            world.barrier()?;
+            let start = Instant::now();
+            for turn in 0..iterations {
+                let root = (turn % world.size() as u64) as usize;
+                part.once(world.rank() == root, &message, bytes)?;
+            }
+            Ok(start.elapsed())
+        })?;
+    }
+    Ok(part.member.leave()?)
+}
+
+impl Part {
+    #[inline]
+    fn once(&mut self, is_root: bool, message: &Message, bytes: usize) -> Result<()> {
+        if is_root {
+            self.member.broadcast(message)?;
+        }
+        self.inbox.retrieve_values(&mut self.data[..bytes])?;
+        self.member.sync()
+    }
+
+    fn check(
+        &mut self,
+        bench: &Bench,
+        root: usize,
+        bytes: usize,
+    ) -> std::result::Result<(), Trouble> {
+        let mut block = vec![0; bytes];
+        fill(&mut block, root, 0);
+        self.once(bench.world.rank() == root, &message_of(&block), bytes)?;
+        match holds(&self.data[..bytes], root, 0) {
+            true => Ok(()),
+            false => Err(bench.wrong("a wrong broadcast")),
+        }
+    }
+}
+
+fn message_of(bytes: &[u8]) -> Message {
+    let mut message = Message::new();
+    message.pack(bytes);
+    message
+}
+
+/// Joins and leaves of all processes at once: the time of one of them.
+pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    let group = group(bench, GroupOptions::default().persistent(true))?;
+    let mut inbox = bench.job.mailbox()?;
+    let batches = Batches {
+        world,
+        settings,
+        figure: &settings.figure,
+        form: "",
+        bytes: 0,
+        followers: world.size() - 1,
+        slowest_counts: true,
+        divisor: 2.0 * world.size() as f64,
+        step: 1,
+    };
+    Ok(batches.run(|iterations| {
+        world.barrier()?;
+        let start = Instant::now();
+        for _ in 0..iterations {
+            group.join(&mut inbox)?.leave()?;
+        }
+        Ok(start.elapsed())
+    })?)
+}
+
+/// A join while another process broadcasts a gigabyte: the median.
+pub(crate) fn join_beside(bench: &Bench) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    bench.needs(world.size() == 2, "2 processes")?;
+    let options = GroupOptions::default().bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true);
+    let group = group(bench, options)?;
+    if world.rank() == 0 {
+        let long = message_of(&vec![1; LONG_BYTES]);
+        world.barrier()?;
+        group.broadcast(&long)?;
+        world.barrier()?;
+        return Ok(());
+    }
+    let mut inbox = bench.job.mailbox()?;
+    world.barrier()?;
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..JOINS {
+        let start = Instant::now();
+        let member = group.join(&mut inbox)?;
+        times.push(start.elapsed());
+        member.leave()?;
+    }
+    times.sort_unstable();
+    let median_ns = times[times.len() / 2].as_nanos() as f64;
+    report::print(&settings.figure, "", world.size(), LONG_BYTES, 0, "ns", median_ns);
+    Ok(world.barrier()?)
+}

@@ -1,0 +1,144 @@
+//! `landeck group`: the named groups of a job, who is in them, and who comes and goes.
+
+use super::SeeingError;
+use crate::say::say;
+use clap::{Args, Subcommand};
+use landeck::host::observe;
+use landeck::{Error, Group, GroupError, GroupMember, GroupView, Job, Options};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Between two looks whether the job goes on.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Show the named groups of a job.
+///
+/// It joins the job as a guest for as long as it looks; it is no member of any group.
+#[derive(Debug, Args)]
+pub(crate) struct GroupArguments {
+    #[command(subcommand)]
+    asked: Asked,
+}
+
+#[derive(Debug, Subcommand)]
+enum Asked {
+    /// List the groups of a job
+    Ls {
+        /// The job: its name, or the first digits of its identity [default: the only one that runs]
+        #[arg(value_name = "JOB")]
+        job: Option<String>,
+    },
+    /// Show who is in a group, and how many broadcasts each has not retrieved
+    Show(One),
+    /// Say who joins and leaves, until the group is no more
+    Watch(One),
+}
+
+#[derive(Debug, Args)]
+struct One {
+    /// The name of the group
+    #[arg(value_name = "GROUP")]
+    group: String,
+    /// The job: its name, or the first digits of its identity [default: the only one that runs]
+    #[arg(value_name = "JOB")]
+    job: Option<String>,
+}
+
+impl GroupArguments {
+    /// Shows them.
+    pub(crate) fn run(&self) -> Result<ExitCode, SeeingError> {
+        match &self.asked {
+            Asked::Ls { job } => list(&visit(job.as_deref())?),
+            Asked::Show(One { group, job }) => {
+                let job = visit(job.as_deref())?;
+                let group = job.open_group(group)?;
+                tell(&format!("{}{}", headline(&group)?, rows(&group.view()?)))
+            }
+            Asked::Watch(One { group, job }) => {
+                let job = visit(job.as_deref())?;
+                watch(&job.open_group(group)?)
+            }
+        }
+        .map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Joins a job as a guest, which leaves when this is dropped.
+fn visit(job: Option<&str>) -> Result<Job, SeeingError> {
+    let found = observe::find(job)?;
+    Ok(Job::join_running(&found.host.to_string(), Options::default())?)
+}
+
+fn list(job: &Job) -> Result<(), SeeingError> {
+    let names = job.group_names()?;
+    if names.is_empty() {
+        return tell("No named group is in this job.\n");
+    }
+    for name in names {
+        match job.open_group(&name) {
+            Ok(group) => tell(&headline(&group)?)?,
+            // It has ended since.
+            Err(Error::Object(_) | Error::Group(GroupError::GroupDestroyed { .. })) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn headline(group: &Group) -> Result<String, SeeingError> {
+    let view = group.view()?;
+    let minimum = match view.has_started {
+        true => String::new(),
+        false => format!(", starts with {}", group.options().members_to_start()),
+    };
+    let (members, number) = (view.members.len(), view.number);
+    let sent = group.broadcasts()?;
+    let name = group.name();
+    Ok(format!("{name}: {members} members{minimum}, view {number}, {sent} broadcasts\n"))
+}
+
+fn rows(view: &GroupView) -> String {
+    let row = |member: &GroupMember| {
+        let slot = member.mailbox.process().slot.0;
+        format!("  {:>4}  process {slot}, {} not retrieved\n", member.id, member.waiting)
+    };
+    view.members.iter().map(row).collect()
+}
+
+fn watch(group: &Group) -> Result<(), SeeingError> {
+    let mut view = group.view()?;
+    tell(&format!("{}{}", headline(group)?, rows(&view)))?;
+    loop {
+        match group.view_after_within(view.number, LOOK_EVERY) {
+            Ok(next) => {
+                tell(&changes(&view, &next))?;
+                view = next;
+            }
+            Err(Error::TimedOut(_)) => {}
+            Err(Error::Group(GroupError::GroupDestroyed { .. }) | Error::Ended) => {
+                return tell(&format!("{} is no more\n", group.name()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Who is in one view and not in the other.
+fn changes(before: &GroupView, now: &GroupView) -> String {
+    let is_in = |view: &GroupView, member: &GroupMember| {
+        let is_same = |it: &GroupMember| (it.id, it.mailbox) == (member.id, member.mailbox);
+        view.members.iter().any(is_same)
+    };
+    let line = |what: &str, member: &GroupMember| {
+        let slot = member.mailbox.process().slot.0;
+        format!("view {}: member {} (process {slot}) {what}\n", now.number, member.id)
+    };
+    let gone = before.members.iter().filter(|member| !is_in(now, member));
+    let come = now.members.iter().filter(|member| !is_in(before, member));
+    let gone = gone.map(|member| line("is gone", member));
+    gone.chain(come.map(|member| line("has joined", member))).collect()
+}
+
+fn tell(text: &str) -> Result<(), SeeingError> {
+    say(text).map_err(SeeingError::Say)
+}
