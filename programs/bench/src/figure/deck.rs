@@ -1,7 +1,7 @@
 //! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations.
 
 use super::Limit::OfBestPeer;
-use super::{Axis, Figure, Limits, Method, Program, part};
+use super::{Axis, Figure, Limits, Method, Program, Who, part};
 use crate::sample::Point;
 
 /// The papers' sizes, in whole doubles.
@@ -50,7 +50,7 @@ const fn operation(name: &'static str) -> Figure {
         parts: &[],
         program: Program::Deck,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[],
         rule,

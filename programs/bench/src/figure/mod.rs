@@ -4,6 +4,7 @@ mod collectives;
 mod deck;
 mod messages;
 
+use crate::candidate::Candidate;
 use crate::sample::Point;
 
 /// One figure: a table, a file of results and plots.
@@ -16,8 +17,7 @@ pub(crate) struct Figure {
     /// Which of the measuring programs knows it.
     pub(crate) program: Program,
     pub(crate) method: Method,
-    /// Whether only Landeck can do this at all.
-    pub(crate) ours_only: bool,
+    pub(crate) who: Who,
     /// Whether the shared counter is the floor of all of its points.
     pub(crate) has_floor: bool,
     pub(crate) targets: &'static [Target],
@@ -40,6 +40,17 @@ pub(crate) enum Program {
     Collectives,
     /// What collectives.c does over MPI; over Landeck it is DECK's program.
     Deck,
+}
+
+/// Who can do this at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// Landeck and all who speak MPI.
+    Everybody,
+    /// Landeck alone.
+    Ours,
+    /// Landeck, and one that can do nothing else.
+    OursAnd(Candidate),
 }
 
 /// Where the values come from.
