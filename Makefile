@@ -7,7 +7,7 @@ SUITES ?=
 FIGURES ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench install tidy
+.PHONY: help run test soak bench book install tidy
 
 help: ## Show this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -25,6 +25,9 @@ soak: ## Run the long form of every suite: thousands of kills, minutes of fuzzin
 
 bench: ## Measure ours beside the peers, built in bench-peers/ (FIGURES="..." for some)
 	@scripts/bootstrap.sh run cargo run --release --package landeck-bench --bin landeck-bench -- $(FIGURES:%=--figure %)
+
+book: ## Build the book of the documents in target/book/html (installs mdbook with cargo if it is missing)
+	@scripts/bootstrap.sh run cargo xtask book
 
 install: ## Install into PREFIX (/usr/local), below DESTDIR if that is set
 	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")

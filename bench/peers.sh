@@ -1,10 +1,11 @@
 #!/bin/sh
 # Builds the peers that the benchmark measures beside Landeck, in a folder of their own.
 #
-#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi] [none]
+#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]
 #
-# Every peer is installed from the Python package index into a virtual environment of its own, at
-# the version below, and points.c and collectives.c are compiled against it. What is already there is
+# Every MPI is installed from the Python package index into a virtual environment of its own, at
+# the version below, and points.c and collectives.c are compiled against it. queues is the system's
+# own; iceoryx2 is built by cargo from the index of Rust's crates, at the version of loans/Cargo.toml. What is already there is
 # kept. A peer that cannot be installed is named and left out; the exit code is 0 as long as the
 # programs without message passing (which need only a C compiler) could be built.
 set -u
@@ -23,15 +24,15 @@ while [ $# -gt 0 ]; do
         folder=$2
         shift
         ;;
-    mpich | ompi | impi | none) peers="$peers $1" ;;
+    mpich | ompi | impi | queues | iceoryx2 | none) peers="$peers $1" ;;
     *)
-        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi] [none]" >&2
+        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]" >&2
         exit 2
         ;;
     esac
     shift
 done
-[ -n "$peers" ] || peers="mpich ompi impi"
+[ -n "$peers" ] || peers="mpich ompi impi queues iceoryx2"
 
 say() { echo "peers: $*"; }
 
@@ -116,6 +117,23 @@ compile_standard() {
         say "$1.c does not compile against the standard interface, see $folder/abi.log"
 }
 
+# build_queues: the program that measures POSIX message queues.
+build_queues() {
+    gcc -std=c11 -O2 -Wall -Wextra -o "$folder/queues" "$sources/queues.c" -lrt >"$folder/queues.log" 2>&1 ||
+        { why="queues.c does not compile, see $folder/queues.log"; return 1; }
+}
+
+# build_iceoryx2: the program that measures its loans, unless it is newer than what it is made of.
+build_iceoryx2() {
+    program=$folder/loans
+    [ "$program" -nt "$sources/loans/src/main.rs" ] && [ "$program" -nt "$sources/loans/Cargo.lock" ] && return 0
+    command -v cargo >/dev/null || { why="no cargo"; return 1; }
+    say "iceoryx2: builds it with cargo, which takes minutes"
+    (cd "$sources/loans" && CARGO_TARGET_DIR=$folder/target-loans cargo build --release --locked --quiet) \
+        >"$folder/iceoryx2.log" 2>&1 && cp "$folder/target-loans/release/loans" "$program" ||
+        { why="it does not build, see $folder/iceoryx2.log"; return 1; }
+}
+
 mkdir -p "$folder" || exit 1
 command -v gcc >/dev/null || { say "no gcc: install a C compiler (apt-get install gcc libc6-dev)" >&2; exit 1; }
 for program in bare nothing counter; do
@@ -123,13 +141,17 @@ for program in bare nothing counter; do
 done
 
 for peer in $peers; do
+    why=""
     case $peer in
     none) continue ;;
+    queues | iceoryx2)
+        if "build_$peer"; then say "$peer: ready"; else say "$peer: left out: $why"; fi
+        continue
+        ;;
     mpich) packages=$mpich_packages ;;
     ompi) packages=$ompi_packages ;;
     impi) packages=$impi_packages ;;
     esac
-    why=""
     # shellcheck disable=SC2086 # one word per package
     if install "$peer" $packages && compile "$peer" points && compile "$peer" collectives; then
         say "$peer: ready ($packages)"

@@ -18,7 +18,9 @@ cargo xtask install --prefix /usr --destdir "$staged"
 
 for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
     lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
-    share/man/man1/landeck.1 share/man/man1/landeck-run.1 \
+    share/man/man1/landeck.1 share/man/man1/landeck-run.1 share/man/man1/landeck-why.1 \
+    share/man/man1/mpicc_abi.1 share/man/man1/mpicxx_abi.1 share/man/man1/deckcc.1 share/man/man1/deckcxx.1 \
+    lib/landeck/share/man/man1/mpiexec.1 lib/landeck/share/man/man1/mpirun.1 lib/landeck/share/man/man1/mpicc.1 \
     lib/libdeck.so.1 lib/libdeck.so include/deck.h lib/pkgconfig/deck.pc bin/deckcc bin/deckcxx \
     share/man/man3/deck_mbox_post.3 share/man/man7/deck.7 \
     share/bash-completion/completions/landeck share/zsh/site-functions/_landeck \
@@ -57,8 +59,9 @@ timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/first" | grep -q "the sum of 
     fail "a program of deckcc does not find its library"
 "$prefix/bin/deckcc" --show a.c | grep -q -- "-ldeck" || fail "deckcc --show shows nothing"
 if command -v man >/dev/null && command -v groff >/dev/null; then
-    man --warnings -l "$prefix/share/man/man3/deck_mbox_post.3" 2>&1 >/dev/null | grep . &&
-        fail "deck_mbox_post.3 is not what man expects"
+    for page in "$prefix"/share/man/man1/*.1 "$prefix"/lib/landeck/share/man/man1/*.1 "$prefix/share/man/man3/deck_mbox_post.3"; do
+        man --warnings -l "$page" 2>&1 >/dev/null | grep . && fail "$page is not what man expects"
+    done
 fi
 
 # As a script for another MPI would do it.

@@ -9,7 +9,7 @@
 //! | the names of other MPIs | `lib/landeck/bin/`: `mpicc`, `mpicxx`, `mpiexec`, `mpirun` |
 //! | the DECK library, its header, compilers for DECK programs | `lib/libdeck.so.1`, `include/deck.h`, `bin/deckcc`, `bin/deckcxx` |
 //! | for `pkg-config` | `lib/pkgconfig/`: `landeck.pc`, `mpi_abi.pc`, `deck.pc` |
-//! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/` |
+//! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/`; those of the names of other MPIs in `lib/landeck/share/man/man1/` |
 //! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
 //! | texts | `share/doc/landeck/` |
 
@@ -21,7 +21,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Problem;
+use crate::{Problem, complete};
 
 /// Where to install.
 #[derive(clap::Args)]
@@ -103,7 +103,10 @@ fn install_generated(built: &Path, destination: &Destination) -> Result<(), Prob
 
 /// Where a generated file belongs, told by its name.
 fn place_of_generated(name: &str) -> Option<String> {
-    if name.ends_with(".1") {
+    if name == "mpiexec.1" {
+        // That of another MPI may be in the folder of all.
+        Some(format!("lib/landeck/share/man/man1/{name}"))
+    } else if name.ends_with(".1") {
         Some(format!("share/man/man1/{name}"))
     } else if let Some(command) = name.strip_suffix(".bash") {
         Some(format!("share/bash-completion/completions/{command}"))
@@ -147,15 +150,6 @@ fn package_config(prefix: &Path, package: &Package) -> String {
         env!("CARGO_PKG_VERSION"),
         package.library,
     )
-}
-
-fn complete(mut command: Command) -> Result<(), Problem> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Problem::Failed { program, status }),
-        Err(error) => Err(Problem::Start { program, error }),
-    }
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
@@ -233,6 +227,7 @@ mod tests {
     fn generated_files_find_their_place() {
         let place = |name| place_of_generated(name).unwrap_or_default();
         assert_eq!(place("landeck-run.1"), "share/man/man1/landeck-run.1");
+        assert_eq!(place("mpiexec.1"), "lib/landeck/share/man/man1/mpiexec.1");
         assert_eq!(place("landeck.bash"), "share/bash-completion/completions/landeck");
         assert_eq!(place("_landeck"), "share/zsh/site-functions/_landeck");
         assert_eq!(place("landeck.fish"), "share/fish/vendor_completions.d/landeck.fish");

@@ -1,16 +1,19 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`, `cargo xtask petsc`.
+//! `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
+//! `cargo xtask petsc`.
 
 #![forbid(unsafe_code)]
 
+mod book;
 mod deck;
 mod install;
+mod links;
 mod mpi;
 mod suites;
 mod tidy;
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command as Program, ExitCode};
 
 use clap::Parser;
 
@@ -24,6 +27,8 @@ enum Command {
     Test(suites::Options),
     /// Build and install the command, the libraries, the header and their documents.
     Install(install::Options),
+    /// Build the book of the documents in target/book/html, and follow its links.
+    Book,
     /// Make what is made of the description of MPI's functions.
     Mpi,
     /// Make what is made of the description of DECK's functions.
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(root()),
         Command::Test(options) => suites::run(root(), &options),
         Command::Install(options) => install::run(root(), &options),
+        Command::Book => book::run(root()),
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
         Command::Mpi4py { processes } => client("mpi4py", processes),
@@ -75,6 +81,16 @@ fn client(name: &str, arguments: Vec<String>) -> Result<bool, Problem> {
 /// The folder of the repository.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository")
+}
+
+/// Runs a program to its end, which must be a good one.
+fn complete(mut command: Program) -> Result<(), Problem> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Problem::Failed { program, status }),
+        Err(error) => Err(Problem::Start { program, error }),
+    }
 }
 
 /// Why a helper could not do its work; what it found wrong is not an error but its result.

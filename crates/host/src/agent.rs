@@ -122,7 +122,8 @@ impl Agent {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let door = Address::of_job(plan.host).listen()?;
         // Without an entry the job is found all the same, but not from a container.
-        let entry = Index::of_user().and_then(|index| index.enter(plan.host).ok());
+        let name = &segment.plan().name;
+        let entry = Index::of_user().and_then(|index| index.enter(plan.host, name).ok());
         let mut agent = Self {
             segment,
             membership: Membership::new(plan),

@@ -20,7 +20,7 @@ use std::time::Duration;
 use landeck_memory::plan::SETTINGS_WORDS;
 use landeck_memory::system::now_ns;
 use landeck_memory::{
-    JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors,
+    JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors, waiter,
 };
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::fs::SealFlags;
@@ -439,6 +439,7 @@ fn as_joined(
     }
     segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
+    waiter::is_registered(); // before there is a second thread
     let tie = Tie::new(joined.connection, &segment).map_err(AttachError::Tie)?;
     Ok(Attachment {
         segment,
@@ -466,6 +467,7 @@ fn found_job(
     let settings = settings().map_err(AttachError::Settings)?;
     let (name, began_ns) = (own_program(), now_ns());
     let segment = Segment::create(&SegmentPlan { settings, name, began_ns, ..plan })?;
+    waiter::is_registered(); // before there is a second thread
     let agent = agent_thread::serve_in_thread(&segment, 0, launcher)?;
     segment.set_presence(0, Presence::Attached);
     let incarnation = segment.slot_record(0).incarnation;

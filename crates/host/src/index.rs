@@ -1,8 +1,9 @@
 //! The index of a user's jobs on this host: a directory with a socket for each job.
 //!
 //! It is `$XDG_RUNTIME_DIR/landeck`, else `/tmp/landeck-<user number>`, and only its user may enter
-//! it. An entry is `<host identity>.job`, the joining socket of that job as a file: so a container
-//! that has the directory reaches the job without sharing a network namespace with it. An agent
+//! it. An entry is `<host identity>-<number of the name>.job`, the joining socket of that job as a
+//! file: so a container that has the directory reaches the job without sharing a network namespace
+//! with it, and who looks for a name asks only those jobs that may have it. An agent
 //! takes its entry away when it goes. One that was killed cannot: whoever finds an entry at which
 //! nobody listens removes it, and every new job looks at a few.
 
@@ -12,6 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use landeck_memory::JobName;
 use landeck_wire::HostId;
 
 use crate::socket::{Address, is_listened_to, own_uid};
@@ -35,6 +37,16 @@ pub struct Index {
 #[derive(Debug)]
 pub(crate) struct Entry {
     socket: OwnedFd,
+    path: PathBuf,
+}
+
+/// A job that is listed, whether or not anybody is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// Its identity.
+    pub(crate) host: HostId,
+    /// Of its name.
+    number: u64,
     path: PathBuf,
 }
 
@@ -105,10 +117,10 @@ impl Index {
     }
 
     /// Makes the entry of a job, and removes some of those that killed jobs have left.
-    pub(crate) fn enter(&self, host: HostId) -> io::Result<Entry> {
+    pub(crate) fn enter(&self, host: HostId, name: &JobName) -> io::Result<Entry> {
         self.sweep(LOOKED_AT);
         let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
-        let path = self.directory.join(format!("{host}{SUFFIX}"));
+        let path = self.directory.join(format!("{host}-{:016x}{SUFFIX}", number_of(name)));
         let socket = Address::File(unfinished.clone()).listen()?;
         // From here on it is listened at: nobody takes it for a dead one.
         if let Err(error) = fs::rename(&unfinished, &path) {
@@ -125,20 +137,24 @@ impl Index {
 
     /// Looks at so many entries, and removes those that are left over; returns the others.
     fn sweep(&self, most: usize) -> Vec<HostId> {
-        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut jobs = Vec::new();
-        for entry in entries.take(most) {
-            let is_socket = entry.file_type().is_ok_and(|kind| kind.is_socket());
-            let name = entry.file_name();
-            let host = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)?.parse().ok());
-            match host {
-                Some(host) if is_socket && is_listened_to(&self.address(host)) => jobs.push(host),
-                // Whoever made it is gone. Somebody else may have removed it meanwhile.
-                Some(_) if is_socket => drop(fs::remove_file(entry.path())),
-                _ => self.remove_unfinished(&entry),
+        for entry in self.entries().take(most) {
+            match Listed::read(&entry) {
+                Some(listed) if listed.is_there() => jobs.push(listed.host),
+                Some(_) => {}
+                None => self.remove_unfinished(&entry),
             }
         }
         jobs
+    }
+
+    /// The jobs that have entries, of which nobody is asked.
+    pub(crate) fn listed(&self) -> Vec<Listed> {
+        self.entries().filter_map(|entry| Listed::read(&entry)).collect()
+    }
+
+    fn entries(&self) -> impl Iterator<Item = fs::DirEntry> + use<> {
+        fs::read_dir(&self.directory).into_iter().flatten().flatten()
     }
 
     /// What a job left that was killed between two steps; those of a moment ago may be at work.
@@ -152,10 +168,47 @@ impl Index {
         }
     }
 
-    /// Where the entry of a job is.
-    pub(crate) fn address(&self, host: HostId) -> Address {
-        Address::File(self.directory.join(format!("{host}{SUFFIX}")))
+    /// Where the entry of a job is, if it has one.
+    pub(crate) fn address(&self, host: HostId) -> Option<Address> {
+        let listed = self.listed().into_iter().find(|listed| listed.host == host)?;
+        Some(Address::File(listed.path))
     }
+}
+
+impl Listed {
+    /// What an entry says, if it is one.
+    fn read(entry: &fs::DirEntry) -> Option<Self> {
+        entry.file_type().ok().filter(fs::FileType::is_socket)?;
+        let name = entry.file_name();
+        let (host, number) = name.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
+        let number = u64::from_str_radix(number, 16).ok()?;
+        Some(Self { host: host.parse().ok()?, number, path: entry.path() })
+    }
+
+    /// Whether the job may be meant by a name or by the first digits of its identity; the job itself
+    /// knows.
+    pub(crate) fn may_be(&self, reference: &str) -> bool {
+        self.number == number_of(&JobName::new(reference))
+            || self.host.to_string().starts_with(reference)
+    }
+
+    /// Whether somebody listens there. If not, whoever made it is gone, and it is removed.
+    pub(crate) fn is_there(&self) -> bool {
+        let is_there = is_listened_to(&Address::File(self.path.clone()));
+        if !is_there {
+            // Somebody else may have removed it meanwhile.
+            let _ = fs::remove_file(&self.path);
+        }
+        is_there
+    }
+}
+
+/// A name as a number that two names rarely have in common (FNV-1a).
+fn number_of(name: &JobName) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let step = |number: u64, byte: u8| (number ^ u64::from(byte)).wrapping_mul(PRIME);
+    name.to_string().bytes().fold(BASIS, step)
 }
 
 impl Entry {
@@ -203,10 +256,26 @@ mod tests {
         let index = Index::at(place.0.join("landeck")).unwrap();
         let mode = fs::metadata(index.directory()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, PRIVATE);
-        let entry = index.enter(HostId(7)).unwrap();
+        let entry = index.enter(HostId(7), &JobName::new("heat")).unwrap();
         assert_eq!(index.jobs(), [HostId(7)]);
         drop(entry);
         assert_eq!((index.jobs(), count(index.directory())), (vec![], 0));
+    }
+
+    #[test]
+    fn entries_tell_who_may_be_meant_without_being_asked() {
+        let place = Place::new("meant");
+        let index = Index::at(place.0.join("landeck")).unwrap();
+        let entry = |host, name| index.enter(HostId(host), &JobName::new(name)).unwrap();
+        let _entries = [entry(0xab << 56, "heat"), entry(0xcd << 56, "a/b \u{fc}")];
+        let meant = |reference: &str| {
+            let listed = index.listed().into_iter().filter(|listed| listed.may_be(reference));
+            listed.map(|listed| listed.host.0 >> 56).collect::<Vec<_>>()
+        };
+        assert_eq!((meant("heat"), meant("a/b \u{fc}")), (vec![0xab], vec![0xcd]));
+        assert_eq!((meant("cd00"), meant("hea")), (vec![0xcd], vec![]));
+        assert_eq!(index.address(HostId(1)), None);
+        assert!(index.address(HostId(0xab << 56)).is_some_and(|at| is_listened_to(&at)));
     }
 
     #[test]
@@ -214,12 +283,12 @@ mod tests {
         let place = Place::new("left");
         let index = Index::at(place.0.join("landeck")).unwrap();
         let kill = |host| {
-            let mut entry = index.enter(HostId(host)).unwrap();
+            let mut entry = index.enter(HostId(host), &JobName::new("heat")).unwrap();
             entry.path = PathBuf::from("/nowhere"); // as if nobody dropped it
         };
         (0..20).for_each(kill);
         assert!(count(index.directory()) <= LOOKED_AT + 1, "new ones made room");
-        let live = index.enter(HostId(99)).unwrap();
+        let live = index.enter(HostId(99), &JobName::new("heat")).unwrap();
         assert_eq!(index.jobs(), [HostId(99)]);
         assert_eq!(count(index.directory()), 1);
         drop(live);

@@ -96,17 +96,40 @@ pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
     if let Some(host) = reference.and_then(|reference| reference.parse().ok()) {
         return Ok(observe(host)?);
     }
-    // Who is gone meanwhile was none of them.
-    let mut all: Vec<ObservedJob> =
-        jobs().into_iter().filter_map(|host| observe(host).ok()).collect();
-    let name = |job: &ObservedJob| (job.host, job.segment.plan().name.to_string());
-    let is_meant = |job: &ObservedJob| match reference {
-        None => true,
-        Some(reference) => {
-            job.segment.plan().name == JobName::new(reference)
-                || job.host.to_string().starts_with(reference)
+    if let Some(reference) = reference {
+        let mut meant = candidates(reference);
+        meant.retain(|job| is_called(job, reference));
+        if meant.len() == 1 {
+            return Ok(meant.swap_remove(0));
         }
-    };
+    }
+    // None or several: all of them have a part in the answer.
+    find_among(jobs().into_iter().filter_map(|host| observe(host).ok()).collect(), reference)
+}
+
+/// The jobs that may be called so: by the index, which nobody need be asked for, and those that it
+/// does not list.
+fn candidates(reference: &str) -> Vec<ObservedJob> {
+    let listed = Index::of_user().map(|index| index.listed()).unwrap_or_default();
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut hosts = listening(&sockets, own_uid());
+    hosts.retain(|host| listed.iter().all(|listed| listed.host != *host));
+    let may_be = listed.iter().filter(|listed| listed.may_be(reference) && listed.is_there());
+    hosts.extend(may_be.map(|listed| listed.host));
+    hosts.into_iter().filter_map(|host| observe(host).ok()).collect()
+}
+
+fn is_called(job: &ObservedJob, reference: &str) -> bool {
+    job.segment.plan().name == JobName::new(reference)
+        || job.host.to_string().starts_with(reference)
+}
+
+fn find_among(
+    mut all: Vec<ObservedJob>,
+    reference: Option<&str>,
+) -> Result<ObservedJob, FindError> {
+    let name = |job: &ObservedJob| (job.host, job.segment.plan().name.to_string());
+    let is_meant = |job: &ObservedJob| reference.is_none_or(|reference| is_called(job, reference));
     if all.is_empty() {
         return Err(FindError::NoJob);
     }
@@ -149,8 +172,8 @@ fn listening(sockets: &str, uid: u32) -> Vec<HostId> {
 pub fn observe(host: HostId) -> Result<ObservedJob, ObserveError> {
     let asked = socket::observe(&Address::of_job(host), ANSWER_TIME).or_else(|error| {
         // In another network namespace.
-        let index = Index::of_user().ok_or(error)?;
-        socket::observe(&index.address(host), ANSWER_TIME)
+        let entry = Index::of_user().and_then(|index| index.address(host)).ok_or(error)?;
+        socket::observe(&entry, ANSWER_TIME)
     });
     let error = match asked {
         Ok((file, pid)) => return observed(host, file, Some(pid)),

@@ -215,7 +215,8 @@ pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
     match join(&Address::of_job(host)) {
         // It may be in another network namespace, and be reached by its file.
         Err(error @ JoinError::Exchange(ExchangeError::NobodyThere { .. })) => {
-            match Index::of_user().map(|index| join(&index.address(host))) {
+            let entry = Index::of_user().and_then(|index| index.address(host));
+            match entry.map(|entry| join(&entry)) {
                 None | Some(Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))) => {
                     Err(error)
                 }

@@ -134,11 +134,30 @@ pub(crate) fn heavy_barrier() {
 /// Asks for the cache line in which a value begins, since it will be read soon.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
+    prefetch_at(std::ptr::from_ref(value).cast());
+}
+
+/// The same for a place that may be anywhere.
+#[inline(always)]
+pub(crate) fn prefetch_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: the hint reads and writes nothing that anybody can see, wherever it points.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        _mm_prefetch::<_MM_HINT_T0>(place);
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = place;
+}
+
+/// The same, since it will be written soon: one way instead of two, when somebody else wrote it last.
+#[inline(always)]
+pub(crate) fn prefetch_to_write<T>(value: &T) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: as above; processors that do not have the instruction do nothing.
+    unsafe {
+        let address = std::ptr::from_ref(value);
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
     let _ = value;

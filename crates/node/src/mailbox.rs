@@ -384,15 +384,13 @@ impl Mailbox {
         if !self.groups.is_empty() {
             return self.take_message_of_any(message, time);
         }
-        let mut room = message.reuse();
-        room.resize(SHORT_BYTES, 0);
+        let mut room = message.room(SHORT_BYTES);
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
         let found = self.shared.receive_whole_now(&self.wanted(None), &area);
         if let Some(status) = found.map_err(|error| self.error(error, None))? {
             self.note(&status);
-            room.truncate(status.bytes as usize);
-            return Ok(message.receive_own(status.tag, room)?);
+            return Ok(message.receive_part(status.tag, room, 0, status.bytes as usize)?);
         }
         let status = self.wait(time)?;
         self.take_kept(message, status.tag)

@@ -1,7 +1,8 @@
-//! Waiting at the board: blocking calls of collective operations in thread mode single.
+//! Waiting at the board: blocking calls of collective operations, which poll it themselves.
 //!
-//! With several threads, and where operations do not block, they go on in the engine's table; the
-//! only thread of a process polls the board itself.
+//! The only thread of a process keeps the endpoint meanwhile. In thread mode multiple whoever has the
+//! turn polls for short data, enters the endpoint with each look, and looks after the other threads;
+//! what is longer, does not block, or finds the turn taken goes on in the engine's table.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
 use landeck_memory::board::Board;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
-use landeck_memory::{End, Operation, ThreadMode, WaitRecord};
+use landeck_memory::{End, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
 use crate::collective::Fault;
@@ -32,7 +33,7 @@ impl Shared {
         mut brief: Brief<'_>,
     ) -> Result<bool, WaitError> {
         if self.kernel.mode() == ThreadMode::Multiple {
-            return Ok(false);
+            return self.brief_in_turn(context, members, member, brief);
         }
         let mut kernel = self.kernel.enter()?;
         let begun = kernel.brief(context, members, member, &mut brief);
@@ -40,21 +41,59 @@ impl Shared {
             return Ok(false);
         };
         let mut waiter = self.turn.enter()?;
-        let mut meeting = Meeting {
-            shared: self,
-            circle,
-            endpoint,
-            brief,
-            polls: 0,
-            outcome: None,
-            is_asleep: false,
-            awaits_room: false,
-        };
+        let mut stage = Stage::of(brief);
+        let mut meeting = Meeting { shared: self, circle, endpoint, stage: &mut stage };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
-        match meeting.outcome {
+        match stage.outcome {
             Some(Ok(())) => Ok(true),
             Some(Err(fault)) => Err(WaitError::Collective(fault)),
+            None => Err(why(&kernel, None, end)),
+        }
+    }
+
+    /// The same with several threads, unless another has the turn.
+    #[inline(never)]
+    fn brief_in_turn(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        mut brief: Brief<'_>,
+    ) -> Result<bool, WaitError> {
+        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let begun = match self.kernel.enter() {
+            Ok(mut kernel) => {
+                let begun = kernel.brief(context, members, member, &mut brief);
+                begun.map(|begun| begun.is_some()).map_err(WaitError::Collective)
+            }
+            Err(error) => Err(error.into()),
+        };
+        let result = match begun {
+            Ok(true) => {
+                let group = (context, members.len() as u32);
+                self.meet_with_turn(&mut waiter, group, brief).map(|()| true)
+            }
+            other => other,
+        };
+        drop(waiter);
+        self.call_next();
+        result
+    }
+
+    fn meet_with_turn(
+        &self,
+        waiter: &mut Waiter,
+        (context, size): (u32, u32),
+        brief: Brief<'_>,
+    ) -> Result<(), WaitError> {
+        let (stage, news) = (Stage::of(brief), self.segment.news(self.slot));
+        let mut meeting = MeetingInTurn { shared: self, context, size, stage, news };
+        let end = waiter.wait(&mut meeting, None);
+        let mut kernel = self.kernel.enter()?;
+        kernel.wake_up();
+        match meeting.stage.outcome {
+            Some(outcome) => outcome.map_err(WaitError::Collective),
             None => Err(why(&kernel, None, end)),
         }
     }
@@ -97,10 +136,15 @@ impl Shared {
 }
 
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
-struct Meeting<'a> {
+struct Meeting<'a, 'b> {
     shared: &'a Shared,
     circle: &'a mut Circle,
     endpoint: &'a mut Endpoint<SharedMemory>,
+    stage: &'a mut Stage<'b>,
+}
+
+/// How far an operation with short data is.
+struct Stage<'a> {
     brief: Brief<'a>,
     polls: u32,
     outcome: Option<Result<(), Fault>>,
@@ -109,45 +153,52 @@ struct Meeting<'a> {
     awaits_room: bool,
 }
 
-impl Meeting<'_> {
+impl<'a> Stage<'a> {
+    #[inline]
+    fn of(brief: Brief<'a>) -> Self {
+        Self { brief, polls: 0, outcome: None, is_asleep: false, awaits_room: false }
+    }
+}
+
+impl Meeting<'_, '_> {
     #[inline]
     fn look(&mut self) {
         let Some(board) = &mut self.circle.board else { return };
         let endpoint = &mut *self.endpoint;
         let allocate = &mut |bytes| endpoint.allocate(bytes);
-        match self.brief.poll(board, allocate, &mut self.circle.combiner) {
+        match self.stage.brief.poll(board, allocate, &mut self.circle.combiner) {
             Ok(false) => {}
-            Ok(true) => self.outcome = Some(Ok(())),
+            Ok(true) => self.stage.outcome = Some(Ok(())),
             Err(error) => self.fail(error),
         }
     }
 
     #[cold]
     fn fail(&mut self, error: BoardError) {
-        let (operation, signature) = (self.brief.operation, self.brief.signature());
+        let (operation, signature) = (self.stage.brief.operation, self.stage.brief.signature());
         let fault = board_fault(self.endpoint, self.circle, operation, signature, error);
-        self.outcome = Some(Err(fault));
+        self.stage.outcome = Some(Err(fault));
     }
 
     /// Looks why it can never be over, at the words of all members.
     #[cold]
     fn judge(&mut self) {
         self.endpoint.refresh();
-        if self.outcome.is_none()
+        if self.stage.outcome.is_none()
             && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
         {
-            self.outcome = Some(Err(Fault::Mismatch(mismatch)));
+            self.stage.outcome = Some(Err(Fault::Mismatch(mismatch)));
         }
         let Some(board) = &self.circle.board else { return };
-        if self.outcome.is_none()
-            && let Some(error) = self.brief.verdict(board)
+        if self.stage.outcome.is_none()
+            && let Some(error) = self.stage.brief.verdict(board)
         {
             // What the gone have brought still counts.
             self.look();
-            if self.outcome.is_none()
+            if self.stage.outcome.is_none()
                 && let Some(board) = &mut self.circle.board
             {
-                let error = self.brief.lost(board, error);
+                let error = self.stage.brief.lost(board, error);
                 self.fail(error);
             }
         }
@@ -155,20 +206,20 @@ impl Meeting<'_> {
 
     #[inline]
     fn wake_up(&mut self) {
-        if self.is_asleep
+        if self.stage.is_asleep
             && let Some(board) = &self.circle.board
         {
-            board.wakes(self.awaits_room);
+            board.wakes(self.stage.awaits_room);
         }
     }
 }
 
-impl Waiting for Meeting<'_> {
+impl Waiting for Meeting<'_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
         let board = self.circle.board.as_ref();
-        board.map_or(Neighbours::Awaited, |board| self.brief.neighbours(board, processor))
+        board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
     }
 
     fn patience(&self) -> Patience {
@@ -177,14 +228,14 @@ impl Waiting for Meeting<'_> {
 
     #[inline]
     fn poll(&mut self) -> bool {
-        if self.outcome.is_none() {
+        if self.stage.outcome.is_none() {
             self.look();
-            self.polls += 1;
-            if self.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.stage.polls += 1;
+            if self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
                 self.endpoint.progress();
             }
         }
-        self.outcome.is_some()
+        self.stage.outcome.is_some()
     }
 
     fn poll_before_sleep(&mut self) -> bool {
@@ -192,10 +243,10 @@ impl Waiting for Meeting<'_> {
         if !self.poll() {
             self.judge();
         }
-        if self.outcome.is_none() {
+        if self.stage.outcome.is_none() {
             self.shared.let_sockets_wake(self.endpoint);
         }
-        self.outcome.is_some()
+        self.stage.outcome.is_some()
     }
 
     /// Asked at the beginning of every wait: the words of all are looked at only when something
@@ -207,24 +258,132 @@ impl Waiting for Meeting<'_> {
         if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
             self.judge();
         }
-        self.outcome.as_ref().map(|_| End::PeerFailed)
+        self.stage.outcome.as_ref().map(|_| End::PeerFailed)
     }
 
     fn record(&self) -> WaitRecord {
-        let tag = Some(self.brief.signature().tag());
-        let (context, number) = (self.circle.place.context, self.brief.number());
+        let tag = Some(self.stage.brief.signature().tag());
+        let (context, number) = (self.circle.place.context, self.stage.brief.number());
         let board = self.endpoint.board_of(context).unwrap_or(0);
         let operation = Operation::Collective;
         WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
     }
 
     fn prepare_sleep(&mut self) {
-        if !self.is_asleep
+        if !self.stage.is_asleep
             && let Some(board) = &self.circle.board
         {
-            self.awaits_room = !self.brief.has_come();
-            board.sleeps(self.awaits_room);
-            self.is_asleep = true;
+            self.stage.awaits_room = !self.stage.brief.has_come();
+            board.sleeps(self.stage.awaits_room);
+            self.stage.is_asleep = true;
+        }
+    }
+}
+
+/// The wait of the thread that has the turn for the others of a group, for short data, while it looks
+/// after the threads behind it.
+struct MeetingInTurn<'a, 'b> {
+    shared: &'a Shared,
+    context: u32,
+    size: u32,
+    stage: Stage<'b>,
+    /// What others had told of when it was looked at last.
+    news: u32,
+}
+
+impl MeetingInTurn<'_, '_> {
+    /// Does something as the only thread would, which has the endpoint. None when it cannot be entered:
+    /// that ends the wait, and the next call says why.
+    #[inline]
+    fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_>) -> R) -> Option<R> {
+        let mut kernel = self.shared.kernel.enter().ok()?;
+        let (circle, endpoint) = kernel.circle_of_context(self.context)?;
+        let stage = &mut self.stage;
+        Some(work(&mut Meeting { shared: self.shared, circle, endpoint, stage }))
+    }
+
+    /// Whether the operation is over, after one look at the board.
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        let is_over = self.alone(|meeting| {
+            if meeting.stage.outcome.is_none() {
+                meeting.look();
+            }
+            meeting.stage.outcome.is_some()
+        });
+        is_over != Some(false)
+    }
+
+    /// Moves what the other threads wait for, and calls those who may go on.
+    fn look_after_others(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return };
+        let moved = progress(&mut kernel);
+        let news = self.shared.segment.news(self.shared.slot);
+        let is_news = std::mem::replace(&mut self.news, news) != news;
+        self.shared.call_ready(&kernel, moved || is_news);
+    }
+}
+
+impl Waiting for MeetingInTurn<'_, '_> {
+    const KNOWS_WHOM: bool = true;
+
+    fn neighbours(&self, processor: u32) -> Neighbours {
+        let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
+        let circle = kernel.circle_of_context(self.context).map(|(circle, _)| circle);
+        let board = circle.and_then(|circle| circle.board.as_ref());
+        let brief = &self.stage.brief;
+        board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::all_of(self.size)
+    }
+
+    #[inline]
+    fn poll(&mut self) -> bool {
+        if self.is_over() {
+            return true;
+        }
+        self.stage.polls += 1;
+        if self.shared.is_awaited() || self.stage.polls.is_multiple_of(POLLS_PER_PROGRESS) {
+            self.look_after_others(Kernel::progress);
+        }
+        false
+    }
+
+    fn poll_before_sleep(&mut self) -> bool {
+        self.look_after_others(Kernel::progress_thoroughly);
+        if self.is_over() {
+            return true;
+        }
+        let is_over = self.alone(|meeting| {
+            meeting.judge();
+            if meeting.stage.outcome.is_none() {
+                meeting.shared.let_sockets_wake(meeting.endpoint);
+            }
+            meeting.stage.outcome.is_some()
+        });
+        is_over != Some(false)
+    }
+
+    fn verdict(&mut self) -> Option<End> {
+        self.shared.call_all();
+        self.alone(|meeting| meeting.verdict())?
+    }
+
+    fn record(&self) -> WaitRecord {
+        let tag = Some(self.stage.brief.signature().tag());
+        let (context, number) = (self.context, self.stage.brief.number());
+        let kernel = self.shared.kernel.enter();
+        let board = kernel.ok().and_then(|kernel| kernel.board_of(context)).unwrap_or(0);
+        let operation = Operation::Collective;
+        WaitRecord { operation, tag, context, board, number, ..WaitRecord::default() }
+    }
+
+    /// On all boards, for the other threads' operations too.
+    fn prepare_sleep(&mut self) {
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.fall_asleep(Some(self.context));
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A message: values that are packed with their types, and unpacked as what they are.
 //!
 //! A message knows what is in it. Who unpacks as another type, or more than is left, gets an
-//! error that says so, and the message is as it was before. What was packed is never copied again
-//! when messages are cut ([`Message::part`], [`Message::split`]) or joined ([`Message::join`]):
-//! they share their data, which go with the last of them.
+//! error that says so, and the message is as it was before. Messages that are cut
+//! ([`Message::part`], [`Message::split`]) or joined ([`Message::join`]) share their data, which go with the last of
+//! them; only the values of a message of at most 256 bytes are copied, which is quicker.
 //!
 //! ```
 //! # fn main() -> Result<(), landeck::MessageError> {
@@ -26,7 +26,6 @@ mod travel;
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 
 use landeck_kernel::{Area, Received};
 use landeck_layout::{Kind, Layout};
@@ -35,7 +34,7 @@ use landeck_memory::{Buffer, Bytes};
 
 use crate::mailbox::MailboxAddress;
 use crate::typed::Typed;
-use piece::{Form, Piece, Storage};
+use piece::{Form, Memory, Piece, Storage};
 
 pub(crate) use encoding::tag_of_values;
 
@@ -132,7 +131,7 @@ pub enum Upcoming {
 /// Values that travel together, each with its type.
 #[derive(Clone, Default)]
 pub struct Message {
-    storages: Vec<Arc<Storage>>,
+    memories: Vec<Memory>,
     pieces: Vec<Piece>,
     /// The piece that is unpacked next, and the bytes of it that were unpacked.
     next: usize,
@@ -147,8 +146,8 @@ impl Message {
 
     /// The same, with room for so many bytes of values.
     pub fn with_capacity(bytes: usize) -> Self {
-        let storages = vec![Arc::new(Storage::Own(Vec::with_capacity(bytes)))];
-        Self { storages, ..Self::default() }
+        let memories = vec![Memory::Short(Vec::with_capacity(bytes))];
+        Self { memories, ..Self::default() }
     }
 
     /// Packs values behind those that are there. They are copied.
@@ -182,7 +181,6 @@ impl Message {
         let buffer = unsafe { Buffer::of(values) };
         let area = area(buffer, layout, count)?;
         let form = Form::of_items(layout, count);
-        self.begin(form);
         self.extend(form, |storage| area.append_to(0, usize::MAX, storage));
         Ok(self)
     }
@@ -273,10 +271,9 @@ impl Message {
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.rewind();
-        self.storages.truncate(1);
-        let is_own = self.storages.first_mut().and_then(Arc::get_mut).is_some_and(Storage::clear);
-        if !is_own {
-            self.storages.clear();
+        self.memories.truncate(1);
+        if self.memories.first_mut().is_some_and(|memory| !memory.make_short()) {
+            self.memories.clear();
         }
     }
 
@@ -366,53 +363,47 @@ impl Message {
 
     /// Takes a piece of another message in.
     fn share(&mut self, other: &Self, piece: Piece) {
-        let storage = &other.storages[piece.storage];
-        let known = self.storages.iter().rposition(|known| Arc::ptr_eq(known, storage));
-        let storage = known.unwrap_or_else(|| {
-            self.storages.push(storage.clone());
-            self.storages.len() - 1
+        let Memory::Shared(storage) = &other.memories[piece.memory] else {
+            self.append(piece.form, other.bytes_of(&piece));
+            return;
+        };
+        let known = self.memories.iter().rposition(|known| known.is(storage));
+        let memory = known.unwrap_or_else(|| {
+            self.memories.push(Memory::Shared(storage.clone()));
+            self.memories.len() - 1
         });
-        self.pieces.push(Piece { storage, ..piece });
+        self.pieces.push(Piece { memory, ..piece });
     }
 
     fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
-        self.begin(form);
         self.extend(form, |storage| bytes.append_to(storage));
         self
     }
 
-    /// Makes room for a new piece, unless the last one can grow.
-    fn begin(&mut self, form: Form) {
-        let is_own = self.storages.last_mut().and_then(Arc::get_mut).is_some_and(Storage::is_own);
-        if !is_own {
-            self.storages.push(Arc::new(Storage::Own(Vec::new())));
-        }
-        let storage = self.storages.len() - 1;
-        let start = self.storages[storage].bytes().len();
-        let grows = self.pieces.last().is_some_and(|last| {
-            let is_at_end = last.storage == storage && last.start + last.length == start;
-            is_at_end && last.form == form && form.is_elements()
-        });
-        if !grows {
-            self.pieces.push(Piece { storage, start, length: 0, form });
-        }
-    }
-
-    /// Lets the last piece grow by what `write` appends.
+    /// Puts a new piece behind the others, or lets the last one grow, by what `write` appends.
     fn extend(&mut self, form: Form, write: impl FnOnce(&mut Vec<u8>)) {
-        let storage = self.storages.last_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
-        let (Some(storage), Some(piece)) = (storage, self.pieces.last_mut()) else { return };
-        let before = storage.len();
-        write(storage);
-        piece.length += storage.len() - before;
-        let is_nothing = form.is_elements() && piece.length == 0;
-        if is_nothing {
-            self.pieces.pop();
+        if !self.memories.last().is_some_and(Memory::is_writable) {
+            self.memories.push(Memory::Short(Vec::new()));
+        }
+        let number = self.memories.len() - 1;
+        let Self { memories, pieces, .. } = self;
+        let Some(bytes) = memories[number].writable() else { return };
+        if pieces.is_empty() {
+            bytes.clear();
+        }
+        let start = bytes.len();
+        write(bytes);
+        let length = bytes.len() - start;
+        memories[number].share_if_long();
+        match pieces.last_mut() {
+            Some(last) if last.goes_on_with(form, number, start) => last.length += length,
+            _ if length == 0 && form.is_elements() => {}
+            _ => pieces.push(Piece { memory: number, start, length, form }),
         }
     }
 
     fn bytes_of(&self, piece: &Piece) -> Bytes<'_> {
-        self.storages[piece.storage].bytes().part(piece.start, piece.length)
+        self.memories[piece.memory].bytes().part(piece.start, piece.length)
     }
 
     /// Bytes of this form that come next.
@@ -585,9 +576,7 @@ mod tests {
     fn parts_share_memory_and_live_on_without_the_whole() {
         let mut whole = Message::new();
         whole.pack(&[1i64, 2, 3, 4, 5, 6]);
-        let place = whole.bytes_of(&whole.pieces[0]).start();
         let mut parts = whole.split(3).unwrap();
-        assert_eq!(parts[0].bytes_of(&parts[0].pieces[0]).start(), place, "no copy");
         whole.pack(&[7i64]);
         drop(whole);
         assert_eq!(parts[1].unpack_all::<i64>(), [3, 4]);
@@ -596,6 +585,24 @@ mod tests {
         assert_eq!(joined.unpack_all::<i64>(), [5, 6, 1, 2, 9]);
         assert!(matches!(joined.split(4), Err(MessageError::UnevenParts { values: 5, .. })));
         assert!(matches!(joined.split(0), Err(MessageError::UnevenParts { .. })));
+    }
+
+    #[test]
+    fn long_data_are_not_copied() {
+        let mut whole = Message::new();
+        whole.pack(&[7u8; 1000]);
+        let place = |message: &Message| message.bytes_of(&message.pieces[0]).start();
+        let parts = whole.split(2).unwrap();
+        assert_eq!(place(&parts[0]), place(&whole));
+        whole.pack(&[8u8; 1000]); // elsewhere: the first are shared now
+        let mut joined = Message::new();
+        joined.join(&whole).join(&parts[1]);
+        assert_eq!((place(&joined), joined.memories.len()), (place(&whole), 2));
+        drop((whole, parts));
+        let bytes = joined.unpack_all::<u8>();
+        assert!(
+            bytes.len() == 2500 && bytes[..1000] == [7; 1000] && bytes[1000..2000] == [8; 1000]
+        );
     }
 
     #[test]
@@ -612,17 +619,19 @@ mod tests {
 
     #[test]
     fn a_cleared_message_keeps_its_memory_unless_it_is_shared() {
-        let mut message = Message::with_capacity(1000);
-        message.pack(&[1u8; 100]);
-        let place = message.bytes_of(&message.pieces[0]).start();
-        message.clear();
-        message.pack(&[2u8; 100]);
-        assert_eq!(message.bytes_of(&message.pieces[0]).start(), place);
-        let mut copy = message.clone();
-        message.clear();
-        message.pack(&[3u8; 100]);
-        assert_eq!(copy.unpack_all::<u8>(), [2; 100]);
-        assert_eq!(message.unpack_all::<u8>(), [3; 100]);
+        for length in [100, 1000] {
+            let mut message = Message::with_capacity(1000);
+            message.pack(&vec![1u8; length]);
+            let place = message.bytes_of(&message.pieces[0]).start();
+            message.clear();
+            message.pack(&vec![2u8; length]);
+            assert_eq!(message.bytes_of(&message.pieces[0]).start(), place);
+            let mut copy = message.clone();
+            message.clear();
+            message.pack(&vec![3u8; length]);
+            assert_eq!(copy.unpack_all::<u8>(), vec![2; length]);
+            assert_eq!(message.unpack_all::<u8>(), vec![3; length]);
+        }
     }
 
     #[test]

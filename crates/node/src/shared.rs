@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_channel::Peer;
 use landeck_collectives::Settings;
-use landeck_kernel::{Area, Completion, Endpoint, Failure, Started, Status, Wanted};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
 use landeck_memory::waiter::{Doorbell, Follower, Waiting};
 use landeck_memory::{
     Bytes, End, Gate, GateError, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
@@ -198,20 +198,54 @@ impl Shared {
         Ok(result)
     }
 
-    /// The first step of a wait: what is known of a message that is over after one look at most.
-    /// None when it takes more.
+    /// The first step of a wait: what is known of a message that has ended well after a few looks at
+    /// most. None when it takes more.
     #[inline]
     pub(crate) fn ended_well(&self, id: OperationId) -> Option<Status> {
         let OperationId::Message(message) = id else { return None };
         // A kernel that cannot be entered ends the wait; the next step says why.
         let mut kernel = self.kernel.enter().ok()?;
         let status = kernel.take_well(message);
-        // Where threads wait for each other, what arrives may be for others.
-        if status.is_some() || self.kernel.mode() == ThreadMode::Multiple {
+        if status.is_some() {
             return status;
         }
-        kernel.progress_for_message(message);
-        kernel.take_well(message)
+        match self.kernel.mode() {
+            ThreadMode::Single => self.ended_alone(&mut kernel, message),
+            ThreadMode::Multiple => {
+                drop(kernel);
+                self.ended_in_turn(message)
+            }
+        }
+    }
+
+    /// The same for a message of the only thread that is not over yet.
+    #[inline(never)]
+    fn ended_alone(&self, kernel: &mut Kernel, message: RequestId) -> Option<Status> {
+        let mut status = None;
+        self.turn.enter().ok()?.look(|| {
+            kernel.progress_for_message(message);
+            status = kernel.take_well(message);
+            status.is_some() || kernel.is_done(message.into())
+        });
+        status
+    }
+
+    /// The same where threads wait for each other and what arrives may be for others: looks a few
+    /// times, if none of them has the turn.
+    #[inline(never)]
+    fn ended_in_turn(&self, message: RequestId) -> Option<Status> {
+        let mut waiter = self.turn.try_enter().ok()??;
+        let mut status = None;
+        waiter.look(|| {
+            let Ok(mut kernel) = self.kernel.enter() else { return true };
+            let moved = kernel.progress();
+            status = kernel.take_well(message);
+            self.call_ready(&kernel, moved);
+            status.is_some()
+        });
+        drop(waiter);
+        self.call_next();
+        status
     }
 
     /// Waits for a request; whatever happens, it is over afterwards and its memory is free.
@@ -426,7 +460,7 @@ impl Shared {
 
     /// Calls the followers who may go on: those whose requests are over, and, when something
     /// moved, those who wait for something else.
-    fn call_ready(&self, kernel: &Kernel, moved: bool) {
+    pub(crate) fn call_ready(&self, kernel: &Kernel, moved: bool) {
         if self.follower_count.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -459,13 +493,13 @@ impl Shared {
         *self.wake_thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn call_all(&self) {
+    pub(crate) fn call_all(&self) {
         self.followers().iter().for_each(|(_, follower)| follower.call());
     }
 
     /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
     /// what is left.
-    fn call_next(&self) {
+    pub(crate) fn call_next(&self) {
         if !self.call_follower()
             && let Some(helper) = &self.helper
         {
@@ -482,7 +516,7 @@ impl Shared {
     }
 
     /// Whether somebody waits for the turn.
-    fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         self.follower_count.load(Ordering::SeqCst) != 0
     }
 

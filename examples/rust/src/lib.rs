@@ -18,7 +18,5 @@ pub mod program;
 pub mod progress;
 pub mod summary;
 
-/// The first program of the project's README, compiled and run as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct FirstProgram;
+mod book;

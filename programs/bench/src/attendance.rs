@@ -1,7 +1,9 @@
 //! Who takes part in which launch, and who is left out of it and why.
 
-use crate::candidate::Candidate::{self, Bare, Counter, Landeck, Mpich, MpichThrottled};
-use crate::figure::{Figure, Method, Program};
+use crate::candidate::Candidate::{
+    self, Bare, Counter, Iceoryx2, Landeck, Mpich, MpichThrottled, Queues,
+};
+use crate::figure::{Figure, Method, Program, Who};
 
 /// What a candidate does in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +31,9 @@ pub(crate) fn attendance(
     let collective = figure.program == Program::Collectives;
     match candidate {
         Landeck => TakesPart,
-        _ if figure.ours_only => HasNoPart,
+        _ if figure.who == Who::OursAnd(candidate) => TakesPart,
+        Queues | Iceoryx2 => HasNoPart,
+        _ if figure.who != Who::Everybody => HasNoPart,
         Bare if figure.method == Method::Inside => HasNoPart,
         Counter if !figure.has_floor => HasNoPart,
         Bare | Counter => TakesPart,
@@ -73,6 +77,8 @@ mod tests {
         assert_eq!(of(Bare, "barrier", 2), HasNoPart);
         assert_eq!(of(Bare, "memory", 2), TakesPart);
         assert_eq!(of(Candidate::OpenMpi, "loan", 2), HasNoPart);
+        assert_eq!((of(Iceoryx2, "loan", 2), of(Iceoryx2, "round", 2)), (TakesPart, HasNoPart));
+        assert_eq!((of(Queues, "mailbox", 2), of(Queues, "loan", 2)), (TakesPart, HasNoPart));
     }
 
     #[test]

@@ -16,17 +16,33 @@ pub(crate) enum Candidate {
     MpichThrottled,
     OpenMpi,
     IntelMpi,
+    /// Message queues of POSIX.
+    Queues,
+    /// Loans of iceoryx2.
+    Iceoryx2,
     /// A program without message passing.
     Bare,
     /// A barrier of one shared counter, without message passing.
     Counter,
 }
 
-use Candidate::{Bare, Counter, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi};
+use Candidate::{
+    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi, Queues,
+};
 
 /// In the order of the tables.
-pub(crate) const ALL: [Candidate; 8] =
-    [Landeck, LandeckMpi, OpenMpi, IntelMpi, Mpich, MpichThrottled, Bare, Counter];
+pub(crate) const ALL: [Candidate; 10] = [
+    Landeck,
+    LandeckMpi,
+    OpenMpi,
+    IntelMpi,
+    Mpich,
+    MpichThrottled,
+    Queues,
+    Iceoryx2,
+    Bare,
+    Counter,
+];
 
 impl Candidate {
     pub(crate) fn name(self) -> &'static str {
@@ -37,6 +53,8 @@ impl Candidate {
             MpichThrottled => "mpich-throttled",
             OpenMpi => "ompi",
             IntelMpi => "impi",
+            Queues => "queues",
+            Iceoryx2 => "iceoryx2",
             Bare => "bare",
             Counter => "counter",
         }
@@ -51,6 +69,8 @@ impl Candidate {
             MpichThrottled => "MPICH, throttled",
             OpenMpi => "Open MPI 5.0.11",
             IntelMpi => "Intel MPI 2021.18",
+            Queues => "POSIX message queues",
+            Iceoryx2 => "iceoryx2 0.10.0",
             Bare => "bare program",
             Counter => "shared counter",
         }
@@ -62,8 +82,15 @@ impl Candidate {
             Mpich | MpichThrottled => Some("mpich"),
             OpenMpi => Some("ompi"),
             IntelMpi => Some("impi"),
+            Queues => Some("queues"),
+            Iceoryx2 => Some("iceoryx2"),
             Landeck | LandeckMpi | Bare | Counter => None,
         }
+    }
+
+    /// Whether its program starts its own processes, and knows one figure only.
+    fn starts_itself(self) -> bool {
+        matches!(self, Counter | Queues | Iceoryx2)
     }
 
     pub(crate) fn is_peer(self) -> bool {
@@ -107,7 +134,7 @@ impl Places {
                 self.program(candidate, Program::Collectives),
             ],
             Bare => vec![self.peers.join("bare"), self.peers.join("nothing")],
-            Counter => vec![self.points(candidate)],
+            Counter | Queues | Iceoryx2 => vec![self.points(candidate)],
             peer => vec![
                 self.launcher(peer),
                 self.points(peer),
@@ -136,12 +163,14 @@ impl Places {
             LandeckMpi => self.peers.join("points.abi"),
             Bare => self.peers.join("nothing"),
             Counter => self.peers.join("counter"),
+            Queues => self.peers.join("queues"),
+            Iceoryx2 => self.peers.join("loans"),
             peer => self.peers.join(format!("points.{}", peer.peer().unwrap_or_default())),
         }
     }
 
     /// Starts `program` in n processes, each on a processor of its own if there are enough.
-    /// A bare program has no launcher and is not started here; the counter is its own.
+    /// A bare program has no launcher and is not started here; some are their own.
     pub(crate) fn command(
         &self,
         candidate: Candidate,
@@ -166,7 +195,7 @@ impl Places {
                     &["--oversubscribe"][..]
                 });
             }
-            IntelMpi | Bare | Counter => {
+            IntelMpi | Bare | Counter | Queues | Iceoryx2 => {
                 command.args(["-n", &n.to_string()]);
             }
             Mpich | MpichThrottled => {
@@ -176,7 +205,7 @@ impl Places {
                 }
             }
         }
-        if candidate != Counter {
+        if !candidate.starts_itself() {
             command.arg(program);
         }
         command.args(arguments);
@@ -204,14 +233,14 @@ impl Places {
             IntelMpi => {
                 command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
             }
-            Landeck | Mpich | OpenMpi | Bare | Counter => {}
+            Landeck | Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 => {}
         }
     }
 
     fn launcher(&self, candidate: Candidate) -> PathBuf {
         match candidate.peer() {
+            _ if candidate.starts_itself() => self.points(candidate),
             Some(peer) => self.peers.join(format!("venv-{peer}/bin/mpiexec")),
-            None if candidate == Counter => self.points(candidate),
             None => self.programs.join("landeck"),
         }
     }
@@ -259,5 +288,6 @@ mod tests {
             "/r/bench-peers/venv-ompi/bin/mpiexec --allow-run-as-root -n 4 --oversubscribe p join"
         );
         assert_eq!(words(Counter, 4), "/r/bench-peers/counter -n 4 join");
+        assert_eq!(words(Iceoryx2, 2), "/r/bench-peers/loans -n 2 join");
     }
 }

@@ -76,8 +76,13 @@ struct RunOptions {
     /// Rounds in which every candidate runs once [default: 5, quick: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: Option<u16>,
-    /// The peers to compare with, of mpich, ompi and impi; or none
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "mpich,ompi,impi")]
+    /// The peers to compare with, of mpich, ompi, impi, queues and iceoryx2; or none
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "mpich,ompi,impi,queues,iceoryx2"
+    )]
     peers: Vec<String>,
     /// Repeat a launch that others disturbed for so many seconds, and keep the least disturbed
     /// [default: 10, quick: 0]
@@ -187,7 +192,7 @@ fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
 }
 
 fn check_peers(names: &[String]) -> Result<(), Problem> {
-    let known = ["mpich", "ompi", "impi", "none"];
+    let known = ["mpich", "ompi", "impi", "queues", "iceoryx2", "none"];
     match names.iter().find(|name| !known.contains(&name.as_str())) {
         Some(name) => Err(Problem::NoSuchPeer { name: name.clone() }),
         None => Ok(()),

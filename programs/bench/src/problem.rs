@@ -9,7 +9,7 @@ pub(crate) enum Problem {
     #[error("there is no figure '{name}'. There are {known}.")]
     NoSuchFigure { name: String, known: String },
     #[error(
-        "there is no peer '{name}'. There are mpich, ompi and impi; none stands for no peer at all."
+        "there is no peer '{name}'. There are mpich, ompi, impi, queues and iceoryx2; none stands for no peer at all."
     )]
     NoSuchPeer { name: String },
     #[error(

@@ -25,6 +25,8 @@ pub(super) fn install(
     destination.text(&package_config(prefix, &PACKAGE), "lib/pkgconfig/deck.pc")?;
     destination.file(&front.join("scripts/deckcc"), "bin/deckcc", 0o755)?;
     destination.link("deckcc", "bin/deckcxx")?;
+    destination.file(&front.join("scripts/deckcc.1"), "share/man/man1/deckcc.1", 0o644)?;
+    destination.link("deckcc.1", "share/man/man1/deckcxx.1")?;
     for page in deck::manual_pages(root)? {
         destination.text(&page.text, &format!("share/man/man{}/{}", page.section, page.name))?;
     }

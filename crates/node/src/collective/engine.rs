@@ -234,6 +234,15 @@ impl Engine {
         }
     }
 
+    /// A group that there is, and the endpoint.
+    #[inline]
+    pub(crate) fn circle_of_context(
+        &mut self,
+        context: u32,
+    ) -> Option<(&mut Circle, &mut Endpoint<SharedMemory>)> {
+        Some((self.circles.get_mut(&context)?, &mut self.endpoint))
+    }
+
     /// Begins an operation over the board that the caller waits for by polling it; none when the
     /// call takes another way.
     #[inline]

@@ -104,7 +104,7 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(false);
         }
-        let mut room = message.reuse();
+        let mut room = message.room(0);
         let read = self.groups.read(|front| {
             room.clear();
             front.bytes.append_to(&mut room);

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use landeck_layout::Kind;
 use landeck_memory::Bytes;
 
-use super::piece::{Form, Piece, Storage};
-use super::{Message, MessageError, Result};
+use super::piece::{Form, Memory, Piece, Storage};
+use super::{Message, Result};
 use crate::mailbox::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
 
@@ -66,26 +66,16 @@ impl Message {
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
-        self.clear();
-        self.storages.clear();
-        if let Err(what) = decoded(tag, storage.bytes(), &mut self.pieces) {
-            self.pieces.clear();
-            return Err(MessageError::NotAMessage { what });
-        }
-        self.storages.push(Arc::new(storage));
-        Ok(())
+        self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
 
     /// The same with bytes of this process.
+    ///
+    /// # Errors
+    /// As [`Message::receive`].
     pub(crate) fn receive_own(&mut self, tag: u32, bytes: Vec<u8>) -> Result<()> {
-        self.receive(tag, Storage::Own(bytes))
-    }
-
-    /// The memory of the message, for data that are to come, if nobody shares it.
-    pub(crate) fn reuse(&mut self) -> Vec<u8> {
-        self.clear();
-        let own = self.storages.first_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
-        own.map(std::mem::take).unwrap_or_default()
+        let length = bytes.len();
+        self.receive_part(tag, bytes, 0, length)
     }
 }
 
@@ -126,7 +116,7 @@ fn elements(
         return Err("it is no whole number of elements");
     }
     if length > 0 {
-        pieces.push(Piece { storage: 0, start: 0, length, form: Form::Elements(kind) });
+        pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
     }
     Ok(())
 }
@@ -145,7 +135,7 @@ fn decode(data: Bytes<'_>, pieces: &mut Vec<Piece>) -> std::result::Result<(), &
             return Err("a piece is longer than the message");
         }
         let form = form_of(&header, length)?;
-        pieces.push(Piece { storage: 0, start: at, length, form });
+        pieces.push(Piece { memory: 0, start: at, length, form });
         at += length.next_multiple_of(GRAIN);
     }
     Ok(())
@@ -175,6 +165,7 @@ fn number(bytes: &[u8; HEADER_BYTES], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MessageError;
     use super::*;
 
     fn travel(message: &Message) -> Message {

@@ -1,13 +1,26 @@
 //! What a message consists of: pieces of one form each, and the memory that they lie in.
 
 use std::fmt;
+use std::sync::Arc;
 
 use landeck_layout::{Kind, Layout};
 use landeck_memory::{Borrowed, Bytes};
 
 use super::is_like;
 
-/// Memory that pieces lie in; messages share it.
+/// Memory that pieces lie in.
+#[derive(Clone)]
+pub(super) enum Memory {
+    /// So few bytes that to copy them takes less time than to share them: one message's alone.
+    Short(Vec<u8>),
+    /// Messages share it.
+    Shared(Arc<Storage>),
+}
+
+/// Most bytes that are copied and not shared.
+const SHORT_BYTES_MAX: usize = 256;
+
+/// What messages share.
 pub(crate) enum Storage {
     /// Bytes of this process.
     Own(Vec<u8>),
@@ -20,28 +33,67 @@ pub(crate) enum Storage {
     },
 }
 
-impl Storage {
+impl Memory {
+    /// Bytes of this process.
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        let mut memory = Self::Short(bytes);
+        memory.share_if_long();
+        memory
+    }
+
     pub(super) fn bytes(&self) -> Bytes<'_> {
-        match self {
-            Self::Own(own) => Bytes::from(&own[..]),
-            Self::Borrowed { block, length } => block.piece(0, *length),
+        let storage = match self {
+            Self::Short(bytes) => return Bytes::from(&bytes[..]),
+            Self::Shared(storage) => storage,
+        };
+        match &**storage {
+            Storage::Own(own) => Bytes::from(&own[..]),
+            Storage::Borrowed { block, length } => block.piece(0, *length),
         }
     }
 
-    pub(super) fn own_mut(&mut self) -> Option<&mut Vec<u8>> {
+    /// Whether it is this storage.
+    pub(super) fn is(&self, storage: &Arc<Storage>) -> bool {
+        matches!(self, Self::Shared(own) if Arc::ptr_eq(own, storage))
+    }
+
+    /// Whether it is one message's alone, and this process's.
+    pub(super) fn is_writable(&self) -> bool {
         match self {
-            Self::Own(own) => Some(own),
-            Self::Borrowed { .. } => None,
+            Self::Short(_) => true,
+            Self::Shared(storage) => {
+                Arc::strong_count(storage) == 1 && matches!(**storage, Storage::Own(_))
+            }
         }
     }
 
-    pub(super) fn is_own(&mut self) -> bool {
-        self.own_mut().is_some()
+    /// Its bytes, to write more behind them, where they are one message's alone.
+    pub(super) fn writable(&mut self) -> Option<&mut Vec<u8>> {
+        match self {
+            Self::Short(bytes) => Some(bytes),
+            Self::Shared(storage) => match Arc::get_mut(storage)? {
+                Storage::Own(own) => Some(own),
+                Storage::Borrowed { .. } => None,
+            },
+        }
     }
 
-    /// Empties memory of this process; false for others'.
-    pub(super) fn clear(&mut self) -> bool {
-        self.own_mut().map(Vec::clear).is_some()
+    /// What has become long is shared from now on.
+    pub(super) fn share_if_long(&mut self) {
+        if let Self::Short(bytes) = self
+            && bytes.len() > SHORT_BYTES_MAX
+        {
+            *self = Self::Shared(Arc::new(Storage::Own(std::mem::take(bytes))));
+        }
+    }
+
+    /// What has no pieces any more begins anew; false where it is not one message's alone.
+    pub(super) fn make_short(&mut self) -> bool {
+        if let Self::Shared(_) = self {
+            let Some(bytes) = self.writable() else { return false };
+            *self = Self::Short(std::mem::take(bytes));
+        }
+        true
     }
 }
 
@@ -99,11 +151,11 @@ impl fmt::Display for Form {
     }
 }
 
-/// Bytes of one form in one storage.
+/// Bytes of one form in one memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// Which storage of the message.
-    pub(super) storage: usize,
+    /// Which memory of the message.
+    pub(super) memory: usize,
     pub(super) start: usize,
     pub(super) length: usize,
     pub(super) form: Form,
@@ -116,6 +168,13 @@ impl Piece {
             Form::Elements(kind) => self.length as u64 / kind.size_bytes(),
             Form::Items(_) | Form::Text | Form::Mailbox => 1,
         }
+    }
+
+    /// Whether values of a form that lie there are more of the same.
+    pub(super) fn goes_on_with(&self, form: Form, memory: usize, start: usize) -> bool {
+        self.form == form
+            && form.is_elements()
+            && (self.memory, self.start + self.length) == (memory, start)
     }
 
     /// Its values from one number to before another.

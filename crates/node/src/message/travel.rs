@@ -2,14 +2,13 @@
 //! messages, without a copy in between.
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 use landeck_kernel::Area;
 use landeck_layout::Kind;
 use landeck_memory::{Buffer, Bytes};
 
 use super::encoding::{GRAIN, HEADER_BYTES, decoded, header_of, tag_of_kind};
-use super::piece::{Form, Piece, Storage};
+use super::piece::{Form, Memory, Piece};
 use super::{Message, MessageError, Result, is_like};
 
 impl Message {
@@ -57,11 +56,10 @@ impl Message {
     pub(crate) fn room(&mut self, bytes: usize) -> Vec<u8> {
         self.pieces.clear();
         self.rewind();
-        self.storages.truncate(1);
-        let own = self.storages.first_mut().and_then(Arc::get_mut).and_then(Storage::own_mut);
+        let own = self.memories.first_mut().and_then(Memory::writable);
         // Not emptied first: what is as long as before is not written twice.
         let mut room = own.map(std::mem::take).unwrap_or_default();
-        self.storages.clear();
+        self.memories.clear();
         room.resize(bytes, 0);
         room
     }
@@ -77,18 +75,29 @@ impl Message {
         start: usize,
         length: usize,
     ) -> Result<()> {
-        self.clear();
-        self.storages.clear();
-        let part = Bytes::from(&room[..]).part(start, length);
-        if let Err(what) = decoded(tag, part, &mut self.pieces) {
-            self.pieces.clear();
-            return Err(MessageError::NotAMessage { what });
-        }
+        self.receive_in(tag, Memory::of(room), |bytes| bytes.part(start, length))?;
         for piece in &mut self.pieces {
             piece.start += start;
         }
-        self.storages.push(Arc::new(Storage::Own(room)));
         Ok(())
+    }
+
+    /// Replaces what is in the message by what came as a part of some memory.
+    pub(super) fn receive_in(
+        &mut self,
+        tag: u32,
+        memory: Memory,
+        part: impl for<'a> FnOnce(Bytes<'a>) -> Bytes<'a>,
+    ) -> Result<()> {
+        self.pieces.clear();
+        self.rewind();
+        self.memories.clear();
+        let found = decoded(tag, part(memory.bytes()), &mut self.pieces);
+        self.memories.push(memory);
+        found.map_err(|what| {
+            self.pieces.clear();
+            MessageError::NotAMessage { what }
+        })
     }
 
     /// Replaces what is in the message by values of one kind.
@@ -174,14 +183,14 @@ mod tests {
 
     #[test]
     fn room_is_the_messages_own_memory_unless_it_is_shared() {
-        let mut message = Message::with_capacity(100);
-        message.pack(&[7u8; 100]);
+        let mut message = Message::with_capacity(1000);
+        message.pack(&[7u8; 1000]);
         let place = message.run().unwrap().1.as_buffer().unwrap().bytes().start();
-        let room = message.room(100);
+        let room = message.room(1000);
         assert_eq!(room.as_ptr(), place.as_ptr().cast_const());
-        message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 100).unwrap();
+        message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 1000).unwrap();
         let shared = message.clone();
         assert_eq!(message.room(8), [0; 8]);
-        assert_eq!(shared.len(), 100);
+        assert_eq!(shared.len(), 1000);
     }
 }

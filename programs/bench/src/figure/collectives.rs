@@ -1,7 +1,7 @@
 //! Figures of the collective operations, how fast they must be, and how they grow.
 
 use super::Limit::{AsProcessesSince, OfBestPeer, OfBestPeerOrFloor, Value};
-use super::{Axis, Figure, Limits, Method, Program, Target, part};
+use super::{Axis, Figure, Limits, Method, Program, Target, Who, part};
 use crate::sample::Point;
 
 /// Bytes of a block, as the measuring programs read them; barriers have none.
@@ -90,7 +90,7 @@ pub(super) const FIGURES: &[Figure] = &[
             on_processors: None,
             ..goal(8, 0, 0.0)
         }],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("group_members")
@@ -104,7 +104,7 @@ pub(super) const FIGURES: &[Figure] = &[
             on_processors: None,
             ..goal(2, 1 << 30, 0.0)
         }],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("group_join")
@@ -143,7 +143,7 @@ pub(super) const FIGURES: &[Figure] = &[
     Figure {
         title: "Allreduce with the same bits whatever the architecture, and without",
         parts: parts!["reproducible": 2 LARGE, 4 LARGE, 7 SMALL],
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         rule: no_rule,
         ..operation("reproducible")
@@ -174,7 +174,7 @@ const fn operation(name: &'static str) -> Figure {
         parts: &[],
         program: Program::Collectives,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: true,
         targets: &[],
         rule: operation_rule,

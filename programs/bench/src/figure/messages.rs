@@ -1,7 +1,8 @@
 //! Figures of messages between two, and of what it costs to be there.
 
 use super::Limit::{self, BeyondForm, BeyondPending, OfBestPeer, OfLine, OfOwnTwo, Value};
-use super::{Axis, Figure, Method, Program, Target, no_rule, part};
+use super::{Axis, Figure, Method, Program, Target, Who, no_rule, part};
+use crate::candidate::Candidate;
 
 /// In the order in which they are measured.
 pub(super) const FIGURES: &[Figure] = &[
@@ -11,7 +12,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["round", "bytes=8,1024,16384,65536,1048576,4194304"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[
             target(2, 8, Some(OfBestPeer(1.0)), Some(OfBestPeer(0.8))),
@@ -30,7 +31,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["loan", "bytes=8,1024,65536,1048576,4194304"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: true,
+        who: Who::OursAnd(Candidate::Iceoryx2),
         has_floor: false,
         targets: &[
             target(2, 8, None, Some(OfLine(2.5))),
@@ -48,9 +49,12 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["mailbox"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: true,
+        who: Who::OursAnd(Candidate::Queues),
         has_floor: false,
-        targets: &[form("values", BeyondForm("matched", 20.0))],
+        targets: &[
+            form("values", BeyondForm("matched", 20.0)),
+            form("messages", BeyondForm("matched", 20.0)),
+        ],
         rule: no_rule,
         axis: Axis::Strips,
     },
@@ -60,7 +64,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["put"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         targets: &[form("put", BeyondForm("matched", 20.0))],
         rule: no_rule,
@@ -72,7 +76,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["urgent"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         targets: &[form("urgent", Value(2_000.0))],
         rule: no_rule,
@@ -84,7 +88,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["stream", "bytes=8"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         // 30 million messages a second.
         targets: &[target(2, 8, None, Some(Value(33.3)))],
@@ -103,7 +107,7 @@ pub(super) const FIGURES: &[Figure] = &[
         ],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[
             target(4, 8, Some(OfOwnTwo(1.5)), Some(OfOwnTwo(1.1))),
@@ -125,7 +129,7 @@ pub(super) const FIGURES: &[Figure] = &[
         ],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[
             target(4, 8, None, Some(Value(1_300.0))),
@@ -142,7 +146,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["join"]), part(32, &["join"])],
         program: Program::Points,
         method: Method::WallClock,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[
             target(2, 0, Some(Value(10.0)), Some(Value(4.0))),
@@ -152,12 +156,49 @@ pub(super) const FIGURES: &[Figure] = &[
         axis: Axis::Processes,
     },
     Figure {
+        name: "counting",
+        title: "Half of a round trip of 8 B, and with ten more counts of each message",
+        parts: &[part(2, &["counting"])],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Ours,
+        has_floor: false,
+        // A tenth of the difference is to be less than a hundredth of 80 ns.
+        targets: &[form("counted", BeyondForm("matched", 8.0))],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
+        name: "joining",
+        title: "A process joins a running job, from the call to its return",
+        parts: &[part(1, &["joining"])],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Ours,
+        has_floor: false,
+        targets: &[Target { n: 1, bytes: 0, ..form("by", Value(2_000.0)) }],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
+        name: "why",
+        title: "`landeck why`, from its start to its end, while all processes wait for one",
+        parts: &[part(1_000, &["why"])],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Ours,
+        has_floor: false,
+        targets: &[Target { n: 1_000, bytes: 0, ..form("", Value(50.0)) }],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
         name: "wait",
         title: "Processor time of a process that waits 1.5 s in a receive",
         parts: &[part(2, &["wait"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[target(2, 8, None, Some(Value(0.2)))],
         rule: no_rule,
@@ -169,7 +210,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["memory"]), part(32, &["memory"])],
         program: Program::Points,
         method: Method::BeyondBare,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[target(32, 0, None, Some(Value(1_536.0)))],
         rule: no_rule,
@@ -181,7 +222,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(1_000, &["shared"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: true,
+        who: Who::Ours,
         has_floor: false,
         targets: &[target(1_000, 0, None, Some(Value(150.0)))],
         rule: no_rule,
@@ -193,7 +234,7 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: &[part(2, &["matching", "pending=256,10000"])],
         program: Program::Points,
         method: Method::Inside,
-        ours_only: false,
+        who: Who::Everybody,
         has_floor: false,
         targets: &[
             Target {

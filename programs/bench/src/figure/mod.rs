@@ -3,6 +3,7 @@
 mod collectives;
 mod messages;
 
+use crate::candidate::Candidate;
 use crate::sample::Point;
 
 /// One figure: a table, a file of results and plots.
@@ -15,8 +16,7 @@ pub(crate) struct Figure {
     /// Which of the measuring programs knows it.
     pub(crate) program: Program,
     pub(crate) method: Method,
-    /// Whether only Landeck can do this at all.
-    pub(crate) ours_only: bool,
+    pub(crate) who: Who,
     /// Whether the shared counter is the floor of all of its points.
     pub(crate) has_floor: bool,
     pub(crate) targets: &'static [Target],
@@ -37,6 +37,17 @@ pub(crate) struct Part {
 pub(crate) enum Program {
     Points,
     Collectives,
+}
+
+/// Who can do this at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// Landeck and all who speak MPI.
+    Everybody,
+    /// Landeck alone.
+    Ours,
+    /// Landeck, and one that can do nothing else.
+    OursAnd(Candidate),
 }
 
 /// Where the values come from.

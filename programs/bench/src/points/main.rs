@@ -13,6 +13,9 @@
 //! | `mailbox` | one word to and fro: matched by rank, as values and as a message through named mailboxes |
 //! | `put` | one word to and fro: matched, and put into the other's memory with a notification |
 //! | `urgent` | one word to and fro under bulk: urgent, and in line |
+//! | `counting` | one word to and fro: as it is, and with ten more counts of each message |
+//! | `joining` | the call that joins a running job, in processes that rank 0 starts for it |
+//! | `why` | `landeck why` of this job, all of which waits for rank 0 |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
 //! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
 //! | `service` | `iterations` times a broadcast and a barrier |
@@ -30,6 +33,7 @@ mod exchange;
 mod group;
 mod matching;
 mod objects;
+mod outside;
 mod overlap;
 mod repeated;
 mod report;
@@ -91,6 +95,9 @@ fn options_of(figure: &str) -> Options {
 }
 
 fn measure(settings: Settings) -> Result<(), Trouble> {
+    if outside::measure(&settings)? {
+        return Ok(());
+    }
     let job = Job::join_with(options_of(&settings.figure))?;
     let world = job.world();
     let bench = Bench { job, world, settings };
@@ -106,7 +113,10 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "loan" => exchange::loan(bench),
         "mailbox" => objects::mailbox(bench),
         "put" => objects::put(bench),
+        "counting" => objects::counting(bench),
         "urgent" => objects::urgent(bench),
+        "joining" => outside::joining(bench),
+        "why" => outside::why(bench),
         "stream" => stream::measure(bench),
         "matching" => matching::measure(bench),
         "wait" => cost::wait(bench),

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use landeck::memory::Tally;
 use landeck::{Any, Mailbox, Message, Outbox, RegionAddress, Result, World};
 
 use crate::batches::Batches;
@@ -94,6 +95,35 @@ pub(crate) fn urgent(bench: &Bench) -> std::result::Result<(), Trouble> {
         })?;
     }
     Ok(())
+}
+
+/// Half of a round trip of one word: as it is, and with ten more counts of each message, in words that
+/// nobody else uses. A tenth of the difference is what counting costs.
+pub(crate) fn counting(bench: &Bench) -> std::result::Result<(), Trouble> {
+    const MORE: usize = 10;
+    bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
+    let (world, rank) = (&bench.world, bench.world.rank());
+    let segment = bench.job.segment();
+    let guests = segment.plan().processes..segment.plan().slots();
+    let tallies: Vec<Tally> = guests.take(MORE).map(|slot| Tally::of(segment, slot)).collect();
+    matched(bench)?;
+    batches(bench, "counted ten times more").run(|iterations| {
+        to_and_fro(
+            rank,
+            iterations,
+            |word| {
+                tallies.iter().for_each(|tally| tally.sent(8));
+                world.send(&[word], rank ^ 1, tags::DATA)
+            },
+            || {
+                let mut word = [0u64];
+                world.receive_into(&mut word, rank ^ 1, tags::DATA)?;
+                tallies.iter().for_each(|tally| tally.received(8));
+                Ok(word[0])
+            },
+        )
+    })?;
+    Ok(world.barrier()?)
 }
 
 /// Longest data that go beside a ring's lines, so that four messages fill it.

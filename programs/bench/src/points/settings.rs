@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The settings of bench/points.c, with the same names and values, and two of Landeck's own figures.
+/// The settings of bench/points.c, with the same names and values, and those of Landeck's own figures.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) figure: String,
@@ -14,6 +14,8 @@ pub(crate) struct Settings {
     pub(crate) limit_s: f64,
     pub(crate) wait_ms: u64,
     pub(crate) flag: PathBuf,
+    /// The job that is joined.
+    pub(crate) job: String,
     /// Ways of a broadcast.
     pub(crate) ways: Vec<String>,
     /// Operations in a batch, where their number is given.
@@ -34,6 +36,7 @@ impl Settings {
             limit_s: 20.0,
             wait_ms: 1_500,
             flag: PathBuf::new(),
+            job: String::new(),
             ways: vec!["landeck".to_owned()],
             iterations: 20,
         };
@@ -64,6 +67,7 @@ impl Settings {
             "limit_s" => self.limit_s = parse(name, value)?,
             "wait_ms" => self.wait_ms = parse(name, value)?,
             "flag" => self.flag = value.into(),
+            "job" => self.job = value.to_owned(),
             "ways" => self.ways = value.split(',').map(str::to_owned).collect(),
             "iterations" => self.iterations = parse::<usize>(name, value)?.max(1),
             _ => return Err(format!("there is no setting '{name}'")),
