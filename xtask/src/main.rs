@@ -1,6 +1,6 @@
 //! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
 //! `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
-//! `cargo xtask petsc`.
+//! `cargo xtask petsc`, `cargo xtask distribution`.
 
 #![forbid(unsafe_code)]
 
@@ -43,6 +43,11 @@ enum Command {
         /// How many processes, one run for each; 1 2 3 4 if not given.
         processes: Vec<String>,
     },
+    /// Run programs of Debian's source packages on our MPI: a suite of `test --soak` by itself.
+    Distribution {
+        /// Which of them (netpipe, boost, hpcc ...); all if not given.
+        programs: Vec<String>,
+    },
     /// Run PETSc's own parallel tests on our MPI: a suite of `test --soak` by itself. Ended early, it
     /// goes on when it is started again.
     Petsc {
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         Command::Deck => deck::run(root()),
         Command::Mpi4py { processes } => client("mpi4py", processes),
         Command::Rsmpi { processes } => client("rsmpi", processes),
+        Command::Distribution { programs } => client("distribution", programs),
         Command::Petsc { parts } => client("petsc", parts),
     };
     match outcome {

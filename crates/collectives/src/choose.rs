@@ -18,6 +18,10 @@ use crate::settings::Settings;
 /// On the board of one host, nothing else is looked at for data up to this all together, nor where members share
 /// processors: there the board is ahead by more than the model is exact.
 const BOARD_ALONE_BYTES: u64 = 64 * 1024;
+/// From so many bytes on, members that have processors of their own divide the combining: as many
+/// bytes come out of others' caches as if each made all of the result, but part of them come by plain
+/// copies, which are faster than combining from there.
+const DIVIDED_BYTES_MIN: u64 = 128 * 1024;
 /// Octaves up to this are told apart; all larger data count alike.
 const OCTAVE_MAX: u32 = 40;
 /// Data are not divided into segments shorter than this.
@@ -214,7 +218,7 @@ impl Table {
     }
 
     fn cheapest(&self, class: Class, ways: Vec<Way>, order: Order) -> Choice {
-        let bytes = class.bytes(self.facts.group.size());
+        let bytes = self.class_bytes(class);
         let mut best: Option<(f64, Choice)> = None;
         for way in ways {
             for segments in self.segments(class, &way, bytes) {
@@ -227,6 +231,10 @@ impl Table {
         }
         let otherwise = || Choice { way: Way::by(Flat), segments: 1, order };
         best.map_or_else(otherwise, |(_, choice)| choice)
+    }
+
+    fn class_bytes(&self, class: Class) -> u64 {
+        class.bytes(self.facts.group.size())
     }
 
     /// Whether members share processors: then each message may cost a rotation, and only the board
@@ -258,13 +266,15 @@ impl Table {
         use BoardStyle::{Divided, Each, Together};
         let styles = match class.operation {
             Operation::AllReduce if self.is_crowded() => vec![Together, Each, Divided],
+            Operation::AllReduce if self.class_bytes(class) >= DIVIDED_BYTES_MIN => {
+                vec![Divided, Each, Together]
+            }
             Operation::AllReduce => vec![Each, Divided, Together],
             _ => vec![Each],
         };
         let mut ways: Vec<Way> = styles.into_iter().map(Way::Board).collect();
         ways.retain(|way| self.can(way, class));
-        let is_short =
-            class.octave.is_none() || class.bytes(self.facts.group.size()) <= BOARD_ALONE_BYTES;
+        let is_short = class.octave.is_none() || self.class_bytes(class) <= BOARD_ALONE_BYTES;
         if ways.is_empty() || !(is_short || self.is_crowded()) {
             ways.extend(messages(class.operation));
         }

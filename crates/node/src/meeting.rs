@@ -403,8 +403,8 @@ impl Visiting<'_> {
     #[cold]
     fn judge(&mut self) {
         if self.outcome.is_none() {
-            let fault = self.kernel.judge_visit(self.context, self.call, &mut self.visit);
-            self.outcome = fault.map(Err);
+            let (call, visit) = (self.call, &mut self.visit);
+            self.kernel.judge_visit(self.context, call, visit, &mut self.outcome);
         }
     }
 }
@@ -423,7 +423,7 @@ impl Waiting for Visiting<'_> {
     #[inline]
     fn poll(&mut self) -> bool {
         if self.outcome.is_none() {
-            self.outcome = self.kernel.poll_visit(self.context, self.call, &mut self.visit);
+            self.kernel.poll_visit(self.context, self.call, &mut self.visit, &mut self.outcome);
         }
         self.polls += 1;
         if self.outcome.is_none() && self.polls.is_multiple_of(POLLS_PER_PROGRESS) {

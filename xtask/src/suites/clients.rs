@@ -18,6 +18,11 @@ pub(super) fn rsmpi(runner: &Runner) -> Result<Tally, Problem> {
     run(runner, "rsmpi")
 }
 
+/// Programs of Debian's source packages, with their own tests.
+pub(super) fn distribution(runner: &Runner) -> Result<Tally, Problem> {
+    run(runner, "distribution")
+}
+
 /// The parallel tests of PETSc, with as many processes as each asks for.
 pub(super) fn petsc(runner: &Runner) -> Result<Tally, Problem> {
     run(runner, "petsc")

@@ -94,6 +94,12 @@ const SUITES: &[Suite] = &[
         run: clients::rsmpi,
     },
     Suite {
+        name: "distribution",
+        shows: "programs of Debian's source packages, on our MPI",
+        is_long: true,
+        run: clients::distribution,
+    },
+    Suite {
         name: "petsc",
         shows: "its own parallel tests, on our MPI",
         is_long: true,

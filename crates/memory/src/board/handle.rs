@@ -331,6 +331,8 @@ impl Board {
         (length, filled): (usize, usize),
     ) {
         let (offset, length, filled) = (block.offset(), length as u64, filled as u64);
+        // Moving the block after the line is written would wait for those who poll the line.
+        self.deposits.keep(number, block);
         let line = self.own_line(number);
         line.about.store(u64::from(IN_HEAP) | u64::from(check) << 32, Ordering::Relaxed);
         for (word, value) in line.data.iter().zip([offset, length, filled, 0]) {
@@ -339,7 +341,6 @@ impl Board {
         line.publish(number, signature);
         let stated = Stated { has_come: true, number, signature, block: Some((filled, 0)) };
         self.stated[number as usize % WINDOW] = stated;
-        self.deposits.keep(number, block);
     }
 
     /// Says how much of the block is filled, from its start.

@@ -74,6 +74,25 @@ impl Blocks {
         }
     }
 
+    /// Consecutive blocks as one buffer, where it is plain that they lie in one piece.
+    ///
+    /// It comes in registers. An [`Area`] is put together in memory and read back at once in wider
+    /// words, which a processor does only after everything written before has arrived, words on the
+    /// board that others are polling included: that took as long as copying 16 KiB.
+    #[inline]
+    pub(crate) fn plain(&self, first: u32, count: u32) -> Option<Buffer> {
+        match self {
+            Self::Whole(area, cut) if cut.segments == 1 && first == 0 && count > 0 => {
+                area.as_buffer()
+            }
+            Self::Equal { buffer, block_bytes } => {
+                let length = block_bytes.saturating_mul(count as usize);
+                Some(buffer.part(block_bytes.saturating_mul(first as usize), length))
+            }
+            _ => None,
+        }
+    }
+
     /// Consecutive blocks as one area. What is not there has no bytes.
     #[inline]
     pub(crate) fn area(&self, first: u32, count: u32) -> Area {
@@ -91,10 +110,7 @@ impl Blocks {
                 let start = cut.start(first);
                 area.part(start, cut.start(first.saturating_add(count)).saturating_sub(start))
             }
-            Self::Equal { buffer, block_bytes } => {
-                let length = block_bytes.saturating_mul(count as usize);
-                Area::contiguous(buffer.part(block_bytes.saturating_mul(from), length))
-            }
+            Self::Equal { .. } => self.plain(first, count).map_or(Area::EMPTY, Area::contiguous),
             Self::Placed(buffer, places) => {
                 joined(*buffer, places.get(from..until).unwrap_or_default())
             }

@@ -261,23 +261,23 @@ impl Engine {
         }
     }
 
-    /// Does what can be done of a visit: the outcome when it is over.
+    /// Does what can be done of a visit, and says in `outcome` how it ended when it is over. That is
+    /// written then and not returned each time: moving it would wait for all that was written
+    /// before, to where others poll.
     #[inline]
     pub(crate) fn poll_visit(
         &mut self,
         context: u32,
         call: &Call,
         visit: &mut Visit,
-    ) -> Option<Result<(), Fault>> {
-        let circle = self.circles.get_mut(&context)?;
-        let board = circle.board.as_mut()?;
+        outcome: &mut Option<Result<(), Fault>>,
+    ) {
+        let Some(circle) = self.circles.get_mut(&context) else { return };
+        let Some(board) = circle.board.as_mut() else { return };
         match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
-            Ok(Visited::Over) => Some(Ok(())),
-            Ok(_) => {
-                self.make_room();
-                None
-            }
-            Err(error) => Some(Err(self.visit_fault(context, call, visit, error))),
+            Ok(Visited::Over) => *outcome = Some(Ok(())),
+            Ok(_) => self.make_room(),
+            Err(error) => *outcome = Some(Err(self.visit_fault(context, call, visit, error))),
         }
     }
 
@@ -295,29 +295,30 @@ impl Engine {
         is_revoked || self.endpoint.failure_of_group(context, &circle.place.members).is_some()
     }
 
-    /// Before sleep, or when members are gone: why a visit can never be over.
+    /// Before sleep, or when members are gone: if a visit can never be over, why.
     #[cold]
     pub(crate) fn judge_visit(
         &mut self,
         context: u32,
         call: &Call,
         visit: &mut Visit,
-    ) -> Option<Fault> {
+        outcome: &mut Option<Result<(), Fault>>,
+    ) {
         self.endpoint.refresh();
-        let circle = self.circles.get_mut(&context)?;
+        let Some(circle) = self.circles.get_mut(&context) else { return };
         if let Some(mismatch) = circle.told_mismatch(&mut self.endpoint) {
-            return Some(Fault::Mismatch(mismatch));
+            *outcome = Some(Err(Fault::Mismatch(mismatch)));
+            return;
         }
-        let error = visit.verdict(circle.board.as_ref()?)?;
+        let Some(error) = circle.board.as_ref().and_then(|board| visit.verdict(board)) else {
+            return;
+        };
         // What the gone have brought still counts.
-        match self.poll_visit(context, call, visit) {
-            Some(Ok(())) => None,
-            Some(Err(fault)) => Some(fault),
-            None => {
-                let circle = self.circles.get_mut(&context)?;
-                visit.lost(circle.board.as_mut()?, &error);
-                Some(self.visit_fault(context, call, visit, error))
-            }
+        self.poll_visit(context, call, visit, outcome);
+        let board = self.circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
+        if let (None, Some(board)) = (&outcome, board) {
+            visit.lost(board, &error);
+            *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
+use landeck_memory::Buffer;
 
 use super::binding::{Blocks, first_and_stride};
 use super::board::BlockMemory;
@@ -30,23 +31,51 @@ impl<'a> Hands<'a> {
     fn start(&self, segment: u32) -> u64 {
         self.call.cut_of(self.known_bytes, self.segments).start(segment)
     }
+
+    /// Where these segments begin, and their bytes together.
+    #[inline]
+    fn segments_of(&self, cells: Cells) -> (u64, u64) {
+        let start = self.start(cells.first);
+        (start, self.start(cells.first + cells.count) - start)
+    }
+
+    #[inline]
+    fn blocks(&self, store: Store) -> &Blocks {
+        if store == Store::Output { &self.call.output } else { &self.call.input }
+    }
+
+    /// Which block of the call's the first of these is. None where it has no such block.
+    #[inline]
+    fn number(&self, cells: Cells) -> Option<u32> {
+        let is_output = cells.store == Store::Output;
+        let (first, stride) =
+            first_and_stride(self.call.operation, is_output, self.size, self.member);
+        Some(cells.first.checked_sub(first)? / stride)
+    }
 }
 
 impl BlockMemory for Hands<'_> {
     #[inline]
-    fn area(&self, cells: Cells) -> Area {
-        let (operation, is_output) = (self.call.operation, cells.store == Store::Output);
-        let blocks = if is_output { &self.call.output } else { &self.call.input };
-        if self.segments > 1
-            && let Blocks::Whole(area, _) = blocks
-        {
-            let start = self.start(cells.first);
-            return area.part(start, self.start(cells.first + cells.count) - start);
+    fn plain(&self, cells: Cells) -> Option<Buffer> {
+        match self.blocks(cells.store) {
+            Blocks::Whole(area, _) if self.segments > 1 => {
+                let (start, bytes) = self.segments_of(cells);
+                Some(area.as_buffer()?.part(start as usize, bytes as usize))
+            }
+            blocks => blocks.plain(self.number(cells)?, cells.count),
         }
-        let (first, stride) = first_and_stride(operation, is_output, self.size, self.member);
-        match cells.first.checked_sub(first) {
-            Some(block) => blocks.area(block / stride, cells.count),
-            None => Area::EMPTY,
+    }
+
+    #[inline]
+    fn area(&self, cells: Cells) -> Area {
+        match self.blocks(cells.store) {
+            Blocks::Whole(area, _) if self.segments > 1 => {
+                let (start, bytes) = self.segments_of(cells);
+                area.part(start, bytes)
+            }
+            blocks => {
+                self.number(cells).map_or(Area::EMPTY, |first| blocks.area(first, cells.count))
+            }
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::{Action, Operation, Walk};
+use landeck_collectives::{Action, Cells, Operation, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
 use landeck_memory::waiter::Neighbours;
@@ -120,7 +120,7 @@ impl Visit {
             }
             let Some(step) = plan.steps.get(self.step) else { break };
             if let Action::Copy { from, into } = step.action {
-                hands.area(from).copy_to(&hands.area(into));
+                keep_own(&hands, from, into);
                 self.step += 1;
                 continue;
             }
@@ -181,6 +181,17 @@ impl Visit {
     /// What is left when it is over, for the next one.
     pub(crate) fn into_inner(self) -> Box<AtBoard> {
         self.at
+    }
+}
+
+/// A member's own block goes from its input to its output.
+#[inline]
+fn keep_own(hands: &Hands<'_>, from: Cells, into: Cells) {
+    match (hands.plain(from), hands.plain(into)) {
+        (Some(from), Some(into)) => {
+            into.write(0, from.bytes());
+        }
+        _ => hands.area(from).copy_to(&hands.area(into)),
     }
 }
 

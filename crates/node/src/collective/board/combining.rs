@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Cells, Store};
-use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
 
@@ -36,21 +35,23 @@ impl AtBoard {
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
         }
-        let own = Own::of(&memory.area(into.at(deposited.store)), &range);
+        let own = Own::of(memory, into.at(deposited.store), &range);
         let source = |member| -> Result<Source<'_>> {
             if member == board.own() {
                 return Ok(Source::Place(own.bytes()));
             }
             source_of(board, member, number, start + range.start)
         };
-        let target = memory.area(into);
-        self.combiner.combine_to_area(
-            operator,
-            members,
-            source,
-            (&target, range.start),
-            range.len(),
-        )?;
+        match memory.plain(into) {
+            Some(buffer) => {
+                let into = buffer.part(range.start, range.len());
+                self.combiner.combine_to_buffer(operator, members, source, &into)?;
+            }
+            None => {
+                let into = (&memory.area(into), range.start);
+                self.combiner.combine_to_area(operator, members, source, into, range.len())?;
+            }
+        }
         *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
         Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
@@ -130,19 +131,23 @@ impl AtBoard {
     ) -> Result<()> {
         let (number, members, member) = (self.number, around.board.size(), around.board.own());
         let output = own.at(Store::Output);
-        let own = Own::of(&around.memory.area(own), range);
-        let mut result = match around.board.take_kept(number) {
-            Some(block) => block,
-            None => return Err(BoardError::Broken(member)),
-        };
+        let own = Own::of(around.memory, own, range);
+        let place = start + range.start..start + range.end;
+        if let Some(output) = around.memory.plain(output) {
+            let output = output.part(range.start, range.len());
+            let board = &*around.board;
+            let source = |from| resolved_from(board, from, number, (&own, start + range.start));
+            self.combiner.combine_to_buffer(operator, members, source, &output)?;
+            // A copy takes the place of what others have read there without fetching it back first,
+            // which combining there would.
+            let block = around.board.kept(number).ok_or(BoardError::Broken(member))?;
+            output.bytes().copy_to_slice(&mut block[place]);
+            return Ok(());
+        }
+        let mut result = around.board.take_kept(number).ok_or(BoardError::Broken(member))?;
         let board = &*around.board;
-        let source = |from| -> Result<Source<'_>> {
-            if from == member {
-                return Ok(Source::Place(own.bytes()));
-            }
-            source_of(board, from, number, start + range.start)
-        };
-        let into = &mut result[start + range.start..start + range.end];
+        let source = |from| resolved_from(board, from, number, (&own, start + range.start));
+        let into = &mut result[place];
         let combined = self.combiner.combine_to_slice(operator, members, source, into);
         if combined.is_ok() {
             around.memory.area(output).write(range.start as u64, Bytes::from(&*into));
@@ -239,7 +244,11 @@ enum Own<'a> {
 
 impl<'a> Own<'a> {
     #[inline]
-    fn of(area: &Area, range: &Range<usize>) -> Self {
+    fn of<M: BlockMemory>(memory: &'a M, cells: Cells, range: &Range<usize>) -> Self {
+        if let Some(buffer) = memory.plain(cells) {
+            return Self::Place(buffer.bytes().part(range.start, range.len()));
+        }
+        let area = memory.area(cells);
         if let Some(bytes) = area.one_piece() {
             return Self::Place(bytes.part(range.start, range.len()));
         }
@@ -274,6 +283,21 @@ impl Pieces {
         let start = (piece as usize * self.bytes).min(length);
         start..length.min(start + self.bytes)
     }
+}
+
+/// A member's bytes of a part that this member makes: its own from where they lie, those of others
+/// from `start` of their deposits on.
+#[inline]
+fn resolved_from<'a>(
+    board: &'a Board,
+    from: u32,
+    number: u32,
+    (own, start): (&'a Own<'_>, usize),
+) -> Result<Source<'a>> {
+    if from == board.own() {
+        return Ok(Source::Place(own.bytes()));
+    }
+    source_of(board, from, number, start)
 }
 
 /// A member's bytes from `start` of its deposit on, to be combined.

@@ -1,5 +1,7 @@
 //! Coming to the board, with data or without.
 
+use std::ops::Range;
+
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
@@ -7,7 +9,8 @@ use landeck_memory::heap::{Block, HeapFull};
 
 use super::super::check::Check;
 use super::{
-    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, Result, Stepped, piece_bytes,
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
+    WHOLE_PIECE_BYTES, piece_bytes,
 };
 
 impl AtBoard {
@@ -77,7 +80,8 @@ impl AtBoard {
         let Some(mut block) = block_for(around.board, around.allocate, bytes)? else {
             return Ok(false);
         };
-        let first = if bytes <= AT_ONCE_BYTES { bytes } else { piece_bytes(0, bytes) };
+        let first =
+            if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
         lay_out(around.memory, cells, except, 0, &mut block[..first]);
         self.done = first;
         *around.budget = around.budget.saturating_sub(first as u64);
@@ -96,11 +100,20 @@ impl AtBoard {
         let Some(block) = around.board.kept(self.number) else {
             return Err(BoardError::Broken(own));
         };
-        let end = bytes.min(self.done + piece_bytes(0, bytes));
+        let end = bytes.min(self.done + self.fill_bytes(bytes, *around.budget));
         lay_out(around.memory, cells, except, self.done, &mut block[self.done..end]);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
         Ok(())
+    }
+
+    /// How many of `bytes` bytes are filled before others are told of them.
+    pub(super) fn fill_bytes(&self, bytes: usize, budget: u64) -> usize {
+        if !self.manner.is_whole {
+            return piece_bytes(0, bytes);
+        }
+        let allowed = usize::try_from(budget).unwrap_or(usize::MAX);
+        allowed.clamp(PIECE_BYTES, WHOLE_PIECE_BYTES).min(bytes)
     }
 
     /// Counts this member in, where all wait for the last to come.
@@ -191,8 +204,30 @@ fn lay_out<M: BlockMemory>(
         let start = table + memory.bytes(Cells { count: block - cells.first, ..cells });
         start..start + memory.bytes(Cells::new(cells.store, block, 1))
     });
-    let (area, end) = (memory.area(cells), position + target.len());
-    let mut at = position.max(table);
+    let end = position + target.len();
+    let place = |range: Range<usize>| range.start - position..range.end - position;
+    match memory.plain(cells) {
+        Some(buffer) => each_around(hole, position.max(table), end, |range| {
+            let bytes = buffer.bytes().part(range.start - table, range.len());
+            bytes.copy_to_slice(&mut target[place(range)]);
+        }),
+        None => {
+            let area = memory.area(cells);
+            each_around(hole, position.max(table), end, |range| {
+                area.pack_slice((range.start - table) as u64, &mut target[place(range)]);
+            });
+        }
+    }
+}
+
+/// What lies between two positions and outside a hole.
+#[inline(always)]
+fn each_around(
+    hole: Option<Range<usize>>,
+    mut at: usize,
+    end: usize,
+    mut each: impl FnMut(Range<usize>),
+) {
     while at < end {
         let next = match &hole {
             Some(hole) if at >= hole.start && at < hole.end => {
@@ -202,7 +237,7 @@ fn lay_out<M: BlockMemory>(
             Some(hole) if at < hole.start => end.min(hole.start),
             _ => end,
         };
-        area.pack_slice((at - table) as u64, &mut target[at - position..next - position]);
+        each(at..next);
         at = next;
     }
 }

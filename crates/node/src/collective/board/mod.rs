@@ -10,6 +10,7 @@
 use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Plan};
 use landeck_kernel::Area;
+use landeck_memory::Buffer;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Outcome};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
@@ -31,9 +32,13 @@ const PIECE_BYTES: usize = 16 << 10;
 /// The same for much longer data: telling of a piece costs the transfer of a line.
 const LONG_PIECE_BYTES: usize = 32 << 10;
 const LONG_BYTES: usize = 128 << 10;
+/// The same where nobody waits for the first piece.
+const WHOLE_PIECE_BYTES: usize = 64 << 10;
 
 /// What a member brings to an operation, and where its results go.
 pub(crate) trait BlockMemory {
+    /// Where blocks lie, if it is plain that they lie in one piece; else [`BlockMemory::area`] says it.
+    fn plain(&self, cells: Cells) -> Option<Buffer>;
     /// Where blocks lie.
     fn area(&self, cells: Cells) -> Area;
     /// How many bytes they have together.
@@ -134,12 +139,16 @@ pub(crate) struct Manner {
     counted: bool,
     /// Even short data are deposited in a block: a result is to take their place.
     in_block: bool,
+    /// The first pieces of this member's deposit help nobody: all deposit at once and take
+    /// afterwards, or who takes shares a processor with who deposits. What only others take, they
+    /// copy out while this member copies in.
+    is_whole: bool,
 }
 
 impl Manner {
     /// That of an operation whose data fit in a line.
     pub(crate) fn brief(counted: bool) -> Self {
-        Self { counted, in_block: false }
+        Self { counted, in_block: false, is_whole: false }
     }
 
     /// The same for one that is not planned: the operation's style, and the number of members.
@@ -161,6 +170,10 @@ impl Manner {
         Self {
             counted: together || (awaits && plan.size > few(is_crowded)),
             in_block: any(|action| matches!(action, Action::Resolve { .. })),
+            is_whole: is_crowded
+                || any(|action| {
+                    matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
+                }),
         }
     }
 }
@@ -433,7 +446,7 @@ mod tests {
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+    use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
 
     /// Blocks of equal length in two pieces of memory.
     struct Memory {
@@ -448,6 +461,11 @@ mod tests {
     }
 
     impl BlockMemory for Memory {
+        fn plain(&self, cells: Cells) -> Option<Buffer> {
+            // Odd ones go the way of those that lie anywhere.
+            self.area(cells).as_buffer().filter(|_| self.block_words.is_multiple_of(2))
+        }
+
         fn area(&self, cells: Cells) -> Area {
             let (words, first, stride) = match cells.store {
                 Store::Output => (&self.output, self.output_first, self.output_stride),
@@ -570,7 +588,7 @@ mod tests {
         operation: Operation,
         style: BoardStyle,
         (boards, heaps): (&mut [Board], &mut [Heap]),
-        block_words: usize,
+        (block_words, is_crowded): (usize, bool),
         turn: impl Fn(usize) -> usize,
     ) {
         let size = boards.len() as u32;
@@ -587,7 +605,7 @@ mod tests {
             .zip(boards.iter_mut())
             .map(|(plan, board)| {
                 let mut at = AtBoard::default();
-                at.begin(board.begin(), 5, 0, Manner::of(plan, true));
+                at.begin(board.begin(), 5, 0, Manner::of(plan, is_crowded));
                 (at, 0)
             })
             .collect();
@@ -638,13 +656,30 @@ mod tests {
             let (_segment, mut boards, mut heaps) = boards(size);
             for (number, operation) in Operation::ALL.into_iter().enumerate() {
                 for style in styles {
-                    for words in [0, 1, 3, 6, 100, 3_000, 20_000] {
-                        let at = (&mut boards[..], &mut heaps[..]);
-                        run(operation, style, at, words, |turn| turn * 7 + turn / 3 + number);
+                    for words in [0, 1, 3, 6, 100, 3_000, 3_001, 20_000] {
+                        for manner in [(words, true), (words, false)] {
+                            let at = (&mut boards[..], &mut heaps[..]);
+                            run(operation, style, at, manner, |turn| turn * 7 + turn / 3 + number);
+                        }
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_only_others_take_is_told_of_in_pieces_unless_they_share_a_processor() {
+        let group = Group::whole(2).unwrap();
+        let first = |operation, member: usize, is_crowded, budget| {
+            let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
+            let manner = Manner::of(&plans[member], is_crowded);
+            AtBoard { manner, ..AtBoard::default() }.fill_bytes(100_000, budget)
+        };
+        assert_eq!(first(Operation::Gather, 1, false, u64::MAX), PIECE_BYTES);
+        assert_eq!(first(Operation::Gather, 1, true, u64::MAX), WHOLE_PIECE_BYTES);
+        assert_eq!(first(Operation::AllGather, 1, false, u64::MAX), WHOLE_PIECE_BYTES);
+        assert_eq!(first(Operation::AllGather, 1, false, 20_000), 20_000, "what may be moved now");
+        assert_eq!(first(Operation::AllGather, 1, false, 0), PIECE_BYTES);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Taking from the board what others have laid there.
 
+use std::ops::Range;
+
 use landeck_arithmetic::Operator;
 use landeck_collectives::Cells;
-use landeck_kernel::Area;
 use landeck_memory::Bytes;
 use landeck_memory::board::Deposit;
 
@@ -44,7 +45,7 @@ impl AtBoard {
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
-        write(&memory.area(into), &deposit, start, self.done..end);
+        write(memory, into, &deposit, start, self.done..end);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
         Ok(if end == length { Stepped::Over } else { Stepped::Moved })
@@ -55,10 +56,10 @@ impl AtBoard {
         around: &mut Around<'_, M>,
         into: Cells,
     ) -> Result<Stepped> {
-        let (length, area) = (around.memory.bytes(into), around.memory.area(into));
+        let (memory, length) = (around.memory, around.memory.bytes(into));
         let board = &*around.board;
         if length <= AT_ONCE_BYTES {
-            write(&area, &board.result(self.number)?, 0, 0..length);
+            write(memory, into, &board.result(self.number)?, 0, 0..length);
             return Ok(Stepped::Over);
         }
         let element_bytes = around.operator.map_or(1, Operator::element_bytes);
@@ -67,7 +68,7 @@ impl AtBoard {
         while self.done < end {
             let range = pieces.range((self.done / pieces.bytes) as u32, length);
             let owner = board.piece_owner(self.number, (range.start / pieces.bytes) as u32)?;
-            write(&area, &board.deposit(owner, self.number)?, 0, range.clone());
+            write(memory, into, &board.deposit(owner, self.number)?, 0, range.clone());
             *around.budget = around.budget.saturating_sub(range.len() as u64);
             self.done = range.end;
         }
@@ -76,17 +77,24 @@ impl AtBoard {
 }
 
 /// Writes the bytes `range` of a block, which begins at `start` of a deposit, to where they belong
-/// in an area.
+/// among this member's.
 #[inline]
-fn write(area: &Area, deposit: &Deposit<'_>, start: usize, range: std::ops::Range<usize>) {
-    let (from, length) = (start + range.start, range.len());
-    match deposit {
-        Deposit::Inline { words, .. } => {
-            let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
-            area.write(range.start as u64, bytes.part(from, length));
+fn write<M: BlockMemory>(
+    memory: &M,
+    into: Cells,
+    deposit: &Deposit<'_>,
+    start: usize,
+    range: Range<usize>,
+) {
+    let bytes = match deposit {
+        Deposit::Inline { words, .. } => Bytes::from(landeck_memory::plain::bytes_of(&words[..])),
+        Deposit::Block { bytes, .. } => *bytes,
+    };
+    let bytes = bytes.part(start + range.start, range.len());
+    match memory.plain(into) {
+        Some(buffer) => {
+            buffer.write(range.start, bytes);
         }
-        Deposit::Block { bytes, .. } => {
-            area.write(range.start as u64, bytes.part(from, length));
-        }
+        None => memory.area(into).write(range.start as u64, bytes),
     }
 }
