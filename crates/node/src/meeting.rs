@@ -154,7 +154,7 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    #[inline]
+    #[inline(always)]
     fn of(brief: Brief<'a>) -> Self {
         Self { brief, polls: 0, outcome: None, is_asleep: false, awaits_room: false }
     }

@@ -209,7 +209,7 @@ impl Engine {
 
     /// Begins an operation with short data, which the caller waits for by polling it:
     /// the group and the endpoint. None when the group has no board, or something else goes on.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn brief(
         &mut self,
         context: u32,
