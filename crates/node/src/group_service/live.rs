@@ -6,7 +6,9 @@ use std::sync::Arc;
 use landeck_groups::service::{
     Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, State,
 };
-use landeck_memory::group_log::{Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor};
+use landeck_memory::group_log::{
+    Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
+};
 use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
 use super::{GroupError, GroupOptions};
