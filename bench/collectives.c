@@ -9,6 +9,8 @@
  *   group              the same, beside Landeck's named groups: broadcast, retrieve, synchronise
  *   reduce, allreduce  the sum of doubles
  *   gather, scatter, allgather, alltoall
+ *   deck_sync, deck_scatter_gather, deck_reduce, deck_barrier
+ *                      what deck.c does over DECK: broadcast and barrier, scatter and gather, reduce, barrier
  *   growth             barrier, allreduce and broadcast of 8 bytes, each a form of its own
  *   overlap            a non-blocking allreduce while the process computes as long as one takes alone:
  *                      the share of it that the computation did not hide
@@ -26,7 +28,7 @@
 #define _GNU_SOURCE
 #include "batches.h"
 
-static char *outgoing, *incoming;
+static char *outgoing, *incoming, *middle;
 
 /* ------------------------------------------------------------------ what is in a block */
 
@@ -100,6 +102,11 @@ static void scatter(int root, long bytes) {
     MPI_Scatter(outgoing, (int)bytes, MPI_BYTE, incoming, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
 }
 
+static void scatter_gather(int root, long bytes) {
+    MPI_Scatter(outgoing, (int)bytes, MPI_BYTE, middle, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+    MPI_Gather(middle, (int)bytes, MPI_BYTE, incoming, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
+}
+
 static void allgather(int root, long bytes) {
     (void)root;
     MPI_Allgather(outgoing, (int)bytes, MPI_BYTE, incoming, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
@@ -160,6 +167,13 @@ static void check_scatter(int root, long bytes) {
     check_block(incoming, bytes, root, rank);
 }
 
+static void check_scatter_gather(int root, long bytes) {
+    if (rank == root) fill_blocks(bytes);
+    memset(incoming, 0, (size_t)(bytes * size));
+    scatter_gather(root, bytes);
+    for (int of = 0; rank == root && of < size; of++) check_block(incoming + of * bytes, bytes, root, of);
+}
+
 static void check_allgather(int root, long bytes) {
     fill_block(outgoing, bytes, rank, 0);
     memset(incoming, 0, (size_t)(bytes * size));
@@ -192,6 +206,11 @@ static const struct operation {
     {"scatter", scatter, check_scatter, true},
     {"allgather", allgather, check_allgather, false},
     {"alltoall", alltoall, check_alltoall, false},
+    /* what deck.c does over DECK */
+    {"deck_sync", broadcast_barrier, check_broadcast, true},
+    {"deck_scatter_gather", scatter_gather, check_scatter_gather, true},
+    {"deck_reduce", reduce, check_reduce, true},
+    {"deck_barrier", barrier, check_barrier, true},
 };
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
@@ -316,8 +335,9 @@ static void measure_overlap(const char *figure, bool is_call) {
 /* Room for a block of every rank. Both are touched by the checks, before anything is timed. */
 static void allocate_buffers(void) {
     size_t room = (size_t)largest_bytes() * (size_t)size;
-    if (posix_memalign((void **)&outgoing, 4096, room) || posix_memalign((void **)&incoming, 4096, room)) {
-        fail("no memory for the buffers");
+    char **buffers[] = {&outgoing, &incoming, &middle};
+    for (int i = 0; i < 3; i++) {
+        if (posix_memalign((void **)buffers[i], 4096, room)) fail("no memory for the buffers");
     }
 }
 
@@ -340,6 +360,7 @@ int main(int argc, char **argv) {
 
     free(outgoing);
     free(incoming);
+    free(middle);
     MPI_Finalize();
     return 0;
 }

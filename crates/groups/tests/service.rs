@@ -54,11 +54,11 @@ fn draw(random: &mut Random, state: &State) -> Entry {
     };
     let slot = random.below(10) as u32;
     Entry::Plain(match random.below(40) {
-        0..8 => return Entry::Broadcast { ticket: (random.below(2) == 0).then_some(ticket) },
+        0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0 },
         8..16 => {
             return Entry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
         }
-        16..18 => return Entry::Hold { slot, incarnation: 1 },
+        16..18 => EntryWord::Hold { slot, incarnation: 1 },
         18..20 => EntryWord::Release { ticket },
         20..23 => EntryWord::Leave(seat),
         23 => EntryWord::Died(seat),
@@ -86,8 +86,11 @@ fn check(before: &State, after: &State, entry: Entry, outcome: Outcome) {
         assert!((0..id).all(|lower| before.members().iter().any(|member| member.id == lower)));
         assert_eq!(before.phase(), Phase::Open);
     }
-    if let (Entry::Broadcast { ticket: None }, Outcome::Broadcast(_)) = (entry, outcome) {
-        assert!(before.phase() == Phase::Open && before.has_started());
+    if let (Entry::Plain(EntryWord::Broadcast { was_held, .. }), Outcome::Broadcast(_)) =
+        (entry, outcome)
+    {
+        assert!(before.phase() == Phase::Open || was_held && !before.held().is_empty());
+        assert!(before.has_started());
     }
     // Somebody is always waited for while a round goes on.
     if let Outcome::Come(round) = outcome {

@@ -30,6 +30,7 @@ fn the_first_program_in_c_prints_what_the_page_says() {
 
 /// What stands between the first fences of a language.
 fn block<'a>(page: &'a str, language: &str) -> &'a str {
-    let (_, rest) = page.split_once(&format!("```{language}\n")).unwrap();
-    rest.split_once("```").unwrap().0
+    let (_, rest) =
+        page.split_once(&format!("```{language}\n")).expect("the page has no such program");
+    rest.split_once("```").expect("the program has no end").0
 }

@@ -28,7 +28,7 @@ pub(crate) fn attendance(
     processors: u32,
 ) -> Attendance {
     let crowded = n > processors;
-    let collective = figure.program == Program::Collectives;
+    let collective = figure.program != Program::Points;
     match candidate {
         Landeck => TakesPart,
         _ if figure.who == Who::OursAnd(candidate) => TakesPart,

@@ -150,8 +150,13 @@ impl Places {
     /// The measuring program of the candidate.
     pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
         match (program, candidate, candidate.peer()) {
-            (Program::Collectives, LandeckMpi, _) => self.peers.join("collectives.abi"),
-            (Program::Collectives, _, Some(peer)) => self.peers.join(format!("collectives.{peer}")),
+            (Program::Deck, Landeck, _) => self.peers.join("deck"),
+            (Program::Collectives | Program::Deck, LandeckMpi, _) => {
+                self.peers.join("collectives.abi")
+            }
+            (Program::Collectives | Program::Deck, _, Some(peer)) => {
+                self.peers.join(format!("collectives.{peer}"))
+            }
             _ => self.points(candidate),
         }
     }
@@ -233,7 +238,10 @@ impl Places {
             IntelMpi => {
                 command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
             }
-            Landeck | Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 => {}
+            Landeck => {
+                command.env("LD_LIBRARY_PATH", self.deck().parent().unwrap_or(&self.programs));
+            }
+            Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 => {}
         }
     }
 
@@ -253,6 +261,16 @@ impl Places {
     /// The same under the name that programs look for, in a folder without other libraries.
     pub(crate) fn front(&self) -> PathBuf {
         self.peers.join("front/libmpi_abi.so.1")
+    }
+
+    /// The library of Landeck that carries DECK, as it is built.
+    pub(crate) fn built_deck(&self) -> PathBuf {
+        self.programs.join("libdeck.so")
+    }
+
+    /// The same under the name that programs look for.
+    pub(crate) fn deck(&self) -> PathBuf {
+        self.peers.join("front-deck/libdeck.so.1")
     }
 }
 

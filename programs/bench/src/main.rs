@@ -164,19 +164,36 @@ fn prepare(arguments: &CommandLine, places: &Places) -> Result<(), Problem> {
     }
     build_own(places)?;
     install_peers(places, &arguments.run.peers)?;
-    link_front(places).map_err(|error| Problem::NotWritten { path: places.front(), error })
+    for (built, link) in
+        [(places.built_front(), places.front()), (places.built_deck(), places.deck())]
+    {
+        link_library(&built, &link).map_err(|error| Problem::NotWritten { path: link, error })?;
+    }
+    compile_deck(places)
 }
 
-fn link_front(places: &Places) -> io::Result<()> {
-    let link = places.front();
+/// The measuring program over DECK.
+fn compile_deck(places: &Places) -> Result<(), Problem> {
+    let (sources, target) = (places.root.join("bench"), places.peers.join("deck"));
+    let mut compile = Command::new("gcc");
+    compile.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-I"]);
+    compile.arg(places.root.join("fronts/deck/include")).arg(sources.join("deck.c"));
+    match compile.arg("-o").arg(target).arg(places.deck()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Problem::DoesNotBuild),
+        Err(error) => Err(Problem::NotStarted { program: "gcc".into(), error }),
+    }
+}
+
+fn link_library(built: &Path, link: &Path) -> io::Result<()> {
     if let Some(folder) = link.parent() {
         fs::create_dir_all(folder)?;
     }
-    match fs::remove_file(&link) {
+    match fs::remove_file(link) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    std::os::unix::fs::symlink(places.built_front(), &link)
+    std::os::unix::fs::symlink(built, link)
 }
 
 fn chosen_figures(names: &[String]) -> Result<Vec<&'static Figure>, Problem> {
@@ -205,6 +222,7 @@ fn build_own(places: &Places) -> Result<(), Problem> {
     let mut build = Command::new(&cargo);
     build.current_dir(&places.root).args(["build", "--release", "--quiet"]);
     build.args(["-p", "landeck-launcher", "-p", "landeck-bench", "-p", "landeck-mpi"]);
+    build.args(["-p", "landeck-deck"]);
     match build.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(_) => Err(Problem::DoesNotBuild),

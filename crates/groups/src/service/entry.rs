@@ -11,6 +11,10 @@ const VALUE_BITS: u32 = 28;
 const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
 const CELL_BITS: u32 = 27;
 const HELD_BIT: u32 = 1 << CELL_BITS;
+const SLOT_BITS: u32 = 14;
+const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
+/// Bits of an incarnation that entries have room for.
+const INCARNATION_MASK: u32 = (1 << (VALUE_BITS - SLOT_BITS)) - 1;
 const ID_BITS: u32 = MEMBERS_MAX.ilog2();
 
 /// Which member is meant: a number and when it was given out, so that one who had it before is not
@@ -48,7 +52,7 @@ pub enum EntryWord {
     Broadcast {
         /// The cell.
         cell: u32,
-        /// The sender had waited; the cell says since which entry.
+        /// The sender has waited, and says afterwards that it does no more.
         was_held: bool,
     },
     /// A mailbox becomes a member; the cell says which.
@@ -66,10 +70,12 @@ pub enum EntryWord {
     Evict(Seat),
     /// A member has come to the synchronisation.
     Sync(Seat),
-    /// Somebody waits with a broadcast; the cell says who.
+    /// A process waits with a broadcast.
     Hold {
-        /// The cell.
-        cell: u32,
+        /// Its slot.
+        slot: u32,
+        /// The low bits of which user of the slot it is.
+        incarnation: u32,
     },
     /// Who waited does so no more, or is gone.
     Release {
@@ -98,7 +104,9 @@ impl EntryWord {
             Self::Departed(seat) => (5, seat.to_value()),
             Self::Evict(seat) => (6, seat.to_value()),
             Self::Sync(seat) => (7, seat.to_value()),
-            Self::Hold { cell } => (8, cell),
+            Self::Hold { slot, incarnation } => {
+                (8, slot & SLOT_MASK | (incarnation & INCARNATION_MASK) << SLOT_BITS)
+            }
             Self::Release { ticket } => (9, ticket),
             Self::Destroy => (10, 0),
             Self::End => (11, 0),
@@ -119,7 +127,7 @@ impl EntryWord {
             5 => Self::Departed(seat),
             6 => Self::Evict(seat),
             7 => Self::Sync(seat),
-            8 => Self::Hold { cell },
+            8 => Self::Hold { slot: value & SLOT_MASK, incarnation: value >> SLOT_BITS },
             9 => Self::Release { ticket: value },
             10 => Self::Destroy,
             11 => Self::End,
@@ -154,27 +162,22 @@ pub struct Held {
     pub ticket: u32,
     /// The slot of the process.
     pub slot: u32,
-    /// Which user of the slot.
+    /// The low bits of which user of the slot it is.
     pub incarnation: u32,
+}
+
+impl Held {
+    /// Whether the user of its slot that has this incarnation is meant.
+    pub const fn is_of(&self, incarnation: u32) -> bool {
+        self.incarnation == incarnation & INCARNATION_MASK
+    }
 }
 
 /// An entry with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A message; with the ticket of a sender that had waited.
-    Broadcast {
-        /// The ticket.
-        ticket: Option<u32>,
-    },
     /// A mailbox becomes a member.
     Join(Joining),
-    /// Somebody waits with a broadcast.
-    Hold {
-        /// The slot of its process.
-        slot: u32,
-        /// Which user of the slot.
-        incarnation: u32,
-    },
     /// What needs no details.
     Plain(EntryWord),
 }
@@ -195,7 +198,7 @@ mod tests {
             EntryWord::Departed(Seat::new(0, 0)),
             EntryWord::Evict(seat),
             EntryWord::Sync(seat),
-            EntryWord::Hold { cell: 9 },
+            EntryWord::Hold { slot: 9, incarnation: 16_383 },
             EntryWord::Release { ticket: EntryWord::low_bits(u64::MAX) },
             EntryWord::Destroy,
             EntryWord::End,

@@ -148,8 +148,8 @@ mod tests {
         ] {
             state.apply(Entry::Plain(entry));
         }
-        state.apply(Entry::Hold { slot: 7, incarnation: 8 });
-        state.apply(Entry::Broadcast { ticket: None });
+        state.apply(Entry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
+        state.apply(Entry::Plain(EntryWord::Broadcast { cell: 3, was_held: false }));
         state
     }
 

@@ -235,10 +235,8 @@ impl State {
         let at = self.position;
         self.position += 1;
         match entry {
-            Entry::Broadcast { ticket } => self.broadcast(ticket),
             Entry::Join(joining) => self.join(joining, at),
-            Entry::Hold { slot, incarnation } => self.hold(slot, incarnation, at),
-            Entry::Plain(word) => self.apply_plain(word),
+            Entry::Plain(word) => self.apply_plain(word, at),
         }
     }
 
@@ -247,8 +245,10 @@ impl State {
         self.position += 1;
     }
 
-    fn apply_plain(&mut self, word: EntryWord) -> Outcome {
+    fn apply_plain(&mut self, word: EntryWord, at: u64) -> Outcome {
         match word {
+            EntryWord::Broadcast { was_held, .. } => self.broadcast(was_held),
+            EntryWord::Hold { slot, incarnation } => self.hold(slot, incarnation, at),
             EntryWord::Leave(seat) | EntryWord::Departed(seat) => self.remove(seat, Gone::Left),
             EntryWord::Died(seat) => self.remove(seat, Gone::Died),
             EntryWord::Evict(seat) => self.remove(seat, Gone::Evicted),
@@ -261,19 +261,13 @@ impl State {
         }
     }
 
-    fn broadcast(&mut self, ticket: Option<u32>) -> Outcome {
-        let held = ticket.and_then(|ticket| self.held.iter().position(|it| it.ticket == ticket));
-        let is_open =
-            self.phase == Phase::Open || (self.phase == Phase::Destroying && held.is_some());
-        if !is_open || !self.has_started {
+    fn broadcast(&mut self, was_held: bool) -> Outcome {
+        let finishes = self.phase == Phase::Destroying && was_held && !self.held.is_empty();
+        if !(self.phase == Phase::Open || finishes) || !self.has_started {
             return Outcome::Closed;
         }
         let number = self.broadcasts;
         self.broadcasts += 1;
-        if let Some(place) = held {
-            self.held.swap_remove(place);
-            self.end_if_drained();
-        }
         Outcome::Broadcast(number)
     }
 
@@ -470,7 +464,12 @@ mod tests {
         plain(state, word)
     }
 
-    const MESSAGE: Entry = Entry::Broadcast { ticket: None };
+    const MESSAGE: Entry = message(false);
+    const HOLD: Entry = Entry::Plain(EntryWord::Hold { slot: 5, incarnation: 1 });
+
+    const fn message(was_held: bool) -> Entry {
+        Entry::Plain(EntryWord::Broadcast { cell: 0, was_held })
+    }
 
     #[test]
     fn a_member_has_the_smallest_free_number_and_keeps_it() {
@@ -566,29 +565,29 @@ mod tests {
     #[test]
     fn destruction_lets_those_finish_who_are_held_and_nobody_else() {
         let mut state = with(0, 2);
-        let hold = Entry::Hold { slot: 5, incarnation: 1 };
-        let (Outcome::Held(one), Outcome::Held(other)) = (state.apply(hold), state.apply(hold))
+        let (Outcome::Held(one), Outcome::Held(other)) = (state.apply(HOLD), state.apply(HOLD))
         else {
             panic!("both are held");
         };
         assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Destroying);
         assert_eq!(state.phase(), Phase::Destroying);
         assert_eq!(plain(&mut state, EntryWord::Destroy), Outcome::Closed);
-        for refused in [MESSAGE, joining(7), hold] {
+        for refused in [MESSAGE, joining(7), HOLD] {
             assert_eq!(state.apply(refused), Outcome::Closed);
         }
         assert_eq!(sync(&mut state, 0), Outcome::Closed);
-        let finished = state.apply(Entry::Broadcast { ticket: Some(one) });
-        assert_eq!((finished, state.phase()), (Outcome::Broadcast(0), Phase::Destroying));
+        assert_eq!(state.apply(message(true)), Outcome::Broadcast(0));
+        plain(&mut state, EntryWord::Release { ticket: one });
+        assert_eq!(state.phase(), Phase::Destroying, "the other one is held");
         plain(&mut state, EntryWord::Release { ticket: other });
         assert_eq!(state.phase(), Phase::Ended);
-        assert_eq!(state.apply(Entry::Broadcast { ticket: Some(other) }), Outcome::Closed);
+        assert_eq!(state.apply(message(true)), Outcome::Closed);
     }
 
     #[test]
     fn destruction_ends_whoever_is_held_when_that_is_said() {
         let mut state = with(0, 1);
-        state.apply(Entry::Hold { slot: 5, incarnation: 1 });
+        state.apply(HOLD);
         assert_eq!(
             plain(&mut state, EntryWord::End),
             Outcome::Nothing,

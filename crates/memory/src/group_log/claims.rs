@@ -23,6 +23,15 @@ pub struct Passed {
     pub entries: u64,
 }
 
+/// Where to look for memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Where this process has used it before: short ways, and in its cache.
+    Home,
+    /// Everywhere.
+    All,
+}
+
 /// Where a process looked last for memory. One for each handle.
 #[derive(Debug, Default)]
 pub struct Claims {
@@ -42,23 +51,30 @@ pub struct Claim<'a> {
 impl GroupLog {
     /// Claims a cell and, for a long message, pages. None when there are none now.
     #[inline]
-    pub fn claim(&self, claims: &Claims, bytes: u64, passed: &Passed) -> Option<Claim<'_>> {
-        let cell = self.claim_cell(claims, passed)?;
+    pub fn claim(
+        &self,
+        claims: &Claims,
+        bytes: u64,
+        passed: &Passed,
+        reach: Reach,
+    ) -> Option<Claim<'_>> {
+        let cell = self.claim_cell(claims, passed, reach)?;
         let mut claim = Claim { log: self, cell, first_page: 0, pages: 0 };
         if bytes > CELL_BYTES as u64 {
             let pages = u32::try_from(bytes.div_ceil(PAGE_BYTES)).ok()?;
-            claim.first_page = self.claim_pages(claims, pages, passed)?;
+            claim.first_page = self.claim_pages(claims, pages, passed, reach)?;
             claim.pages = pages;
         }
         Some(claim)
     }
 
-    fn claim_cell(&self, claims: &Claims, passed: &Passed) -> Option<u32> {
+    fn claim_cell(&self, claims: &Claims, passed: &Passed, reach: Reach) -> Option<u32> {
         let cells = self.shape.cells() as u32;
         let home = self.slot.wrapping_mul(4 * HOME_CELLS) % cells;
         let turn = claims.cell.fetch_add(1, Ordering::Relaxed);
         let near = (0..HOME_CELLS).map(|step| (home + (turn + step) % HOME_CELLS) % cells);
-        let far = (0..cells).map(|step| (home + HOME_CELLS + step) % cells);
+        let others = if reach == Reach::All { cells } else { 0 };
+        let far = (0..others).map(|step| (home + HOME_CELLS + step) % cells);
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
     }
 
@@ -66,7 +82,13 @@ impl GroupLog {
         self.cell(cell).is_some_and(|cell| self.take(cell.owner, passed))
     }
 
-    fn claim_pages(&self, claims: &Claims, wanted: u32, passed: &Passed) -> Option<u32> {
+    fn claim_pages(
+        &self,
+        claims: &Claims,
+        wanted: u32,
+        passed: &Passed,
+        reach: Reach,
+    ) -> Option<u32> {
         let pages = self.page_words();
         let count = pages.len() as u32;
         let last = count.checked_sub(wanted)?;
@@ -83,6 +105,7 @@ impl GroupLog {
                     claims.page.store(if used < span { used } else { 0 }, Ordering::Relaxed);
                     return Some(at);
                 }
+                Err(_) if reach == Reach::Home => return None,
                 Err(in_the_way) => {
                     looked += u64::from(in_the_way + 1);
                     at += in_the_way + 1;
@@ -200,32 +223,39 @@ impl Claim<'_> {
         }
     }
 
-    /// Changes what the parties have agreed on, which only who claims the cell reads before.
-    pub fn set_words(&self, words: [u64; 3]) {
-        if let Some(cell) = self.words() {
-            cell.describe(&Described { words, ..cell.described() });
-        }
+    /// Says of which message all this is now: it was accepted. The claim is over, and to be forgotten
+    /// ([`Claim::end`]).
+    #[inline]
+    pub fn set_message(&self, number: u64) {
+        self.set_owner(Owner::Message(number));
     }
 
-    /// Says of which message all this is now: it was accepted.
+    /// Ends a claim whose memory is a message's.
+    #[inline]
+    pub fn end(self) {
+        std::mem::forget(self);
+    }
+
+    /// Says of which message all this is now, and ends the claim.
     #[inline]
     pub fn becomes_message(self, number: u64) {
-        self.becomes(Owner::Message(number));
+        self.set_message(number);
+        self.end();
     }
 
     /// Says of which entry all this is now: it was accepted.
     pub fn becomes_entry(self, place: u64) {
-        self.becomes(Owner::Entry(place));
+        self.set_owner(Owner::Entry(place));
+        self.end();
     }
 
     #[inline]
-    fn becomes(self, owner: Owner) {
+    fn set_owner(&self, owner: Owner) {
         let word = owner.to_word();
         self.pages().iter().for_each(|page| page.store(word, Ordering::Release));
         if let Some(cell) = self.words() {
             cell.owner.store(word, Ordering::Release);
         }
-        std::mem::forget(self);
     }
 
     #[cfg(test)]

@@ -43,7 +43,7 @@ use crate::segment::Segment;
 use crate::shared_area::SharedArea;
 use crate::sync::{AtomicU64, Ordering};
 
-pub use claims::{Claim, Claims, Passed};
+pub use claims::{Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
 use words::Cell;
@@ -236,9 +236,11 @@ impl GroupLog {
         }
     }
 
-    /// What is known of what lies in a cell.
+    /// What is known of what lies in a cell. Who doubts whether it still lies there looks afterwards.
     pub fn described(&self, cell: u32) -> Option<Described> {
-        self.cell(cell).map(|cell| cell.described())
+        let described = self.cell(cell)?.described();
+        fence(Ordering::Acquire);
+        Some(described)
     }
 
     /// The bytes of a message; wrong ones if it was overwritten meanwhile.

@@ -47,7 +47,7 @@ fn a_sender_that_stops_at_any_step_has_sent_nothing_or_all() {
             // The dead takes all steps but the last ones.
             let mut claim = None;
             if steps >= 1 {
-                claim = views[1].claim(&claims, bytes, &NOTHING);
+                claim = views[1].claim(&claims, bytes, &NOTHING, Reach::All);
             }
             if let (true, Some(claim)) = (steps >= 2, &claim) {
                 claim.fill(3, [1, 2, 4], Bytes::from(&data[..bytes as usize]));
@@ -90,16 +90,16 @@ fn check_survivor(log: &GroupLog, is_accepted: bool, data: &[u8]) {
     let claims = Claims::default();
     let is_long = data.len() > CELL_BYTES;
     let all = 5 * PAGE_BYTES;
-    let free = log.claim(&claims, all, &NOTHING).is_some();
+    let free = log.claim(&claims, all, &NOTHING, Reach::All).is_some();
     assert_eq!(free, !(is_accepted && is_long));
     let passed = Passed { messages: 1, entries: 0 };
-    assert!(log.claim(&claims, all, &passed).is_some(), "all have taken it");
+    assert!(log.claim(&claims, all, &passed, Reach::All).is_some(), "all have taken it");
 }
 
 #[test]
 fn details_of_an_entry_are_there_until_a_snapshot_covers_it() {
     let Fixture { segment, views, .. } = fixture(1, 0);
-    let claim = views[0].claim(&Claims::default(), 0, &NOTHING).unwrap();
+    let claim = views[0].claim(&Claims::default(), 0, &NOTHING, Reach::Home).unwrap();
     let cell = claim.cell();
     claim.fill(0, [5, 6, 7], Bytes::EMPTY);
     assert!(views[0].accept(0, cell));
@@ -110,7 +110,7 @@ fn details_of_an_entry_are_there_until_a_snapshot_covers_it() {
     let all = |passed| {
         let claims = Claims::default();
         let mut held = Vec::new();
-        while let Some(claim) = views[1].claim(&claims, 0, &passed) {
+        while let Some(claim) = views[1].claim(&claims, 0, &passed, Reach::All) {
             held.push(claim);
         }
         held.len() as u64
@@ -175,7 +175,7 @@ fn two_threads_claim_different_memory() {
         let claimers = views[..2].iter().map(|log| {
             threads.spawn(move || {
                 let (claims, mut pages) = (Claims::default(), Vec::new());
-                while let Some(claim) = log.claim(&claims, 2 * PAGE_BYTES, &NOTHING) {
+                while let Some(claim) = log.claim(&claims, 2 * PAGE_BYTES, &NOTHING, Reach::All) {
                     pages.push(log.described(claim.cell()).map_or(0, |_| claim.first_page()));
                     std::mem::forget(claim);
                 }
@@ -220,7 +220,9 @@ fn words_that_nobody_wrote_lead_to_wrong_data_at_worst() {
                 assert!(data.len() <= log.area.len());
                 let _ = (data.part(0, 100).to_vec(), log.is_of(cell, number));
             }
-            if let Some(claim) = log.claim(&claims, random.below(3 * PAGE_BYTES), &passed) {
+            if let Some(claim) =
+                log.claim(&claims, random.below(3 * PAGE_BYTES), &passed, Reach::All)
+            {
                 claim.fill(0, [0; 3], Bytes::from(&[1; 100][..]));
                 if random.below(2) == 0 {
                     claim.becomes_message(number);

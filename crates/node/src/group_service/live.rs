@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_groups::service::{
-    Entry, EntryWord, Gone, Joining, MemberRecord, Outcome, Phase, State,
+    Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, State,
 };
-use landeck_memory::group_log::{Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, WaitsFor};
+use landeck_memory::group_log::{
+    Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
+};
 use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
 use super::{GroupError, GroupOptions};
@@ -40,9 +42,10 @@ pub(super) struct Mirror {
 }
 
 /// Whose entry is folded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
-    Own,
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    /// This process's, with the memory of the message that it is.
+    Own(Option<&'a Claim<'a>>),
     Others,
 }
 
@@ -110,6 +113,17 @@ impl Live {
         &self,
         mirror: &mut Mirror,
         entry: EntryWord,
+        check: impl FnMut(&mut Mirror) -> Result<()>,
+    ) -> Result<(u64, Outcome)> {
+        self.append_with(mirror, entry, None, check)
+    }
+
+    /// The same for a message, whose memory is the message's from then on.
+    pub(super) fn append_with(
+        &self,
+        mirror: &mut Mirror,
+        entry: EntryWord,
+        message: Option<&Claim<'_>>,
         mut check: impl FnMut(&mut Mirror) -> Result<()>,
     ) -> Result<(u64, Outcome)> {
         for _ in 0..ATTEMPTS {
@@ -118,7 +132,7 @@ impl Live {
             self.make_room(mirror)?;
             let place = mirror.state.position();
             if self.log.accept(place, entry.to_word()) {
-                let outcome = self.apply(mirror, place, entry, Whose::Own)?;
+                let outcome = self.apply(mirror, place, entry, Whose::Own(message))?;
                 self.tell(mirror, entry, outcome);
                 return Ok((place, outcome));
             }
@@ -128,12 +142,16 @@ impl Live {
 
     /// Memory for a message or the details of an entry; none when there is none now.
     pub(super) fn claim(&self, mirror: &mut Mirror, bytes: u64) -> Result<Option<Claim<'_>>> {
-        if let Some(claim) = self.log.claim(&self.claims, bytes, &mirror.passed) {
+        let look =
+            |mirror: &Mirror, reach| self.log.claim(&self.claims, bytes, &mirror.passed, reach);
+        if let Some(claim) = look(mirror, Reach::Home) {
             return Ok(Some(claim));
         }
         self.look_who_has_taken(mirror);
-        if let Some(claim) = self.log.claim(&self.claims, bytes, &mirror.passed) {
-            return Ok(Some(claim));
+        for reach in [Reach::Home, Reach::All] {
+            if let Some(claim) = look(mirror, reach) {
+                return Ok(Some(claim));
+            }
         }
         self.fold(mirror)?;
         self.snapshot(mirror);
@@ -143,7 +161,7 @@ impl Live {
             self.log.sweep(messages, &self.entries_with_cells(mirror));
         }
         self.look_who_has_taken(mirror);
-        Ok(self.log.claim(&self.claims, bytes, &mirror.passed))
+        Ok(look(mirror, Reach::All))
     }
 
     /// The same for the details of an entry, for which there always is room sooner or later.
@@ -268,33 +286,37 @@ impl Live {
         mirror: &mut Mirror,
         place: u64,
         word: EntryWord,
-        whose: Whose,
+        whose: Whose<'_>,
     ) -> Result<Outcome> {
         let entry = match word {
-            EntryWord::Broadcast { was_held: false, .. } => Entry::Broadcast { ticket: None },
-            EntryWord::Broadcast { cell, .. }
-            | EntryWord::Join { cell }
-            | EntryWord::Hold { cell } => {
+            EntryWord::Join { cell } => {
                 let described = self.log.described(cell).map(|cell| cell.words);
                 // Cells of entries that a snapshot covers may be another's by now; but who claimed one
                 // has it until it says so.
-                if whose == Whose::Others && self.log.snapshot_place() > place {
+                if matches!(whose, Whose::Others) && self.log.snapshot_place() > place {
                     self.reload(mirror, 0)?;
                     return Ok(Outcome::Nothing);
                 }
                 mirror.tended = None;
                 match described {
-                    Some(words) => with_details(word, words),
+                    Some(words) => Entry::Join(joining_of(words)),
                     None => {
                         mirror.state.skip();
                         return Ok(Outcome::Nothing);
                     }
                 }
             }
+            EntryWord::Hold { .. } => {
+                mirror.tended = None;
+                Entry::Plain(word)
+            }
             plain => Entry::Plain(plain),
         };
         let outcome = mirror.state.apply(entry);
         if let (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }) = (outcome, word) {
+            if let Whose::Own(Some(claim)) = whose {
+                claim.set_message(number);
+            }
             self.log.put_broadcast(number, cell);
         }
         Ok(outcome)
@@ -332,12 +354,17 @@ impl Live {
                 _ => EntryWord::Died(member.seat()),
             })
         });
-        let held = mirror.state.held().iter().filter(|it| gone(it.slot, it.incarnation).is_some());
+        let held = mirror.state.held().iter().filter(|held| self.is_gone(held));
         let held = held.map(|held| EntryWord::Release { ticket: held.ticket });
         for entry in members.chain(held).collect::<Vec<_>>() {
             self.append(mirror, entry, |_| Ok(()))?;
         }
         Ok(())
+    }
+
+    fn is_gone(&self, held: &Held) -> bool {
+        let record = self.shared.segment.slot_record(held.slot);
+        record.state.is_gone() || !held.is_of(record.incarnation)
     }
 
     fn how_gone(&self, slot: u32, incarnation: u32) -> Option<Gone> {
@@ -390,7 +417,7 @@ impl Live {
         let places = self.log.snapshot_place()..mirror.state.position();
         let entry = |place| match self.log.look(place) {
             Look::There(word) => match EntryWord::from_word(word)? {
-                EntryWord::Join { cell } | EntryWord::Hold { cell } => Some((place, cell)),
+                EntryWord::Join { cell } => Some((place, cell)),
                 _ => None,
             },
             _ => None,
@@ -433,15 +460,9 @@ pub(super) fn first_awaited(mirror: &Mirror) -> Option<u32> {
     Some(member.slot)
 }
 
-fn with_details(word: EntryWord, [process, second, third]: [u64; 3]) -> Entry {
+fn joining_of([process, context, place]: [u64; 3]) -> Joining {
     let (slot, incarnation) = (process as u32, (process >> 32) as u32);
-    match word {
-        EntryWord::Join { .. } => {
-            Entry::Join(Joining { slot, incarnation, context: second as u32, place: third })
-        }
-        EntryWord::Hold { .. } => Entry::Hold { slot, incarnation },
-        _ => Entry::Broadcast { ticket: Some(third as u32) },
-    }
+    Joining { slot, incarnation, context: context as u32, place }
 }
 
 /// Says that a thread waits, for as long as it does.

@@ -132,7 +132,7 @@ impl Live {
         sender: Sender,
         ticket: Option<u32>,
     ) -> Result<Option<Claim<'a>>> {
-        let words = self.words_of(sender, ticket);
+        let words = self.words_of(sender);
         let is_long = bytes.len() as u64 > COPIED_INSIDE;
         if is_long {
             claim.fill(tag, words, bytes);
@@ -143,7 +143,7 @@ impl Live {
             }
             let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: ticket.is_some() };
             let mut is_full = false;
-            let appended = self.append(mirror, entry, |mirror| {
+            let appended = self.append_with(mirror, entry, Some(&claim), |mirror| {
                 is_full = !self.has_room(mirror);
                 match is_full {
                     true => Err(Error::WouldBlock),
@@ -154,7 +154,7 @@ impl Live {
                 Err(_) if is_full => Ok(Some(claim)),
                 Err(error) => Err(error),
                 Ok((_, Outcome::Broadcast(number))) => {
-                    claim.becomes_message(number);
+                    claim.end();
                     Self::note_own(mirror, number);
                     Ok(None)
                 }
@@ -173,8 +173,8 @@ impl Live {
         }
     }
 
-    /// Sender and slot; who gets it not; since when it was held.
-    fn words_of(&self, sender: Sender, ticket: Option<u32>) -> [u64; 3] {
+    /// Sender and slot; who gets it not.
+    fn words_of(&self, sender: Sender) -> [u64; 3] {
         let slot = self.shared.slot;
         let incarnation = self.shared.segment.slot_record(slot).incarnation;
         let who = match sender {
@@ -184,7 +184,7 @@ impl Live {
             }
         };
         let process = u64::from(slot) | u64::from(incarnation) << 32;
-        [process, who, ticket.map_or(0, u64::from)]
+        [process, who, 0]
     }
 
     /// The same for a message without room: as the group was made to have it.
@@ -268,11 +268,11 @@ impl Live {
     /// Says that a broadcast is held; none when too many are.
     fn hold(&self) -> Result<Option<Holding<'_>>> {
         self.with(|mirror| {
-            let claim = self.claim_details(mirror, self.words_of(Sender::Stranger, None))?;
-            let entry = EntryWord::Hold { cell: claim.cell() };
-            let (place, outcome) =
+            let slot = self.shared.slot;
+            let incarnation = self.shared.segment.slot_record(slot).incarnation;
+            let entry = EntryWord::Hold { slot, incarnation };
+            let (_, outcome) =
                 self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
-            claim.becomes_entry(place);
             match outcome {
                 Outcome::Held(ticket) => {
                     self.log.is_held(true);

@@ -1,6 +1,7 @@
 //! What is measured: the figures, their launches, and what they must reach.
 
 mod collectives;
+mod deck;
 mod messages;
 
 use crate::candidate::Candidate;
@@ -37,6 +38,8 @@ pub(crate) struct Part {
 pub(crate) enum Program {
     Points,
     Collectives,
+    /// What collectives.c does over MPI; over Landeck it is DECK's program.
+    Deck,
 }
 
 /// Who can do this at all.
@@ -130,7 +133,7 @@ impl Target {
 impl Figure {
     /// Every figure, in the order in which they are measured.
     pub(crate) fn all() -> impl Iterator<Item = &'static Figure> {
-        messages::FIGURES.iter().chain(collectives::FIGURES)
+        messages::FIGURES.iter().chain(collectives::FIGURES).chain(deck::FIGURES)
     }
 
     pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {

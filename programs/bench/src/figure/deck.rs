@@ -1,0 +1,65 @@
+//! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations.
+
+use super::Limit::OfBestPeer;
+use super::{Axis, Figure, Limits, Method, Program, Who, part};
+use crate::sample::Point;
+
+/// The papers' sizes, in whole doubles.
+const OF_2000: &str = "bytes=8,1024,32768";
+const OF_2003: &str = "bytes=104,10240";
+
+/// More processes than processors take turns: a batch sees many of them.
+const LONG_BATCHES: &str = "batch_ms=20";
+
+/// One launch for each number of processes.
+macro_rules! parts {
+    [$figure:literal, $sizes:expr; $($n:literal),*] => {
+        &[$(part($n, &[$figure, $sizes, LONG_BATCHES])),*]
+    };
+}
+
+/// In the order in which they are measured.
+pub(super) const FIGURES: &[Figure] = &[
+    Figure {
+        title: "DECK: broadcast to a group and synchronisation; MPI: broadcast and barrier",
+        parts: parts!["deck_sync", OF_2000; 2, 4, 8],
+        ..operation("deck_sync")
+    },
+    Figure {
+        title: "DECK: scatter, then gather, the root moves on",
+        parts: parts!["deck_scatter_gather", OF_2003; 2, 4, 8, 20],
+        ..operation("deck_scatter_gather")
+    },
+    Figure {
+        title: "DECK: reduce, the sum of doubles, the root moves on",
+        parts: parts!["deck_reduce", OF_2003; 2, 4, 8, 20],
+        ..operation("deck_reduce")
+    },
+    Figure {
+        title: "DECK: barrier",
+        parts: parts!["deck_barrier", "bytes=8"; 2, 4, 8, 20],
+        ..operation("deck_barrier")
+    },
+];
+
+/// What all of them have in common.
+const fn operation(name: &'static str) -> Figure {
+    Figure {
+        name,
+        title: "",
+        parts: &[],
+        program: Program::Deck,
+        method: Method::Inside,
+        who: Who::Everybody,
+        has_floor: false,
+        targets: &[],
+        rule,
+        axis: Axis::Processes,
+    }
+}
+
+/// With a processor for each process never slower than the best peer, with fewer always faster.
+fn rule(point: &Point, processors: u32) -> Limits {
+    let (must, goal) = if point.n > processors { (0.8, 0.5) } else { (1.0, 0.8) };
+    Limits { must: Some(OfBestPeer(must)), goal: Some(OfBestPeer(goal)) }
+}
