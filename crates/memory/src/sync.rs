@@ -84,8 +84,10 @@ impl Futex {
 
     pub(crate) fn wait(&self, value: u32, _timeout: std::time::Duration) {
         let queue = self.queue.lock();
-        // The kernel reads the newest value; under loom an addition does.
-        if self.word.fetch_add(0, Ordering::Relaxed) == value {
+        // As in the kernel: a full barrier, and a load. An addition of nothing would be a store, which
+        // loom lets this thread find again after a newer one of who woke it.
+        fence(Ordering::SeqCst);
+        if self.word.load(Ordering::Relaxed) == value {
             drop(queue.and_then(|queue| self.woken.wait(queue)));
         }
     }

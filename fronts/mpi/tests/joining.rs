@@ -64,7 +64,15 @@ fn a_launcher_that_is_not_understood_is_named() {
     let hello = program("hello");
     let script = "PMIX_RANK=0 exec \"$0\"";
     let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
-    assert_failed(&output, &["PMIX_RANK is set", "libpmix.so.2", "landeck run"]);
+    // Without the launcher's library, or with one that finds no launcher.
+    let is_without = String::from_utf8_lossy(&output.stderr).contains("PMIX_RANK is set");
+    let words = match is_without {
+        true => ["libpmix.so.2", "landeck run"],
+        false => {
+            ["the launcher, which speaks PMIx, failed to take this process in", "MPI_ERR_OTHER"]
+        }
+    };
+    assert_failed(&output, &words);
     let script = "PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 exec \"$0\"";
     let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
     assert_failed(&output, &["PMI_FD", "descriptor 77 is not open"]);

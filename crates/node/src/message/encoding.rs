@@ -64,7 +64,7 @@ impl Message {
     /// Replaces what is in the message by what came.
     ///
     /// # Errors
-    /// [`MessageError::NotAMessage`]; nothing is in the message then.
+    /// [`MessageError::NotAMessage`](super::MessageError::NotAMessage); nothing is in the message then.
     pub(crate) fn receive(&mut self, tag: u32, storage: Storage) -> Result<()> {
         self.receive_in(tag, Memory::Shared(Arc::new(storage)), |bytes| bytes)
     }
