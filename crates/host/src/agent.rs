@@ -5,7 +5,7 @@
 //! launcher, or nobody, started the processes, the first of them plays it in a thread
 //! ([`crate::agent_thread`]); the others are watched through their connections.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,6 +15,7 @@ use landeck_groups::membership::{
     Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
 use landeck_groups::restarts::Restart;
+use landeck_memory::membership::Replaced;
 use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -65,6 +66,8 @@ pub(crate) struct Agent {
     connections: HashMap<u64, Connection>,
     names: HashMap<u64, Name>,
     keeper: Keeper,
+    /// Since which generation of the membership the processes of slots are gone.
+    gone_since: HashMap<Slot, u32>,
     last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
@@ -95,6 +98,8 @@ struct Connection {
 enum Standing {
     /// It has not asked yet, and has until then.
     Asking { until: Instant },
+    /// It has asked to join, and waits for a slot that somebody may still need; until then.
+    Waiting { until: Instant },
     /// It was let in. The process is watched as well where that is possible: its connection may
     /// be open in a child that it forked.
     Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
@@ -110,6 +115,10 @@ struct Name {
 const DRIVER_TOKENS: u64 = 16;
 /// Time for a question, once connected.
 const QUESTION_TIME: Duration = Duration::from_secs(2);
+/// How long somebody waits for a slot until all have looked who may need what is in it, and how often it
+/// is looked whether they have.
+const VACANCY_TIME: Duration = Duration::from_millis(500);
+const VACANCY_LOOK: Duration = Duration::from_millis(1);
 /// How long nobody is let in after descriptors ran out.
 const SHUT_TIME: Duration = Duration::from_millis(100);
 /// Connections beyond one for each slot.
@@ -136,6 +145,7 @@ impl Agent {
             connections: HashMap::new(),
             names: HashMap::new(),
             keeper: Keeper::default(),
+            gone_since: HashMap::new(),
             last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
@@ -200,11 +210,22 @@ impl Agent {
     /// Tells the membership what happened, and writes what follows. All but the start of a process
     /// is announced at once: starts come in crowds, and wake nobody who waits for them.
     pub(crate) fn tell(&mut self, input: Input) {
+        if matches!(input, Input::Asked { .. } | Input::Tick) {
+            self.look_for_vacancy();
+        }
         let outputs = self.membership.handle(self.began.elapsed(), input);
         self.perform(outputs);
         if !matches!(input, Input::Started { .. }) {
             self.announce();
         }
+    }
+
+    /// Finds the vacated slot that is given away next, and says which ones before it are kept.
+    fn look_for_vacancy(&mut self) {
+        let since = |slot: &Slot| self.gone_since.get(slot).copied().unwrap_or_default();
+        let is_kept = |slot: &Slot| self.segment.is_kept(slot.0, since(slot));
+        let kept: HashSet<Slot> = self.membership.vacated().take_while(is_kept).collect();
+        self.membership.keep(kept);
     }
 
     /// Announces what was written and not yet announced.
@@ -246,7 +267,9 @@ impl Agent {
     /// Whether a process other than that of `slot`, guests not counted, lives.
     pub(crate) fn has_other_processes(&self, slot: u32) -> bool {
         let lives = |other| self.membership.record(Slot(other)).state == State::Alive;
-        (0..self.segment.plan().processes).any(|other| other != slot && lives(other))
+        let is_ours = |other| self.membership.rank_of(Slot(other)).is_some();
+        (0..self.segment.plan().slots())
+            .any(|other| other != slot && is_ours(other) && lives(other))
     }
 
     fn perform(&mut self, outputs: Vec<Output>) {
@@ -259,6 +282,7 @@ impl Agent {
                 Output::Terminate { slot } => self.effects.push(Effect::Terminate(slot.0)),
                 Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
                 Output::Admit { request, process } => self.admit(request, process),
+                Output::Refuse { request, why: Refusal::Full } => self.defer(request),
                 Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
                 Output::WillRestart { restart, .. } => {
                     self.effects.push(Effect::WillRestart(restart));
@@ -279,6 +303,8 @@ impl Agent {
         }
         self.segment.set_slot_record(slot.0, written(record));
         if matches!(record.state, State::Departed | State::Dead) {
+            // It is announced next.
+            self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
             self.drop_names(|published| published.process.slot == slot);
             self.keeper.forget(slot);
         }
@@ -360,8 +386,8 @@ impl Agent {
     /// Something came from a connection, or its process ended (then `token` is another).
     fn serve_connection(&mut self, connection: u64, token: u64) {
         let Some(found) = self.connections.get(&connection) else { return };
-        if let Standing::Inside { .. } = found.standing {
-            // Who is inside has nothing to say: it is gone, or broken.
+        if !matches!(found.standing, Standing::Asking { .. }) {
+            // Who is inside, or waits to be, has nothing to say: it is gone, or broken.
             if token != connection || !peer::is_quiet(&found.socket) {
                 self.close(connection);
             }
@@ -500,6 +526,31 @@ impl Agent {
         }
     }
 
+    /// There is no slot for somebody. Where that is so only because others may need what is in one, they
+    /// are made to look, and it waits for them a little.
+    fn defer(&mut self, connection: u64) {
+        let keeps_any = self.membership.keeps_any();
+        let Some(found) = self.connections.get_mut(&connection) else { return };
+        match found.standing {
+            Standing::Asking { .. } if keeps_any => {
+                let until = Instant::now() + VACANCY_TIME;
+                found.standing = Standing::Waiting { until };
+                self.unannounced = true;
+            }
+            Standing::Waiting { until } if keeps_any && Instant::now() < until => {}
+            _ => self.refuse(connection, Verdict::Full),
+        }
+    }
+
+    /// Asks again for those who wait for a slot.
+    fn ask_again(&mut self) {
+        let waiting = self.connections.iter().filter(|(_, connection)| connection.is_waiting());
+        let waiting: Vec<(u64, u32)> = waiting.map(|(&token, of)| (token, of.pid)).collect();
+        for (request, pid) in waiting {
+            self.tell(Input::Asked { request, wanted: None, pid });
+        }
+    }
+
     /// Watches the process at the other end of a connection, where the kernel lets us.
     fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
         let found = self.connections.get(&connection)?;
@@ -553,7 +604,7 @@ impl Agent {
         }
         let is_late = |connection: &Connection| match connection.standing {
             Standing::Asking { until } => until <= now,
-            Standing::Inside { .. } => false,
+            Standing::Waiting { .. } | Standing::Inside { .. } => false,
         };
         let late: Vec<u64> = self
             .connections
@@ -564,6 +615,7 @@ impl Agent {
         for connection in late {
             self.close(connection);
         }
+        self.ask_again();
     }
 
     /// Shuts the doors until then, or opens them.
@@ -580,6 +632,7 @@ impl Agent {
     fn own_deadline(&self) -> Option<Instant> {
         let asking = self.connections.values().filter_map(|connection| match connection.standing {
             Standing::Asking { until } => Some(until),
+            Standing::Waiting { .. } => Some(Instant::now() + VACANCY_LOOK),
             Standing::Inside { .. } => None,
         });
         asking.chain(self.doors_shut_until).min()
@@ -598,6 +651,12 @@ impl Agent {
     fn next_token(&mut self) -> u64 {
         self.last_token += 1;
         self.last_token
+    }
+}
+
+impl Connection {
+    fn is_waiting(&self) -> bool {
+        matches!(self.standing, Standing::Waiting { .. })
     }
 }
 
@@ -630,6 +689,7 @@ fn written(record: Record) -> SlotRecord {
         pid: record.pid,
         stopped: record.stopped,
         status: record.status,
+        replaces: record.replaces.map(|of| Replaced { rank: of.rank, number: of.number }),
     }
 }
 
@@ -744,6 +804,34 @@ mod tests {
         finishing.join().unwrap();
         assert_eq!(segment.slot_record(2).state, SlotState::Departed);
         assert_eq!(segment.job_state(), JobState::Ending);
+    }
+
+    #[test]
+    fn who_leaves_the_first_world_makes_room() {
+        let _watchdog = limited();
+        let segment = segment(3);
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
+        segment.set_presence(0, landeck_memory::Presence::Attached);
+        let leaving = socket::join_as(host(&segment), Slot(2), PATIENCE).unwrap();
+        let third = socket::join_as(host(&segment), Slot(1), PATIENCE).unwrap();
+        let theirs = Segment::attach(leaving.segment).unwrap();
+        theirs.set_presence(2, landeck_memory::Presence::Finalized);
+        drop(leaving.connection);
+        wait_for(&segment, 2, SlotState::Departed);
+        let guests: Vec<_> =
+            (0..GUESTS).map(|_| socket::join(host(&segment), PATIENCE).unwrap()).collect();
+        let refused = socket::join(host(&segment), PATIENCE);
+        let full = matches!(refused, Err(JoinError::Refused(Verdict::Full)));
+        assert!(full, "the others may look at what it left: {refused:?}");
+        // Slot 1 has not joined yet, and may be behind with the first world.
+        Segment::attach(third.segment)
+            .unwrap()
+            .set_presence(1, landeck_memory::Presence::Finalized);
+        segment.settle(0, 2, false);
+        segment.set_seen(0, segment.membership_generation());
+        let next = socket::join(host(&segment), PATIENCE).unwrap();
+        assert_eq!((next.process.slot.0, next.process.incarnation.0), (2, 2));
+        assert_eq!((segment.rank_of(2), guests.len() as u32), (None, GUESTS));
     }
 
     #[test]

@@ -347,7 +347,8 @@ impl Attachment {
     /// Whether the job is ending, or one of its processes has died.
     fn is_broken(&self) -> bool {
         let is_dead = |slot| self.segment.slot_record(slot).state == SlotState::Dead;
-        self.segment.job_state() == JobState::Ending || (0..self.processes).any(is_dead)
+        self.segment.job_state() == JobState::Ending
+            || (0..self.processes).any(|slot| self.segment.rank_of(slot).is_some() && is_dead(slot))
     }
 }
 

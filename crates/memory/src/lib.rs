@@ -12,6 +12,7 @@
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
 //! | [`observed`] | a segment as those see it who only look |
+//! | [`bond`] | who still needs what lies in a slot whose process is gone |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
@@ -33,6 +34,8 @@
 
 pub mod blocks;
 pub mod board;
+#[cfg(not(loom))]
+pub mod bond;
 pub mod bytes;
 mod favouring_lock;
 #[cfg(not(loom))]

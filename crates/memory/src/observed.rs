@@ -101,7 +101,7 @@ impl Observed {
             0 => JobState::Running,
             _ => JobState::Ending,
         };
-        let record = |pair: &[u64]| SlotRecord::from_words([pair[0], pair[1]]);
+        let record = |words: &[u64]| SlotRecord::from_words([words[0], words[1], words[2]]);
         (state, words[head..].chunks_exact(words_each).map(record).collect())
     }
 

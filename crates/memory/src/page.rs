@@ -2,12 +2,14 @@
 //! process writes, everybody may read, also when it is wedged, stopped or dead.
 //!
 //! ```text
-//! line 0   presence (32 bits) | processor plus one (32)
+//! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
 //!          tag | context, bytes, since, board, number
 //! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps
 //! line 3   whom it waited for: slot plus one, ns; four of them
 //! line 4   four more
+//! 512      lines of the first world's board
+//! 2048     bonds: a bit for each slot
 //! ```
 //!
 //! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
@@ -274,6 +276,12 @@ impl Segment {
 
     /// Says how far the program has come; for the process of the slot only.
     pub fn set_presence(&self, slot: u32, presence: Presence) {
+        if presence == Presence::Attached {
+            self.set_own_slot(slot);
+            if self.rank_of(slot).is_some() {
+                self.bond_first_world(slot);
+            }
+        }
         self.word(self.plan().slot(slot)).store(presence as u32, Ordering::Release);
     }
 

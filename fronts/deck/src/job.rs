@@ -101,7 +101,7 @@ fn join(progress: Progress) -> Result<Member, Mistake> {
     let options = Options { threads: ThreadMode::Multiple, progress };
     match Job::join_with(options) {
         Ok(job) => {
-            let is_first = job.own_peer().0 < job.segment().plan().processes;
+            let is_first = job.segment().rank_of(job.own_peer().0).is_some();
             let node = is_first.then(|| job.own_peer().0 as c_int);
             Ok(Member { job, node, is_second: false })
         }

@@ -51,6 +51,9 @@ struct Member {
     /// Which process of the slot it is.
     incarnation: u32,
     lines: NonNull<Lines>,
+    /// The slot is not given to its next process as long as this board is open. In the first world,
+    /// which stays open for ever, what is needed of a slot is found out otherwise.
+    is_held: bool,
 }
 
 // SAFETY: the shared memory is used through atomics and read as `Bytes`; the segment handle keeps
@@ -125,6 +128,17 @@ pub enum Coming {
     Different,
 }
 
+impl Drop for Board {
+    fn drop(&mut self) {
+        held(&self.members).for_each(|slot| self.segment.release(slot));
+    }
+}
+
+/// The slots that a board holds.
+fn held(members: &[Member]) -> impl Iterator<Item = u32> {
+    members.iter().filter(|member| member.is_held).map(|member| member.slot)
+}
+
 const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
@@ -148,13 +162,17 @@ impl Board {
         }
         let open = |(member, place): (usize, &LinesPlace)| {
             let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
+            // Of the first world are those that had the slots at first, whoever has them now.
+            let is_of_world = *place == segment.world_lines(place.slot);
             let incarnation = segment.slot_record(place.slot).incarnation;
-            Ok(Member { slot: place.slot, incarnation, lines })
+            let incarnation = if is_of_world { incarnation.min(1) } else { incarnation };
+            Ok(Member { slot: place.slot, incarnation, lines, is_held: !is_of_world })
         };
         let members = members.iter().enumerate().map(open).collect::<Result<Box<[_]>, _>>()?;
         if own as usize >= members.len() {
             return Err(BoardBroken { member: own });
         }
+        held(&members).for_each(|slot| segment.hold(slot));
         Ok(Self {
             shared: segment.place(shared, SHARED_BYTES).cast(),
             segment: segment.clone(),

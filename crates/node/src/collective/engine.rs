@@ -23,7 +23,7 @@ use super::call::Call;
 use super::circle::{Circle, twin_of};
 use super::council::Councils;
 use super::fault::Fault;
-use super::groups::Estate;
+use super::groups::{Estate, contexts_beside};
 use super::running::Running;
 use super::table::{CollectiveId, Table};
 use super::visit::{Visit, Visited, fault_of};
@@ -115,6 +115,11 @@ impl DerefMut for Engine {
 impl Engine {
     pub(crate) fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
         endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.world_board());
+        // Others may get the slots of those who leave.
+        let world: Vec<Peer> = (0..segment.plan().processes).map(Peer).collect();
+        for context in contexts_beside(WORLD_CONTEXT) {
+            endpoint.set_members(context, world.clone());
+        }
         Self {
             segment: segment.clone(),
             places: places_in(segment),

@@ -76,6 +76,7 @@ mod tests {
     use landeck::host::process_figures::{Activity, ProcessFigures};
     use landeck::memory::observed::SelfPortrait;
     use landeck::memory::{Counters, JobState, Operation, SlotRecord};
+    use landeck::seeing::Names;
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: WaitRecord) -> Picture {
@@ -91,7 +92,13 @@ mod tests {
             portrait: SelfPortrait { counters, wait, ..SelfPortrait::default() },
             figures: Some(ProcessFigures { activity, computed, threads: 1 }),
         };
-        Picture { at_ns, processes: 1, state: JobState::Running, members: vec![member] }
+        Picture {
+            at_ns,
+            processes: 1,
+            names: Names::default(),
+            state: JobState::Running,
+            members: vec![member],
+        }
     }
 
     #[test]
