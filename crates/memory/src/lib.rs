@@ -18,6 +18,7 @@
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`remark`] | what a process says of a wait that has lasted for long |
 //! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
@@ -66,6 +67,8 @@ pub mod plan;
 pub mod processors;
 #[cfg(not(loom))]
 pub mod region;
+#[cfg(not(loom))]
+pub mod remark;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -16,6 +16,7 @@ use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::membership::SlotState;
+use crate::page::Tally;
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::waiter;
@@ -43,6 +44,7 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
+    tally: Tally,
 }
 
 #[derive(Clone, Copy)]
@@ -174,6 +176,7 @@ impl Board {
         }
         held(&members).for_each(|slot| segment.hold(slot));
         Ok(Self {
+            tally: Tally::of(segment, members[own as usize].slot),
             shared: segment.place(shared, SHARED_BYTES).cast(),
             segment: segment.clone(),
             members,
@@ -344,6 +347,9 @@ impl Board {
         let line = self.own_line(number);
         line.set_inline(data, check);
         line.publish(number, signature);
+        if !data.is_empty() {
+            self.tally.laid(data.len() as u64);
+        }
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };
     }
@@ -366,6 +372,7 @@ impl Board {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
+        self.tally.laid(length);
         let stated = Stated { has_come: true, number, signature, block: Some((filled, 0)) };
         self.stated[number as usize % WINDOW] = stated;
     }

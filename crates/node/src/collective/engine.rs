@@ -691,6 +691,19 @@ impl Engine {
         }
     }
 
+    /// The slots any of which can end one of these operations; empty where that is not known.
+    pub(crate) fn any_of(&self, operations: impl Iterator<Item = OperationId>) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for operation in operations {
+            let OperationId::Message(id) = operation else { return Vec::new() };
+            let Some(peer) = self.endpoint.wait_record(id).peer else { return Vec::new() };
+            slots.push(peer);
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
     /// What a wait for this operation is to say of itself.
     pub(crate) fn wait_record(&self, id: OperationId) -> WaitRecord {
         match id {

@@ -7,6 +7,7 @@ use landeck_host::observe::ObservedJob;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
 use landeck_memory::observed::{Observed, Roster, Standing};
+use landeck_memory::remark::Remark;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
 
 use super::conduct::{Conducts, Groups, conducts, lasting};
@@ -273,7 +274,7 @@ impl Words<'_> {
         let is_waiting = is_alive
             && (lasting(self.before, self.now, member).is_some()
                 || member.is_stopped() && wait.operation != Operation::None);
-        let call = is_waiting.then(|| self.call(at, &wait));
+        let call = is_waiting.then(|| self.call(at, &wait, member.portrait.remark.as_ref()));
         let since = is_waiting.then(|| since(self.now, &wait));
         let what = match (member.doing(), call) {
             (Doing::Stopped, Some(call)) => {
@@ -289,9 +290,15 @@ impl Words<'_> {
         (what, since)
     }
 
-    /// What a process waits for.
-    fn call(&mut self, at: u32, wait: &WaitRecord) -> String {
-        let mut text = call_name(wait);
+    /// What a process waits for, and in which function of a front, if that is known.
+    fn call(&mut self, at: u32, wait: &WaitRecord, remark: Option<&Remark>) -> String {
+        let function = remark.and_then(|remark| remark.call);
+        let mut text = function.map_or_else(String::new, |function| format!("{function}: "));
+        text += &call_name(wait);
+        if let Some(any_of) = remark.map(|remark| &remark.any_of).filter(|slots| !slots.is_empty())
+        {
+            let _ = write!(text, " for any of {}", self.now.names.many(any_of));
+        }
         let preposition = match wait.operation {
             Operation::Send => "to",
             Operation::Group => "for",

@@ -13,7 +13,7 @@
 //! | `mailbox` | one word to and fro: matched by rank, as values and as a message through named mailboxes |
 //! | `put` | one word to and fro: matched, and put into the other's memory with a notification |
 //! | `urgent` | one word to and fro under bulk: urgent, and in line |
-//! | `counting` | one word to and fro: as it is, and with ten more counts of each message |
+//! | `counting` | one word to and fro: as it is, and with eight more counts of each message |
 //! | `joining` | the call that joins a running job, in processes that rank 0 starts for it |
 //! | `why` | `landeck why` of this job, all of which waits for rank 0 |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |

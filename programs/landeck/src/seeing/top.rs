@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The columns: heading, width, whether numbers stand in it.
 const COLUMNS: [(&str, u16, bool); 10] = [
-    ("PROCESS", 10, false),
+    ("PROCESS", 13, false),
     ("PID", 8, true),
     ("STATE", 8, false),
     ("%CPU", 6, true),
