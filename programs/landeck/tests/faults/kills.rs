@@ -6,8 +6,6 @@ use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,14 +16,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::{
     GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, SmallGroup, is_member, is_soak, job_of, names_left_by,
-    skipped,
+    run_each, skipped,
 };
 use crate::traffic;
 
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 2_000;
-/// Rounds at the same time: each has moments in which nobody computes.
-const AT_ONCE: usize = 2;
 /// On the average; a round takes a tenth of it on an idle machine.
 const ROUND_MAX: Duration = Duration::from_secs(2);
 /// More memory than a round ever has: its group only counts what is left.
@@ -48,21 +44,11 @@ fn random_kills_are_survived_as_the_job_says() {
         skipped("the memory that killed jobs leave", SmallGroup::NONE);
     }
     let usual = (0..5).map(|_| length_of_an_unharmed_run(seed)).min().unwrap();
-    let next = AtomicU64::new(0);
-    let tally = Mutex::new([0; OUTCOMES.len()]);
     let began = Instant::now();
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-                for number in numbers.take_while(|&number| number < rounds) {
-                    let outcome = Round::draw(seed, number).run(usual);
-                    tally.lock().unwrap()[outcome as usize] += 1;
-                }
-            });
-        }
-    });
-    let tally = tally.into_inner().unwrap();
+    let mut tally = [0; OUTCOMES.len()];
+    for outcome in run_each(rounds, |number| Round::draw(seed, number).run(usual)) {
+        tally[outcome as usize] += 1;
+    }
     let counts: Vec<String> =
         OUTCOMES.iter().zip(tally).map(|(what, count)| format!("{count} {what}")).collect();
     println!(
