@@ -330,7 +330,7 @@ impl Shared {
         &self,
         record: &WaitRecord,
         ready: impl FnMut(&mut Kernel) -> Option<T>,
-        any_of: &dyn Fn(&Kernel) -> Vec<u32>,
+        any_of: AnyOf<'_>,
     ) -> Result<T, WaitError> {
         self.wait_for(None, record, None, ready, any_of)
     }
@@ -342,7 +342,7 @@ impl Shared {
         record: &WaitRecord,
         deadline_ns: Option<u64>,
         mut ready: impl FnMut(&mut Kernel) -> Option<T>,
-        any_of: &dyn Fn(&Kernel) -> Vec<u32>,
+        any_of: AnyOf<'_>,
     ) -> Result<T, WaitError> {
         let mut follower = None;
         let result = loop {
@@ -381,7 +381,7 @@ impl Shared {
         &self,
         waiter: &mut Waiter,
         id: Option<OperationId>,
-        (record, any_of): (&WaitRecord, &dyn Fn(&Kernel) -> Vec<u32>),
+        (record, any_of): (&WaitRecord, AnyOf<'_>),
         deadline_ns: Option<u64>,
         ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
     ) -> Result<T, WaitError> {
@@ -662,6 +662,9 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
     }
 }
 
+/// Asked for the slots any of which can end a wait, once that has lasted for long.
+type AnyOf<'a> = &'a dyn Fn(&Kernel) -> Vec<u32>;
+
 /// Nobody in particular can end a wait.
 fn nobody(_: &Kernel) -> Vec<u32> {
     Vec::new()
@@ -761,7 +764,7 @@ struct InTurn<'a, T, F> {
     shared: &'a Shared,
     id: Option<OperationId>,
     record: &'a WaitRecord,
-    any_of: &'a dyn Fn(&Kernel) -> Vec<u32>,
+    any_of: AnyOf<'a>,
     found: &'a mut Option<T>,
     ready: &'a mut F,
     /// What others had told of when it was looked at last.
