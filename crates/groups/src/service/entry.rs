@@ -229,7 +229,12 @@ pub enum Ask {
         place: u64,
     },
     /// A member leaves.
-    Leave(Seat),
+    Leave {
+        /// Which.
+        seat: Seat,
+        /// The number of the first broadcast of which it has no copy: it leaves before that, or not.
+        kept: u64,
+    },
     /// A member has come to the synchronisation.
     Sync(Seat),
     /// The group is to be destroyed.
@@ -241,11 +246,11 @@ impl Asking {
     pub const NUMBER_BITS: u32 = 24;
 
     /// The request as words: slot and incarnation; number (24 bits), what (8), a context or seat (32);
-    /// a place.
+    /// a place or a broadcast.
     pub const fn to_words(self) -> [u64; 3] {
         let (kind, value, place) = match self.what {
             Ask::Join { context, place } => (1, context, place),
-            Ask::Leave(seat) => (2, seat.to_value(), 0),
+            Ask::Leave { seat, kept } => (2, seat.to_value(), kept),
             Ask::Sync(seat) => (3, seat.to_value(), 0),
             Ask::Destroy => (4, 0, 0),
         };
@@ -260,7 +265,7 @@ impl Asking {
         let value = (what >> 32) as u32;
         let asked = match (what as u32) >> Self::NUMBER_BITS {
             1 => Ask::Join { context: value, place },
-            2 => Ask::Leave(Seat::from_value(value)),
+            2 => Ask::Leave { seat: Seat::from_value(value), kept: place },
             3 => Ask::Sync(Seat::from_value(value)),
             4 => Ask::Destroy,
             _ => return None,
@@ -320,7 +325,8 @@ mod tests {
     fn requests_travel_as_words() {
         let seat = Seat::new(7, 99);
         let join = Ask::Join { context: u32::MAX, place: 1 << 40 };
-        for what in [join, Ask::Leave(seat), Ask::Sync(seat), Ask::Destroy] {
+        let leave = Ask::Leave { seat, kept: u64::MAX };
+        for what in [join, leave, Ask::Sync(seat), Ask::Destroy] {
             let asking = Asking { slot: 3, incarnation: u32::MAX, number: (1 << 24) - 1, what };
             assert_eq!(Asking::from_words(asking.to_words()), Some(asking));
         }

@@ -237,6 +237,11 @@ impl State {
         })
     }
 
+    /// How many rounds are over: the number of the one that goes on, or comes next.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// Who has not come to the round that goes on.
     pub fn awaited(&self) -> impl Iterator<Item = u32> + '_ {
         self.members.iter().filter(|member| member.sync == Coming::Awaited).map(|member| member.id)
@@ -282,7 +287,7 @@ impl State {
                     let (slot, incarnation) = (asking.slot, asking.incarnation);
                     self.join(Joining { slot, incarnation, context, place }, at)
                 }
-                Ask::Leave(seat) => self.remove(seat, Gone::Left),
+                Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
                 Ask::Sync(seat) => self.come(seat),
                 Ask::Destroy => self.destroy(),
             },
@@ -707,13 +712,13 @@ mod tests {
         use super::super::Asking;
         let mut state = with(1, 2);
         let seats = [0, 1].map(|id| seat(&state, id));
-        let mut ask = |what| {
-            state.apply(Entry::Asked(Asking { slot: 9, incarnation: 1, number: 1, what }))
-        };
+        let mut ask =
+            |what| state.apply(Entry::Asked(Asking { slot: 9, incarnation: 1, number: 1, what }));
         assert_eq!(ask(Ask::Join { context: 1, place: 8 }), Outcome::Joined(2));
         assert_eq!(ask(Ask::Sync(seats[0])), Outcome::Come(0));
-        assert_eq!(ask(Ask::Leave(seats[1])), Outcome::Removed(1, Gone::Left));
-        assert_eq!(ask(Ask::Leave(seats[1])), Outcome::Nothing);
+        let leave = Ask::Leave { seat: seats[1], kept: 0 };
+        assert_eq!(ask(leave), Outcome::Removed(1, Gone::Left));
+        assert_eq!(ask(leave), Outcome::Nothing);
         assert_eq!(ask(Ask::Destroy), Outcome::Destroying);
         assert_eq!(ask(Ask::Join { context: 2, place: 8 }), Outcome::Closed);
     }

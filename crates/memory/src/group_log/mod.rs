@@ -4,6 +4,7 @@
 //! head         snapshot word | waiting for messages | waiting for anything else | held
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
+//! requests     a word per slot: what it asks the server for, and what came of it
 //! log          a word per entry: place + 1 (low 32 bits, above) | what it is (32)
 //! broadcasts   a word per message: number + 1 (low 32 bits, above) | its cell (32)
 //! cells        128 bytes each: a message's description and up to 80 bytes of it, or details of an entry
@@ -30,6 +31,7 @@
 
 mod claims;
 mod lap;
+mod requests;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub use claims::{Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
+pub use requests::Progress;
 use words::Cell;
 
 /// Entries that the log has room for.
@@ -110,6 +113,7 @@ pub struct GroupLog {
 struct Places {
     marks: u64,
     waiting: u64,
+    requests: u64,
     log: u64,
     broadcasts: u64,
     cells: u64,
@@ -156,13 +160,25 @@ impl GroupShape {
         };
         let marks = next(u64::from(MARKS) * LINE_BYTES);
         let waiting = next(u64::from(slots) * 16);
+        let requests = next(u64::from(slots) * 8);
         let log = next(LOG_ENTRIES * 8);
         let broadcasts = next(u64::from(self.messages) * 8);
         let cells = next(self.cells() * CELL_STRIDE);
         let page_words = next(u64::from(self.pages) * 8);
         let snapshots = next(snapshots::bytes(self.snapshot_words));
         let pages = next(self.bytes());
-        Places { marks, waiting, log, broadcasts, cells, page_words, snapshots, pages, end }
+        Places {
+            marks,
+            waiting,
+            requests,
+            log,
+            broadcasts,
+            cells,
+            page_words,
+            snapshots,
+            pages,
+            end,
+        }
     }
 }
 
@@ -214,6 +230,12 @@ impl GroupLog {
             Look::There(cell) if u64::from(cell) < self.shape.cells() => Some(cell),
             _ => None,
         }
+    }
+
+    /// Whether anybody has said where the message with this number is, or was.
+    pub fn has_broadcast(&self, number: u64) -> bool {
+        fence(Ordering::Acquire);
+        self.broadcasts().look(number) != Look::Empty
     }
 
     /// How many messages a member has taken, counted as their numbers; none when it never said.

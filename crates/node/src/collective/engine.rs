@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
+use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::{Board, Room};
@@ -134,6 +135,17 @@ impl Engine {
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
+        }
+    }
+
+    /// Opens a mailbox: its context, which no other of this process has.
+    pub(crate) fn new_mailbox(&mut self) -> u32 {
+        loop {
+            self.last_mailbox = self.last_mailbox.wrapping_add(1);
+            let context = FIRST_MAILBOX | self.last_mailbox;
+            if self.endpoint.open_mailbox(context) {
+                return context;
+            }
         }
     }
 

@@ -127,6 +127,16 @@ pub enum GroupError {
         /// Which operation.
         number: u64,
     },
+    /// Nobody can serve the group.
+    #[error(
+        "the group \"{group}\" has no server, and this process cannot be one: {why}. Start the job with more room for guests, or make the group without a server"
+    )]
+    NoServer {
+        /// The group.
+        group: String,
+        /// What was in the way.
+        why: String,
+    },
     /// The group's memory holds what no process writes.
     #[error(
         "the memory of the group \"{group}\" was overwritten ({what}): destroy it, and make another one"

@@ -1,6 +1,7 @@
 //! What a mailbox retrieves from a group.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
@@ -8,6 +9,7 @@ use landeck_memory::Bytes;
 use landeck_memory::group_log::{Described, WaitsFor};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use super::asking::Answer;
 use super::live::{Live, Waits};
 use crate::error::Result;
 
@@ -16,6 +18,8 @@ pub(crate) struct Subscription {
     pub(super) live: Arc<Live>,
     pub(super) seat: Seat,
     place: Mutex<Place>,
+    /// Up to which message the server has said that they are there; none without a server.
+    forwarded: Option<AtomicU64>,
 }
 
 /// How far it has come.
@@ -71,7 +75,32 @@ enum Looked<T> {
 impl Subscription {
     pub(super) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
         let place = Place { next: first, kept: VecDeque::new(), is_over: false };
-        Self { live, seat, place: Mutex::new(place) }
+        let forwarded = live.desk.as_ref().map(|_| AtomicU64::new(first));
+        Self { live, seat, place: Mutex::new(place), forwarded }
+    }
+
+    /// Whether messages come by a server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.forwarded.is_some()
+    }
+
+    /// The server has said that this message is there. Those before it are as well.
+    pub(crate) fn forward(&self, number: u64) {
+        if let Some(forwarded) = &self.forwarded {
+            forwarded.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+        }
+    }
+
+    /// Whether this message is to be retrieved, as far as the server has said.
+    fn is_due(&self, number: u64) -> bool {
+        self.forwarded.as_ref().is_none_or(|due| number < due.load(Ordering::Acquire))
+    }
+
+    /// What was accepted by a server that is gone is there as well.
+    fn catch_up(&self, unserved: u64) {
+        if let Some(number) = unserved.checked_sub(1) {
+            self.forward(number);
+        }
     }
 
     /// The number of the group.
@@ -87,7 +116,10 @@ impl Subscription {
     /// Whether a message may be there; one look at memory.
     pub(crate) fn is_ready(&self) -> bool {
         let place = self.place();
-        !place.kept.is_empty() || (!place.is_over && self.live.log.broadcast(place.next).is_some())
+        !place.kept.is_empty()
+            || (!place.is_over
+                && self.is_due(place.next)
+                && self.live.log.broadcast(place.next).is_some())
     }
 
     /// The same, where a sender may have died before it had said where its message is. An error as
@@ -97,8 +129,10 @@ impl Subscription {
     /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`].
     pub(crate) fn is_ready_by_now(&self) -> Result<bool> {
         let mut place = self.place();
-        if !place.is_over && self.live.log.broadcast(place.next).is_none() {
+        let is_there = self.is_due(place.next) && self.live.log.broadcast(place.next).is_some();
+        if !place.is_over && !is_there {
             let state = self.live.with(|mirror| {
+                self.catch_up(mirror.state.unserved());
                 let is_over = mirror.state.phase() == Phase::Ended;
                 Ok((mirror.state.member(self.seat).is_some(), is_over, mirror.state.broadcasts()))
             });
@@ -148,6 +182,43 @@ impl Subscription {
     pub(crate) fn is_spent(&self) -> bool {
         let place = self.place();
         place.is_over && place.kept.is_empty()
+    }
+
+    /// Leaves as [`Subscription::leave`], by the server if there is one.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn leave_politely(&self) -> Result<bool> {
+        let Some(desk) = &self.live.desk else { return self.leave() };
+        loop {
+            let kept = {
+                let mut place = self.place();
+                if place.is_over {
+                    return Ok(false);
+                }
+                let live = self.live.clone();
+                live.with(|mirror| {
+                    let is_member = mirror.state.member(self.seat).is_some();
+                    let all = mirror.state.broadcasts();
+                    if is_member { self.keep(&mut place, all) } else { Ok(()) }
+                })?;
+                place.next
+            };
+            let answer = match self.live.ask_to_leave(desk, self.seat, kept) {
+                // Nobody serves a group that is no more.
+                Err(_) => return self.leave(),
+                Ok(answer) => answer,
+            };
+            // Something was accepted meanwhile that is to be kept as well.
+            if answer == Answer::NotNow {
+                continue;
+            }
+            self.place().is_over = true;
+            if self.live.with(|mirror| Ok(self.live.check_open(&mirror.state).is_err()))? {
+                self.live.retire();
+            }
+            return Ok(answer == Answer::Left);
+        }
     }
 
     /// Leaves: what is in the mailbox is kept here, nothing more comes. False when it was no member.
@@ -200,6 +271,15 @@ impl Subscription {
         read: &mut impl FnMut(&Front<'_>) -> (T, bool),
     ) -> Result<Looked<T>> {
         let (log, number) = (&self.live.log, place.next);
+        if matches!(standing, Standing::Unknown) && !self.is_due(number) {
+            self.live.with(|mirror| {
+                self.catch_up(mirror.state.unserved());
+                Ok(())
+            })?;
+            if !self.is_due(number) {
+                return Ok(Looked::None);
+            }
+        }
         let Some(cell) = log.broadcast(number) else { return Ok(Looked::None) };
         let described = log.described(cell);
         let data = described.and_then(|described| log.data(cell, &described));

@@ -8,7 +8,7 @@ use landeck_memory::{Operation, WaitRecord};
 
 use super::{Mailbox, MailboxError};
 use crate::error::Result;
-use crate::group_service::{Front, GroupError, Subscription};
+use crate::group_service::{FORWARDED, Front, GroupError, Subscription, bytes_of};
 use crate::message::{Message, tag_of_values};
 use crate::typed::Typed;
 use crate::world::deadline_ns;
@@ -19,6 +19,8 @@ pub(super) struct FromGroups {
     subscriptions: Vec<Arc<Subscription>>,
     /// Where what was retrieved last came from.
     pub(super) last: Option<(u64, Option<u32>)>,
+    /// Whether servers may have sent it messages.
+    is_served: bool,
     /// Where the next look begins, so that nobody is heard for ever while others wait.
     turn: usize,
 }
@@ -31,7 +33,7 @@ enum Found {
 
 impl FromGroups {
     pub(super) fn is_empty(&self) -> bool {
-        self.subscriptions.is_empty()
+        self.subscriptions.is_empty() && !self.is_served
     }
 
     /// Leaves all groups: the mailbox goes.
@@ -96,7 +98,26 @@ impl Mailbox {
     /// From now on retrieves from a group as well.
     pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) {
         self.groups.forget_spent();
+        self.groups.is_served |= subscription.is_served();
         self.groups.subscriptions.push(subscription);
+    }
+
+    /// Takes what a server has said: that a message of a group is there. One for a member that has left
+    /// is nobody's.
+    pub(super) fn hear_server(&mut self) -> Result<()> {
+        let mut words = [0u64; 2];
+        let id = self.shared.kernel.enter()?.receive_own(self.wanted(Some(FORWARDED)));
+        let completion = self.shared.wait_or_abandon(id.into(), None);
+        let completion = completion.map_err(|error| self.error(error, None))?;
+        if let Some(received) = &completion.data {
+            bytes_of(received).copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut words));
+        }
+        let [group, number] = words;
+        let mut groups = self.groups.subscriptions.iter();
+        if let Some(subscription) = groups.find(|it| it.group() == group && !it.is_spent()) {
+            subscription.forward(number);
+        }
+        Ok(())
     }
 
     /// Takes a message of a group, if there is one.
@@ -154,9 +175,13 @@ impl Mailbox {
             if self.take_message_of_groups(message)? {
                 return Ok(());
             }
-            if let Found::Posted(status) = self.wait_for_any(time)? {
-                self.groups.last = None;
-                return self.take_kept(message, status.tag);
+            match self.wait_for_any(time)? {
+                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) => {
+                    self.groups.last = None;
+                    return self.take_kept(message, status.tag);
+                }
+                Found::InGroup => {}
             }
         }
     }
@@ -171,9 +196,13 @@ impl Mailbox {
             if let Some(count) = self.take_values_of_groups(into)? {
                 return Ok(count);
             }
-            if let Found::Posted(status) = self.wait_for_any(time)? {
-                self.groups.last = None;
-                return self.take_kept_values(into, status);
+            match self.wait_for_any(time)? {
+                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) => {
+                    self.groups.last = None;
+                    return self.take_kept_values(into, status);
+                }
+                Found::InGroup => {}
             }
         }
     }
