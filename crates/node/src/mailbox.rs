@@ -42,7 +42,7 @@ use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, Result};
-use crate::group_service::{FORWARDED, GroupError};
+use crate::group_service::FORWARDED;
 use crate::job::Job;
 use crate::message::{Message, tag_of_values};
 use crate::outbox::Outbox;
@@ -348,12 +348,12 @@ impl Mailbox {
         self.last_poster
     }
 
-    /// A descriptor that is readable while messages wait, for who waits for several things: poll
-    /// it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it.
+    /// A descriptor that is readable while messages wait, posted or of groups, for who waits for
+    /// several things: poll it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it. For
+    /// messages of groups that were made to be served it may be readable once for none.
     ///
     /// # Errors
-    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`],
-    /// [`GroupError::NoAvailability`] for a mailbox that is in a group.
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         Ok(self.availability()?.descriptor())
     }
@@ -369,13 +369,14 @@ impl Mailbox {
     }
 
     fn availability(&mut self) -> Result<&mut Availability> {
-        if !self.groups.is_empty() {
-            return Err(GroupError::NoAvailability.into());
-        }
-        let Self { shared, address, availability, .. } = self;
+        let Self { shared, address, availability, groups, .. } = self;
         match availability {
             Some(availability) => Ok(availability),
-            none => Ok(none.insert(Availability::new(shared, address.context)?)),
+            none => {
+                let new = none.insert(Availability::new(shared, address.context)?);
+                groups.watch(shared, new)?;
+                Ok(new)
+            }
         }
     }
 

@@ -251,6 +251,7 @@ impl GroupLog {
         if let Some(mark) = self.mark(id) {
             let word = number & words::TAKEN_MASK | u64::from(stamp) << words::TAKEN_BITS;
             mark.store(word, Ordering::Release);
+            stored();
             fence(Ordering::SeqCst);
             if self.head(HELD).load(Ordering::Relaxed) != 0 {
                 self.wake(WaitsFor::Others);
@@ -298,6 +299,7 @@ impl GroupLog {
             } else {
                 word.fetch_sub(1, Ordering::SeqCst);
             }
+            stored();
         }
     }
 
@@ -309,6 +311,7 @@ impl GroupLog {
         } else {
             word.fetch_sub(1, Ordering::SeqCst);
         }
+        stored();
     }
 
     /// Wakes all who wait for this, to look for themselves. What the dead left behind in the hints
@@ -381,6 +384,13 @@ impl GroupLog {
     fn page_words(&self) -> &[AtomicU64] {
         self.words(self.places.page_words, u64::from(self.shape.pages))
     }
+}
+
+/// After each store: here a process dies in tests that have it so.
+#[inline(always)]
+fn stored() {
+    #[cfg(all(feature = "crash-points", not(loom)))]
+    crate::crash_point::stored();
 }
 
 const fn hint(what: WaitsFor) -> usize {

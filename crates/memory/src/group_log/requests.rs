@@ -70,6 +70,7 @@ impl GroupLog {
         let before = (word.load(Ordering::Acquire) >> NUMBER_SHIFT) as u32;
         let number = (before + 1) & NUMBER_MASK as u32;
         word.store(Word::new(number, self.incarnation, ASKED, 0).0, Ordering::Release);
+        super::stored();
         number
     }
 
@@ -125,7 +126,12 @@ impl GroupLog {
         let fits = Word(seen).is_of(number, incarnation) && from.contains(&Word(seen).stage());
         let new = Word::new(number, incarnation, to, answer).0;
         // Whoever was faster has done the same, or the one who asks has taken it back.
-        fits && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let is_moved =
+            fits && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_moved {
+            super::stored();
+        }
+        is_moved
     }
 
     fn request(&self, slot: u32) -> &AtomicU64 {

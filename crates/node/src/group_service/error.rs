@@ -147,11 +147,6 @@ pub enum GroupError {
         /// What was seen.
         what: &'static str,
     },
-    /// The mailbox tells of messages by a descriptor or function, which groups do not.
-    #[error(
-        "a mailbox that is in a group has no descriptor and calls no function: use one mailbox for the group and another one for that"
-    )]
-    NoAvailability,
 }
 
 fn named(members: &[u32]) -> String {

@@ -29,9 +29,21 @@ struct Place {
     /// What was in the mailbox when the member left.
     kept: VecDeque<Kept>,
     is_over: bool,
+    /// Up to which message the descriptor has told of them.
+    told: u64,
+    /// Of how many things it has told that were not taken.
+    outstanding: u64,
+    /// Whether it has told of the one that was taken last.
+    was_told: bool,
+    /// It was seen to be no member any more, and that is still to be said.
+    is_put_out: bool,
 }
 
+/// A subscription that a descriptor tells of, for as long as it does.
+pub(crate) struct Watched(Arc<Subscription>);
+
 struct Kept {
+    number: u64,
     tag: u32,
     bytes: Vec<u8>,
     from: From,
@@ -74,9 +86,88 @@ enum Looked<T> {
 
 impl Subscription {
     pub(super) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
-        let place = Place { next: first, kept: VecDeque::new(), is_over: false };
+        let place = Place {
+            next: first,
+            kept: VecDeque::new(),
+            is_over: false,
+            told: first,
+            outstanding: 0,
+            was_told: false,
+            is_put_out: false,
+        };
         let forwarded = live.desk.as_ref().map(|_| AtomicU64::new(first));
         Self { live, seat, place: Mutex::new(place), forwarded }
+    }
+
+    /// Has others' broadcasts wake this process from now on, so that somebody looks.
+    pub(crate) fn watched(own: &Arc<Self>) -> Watched {
+        own.live.log.waits(WaitsFor::Messages, true);
+        Watched(own.clone())
+    }
+
+    /// Whether the descriptor has told of the message that was taken last.
+    pub(crate) fn was_told(&self) -> bool {
+        self.place().was_told
+    }
+
+    /// Of how many things the descriptor has told that nobody can take any more; once.
+    pub(crate) fn told_in_vain(&self) -> u64 {
+        let mut place = self.place();
+        let is_over = place.is_over && place.kept.is_empty();
+        if is_over { std::mem::take(&mut place.outstanding) } else { 0 }
+    }
+
+    /// The mailbox is no more.
+    pub(crate) fn close(&self) {
+        let mut place = self.place();
+        place.is_over = true;
+        place.kept.clear();
+    }
+
+    /// Tells of what waits and was not told of; and, once, that this is no member any more.
+    fn tell(&self, each: &mut impl FnMut()) {
+        let mut place = self.place();
+        while let Some((number, is_own)) = self.next_untold(&place) {
+            place.told = number + 1;
+            if !is_own {
+                place.outstanding += 1;
+                each();
+            }
+        }
+        if place.is_over || place.is_put_out {
+            return;
+        }
+        // A broken group says so to whoever retrieves.
+        let known = self.live.with(|mirror| {
+            self.catch_up(mirror.state.unserved());
+            Ok(mirror.state.member(self.seat).is_some())
+        });
+        if matches!(known, Ok(false)) {
+            place.is_put_out = true;
+            place.outstanding += 1;
+            each();
+        }
+    }
+
+    /// The next message to tell of, and whether it is one that this member is not to get.
+    fn next_untold(&self, place: &Place) -> Option<(u64, bool)> {
+        let first = place.kept.front().map_or(place.next, |kept| kept.number);
+        let number = place.told.max(first);
+        if let Some(last) = place.kept.back()
+            && number <= last.number
+        {
+            return Some((number, !place.kept.iter().any(|kept| kept.number == number)));
+        }
+        if place.is_over || !self.is_due(number) {
+            return None;
+        }
+        let cell = self.live.log.broadcast(number)?;
+        let described = self.live.log.described(cell);
+        Some((number, described.is_some_and(|described| self.is_left_out(&described))))
+    }
+
+    fn is_left_out(&self, described: &Described) -> bool {
+        described.words[1] >> 32 == u64::from(self.seat.id) + 1
     }
 
     /// Whether messages come by a server.
@@ -162,15 +253,24 @@ impl Subscription {
         loop {
             if let Some(kept) = place.kept.front() {
                 let (result, is_taken) = read(&kept.front());
-                if is_taken {
-                    place.kept.pop_front();
+                if is_taken && let Some(kept) = place.kept.pop_front() {
+                    place.note_taken(kept.number);
                 }
                 return Ok(Some(result));
             }
             if place.is_over {
                 return Ok(None);
             }
-            match self.read_shared(&mut place, Standing::Unknown, &mut read)? {
+            let number = place.next;
+            let looked = self.read_shared(&mut place, Standing::Unknown, &mut read)?;
+            if place.next > number && matches!(looked, Looked::Read(_)) {
+                place.note_taken(number);
+            }
+            match looked {
+                Looked::None if place.is_put_out => {
+                    place.is_over = true;
+                    return Err(self.live.no_member(self.seat.id));
+                }
                 Looked::None => return Ok(None),
                 Looked::Read(result) => return Ok(Some(result)),
                 Looked::Again => {}
@@ -251,9 +351,10 @@ impl Subscription {
     /// Copies the messages up to number `end`.
     fn keep(&self, place: &mut Place, end: u64) -> Result<()> {
         while place.next < end {
+            let number = place.next;
             let mut copy = |front: &Front<'_>| {
                 let from = From { process: front.process, member: front.member };
-                (Kept { tag: front.tag, bytes: front.bytes.to_vec(), from }, true)
+                (Kept { number, tag: front.tag, bytes: front.bytes.to_vec(), from }, true)
             };
             match self.read_shared(place, Standing::Member, &mut copy)? {
                 Looked::Read(kept) => place.kept.push_back(kept),
@@ -286,7 +387,7 @@ impl Subscription {
         let (Some(described), Some(bytes)) = (described, data) else {
             return self.doubt(place, standing, None);
         };
-        if described.words[1] >> 32 == u64::from(self.seat.id) + 1 {
+        if self.is_left_out(&described) {
             place.pass(self);
             return Ok(Looked::Again);
         }
@@ -346,6 +447,12 @@ impl Place {
         Looked::Read(result)
     }
 
+    fn note_taken(&mut self, number: u64) {
+        self.was_told = self.told > number;
+        self.outstanding = self.outstanding.saturating_sub(u64::from(self.was_told));
+        self.told = self.told.max(number + 1);
+    }
+
     fn pass(&mut self, of: &Subscription) {
         self.next += 1;
         of.live.log.set_taken(of.seat.id, of.seat.stamp, self.next);
@@ -356,5 +463,19 @@ impl Kept {
     fn front(&self) -> Front<'_> {
         let From { process, member } = self.from;
         Front { tag: self.tag, bytes: Bytes::from(&self.bytes[..]), process, member }
+    }
+}
+
+impl Watched {
+    /// Tells of what waits and was not told of; false when nothing more will come.
+    pub(crate) fn tell(&self, mut each: impl FnMut()) -> bool {
+        self.0.tell(&mut each);
+        !self.0.is_spent()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.live.log.waits(WaitsFor::Messages, false);
     }
 }

@@ -37,9 +37,9 @@ impl Group {
     ///
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
-    /// [`GroupError::GroupDestroyed`], [`GroupError::NoAvailability`], [`Error::Thread`].
+    /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`crate::MailboxError::NoDescriptor`] for a
+    /// mailbox that has one, [`Error::Thread`].
     pub fn join(&self, mailbox: &mut Mailbox) -> Result<Member> {
-        mailbox.check_can_join()?;
         let address = mailbox.address();
         let live = &self.live;
         let process = address.process();
@@ -56,7 +56,7 @@ impl Group {
             }
         };
         let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
-        mailbox.subscribe(subscription.clone());
+        mailbox.subscribe(subscription.clone())?;
         let operations = Operations::default();
         Ok(Member { group: self.clone(), subscription, round: None, operations })
     }

@@ -355,7 +355,10 @@ impl<'a> Server<'a> {
             bytes.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut head)) == head_bytes;
         let (kind, number) = (tag >> Asking::NUMBER_BITS, tag & ((1 << Asking::NUMBER_BITS) - 1));
         let client = Client { slot, context: head[3] as u32, number };
-        if !is_whole || head[0] as u32 != slot {
+        let record = self.job.shared.segment.slot_record(slot);
+        let is_there = head[0] >> 32 == u64::from(record.incarnation) && !record.state.is_gone();
+        // Who is gone asks for nothing any more.
+        if !is_whole || head[0] as u32 != slot || !is_there {
             return Ok(());
         }
         let Some(served) = self.groups.get(&context) else { return Ok(()) };

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag, ThreadMode,
+    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    ThreadMode,
 };
 
 use crate::support::{in_enduring_job, in_job, kill_myself};
@@ -173,6 +174,7 @@ fn a_served_group_keeps_what_groups_promise() {
         }
         member.sync().unwrap();
         assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        world.barrier().unwrap();
         for sender in 0..4 {
             let own = seen.iter().filter(|&&value| value / EACH == sender);
             assert!(own.copied().eq(sender * EACH..(sender + 1) * EACH), "all of {sender}");
