@@ -6,14 +6,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use landeck::memory::crash_point;
 use landeck::{
     Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
 };
-use landeck_memory::crash_point;
 use landeck_testing::{Trail, Watchdog};
 
-use crate::agreement::kill_myself;
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
+use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, text};
 
 const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
 const CRASH: &str = "LANDECK_TEST_CRASH";
