@@ -16,11 +16,12 @@
 //! A process that is started again is another process: it gets a slot that is free, and nothing of
 //! its predecessor's. Only the job's end and its failure policy take the two for one.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+pub use crate::record::{Record, State};
 use crate::restarts::{Replaced, Restart, Restarts};
 use crate::view::View;
 
@@ -197,39 +198,6 @@ pub enum Refusal {
     Ending,
 }
 
-/// What is known of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    /// Its state.
-    pub state: State,
-    /// Which user of the slot is meant; zero before the first.
-    pub incarnation: u32,
-    /// The process number, while it lives and after.
-    pub pid: u32,
-    /// Whether it is stopped. A stopped process has not failed.
-    pub stopped: bool,
-    /// The raw wait status, once it is gone.
-    pub status: i32,
-    /// Whom it replaces, if it was started again.
-    pub replaces: Option<Replaced>,
-}
-
-/// The state of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// Nobody has had it yet.
-    #[default]
-    Free,
-    /// Its process is to come.
-    Reserved,
-    /// Its process lives.
-    Alive,
-    /// Its process ended well.
-    Departed,
-    /// Its process failed.
-    Dead,
-}
-
 /// The machine.
 #[derive(Clone, Debug)]
 pub struct Membership {
@@ -244,7 +212,7 @@ pub struct Membership {
     /// Slots whose process is gone, longest gone first.
     vacated: VecDeque<Slot>,
     /// Those of them in which somebody may need something, as the driver has said last.
-    kept: HashSet<Slot>,
+    kept: BTreeSet<Slot>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,7 +246,7 @@ impl Membership {
             OnFailure::Abort | OnFailure::Notify => 0,
         };
         let restarts = Restarts::new(times, plan.processes);
-        let (phase, vacated, kept) = (Phase::Running, VecDeque::new(), HashSet::new());
+        let (phase, vacated, kept) = (Phase::Running, VecDeque::new(), BTreeSet::new());
         Self { plan, records, ranks, view, phase, restarts, vacated, kept }
     }
 
@@ -318,7 +286,7 @@ impl Membership {
 
     /// Says in which of the vacated slots somebody may need what its last process left there: nobody
     /// gets these. It holds until it is said again; before that, all are free.
-    pub fn keep(&mut self, kept: HashSet<Slot>) {
+    pub fn keep(&mut self, kept: BTreeSet<Slot>) {
         self.kept = kept;
     }
 
@@ -777,12 +745,12 @@ mod tests {
         (3..5).for_each(|slot| assert_eq!(asked(&mut membership, None), Ok((slot, 1))));
         membership.handle(NOW, ended(1, 0, Presence::Finalized));
         membership.handle(NOW, ended(2, 9, Presence::Attached));
-        membership.keep(HashSet::from([Slot(1)]));
+        membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(asked(&mut membership, None), Ok((2, 2)));
         assert_eq!(membership.rank_of(Slot(2)), None, "a guest has no rank");
         assert_eq!(asked(&mut membership, None), Err(Refusal::Full));
         assert!(membership.keeps_any());
-        membership.keep(HashSet::new());
+        membership.keep(BTreeSet::new());
         assert_eq!(asked(&mut membership, None), Ok((1, 2)));
         membership.handle(NOW, ended(0, 0, Presence::Finalized));
         assert!(!membership.is_running(), "guests in the first world's slots keep no job going");
@@ -843,7 +811,7 @@ mod tests {
         let will = Output::WillRestart { slot: Slot(1), restart };
         assert!(out.contains(&Output::Kill { slot: Slot(1) }) && out.contains(&will), "{out:?}");
         assert_eq!(membership.handle(NOW, Input::Tick), [], "it is not time yet");
-        membership.keep(HashSet::from([Slot(1)]));
+        membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(restarted(&mut membership, 1), (3, 1));
         let record = membership.record(Slot(1));
         assert_eq!((record.state, record.incarnation), (State::Dead, 1), "who died stays dead");
@@ -895,7 +863,7 @@ mod tests {
         (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
         membership.handle(NOW, ended(1, 9, Presence::Attached));
         let due = membership.deadline().unwrap();
-        membership.keep(HashSet::from([Slot(1)]));
+        membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(membership.handle(due, Input::Tick), [], "there are guests everywhere");
         membership.handle(due, ended(4, 0, Presence::Finalized));
         assert_eq!(restarted(&mut membership, 1), (4, 2));

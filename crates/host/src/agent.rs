@@ -5,7 +5,7 @@
 //! launcher, or nobody, started the processes, the first of them plays it in a thread
 //! ([`crate::agent_thread`]); the others are watched through their connections.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,8 +15,7 @@ use landeck_groups::membership::{
     Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
 use landeck_groups::restarts::Restart;
-use landeck_memory::membership::Replaced;
-use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
+use landeck_memory::{JobState, Segment, SlotRecord};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
@@ -24,11 +23,16 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::time::Timespec;
 
+use self::record::written;
+use self::vacancy::VACANCY_LOOK;
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
 use crate::peer;
 use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
+
+mod record;
+mod vacancy;
 
 /// What the driver of an agent is to do to processes, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +119,6 @@ struct Name {
 const DRIVER_TOKENS: u64 = 16;
 /// Time for a question, once connected.
 const QUESTION_TIME: Duration = Duration::from_secs(2);
-/// How long somebody waits for a slot until all have looked who may need what is in it, and how often it
-/// is looked whether they have.
-const VACANCY_TIME: Duration = Duration::from_millis(500);
-const VACANCY_LOOK: Duration = Duration::from_millis(1);
 /// How long nobody is let in after descriptors ran out.
 const SHUT_TIME: Duration = Duration::from_millis(100);
 /// Connections beyond one for each slot.
@@ -218,14 +218,6 @@ impl Agent {
         if !matches!(input, Input::Started { .. }) {
             self.announce();
         }
-    }
-
-    /// Finds the vacated slot that is given away next, and says which ones before it are kept.
-    fn look_for_vacancy(&mut self) {
-        let since = |slot: &Slot| self.gone_since.get(slot).copied().unwrap_or_default();
-        let is_kept = |slot: &Slot| self.segment.is_kept(slot.0, since(slot));
-        let kept: HashSet<Slot> = self.membership.vacated().take_while(is_kept).collect();
-        self.membership.keep(kept);
     }
 
     /// Announces what was written and not yet announced.
@@ -526,31 +518,6 @@ impl Agent {
         }
     }
 
-    /// There is no slot for somebody. Where that is so only because others may need what is in one, they
-    /// are made to look, and it waits for them a little.
-    fn defer(&mut self, connection: u64) {
-        let keeps_any = self.membership.keeps_any();
-        let Some(found) = self.connections.get_mut(&connection) else { return };
-        match found.standing {
-            Standing::Asking { .. } if keeps_any => {
-                let until = Instant::now() + VACANCY_TIME;
-                found.standing = Standing::Waiting { until };
-                self.unannounced = true;
-            }
-            Standing::Waiting { until } if keeps_any && Instant::now() < until => {}
-            _ => self.refuse(connection, Verdict::Full),
-        }
-    }
-
-    /// Asks again for those who wait for a slot.
-    fn ask_again(&mut self) {
-        let waiting = self.connections.iter().filter(|(_, connection)| connection.is_waiting());
-        let waiting: Vec<(u64, u32)> = waiting.map(|(&token, of)| (token, of.pid)).collect();
-        for (request, pid) in waiting {
-            self.tell(Input::Asked { request, wanted: None, pid });
-        }
-    }
-
     /// Watches the process at the other end of a connection, where the kernel lets us.
     fn watch_peer(&mut self, connection: u64) -> Option<(u64, OwnedFd)> {
         let found = self.connections.get(&connection)?;
@@ -654,12 +621,6 @@ impl Agent {
     }
 }
 
-impl Connection {
-    fn is_waiting(&self) -> bool {
-        matches!(self.standing, Standing::Waiting { .. })
-    }
-}
-
 /// Another descriptor of a file, for reading alone.
 fn read_only(file: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -672,24 +633,6 @@ pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
         landeck_memory::Presence::NotAttached => Presence::NotAttached,
         landeck_memory::Presence::Attached => Presence::Attached,
         landeck_memory::Presence::Finalized => Presence::Finalized,
-    }
-}
-
-/// A record, as the segment has it.
-fn written(record: Record) -> SlotRecord {
-    SlotRecord {
-        state: match record.state {
-            State::Free => SlotState::Free,
-            State::Reserved => SlotState::Reserved,
-            State::Alive => SlotState::Alive,
-            State::Departed => SlotState::Departed,
-            State::Dead => SlotState::Dead,
-        },
-        incarnation: record.incarnation,
-        pid: record.pid,
-        stopped: record.stopped,
-        status: record.status,
-        replaces: record.replaces.map(|of| Replaced { rank: of.rank, number: of.number }),
     }
 }
 
@@ -708,21 +651,21 @@ mod tests {
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
     use crate::socket::{ExchangeError, JoinError, PublishError};
     use landeck_groups::membership::OnFailure;
-    use landeck_memory::SegmentPlan;
+    use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
     use landeck_wire::Incarnation;
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, send, socket_with};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
-    const GUESTS: u32 = 2;
+    pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+    pub(super) const GUESTS: u32 = 2;
 
-    fn limited() -> Watchdog {
+    pub(super) fn limited() -> Watchdog {
         Watchdog::start(Duration::from_secs(60))
     }
 
-    fn segment(processes: u32) -> Segment {
+    pub(super) fn segment(processes: u32) -> Segment {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let host = u64::from(std::process::id()) << 32 | number;
@@ -730,15 +673,15 @@ mod tests {
         Segment::create(&plan).unwrap()
     }
 
-    fn host(segment: &Segment) -> HostId {
+    pub(super) fn host(segment: &Segment) -> HostId {
         HostId(segment.plan().host)
     }
 
-    fn process(segment: &Segment, slot: u32) -> ProcessId {
+    pub(super) fn process(segment: &Segment, slot: u32) -> ProcessId {
         ProcessId { host: host(segment), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
-    fn wait_for(segment: &Segment, slot: u32, state: SlotState) {
+    pub(super) fn wait_for(segment: &Segment, slot: u32, state: SlotState) {
         let give_up = Instant::now() + PATIENCE;
         while segment.slot_record(slot).state != state {
             assert!(Instant::now() < give_up, "slot {slot}: {:?}", segment.slot_record(slot));
@@ -804,34 +747,6 @@ mod tests {
         finishing.join().unwrap();
         assert_eq!(segment.slot_record(2).state, SlotState::Departed);
         assert_eq!(segment.job_state(), JobState::Ending);
-    }
-
-    #[test]
-    fn who_leaves_the_first_world_makes_room() {
-        let _watchdog = limited();
-        let segment = segment(3);
-        let _agent = serve_in_thread(&segment, 0, None).unwrap();
-        segment.set_presence(0, landeck_memory::Presence::Attached);
-        let leaving = socket::join_as(host(&segment), Slot(2), PATIENCE).unwrap();
-        let third = socket::join_as(host(&segment), Slot(1), PATIENCE).unwrap();
-        let theirs = Segment::attach(leaving.segment).unwrap();
-        theirs.set_presence(2, landeck_memory::Presence::Finalized);
-        drop(leaving.connection);
-        wait_for(&segment, 2, SlotState::Departed);
-        let guests: Vec<_> =
-            (0..GUESTS).map(|_| socket::join(host(&segment), PATIENCE).unwrap()).collect();
-        let refused = socket::join(host(&segment), PATIENCE);
-        let full = matches!(refused, Err(JoinError::Refused(Verdict::Full)));
-        assert!(full, "the others may look at what it left: {refused:?}");
-        // Slot 1 has not joined yet, and may be behind with the first world.
-        Segment::attach(third.segment)
-            .unwrap()
-            .set_presence(1, landeck_memory::Presence::Finalized);
-        segment.settle(0, 2, false);
-        segment.set_seen(0, segment.membership_generation());
-        let next = socket::join(host(&segment), PATIENCE).unwrap();
-        assert_eq!((next.process.slot.0, next.process.incarnation.0), (2, 2));
-        assert_eq!((segment.rank_of(2), guests.len() as u32), (None, GUESTS));
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub mod board;
 #[cfg(not(loom))]
 pub mod bond;
 pub mod bytes;
+#[cfg(all(feature = "crash-points", not(loom)))]
+pub mod crash_point;
 mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
@@ -46,6 +48,8 @@ pub mod group_log;
 #[cfg(loom)]
 mod group_log {
     mod lap;
+
+    fn stored() {}
 }
 #[cfg(not(loom))]
 mod hardening;

@@ -8,6 +8,7 @@ use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::difference::Difference;
 use super::history::History;
+use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
@@ -102,32 +103,6 @@ pub enum Deposit<'a> {
         /// How many bytes of a result have been put into the place kept for it.
         resolved: usize,
     },
-}
-
-/// How an operation that all wait for has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It has not.
-    Open,
-    /// All have what they came for.
-    Done,
-    /// This member is gone, or has refused.
-    Failed(u32),
-    /// Not all came for the same thing.
-    Different,
-    /// This member lives, and could not do its part for all.
-    Spoiled(u32),
-}
-
-/// What the one who comes finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
-    /// Others are to come, or nobody counts.
-    NotLast,
-    /// It is the last, and decides.
-    Last,
-    /// It is the last, and not all came for the same thing; that is decided.
-    Different,
 }
 
 impl Drop for Board {

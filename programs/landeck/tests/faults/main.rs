@@ -5,6 +5,7 @@
 
 mod agreement;
 mod clock;
+mod group_crashes;
 mod hardening;
 mod hosts;
 mod kills;

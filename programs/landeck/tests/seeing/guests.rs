@@ -24,7 +24,9 @@ fn is_guest() -> Option<String> {
 
 /// Rank 0's part: it meets one guest after the other, who send a number and get the next one.
 fn meet_guests(job: &Job) {
-    (0..).for_each(|number| meet_guest(job, number, slot_of(number)));
+    for number in 0.. {
+        meet_guest(job, number, slot_of(number));
+    }
 }
 
 /// Its part with one of them.
