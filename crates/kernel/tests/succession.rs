@@ -148,7 +148,7 @@ fn a_context_that_is_made_again_has_nothing_of_the_last_one() {
     assert!(end.failure_of_group(OLD, &[Peer(0), Peer(SLOT)]).is_some());
     end.set_members(OLD, vec![Peer(0), Peer(SLOT)]);
     assert!(end.failure_of_group(OLD, &[Peer(0), Peer(SLOT)]).is_none(), "it lives in this one");
-    tell(&segment, 2, SlotState::Departed);
+    tell(&segment, 2, SlotState::Dead);
     end.await_members(NEW, vec![Peer(0), Peer(SLOT)]);
     end.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
     succeed(&segment, 3);
