@@ -539,13 +539,12 @@ mod tests {
 
     #[test]
     fn a_round_ends_with_the_last_who_comes_leaves_or_dies() {
-        let goes: [(fn(Seat) -> EntryWord, Option<u32>); 3] =
-            [(EntryWord::Leave, None), (EntryWord::Evict, None), (EntryWord::Died, Some(1))];
-        for (goes, died) in goes {
+        for goes in [EntryWord::Leave, EntryWord::Evict, EntryWord::Died] {
             let mut state = with(0, 2);
             sync(&mut state, 0);
-            let last = seat(&state, 1);
-            plain(&mut state, goes(last));
+            let last = goes(seat(&state, 1));
+            let died = matches!(last, EntryWord::Died(_)).then_some(1);
+            plain(&mut state, last);
             assert_eq!(state.ended(0), Some(died), "nobody is waited for any more");
             assert_eq!(sync(&mut state, 0), Outcome::Come(1), "and alone it has come to the next");
             assert_eq!(state.ended(1), Some(None));
