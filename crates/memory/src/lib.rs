@@ -29,7 +29,7 @@
 //! | [`plain`] | values that are their bytes |
 
 // The model checker's build leaves out what it has no models of.
-#![cfg_attr(loom, allow(dead_code))]
+#![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
 pub mod blocks;
 pub mod board;
