@@ -9,7 +9,7 @@ use crate::plan::PAGE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
-const HOME_CELLS: u32 = 16;
+const HOME_CELLS: u32 = 32;
 /// The same of pages, at least as many as four messages need.
 const HOME_PAGES: u32 = 32;
 const HOME_MESSAGES: u32 = 4;
@@ -48,6 +48,11 @@ pub struct Claim<'a> {
     pages: u32,
 }
 
+/// The first of the cells that the process of a slot uses in turn, all of which there are.
+pub(super) fn home_cell(slot: u32, cells: u32) -> u32 {
+    slot.wrapping_mul(4 * HOME_CELLS) % (cells - HOME_CELLS)
+}
+
 impl GroupLog {
     /// Claims a cell and, for a long message, pages. None when there are none now.
     #[inline]
@@ -69,15 +74,17 @@ impl GroupLog {
     }
 
     fn claim_cell(&self, claims: &Claims, passed: &Passed, reach: Reach) -> Option<u32> {
-        let cells = self.shape.cells() as u32;
-        let home = self.slot.wrapping_mul(4 * HOME_CELLS) % cells;
-        let turn = claims.cell.fetch_add(1, Ordering::Relaxed);
-        let near = (0..HOME_CELLS).map(|step| (home + (turn + step) % HOME_CELLS) % cells);
+        let (cells, home) = (self.shape.cells() as u32, self.home_cell);
+        let turn = claims.cell.load(Ordering::Relaxed);
+        claims.cell.store(turn.wrapping_add(1), Ordering::Relaxed);
+        // Threads that look at once find different cells, since each takes what it finds.
+        let near = (0..HOME_CELLS).map(|step| home + turn.wrapping_add(step) % HOME_CELLS);
         let others = if reach == Reach::All { cells } else { 0 };
         let far = (0..others).map(|step| (home + HOME_CELLS + step) % cells);
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
     }
 
+    #[inline]
     fn take_cell(&self, cell: u32, passed: &Passed) -> bool {
         self.cell(cell).is_some_and(|cell| self.take(cell.owner, passed))
     }

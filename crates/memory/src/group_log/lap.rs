@@ -41,9 +41,10 @@ impl Lap<'_> {
         };
         let new = u64::from(tag(number)) << 32 | u64::from(value);
         (seen >> 32) as u32 == before
-            && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+            && word.compare_exchange(seen, new, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
+    #[inline]
     fn word(&self, number: u64) -> &AtomicU64 {
         &self.0[(number % self.0.len() as u64) as usize]
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use landeck_groups::service::{EntryWord, Outcome, Seat};
 
 use super::collective::Operations;
+use super::coming::Come;
 use super::inbox::Subscription;
-use super::live::first_awaited;
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ use crate::world::deadline_ns;
 pub struct Member {
     group: Group,
     subscription: Arc<Subscription>,
-    /// The round of a synchronisation that was given up: it has come to that already.
-    round: Option<u64>,
+    /// A synchronisation that was given up: it has come to that already.
+    come: Option<Come>,
     pub(super) operations: Operations,
 }
 
@@ -45,7 +45,11 @@ impl Group {
                 live.append(mirror, entry, |mirror| live.check_open(&mirror.state))?;
             claim.becomes_entry(place);
             match outcome {
-                Outcome::Joined(id) => Ok((Seat::new(id, place), mirror.state.broadcasts())),
+                Outcome::Joined(id) => {
+                    let (seat, all) = (Seat::new(id, place), mirror.state.broadcasts());
+                    // More may have been accepted since.
+                    Ok((seat, mirror.state.member(seat).map_or(all, |member| member.first)))
+                }
                 Outcome::AlreadyMember(member) => {
                     Err(GroupError::AlreadyMember { group: live.name.clone(), member }.into())
                 }
@@ -58,7 +62,7 @@ impl Group {
         let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
         mailbox.subscribe(subscription.clone());
         let operations = Operations::default();
-        Ok(Member { group: self.clone(), subscription, round: None, operations })
+        Ok(Member { group: self.clone(), subscription, come: None, operations })
     }
 }
 
@@ -135,50 +139,23 @@ impl Member {
 
     fn sync_until(&mut self, time: Option<Duration>) -> Result<()> {
         let deadline = deadline_ns(time);
-        let round = match self.round {
-            Some(round) => round,
-            None => self.come(deadline)?,
-        };
-        self.round = Some(round);
         let (live, seat) = (&self.group.live, self.seat());
-        let died = live.wait(deadline, first_awaited, |mirror| {
-            if let Some(died) = mirror.state.ended(round) {
-                return Ok(Some(died));
+        let come = match self.come {
+            Some(come) => come,
+            None => live.come(seat, deadline)?,
+        };
+        let died = match live.gather(seat, come, deadline) {
+            Err(Error::TimedOut(_)) => {
+                self.come = Some(come);
+                return Err(Error::TimedOut(time.unwrap_or_default()));
             }
-            live.check_goes_on(&mirror.state)?;
-            match mirror.state.member(seat) {
-                None => Err(live.no_member(seat.id)),
-                Some(_) => Ok(None),
-            }
-        });
-        let died = match died {
-            Err(Error::TimedOut(_)) => return Err(Error::TimedOut(time.unwrap_or_default())),
             other => other,
         };
-        self.round = None;
+        self.come = None;
         match died? {
             None => Ok(()),
             Some(member) => Err(GroupError::MemberDied { group: live.name.clone(), member }.into()),
         }
-    }
-
-    /// Comes to the synchronisation; the number of its round.
-    fn come(&self, deadline_ns: Option<u64>) -> Result<u64> {
-        let (live, seat) = (&self.group.live, self.seat());
-        live.wait_started(deadline_ns)?;
-        live.with(|mirror| {
-            let (_, outcome) = live.append(mirror, EntryWord::Sync(seat), |mirror| {
-                live.check_open(&mirror.state)?;
-                match mirror.state.member(seat) {
-                    None => Err(live.no_member(seat.id)),
-                    Some(_) => Ok(()),
-                }
-            })?;
-            match outcome {
-                Outcome::Come(round) => Ok(round),
-                _ => Err(live.no_member(seat.id)),
-            }
-        })
     }
 
     /// Leaves. Nothing more of the group enters the mailbox; what is in it can still be retrieved. The

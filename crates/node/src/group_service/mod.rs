@@ -47,7 +47,9 @@
 //! All processes of a group are on one host; on another, no group has the name.
 
 mod collective;
+mod coming;
 mod error;
+mod gathering;
 mod inbox;
 mod live;
 mod member;
