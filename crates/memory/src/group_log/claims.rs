@@ -6,7 +6,7 @@ use super::words::{Cell, Owner};
 use super::{CELL_BYTES, Described, GroupLog};
 use crate::bytes::Bytes;
 use crate::plan::PAGE_BYTES;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, prefetch_to_write};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
 const HOME_CELLS: u32 = 32;
@@ -74,14 +74,35 @@ impl GroupLog {
     }
 
     fn claim_cell(&self, claims: &Claims, passed: &Passed, reach: Reach) -> Option<u32> {
-        let (cells, home) = (self.shape.cells() as u32, self.home_cell);
         let turn = claims.cell.load(Ordering::Relaxed);
         claims.cell.store(turn.wrapping_add(1), Ordering::Relaxed);
         // Threads that look at once find different cells, since each takes what it finds.
-        let near = (0..HOME_CELLS).map(|step| home + turn.wrapping_add(step) % HOME_CELLS);
+        let next = self.home_cell + turn % HOME_CELLS;
+        match self.take_cell(next, passed) {
+            true => Some(next),
+            false => self.search_cell(turn, passed, reach),
+        }
+    }
+
+    #[cold]
+    fn search_cell(&self, turn: u32, passed: &Passed, reach: Reach) -> Option<u32> {
+        let (cells, home) = (self.shape.cells() as u32, self.home_cell);
+        let near = (1..HOME_CELLS).map(|step| home + turn.wrapping_add(step) % HOME_CELLS);
         let others = if reach == Reach::All { cells } else { 0 };
         let far = (0..others).map(|step| (home + HOME_CELLS + step) % cells);
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
+    }
+
+    /// Asks for the lines that are written when a message is accepted at this place of the log and under
+    /// this number, all at once: others wrote there last.
+    #[inline]
+    pub fn prepare(&self, claims: &Claims, place: u64, number: u64) {
+        prefetch_to_write(self.log().word(place));
+        prefetch_to_write(self.broadcasts().word(number));
+        let next = self.home_cell + claims.cell.load(Ordering::Relaxed) % HOME_CELLS;
+        if let Some(cell) = self.cell(next) {
+            prefetch_to_write(cell.owner);
+        }
     }
 
     #[inline]

@@ -17,7 +17,7 @@ pub enum Look {
 /// are. A word names the number that it was written for.
 pub(crate) struct Lap<'a>(pub(crate) &'a [AtomicU64]);
 
-impl Lap<'_> {
+impl<'a> Lap<'a> {
     #[inline]
     pub(crate) fn look(&self, number: u64) -> Look {
         let word = self.word(number).load(Ordering::Acquire);
@@ -45,7 +45,7 @@ impl Lap<'_> {
     }
 
     #[inline]
-    fn word(&self, number: u64) -> &AtomicU64 {
+    pub(crate) fn word(&self, number: u64) -> &'a AtomicU64 {
         &self.0[(number % self.0.len() as u64) as usize]
     }
 }

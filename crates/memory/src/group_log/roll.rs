@@ -15,8 +15,7 @@
 //! and may be opened again for another view. What each member has to check stands in `node`.
 
 use super::{GroupLog, ROLL};
-use crate::sync::{AtomicU64, Ordering};
-
+use crate::sync::{AtomicU64, Ordering, prefetch_to_write};
 
 const OPEN: u64 = 1 << Roll::MEMBERS;
 const WHO_MASK: u64 = OPEN - 1;
@@ -125,6 +124,13 @@ impl GroupLog {
     #[inline]
     pub fn roll(&self) -> Roll {
         Roll(self.roll_word().load(Ordering::SeqCst))
+    }
+
+    /// The same for who is about to write there, so that its line comes once.
+    #[inline]
+    pub fn roll_to_exchange(&self) -> Roll {
+        prefetch_to_write(self.roll_word());
+        self.roll()
     }
 
     /// Puts something else there, if this still is what stands there.

@@ -84,7 +84,7 @@ impl Live {
     /// Comes to the synchronisation, once the group has started.
     pub(super) fn come(&self, seat: Seat, deadline_ns: Option<u64>) -> Result<Come> {
         for _ in 0..ATTEMPTS {
-            let roll = self.log.roll();
+            let roll = self.log.roll_to_exchange();
             match self.with(|mirror| self.try_to_come(mirror, roll, seat))? {
                 Tried::Come(come) => return Ok(come),
                 Tried::NotStarted => self.wait_started(deadline_ns)?,

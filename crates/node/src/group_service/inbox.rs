@@ -1,11 +1,11 @@
 //! What a mailbox retrieves from a group.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
-use landeck_memory::Bytes;
 use landeck_memory::group_log::{Described, WaitsFor};
+use landeck_memory::{Bytes, Gate};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::live::{Live, Waits};
@@ -15,7 +15,7 @@ use crate::error::Result;
 pub(crate) struct Subscription {
     pub(super) live: Arc<Live>,
     pub(super) seat: Seat,
-    place: Mutex<Place>,
+    place: Gate<Place>,
 }
 
 /// How far it has come.
@@ -71,7 +71,8 @@ enum Looked<T> {
 impl Subscription {
     pub(super) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
         let place = Place { next: first, kept: VecDeque::new(), is_over: false };
-        Self { live, seat, place: Mutex::new(place) }
+        let place = Gate::new(live.shared.kernel.mode(), place);
+        Self { live, seat, place }
     }
 
     /// The number of the group.
@@ -86,7 +87,8 @@ impl Subscription {
 
     /// Whether a message may be there; one look at memory.
     pub(crate) fn is_ready(&self) -> bool {
-        let place = self.place();
+        // What cannot be entered is no reason to wait: the next call says why.
+        let Ok(place) = self.place.enter() else { return true };
         !place.kept.is_empty() || (!place.is_over && self.live.log.broadcast(place.next).is_some())
     }
 
@@ -94,9 +96,9 @@ impl Subscription {
     /// [`Subscription::read`] has it.
     ///
     /// # Errors
-    /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`].
+    /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`], [`crate::Error::Thread`].
     pub(crate) fn is_ready_by_now(&self) -> Result<bool> {
-        let mut place = self.place();
+        let mut place = self.place.enter()?;
         if !place.is_over && self.live.log.broadcast(place.next).is_none() {
             let state = self.live.with(|mirror| {
                 let is_over = mirror.state.phase() == Phase::Ended;
@@ -119,12 +121,12 @@ impl Subscription {
     ///
     /// # Errors
     /// [`super::GroupError::NoMember`], once, when it is no member any more;
-    /// [`super::GroupError::Broken`].
+    /// [`super::GroupError::Broken`], [`crate::Error::Thread`].
     pub(crate) fn read<T>(
         &self,
         mut read: impl FnMut(&Front<'_>) -> (T, bool),
     ) -> Result<Option<T>> {
-        let mut place = self.place();
+        let mut place = self.place.enter()?;
         loop {
             if let Some(kept) = place.kept.front() {
                 let (result, is_taken) = read(&kept.front());
@@ -146,8 +148,7 @@ impl Subscription {
 
     /// Whether nothing will come any more, and nothing is left.
     pub(crate) fn is_spent(&self) -> bool {
-        let place = self.place();
-        place.is_over && place.kept.is_empty()
+        self.place.enter().is_ok_and(|place| place.is_over && place.kept.is_empty())
     }
 
     /// Leaves: what is in the mailbox is kept here, nothing more comes. False when it was no member.
@@ -155,7 +156,7 @@ impl Subscription {
     /// # Errors
     /// [`super::GroupError::Broken`], [`crate::Error::Thread`].
     pub(crate) fn leave(&self) -> Result<bool> {
-        let mut place = self.place();
+        let mut place = self.place.enter()?;
         if place.is_over {
             return Ok(false);
         }
@@ -251,10 +252,6 @@ impl Subscription {
         let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
         let member = (who as u32).checked_sub(1);
         From { process: ProcessId { host, slot, incarnation }, member }
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -87,6 +87,16 @@ impl Live {
         then(&mut mirror)
     }
 
+    /// The same for who is about to send a message.
+    pub(super) fn with_lines<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
+        let mut mirror = self.mirror.enter()?;
+        let (place, number) = (mirror.state.position(), mirror.state.broadcasts());
+        self.log.prepare(&self.claims, place, number);
+        self.fold(&mut mirror)?;
+        self.tend(&mut mirror)?;
+        then(&mut mirror)
+    }
+
     /// Waits until `ready` finds something. It is called with all that was accepted. If it takes
     /// long, others can see that it waits for the process of slot `whom`.
     pub(super) fn wait<T>(

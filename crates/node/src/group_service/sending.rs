@@ -80,7 +80,7 @@ impl Live {
         loop {
             let sent = match length > COPIED_INSIDE {
                 true => self.send_long(tag, bytes, sender)?,
-                false => self.with(|mirror| self.send_short(mirror, tag, bytes, sender))?,
+                false => self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?,
             };
             match sent {
                 Sent::Accepted => return Ok(()),
