@@ -1,12 +1,11 @@
 //! The numbers by which programs hold objects, and the tables that they lead into.
 
 use std::sync::Arc;
-use std::thread::LocalKey;
 
 use landeck_c_boundary::{Table, pointer};
 
 use crate::mistake::Mistake;
-use crate::recent::{Recent, Used};
+use crate::recent::{OfThread, Used};
 
 /// An object as the program holds it: a number in memory of its own, which may be copied.
 #[repr(transparent)]
@@ -15,20 +14,11 @@ pub(crate) struct Handle(pub(crate) u64);
 
 /// The objects of one kind. Whoever calls has a reference, of its own or its thread's, so an object
 /// that another thread destroys meanwhile is there until the call is over.
-pub(crate) struct Objects<T: 'static> {
-    table: Table<Arc<T>>,
-    /// Where threads keep those that they used last, for kinds that nothing waits to see go.
-    recent: Option<&'static LocalKey<Recent<T>>>,
-}
+pub(crate) struct Objects<T>(Table<Arc<T>>);
 
-impl<T> Objects<T> {
+impl<T: OfThread> Objects<T> {
     pub(crate) const fn new(kind: u8) -> Self {
-        Self { table: Table::new(kind), recent: None }
-    }
-
-    /// Objects of which threads keep those that they used last.
-    pub(crate) const fn kept(kind: u8, recent: &'static LocalKey<Recent<T>>) -> Self {
-        Self { table: Table::new(kind), recent: Some(recent) }
+        Self(Table::new(kind))
     }
 
     /// Keeps an object and gives its handle to the program.
@@ -42,7 +32,7 @@ impl<T> Objects<T> {
         object: T,
     ) -> Result<(), Mistake> {
         pointer::check(argument, place, 1)?;
-        let handle = Handle(self.table.insert(Arc::new(object)));
+        let handle = Handle(self.0.insert(Arc::new(object)));
         // SAFETY: checked above as far as it can be; the rest is the caller's promise.
         unsafe { pointer::write(argument, place, handle) }?;
         Ok(())
@@ -50,7 +40,7 @@ impl<T> Objects<T> {
 
     /// Keeps an object whose handle nobody has yet.
     pub(crate) fn insert(&self, object: T) -> Handle {
-        Handle(self.table.insert(Arc::new(object)))
+        Handle(self.0.insert(Arc::new(object)))
     }
 
     /// The object of a handle that the program passes by its address.
@@ -71,38 +61,29 @@ impl<T> Objects<T> {
     /// The object of a handle.
     #[inline]
     pub(crate) fn of(&self, handle: Handle) -> Result<Used<T>, Mistake> {
-        let Some(recent) = self.recent else { return Ok(Used::Own(self.reference(handle)?)) };
-        let found = recent.try_with(|recent| recent.find(handle)).ok().flatten();
-        match found {
-            Some(used) if self.table.is_there(handle.0) => Ok(used),
-            _ => self.look_up(handle, recent),
+        match T::recent(|recent| recent.find(handle)).flatten() {
+            Some(used) if self.0.is_there(handle.0) => Ok(used),
+            _ => self.look_up(handle),
         }
     }
 
     #[inline(never)]
-    fn look_up(
-        &self,
-        handle: Handle,
-        recent: &'static LocalKey<Recent<T>>,
-    ) -> Result<Used<T>, Mistake> {
+    fn look_up(&self, handle: Handle) -> Result<Used<T>, Mistake> {
         let object = self.reference(handle)?;
-        // A thread that is ending keeps nothing.
-        let kept = recent.try_with(|recent| recent.keep(handle, object.clone()));
+        let kept = T::recent(|recent| recent.keep(handle, object.clone()));
         Ok(kept.unwrap_or(Used::Own(object)))
     }
 
     fn reference(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
         // SAFETY: `deck.h` has the program destroy nothing at the moment in which another call with
         // it begins; from here on it has a reference of its own.
-        Ok(Arc::clone(unsafe { self.table.get(handle.0) }?))
+        Ok(Arc::clone(unsafe { self.0.get(handle.0) }?))
     }
 
     /// Takes an object away from the program.
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
-        let object = self.table.remove(handle.0)?;
-        if let Some(recent) = self.recent {
-            let _ = recent.try_with(|recent| recent.forget(handle));
-        }
+        let object = self.0.remove(handle.0)?;
+        T::recent(|recent| recent.forget(handle));
         Ok(object)
     }
 }

@@ -14,6 +14,42 @@ use crate::handle::Handle;
 /// Objects of a kind that are kept; a power of two. Handles that follow each other have places of their own.
 const PLACES: usize = 4;
 
+/// A kind of which threads keep what they used last, or not.
+pub(crate) trait OfThread: Sized {
+    /// Does something with what the calling thread keeps; none when it keeps nothing of this kind, or is
+    /// ending.
+    fn recent<R>(work: impl FnOnce(&Recent<Self>) -> R) -> Option<R>;
+}
+
+/// Kinds of which threads keep what they used last.
+macro_rules! kept_by_threads {
+    ($($kind:ty),*) => {
+        $(impl $crate::recent::OfThread for $kind {
+            #[inline(always)]
+            fn recent<R>(work: impl FnOnce(&$crate::recent::Recent<Self>) -> R) -> Option<R> {
+                thread_local! {
+                    static RECENT: $crate::recent::Recent<$kind> =
+                        const { $crate::recent::Recent::new() };
+                }
+                RECENT.try_with(work).ok()
+            }
+        })*
+    };
+}
+pub(crate) use kept_by_threads;
+
+/// Kinds of which they keep nothing.
+macro_rules! found_anew {
+    ($($kind:ty),*) => {
+        $(impl $crate::recent::OfThread for $kind {
+            fn recent<R>(_: impl FnOnce(&$crate::recent::Recent<Self>) -> R) -> Option<R> {
+                None
+            }
+        })*
+    };
+}
+pub(crate) use found_anew;
+
 /// Those of one kind and one thread.
 pub(crate) struct Recent<T>([Place<T>; PLACES]);
 

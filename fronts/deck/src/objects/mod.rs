@@ -9,17 +9,15 @@ pub(crate) mod thread;
 use landeck::{Semaphore, SharedSegment};
 
 use crate::handle::Objects;
-use crate::recent::Recent;
+use crate::recent::{found_anew, kept_by_threads};
 
-thread_local! {
-    static RECENT_MESSAGES: Recent<message::Message> = const { Recent::new() };
-    static RECENT_MAILBOXES: Recent<mailbox::Mailbox> = const { Recent::new() };
-    static RECENT_GROUPS: Recent<group::Group> = const { Recent::new() };
-}
+kept_by_threads!(message::Message, mailbox::Mailbox, group::Group);
+// Somebody may wait to see these go.
+found_anew!(thread::Thread, Semaphore, SharedSegment);
 
 pub(crate) static THREADS: Objects<thread::Thread> = Objects::new(0x21);
 pub(crate) static SEMAPHORES: Objects<Semaphore> = Objects::new(0x22);
-pub(crate) static MESSAGES: Objects<message::Message> = Objects::kept(0x23, &RECENT_MESSAGES);
-pub(crate) static MAILBOXES: Objects<mailbox::Mailbox> = Objects::kept(0x24, &RECENT_MAILBOXES);
+pub(crate) static MESSAGES: Objects<message::Message> = Objects::new(0x23);
+pub(crate) static MAILBOXES: Objects<mailbox::Mailbox> = Objects::new(0x24);
 pub(crate) static SEGMENTS: Objects<SharedSegment> = Objects::new(0x25);
-pub(crate) static GROUPS: Objects<group::Group> = Objects::kept(0x26, &RECENT_GROUPS);
+pub(crate) static GROUPS: Objects<group::Group> = Objects::new(0x26);
