@@ -137,7 +137,10 @@ impl GroupLog {
     #[inline]
     pub fn exchange_roll(&self, seen: Roll, new: Roll) -> bool {
         let word = self.roll_word();
-        word.compare_exchange(seen.0, new.0, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        let is_set =
+            word.compare_exchange(seen.0, new.0, Ordering::SeqCst, Ordering::Relaxed).is_ok();
+        super::stored();
+        is_set
     }
 
     #[inline]

@@ -221,7 +221,17 @@ impl Live {
                 self.close_roll(mirror)?;
             }
         }
-        if let Some(died) = mirror.state.ended(come.round) {
+        self.how_round_ended(mirror, seat, come.round)
+    }
+
+    /// How a round of the log ended: none while it goes on; else who died in it.
+    pub(super) fn how_round_ended(
+        &self,
+        mirror: &Mirror,
+        seat: Seat,
+        round: u64,
+    ) -> Result<Option<Option<u32>>> {
+        if let Some(died) = mirror.state.ended(round) {
             return Ok(Some(died));
         }
         self.check_goes_on(&mirror.state)?;

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use landeck_groups::service::{EntryWord, Outcome, Seat};
 
+use super::asking::{Answer, Asked};
 use super::collective::Operations;
 use super::coming::Come;
 use super::inbox::Subscription;
+use super::live::Live;
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
 use crate::error::{Error, Result};
@@ -20,8 +22,17 @@ pub struct Member {
     group: Group,
     subscription: Arc<Subscription>,
     /// A synchronisation that was given up: it has come to that already.
-    come: Option<Come>,
+    round: Option<Coming>,
     pub(super) operations: Operations,
+}
+
+/// A synchronisation that a member has come to.
+#[derive(Clone, Copy)]
+enum Coming {
+    /// By itself.
+    Come(Come),
+    /// By a request to the server, which is a round of the log.
+    Asked { round: u64, asked: Asked },
 }
 
 impl Group {
@@ -29,20 +40,40 @@ impl Group {
     ///
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
-    /// [`GroupError::GroupDestroyed`], [`GroupError::NoAvailability`], [`Error::Thread`].
+    /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`crate::MailboxError::NoDescriptor`] for a
+    /// mailbox that has one, [`Error::Thread`].
     pub fn join(&self, mailbox: &mut Mailbox) -> Result<Member> {
-        mailbox.check_can_join()?;
         let address = mailbox.address();
         let live = &self.live;
         let process = address.process();
         let who = u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32;
         let words = [who, u64::from(address.context()), address.place()];
-        let (seat, first) = live.with(|mirror| {
-            live.check_open(&mirror.state)?;
-            let claim = live.claim_details(mirror, words)?;
+        let (seat, first) = match &live.desk {
+            None => live.join(words)?,
+            Some(desk) => {
+                live.with(|mirror| live.check_open(&mirror.state))?;
+                match live.ask_to_join(desk, address.context(), address.place())? {
+                    Ok(record) => (record.seat(), record.first),
+                    Err(answer) => return Err(live.not_joined(answer)),
+                }
+            }
+        };
+        let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
+        mailbox.subscribe(subscription.clone())?;
+        let operations = Operations::default();
+        Ok(Member { group: self.clone(), subscription, round: None, operations })
+    }
+}
+
+impl Live {
+    /// Has a mailbox become a member; the first broadcast that it gets.
+    fn join(&self, words: [u64; 3]) -> Result<(Seat, u64)> {
+        self.with(|mirror| {
+            self.check_open(&mirror.state)?;
+            let claim = self.claim_details(mirror, words)?;
             let entry = EntryWord::Join { cell: claim.cell() };
             let (place, outcome) =
-                live.append(mirror, entry, |mirror| live.check_open(&mirror.state))?;
+                self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
             claim.becomes_entry(place);
             match outcome {
                 Outcome::Joined(id) => {
@@ -50,19 +81,19 @@ impl Group {
                     // More may have been accepted since.
                     Ok((seat, mirror.state.member(seat).map_or(all, |member| member.first)))
                 }
-                Outcome::AlreadyMember(member) => {
-                    Err(GroupError::AlreadyMember { group: live.name.clone(), member }.into())
-                }
-                Outcome::Full => {
-                    Err(GroupError::TooManyMembers { group: live.name.clone() }.into())
-                }
-                _ => Err(GroupError::GroupDestroyed { group: live.name.clone() }.into()),
+                other => Err(self.not_joined(Answer::of(other))),
             }
-        })?;
-        let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
-        mailbox.subscribe(subscription.clone());
-        let operations = Operations::default();
-        Ok(Member { group: self.clone(), subscription, come: None, operations })
+        })
+    }
+
+    fn not_joined(&self, answer: Answer) -> Error {
+        let group = self.name.clone();
+        match answer {
+            Answer::AlreadyMember(member) => GroupError::AlreadyMember { group, member },
+            Answer::Full => GroupError::TooManyMembers { group },
+            _ => GroupError::GroupDestroyed { group },
+        }
+        .into()
     }
 }
 
@@ -139,22 +170,53 @@ impl Member {
 
     fn sync_until(&mut self, time: Option<Duration>) -> Result<()> {
         let deadline = deadline_ns(time);
-        let (live, seat) = (&self.group.live, self.seat());
-        let come = match self.come {
-            Some(come) => come,
-            None => live.come(seat, deadline)?,
+        let coming = match self.round.take() {
+            Some(coming) => coming,
+            None => self.come(deadline)?,
         };
-        let died = match live.gather(seat, come, deadline) {
+        let (live, seat) = (&self.group.live, self.seat());
+        let died = match (&live.desk, coming) {
+            (Some(desk), Coming::Asked { round, asked }) => {
+                live.wait_for_reply(&asked, desk, deadline, |mirror, told| {
+                    Ok(live.how_round_ended(mirror, seat, round)?.filter(|_| told))
+                })
+            }
+            (None, Coming::Asked { .. }) => Err(live.broken("it has no server any more")),
+            (_, Coming::Come(come)) => live.gather(seat, come, deadline),
+        };
+        let died = match died {
             Err(Error::TimedOut(_)) => {
-                self.come = Some(come);
+                self.round = Some(coming);
                 return Err(Error::TimedOut(time.unwrap_or_default()));
             }
             other => other,
         };
-        self.come = None;
         match died? {
             None => Ok(()),
             Some(member) => Err(GroupError::MemberDied { group: live.name.clone(), member }.into()),
+        }
+    }
+
+    /// Comes to the synchronisation, by the server if there is one.
+    fn come(&self, deadline_ns: Option<u64>) -> Result<Coming> {
+        let (live, seat) = (&self.group.live, self.seat());
+        let Some(desk) = &live.desk else { return live.come(seat, deadline_ns).map(Coming::Come) };
+        live.wait_started(deadline_ns)?;
+        live.with(|mirror| {
+            live.check_open(&mirror.state)?;
+            match mirror.state.member(seat) {
+                None => Err(live.no_member(seat.id)),
+                Some(_) => Ok(()),
+            }
+        })?;
+        let (answer, round, asked) = live.ask_to_sync(desk, seat, deadline_ns)?;
+        match answer {
+            Answer::Come(_) => Ok(Coming::Asked { round, asked }),
+            Answer::Closed => {
+                let closed = live.with(|mirror| live.check_goes_on(&mirror.state)).err();
+                Err(closed.unwrap_or_else(|| live.no_member(seat.id)))
+            }
+            _ => Err(live.no_member(seat.id)),
         }
     }
 
@@ -164,7 +226,7 @@ impl Member {
     /// # Errors
     /// [`GroupError::NoMember`] when it is none any more, [`GroupError::Broken`], [`Error::Thread`].
     pub fn leave(self) -> Result<()> {
-        match self.subscription.leave()? {
+        match self.subscription.leave_politely()? {
             true => Ok(()),
             false => Err(self.group.live.no_member(self.id())),
         }

@@ -7,6 +7,7 @@ use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
 use landeck_memory::{Bytes, ThreadMode};
 
+use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
 use super::{GroupError, WhenFull};
 use crate::error::{Error, Result};
@@ -78,9 +79,12 @@ impl Live {
         let length = bytes.len() as u64;
         self.check_length(length)?;
         loop {
-            let sent = match length > COPIED_INSIDE {
-                true => self.send_long(tag, bytes, sender)?,
-                false => self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?,
+            let sent = match (&self.desk, length > COPIED_INSIDE) {
+                (Some(desk), _) => self.send_asking(desk, tag, bytes, sender, manner)?,
+                (None, true) => self.send_long(tag, bytes, sender)?,
+                (None, false) => {
+                    self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?
+                }
             };
             match sent {
                 Sent::Accepted => return Ok(()),
@@ -118,11 +122,31 @@ impl Live {
         Ok(if left.is_none() { Sent::Accepted } else { Sent::NoRoom })
     }
 
+    /// One that the server is asked for, of any length.
+    fn send_asking(
+        &self,
+        desk: &Desk,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        manner: Manner,
+    ) -> Result<Sent> {
+        if !self.may_begin(sender)? {
+            return Ok(Sent::NotStarted);
+        }
+        let deadline_ns = manner.deadline_ns().filter(|_| manner != Manner::AtOnce);
+        let is_sent = self.send_by_server(desk, tag, bytes, sender, None, deadline_ns)?;
+        Ok(if is_sent { Sent::Accepted } else { Sent::NoRoom })
+    }
+
+    /// Whether the group has started, for who may send.
+    fn may_begin(&self, sender: Sender) -> Result<bool> {
+        self.with(|mirror| self.may_send(mirror, sender).map(|()| mirror.state.has_started()))
+    }
+
     /// A long one, which is copied while others of this process may use the group.
     fn send_long(&self, tag: u32, bytes: Bytes<'_>, sender: Sender) -> Result<Sent> {
-        if !self
-            .with(|mirror| self.may_send(mirror, sender).map(|()| mirror.state.has_started()))?
-        {
+        if !self.may_begin(sender)? {
             return Ok(Sent::NotStarted);
         }
         let Attempt::Ready(claim) = self.prepare(bytes.len() as u64, sender)? else {
@@ -130,6 +154,35 @@ impl Live {
         };
         let left = self.send(claim, tag, bytes, sender, None)?;
         Ok(if left.is_none() { Sent::Accepted } else { Sent::NoRoom })
+    }
+
+    /// Asks the server for a broadcast; false when there is no room.
+    fn send_by_server(
+        &self,
+        desk: &Desk,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        ticket: Option<u32>,
+        deadline_ns: Option<u64>,
+    ) -> Result<bool> {
+        let has_room = self.with(|mirror| {
+            self.may_send_now(mirror, sender, ticket)?;
+            Ok(self.has_room(mirror))
+        })?;
+        if !has_room {
+            return Ok(false);
+        }
+        let words = self.words_of(sender);
+        let is_held = ticket.is_some();
+        match self.ask_to_broadcast(desk, tag, words, bytes, is_held, deadline_ns)? {
+            Answer::Accepted(_) => Ok(true),
+            Answer::NotNow => Ok(false),
+            _ => Err(self
+                .with(|mirror| self.check_goes_on(&mirror.state))
+                .err()
+                .unwrap_or(Error::WouldBlock)),
+        }
     }
 
     fn wait_for_start(&self, manner: Manner) -> Result<()> {
@@ -259,7 +312,16 @@ impl Live {
         let ticket = holding.ticket;
         loop {
             let claim = self.wait_for_room(bytes.len() as u64, sender, ticket, manner)?;
-            if self.send(claim, tag, bytes, sender, Some(ticket))?.is_none() {
+            let is_sent = match &self.desk {
+                None => self.send(claim, tag, bytes, sender, Some(ticket))?.is_none(),
+                Some(desk) => {
+                    // The memory is the server's to find; that there is some was to be seen.
+                    drop(claim);
+                    let deadline_ns = manner.deadline_ns();
+                    self.send_by_server(desk, tag, bytes, sender, Some(ticket), deadline_ns)?
+                }
+            };
+            if is_sent {
                 return Ok(());
             }
         }
