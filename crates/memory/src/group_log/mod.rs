@@ -45,7 +45,7 @@ use crate::segment::Segment;
 use crate::shared_area::SharedArea;
 use crate::sync::{AtomicU64, Ordering};
 
-pub use claims::{Claim, Claims, Passed, Reach};
+pub use claims::{Aside, Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
 pub use requests::Progress;
