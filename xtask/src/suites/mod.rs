@@ -71,13 +71,13 @@ const SUITES: &[Suite] = &[
     Suite { name: "aarch64", shows: "the other architecture", is_long: false, run: aarch64 },
     Suite {
         name: "addresses",
-        shows: "the MPI front uses memory as it may",
+        shows: "the fronts use memory as they may",
         is_long: true,
         run: sanitizers::addresses,
     },
     Suite {
         name: "races",
-        shows: "no threads race in the MPI front",
+        shows: "no threads race in the fronts",
         is_long: true,
         run: sanitizers::races,
     },
