@@ -4,15 +4,14 @@
 mod sanitizer;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
+use landeck_testing::program::{build, compiler, offer_library, succeed};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(60);
@@ -41,17 +40,6 @@ pub(crate) fn alone(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env("LD_LIBRARY_PATH", &tools().libraries);
     command
-}
-
-/// Checks that a run went well and wrote a line.
-pub(crate) fn assert_wrote(output: &Output, line: &str) {
-    let written = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && written.lines().any(|written| written == line),
-        "wanted {line:?} and a good end, got {:?}\nstandard output: {written}\nstandard error: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr),
-    );
 }
 
 /// Compiles one of the C programs of the tests.
@@ -88,11 +76,6 @@ pub(crate) fn compiled(source: &Path, libraries: &[&str]) -> PathBuf {
     target
 }
 
-/// The compiler that a variable names, or the usual one.
-pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
-    std::env::var_os(variable).unwrap_or_else(|| usual.into())
-}
-
 /// The library under test.
 pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libdeck.so.1")
@@ -109,50 +92,17 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = built_folder();
+        let built = build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher"]);
         let sanitizer = sanitizer::wanted();
         // What is built for a sanitizer lies apart.
         let own = built
             .join(sanitizer.map_or_else(|| "deck".to_owned(), |it| format!("deck-{}", it.name)));
         let (libraries, programs) = (own.join("lib"), own.join("bin"));
-        let from = sanitizer.and_then(|it| it.library.parent()).unwrap_or(&built).to_owned();
-        fs::create_dir_all(&libraries).expect("the target folder can be written");
+        let from = sanitizer.and_then(|it| it.library.parent()).unwrap_or(&built);
         fs::create_dir_all(&programs).expect("the target folder can be written");
-        for name in ["libdeck.so", "libdeck.so.1", "libmpi_abi.so", "libmpi_abi.so.1"] {
-            let library = from.join(name.trim_end_matches(".1"));
-            let link = libraries.join(name);
-            // A target folder that was copied has links into the other one.
-            if fs::read_link(&link).ok().as_ref() != Some(&library) {
-                let _ = fs::remove_file(&link);
-                // Another test program may have been faster.
-                let _ = symlink(&library, link);
-            }
+        for name in ["libdeck", "libmpi_abi"] {
+            offer_library(&libraries, name, &from.join(name).with_extension("so"));
         }
         Tools { launcher: built.join("landeck"), libraries, programs }
     })
-}
-
-/// Builds libraries and launcher and says where they are: beside this test's own folder.
-fn built_folder() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package=landeck-deck", "--package=landeck-mpi"]);
-    cargo.arg("--package=landeck-launcher");
-    let own = std::env::current_exe().expect("this test has a file");
-    let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    if built.ends_with("release") {
-        cargo.arg("--release");
-    }
-    succeed(&mut cargo);
-    built.to_owned()
-}
-
-pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output =
-        command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
 }
