@@ -82,8 +82,6 @@ const SHORT_ROW: u64 = 8;
 const SHORT_LIST: u32 = 32;
 /// What is walked across at once: it stays in the nearest cache.
 const ACROSS_BYTES: u64 = 16 * 1024;
-/// The same for lists, which need room there for the packed bytes too.
-const LISTS_ACROSS_BYTES: u64 = 8 * 1024;
 /// At least so many rows are walked across at once.
 const ACROSS_MIN: u64 = 16;
 
@@ -266,7 +264,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
             }
             return;
         }
-        for rows in row.slices(packed_stride * inner.count, ACROSS_BYTES) {
+        for rows in row.slices(packed_stride * inner.count) {
             for index in 0..inner.count {
                 let offset = rows.offset.wrapping_add(place(&inner, index));
                 let packed = rows.packed + (index * packed_stride) as i64;
@@ -286,7 +284,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         {
             return self.pairs(tree, (first, second), row);
         }
-        for rows in row.slices(size, LISTS_ACROSS_BYTES) {
+        for rows in row.slices(size) {
             let mut entries = entries.iter().peekable();
             while let Some(entry) = entries.next() {
                 let second = match is_short(tree, entry) {
@@ -350,12 +348,12 @@ impl Row {
     }
 
     /// The row in slices that stay in the nearest cache when they are walked across.
-    fn slices(self, size: u64, most_bytes: u64) -> impl Iterator<Item = Self> {
+    fn slices(self, size: u64) -> impl Iterator<Item = Self> {
         let reach = size.max(self.stride.unsigned_abs()).max(1);
-        let step = if self.count.saturating_mul(reach) <= most_bytes {
+        let step = if self.count.saturating_mul(reach) <= ACROSS_BYTES {
             self.count
         } else {
-            (most_bytes / reach).max(ACROSS_MIN)
+            (ACROSS_BYTES / reach).max(ACROSS_MIN)
         };
         let mut first = 0;
         std::iter::from_fn(move || {

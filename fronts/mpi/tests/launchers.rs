@@ -72,19 +72,15 @@ fn a_launcher_that_answers_nonsense_is_told_of_and_nobody_is_alone() {
 }
 
 /// More than any answer has, without an end.
-const ENDLESS: &str = {
-    const BYTES: [u8; 20_000] = [b'x'; 20_000];
-    match std::str::from_utf8(&BYTES) {
-        Ok(text) => text,
-        Err(_) => "",
-    }
-};
+fn endless() -> &'static str {
+    Box::leak("x".repeat(20_000).into_boxed_str())
+}
 
 #[test]
 fn a_launcher_that_lies_is_told_of_and_nobody_waits() {
     let _watchdog = Watchdog::start(LIMIT);
     let manners: [(pmi_server::Manner, &str); 9] = [
-        (|_, command| line(command == "get_my_kvsname", ENDLESS), "xxx... ("),
+        (|_, command| line(command == "get_my_kvsname", endless()), "xxx... ("),
         (|_, command| line(command == "get_maxes", "cmd=maxes rc=0 keylen_max=64\n"), "get_maxes"),
         (
             |_, command| line(command == "get_maxes", "cmd=maxes keylen_max=9 vallen_max=1024\n"),
