@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod architecture;
+mod blocks;
 pub mod check;
 pub mod choose;
 pub mod cost;

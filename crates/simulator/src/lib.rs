@@ -12,6 +12,7 @@
 //! | `board` | the shared memory of a host |
 //! | [`fault`] | what goes wrong |
 //! | [`simulation`] | a run |
+//! | `volume` | how much a run is, before it is begun |
 //! | `world` | members, and what is under way between them |
 //! | [`history`] | what was done when: the critical path |
 //!
@@ -42,6 +43,7 @@ pub mod platform;
 mod processors;
 pub mod simulation;
 pub mod time;
+mod volume;
 mod world;
 
 pub use fault::Faults;

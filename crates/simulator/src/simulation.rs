@@ -18,6 +18,7 @@ use crate::fault::Faults;
 use crate::history::History;
 use crate::platform::Platform;
 use crate::time::Time;
+use crate::volume::{self, TooMuch};
 use crate::world::World;
 
 /// What is to be done.
@@ -162,12 +163,12 @@ pub enum SimulationError {
         /// Their hosts.
         hosts: u32,
     },
-    /// Where everybody has a block for everybody, or the data are cut into a part for each, the
-    /// plans grow with the square of the members.
+    /// So many messages and plans as nobody has memory for.
     #[error(
-        "{operation} by {way} divides the data among {members} members: all their plans together \
-         grow with the square of that, so at most {most} can be simulated. Take fewer, or a way that \
-         does not divide."
+        "{operation} by {way} among {members} members takes about {:.1} million messages, and the \
+         plans for them more than 4 GiB. About {most} members can be simulated: take fewer, or another \
+         architecture (butterfly and knomial send the fewest).",
+        *messages as f64 / 1e6
     )]
     TooMany {
         /// The operation.
@@ -176,13 +177,12 @@ pub enum SimulationError {
         way: String,
         /// Members.
         members: u32,
-        /// The most.
+        /// About so many messages.
+        messages: u64,
+        /// About so many members can be simulated.
         most: u32,
     },
 }
-
-/// Members at most where plans grow with the square of their number.
-pub const DIVIDED_MAX: u32 = 1024;
 
 /// Simulates an operation. `tell` is told from time to time how far it is.
 ///
@@ -193,15 +193,11 @@ pub fn run(
     setting: &Setting<'_>,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Report, SimulationError> {
-    let size = work.group.size();
     let hosts = Hosts::of(work, setting)?;
-    if size > DIVIDED_MAX && is_divided(work) {
-        return Err(SimulationError::TooMany {
-            operation: work.task.operation,
-            way: work.way.to_string(),
-            members: size,
-            most: DIVIDED_MAX,
-        });
+    if let Some(TooMuch { messages, most }) = volume::too_much(work) {
+        let (operation, way) = (work.task.operation, work.way.to_string());
+        let members = work.group.size();
+        return Err(SimulationError::TooMany { operation, way, members, messages, most });
     }
     let walks = walks(work.task, work.way, work.group);
     let steps: u64 = walks.iter().map(|walk| walk.plan().steps.len() as u64).sum();
@@ -277,16 +273,4 @@ impl Hosts {
     pub(crate) const fn host(&self, member: u32) -> u32 {
         if self.is_spread { member % self.count } else { member / self.per_host }
     }
-}
-
-fn is_divided(work: &Work<'_>) -> bool {
-    let divides = matches!(
-        work.task.operation,
-        Operation::AllGather
-            | Operation::AllToAll
-            | Operation::ReduceScatter
-            | Operation::Gather
-            | Operation::Scatter
-    );
-    divides || matches!(work.way, Way::Messages { split: true, .. })
 }

@@ -185,8 +185,11 @@ fn what_has_no_room_is_named() {
     nobody.per_host = Some(0);
     assert_eq!(nobody.go().unwrap_err(), SimulationError::NobodyOnHosts);
     let large = library::find("infiniband").unwrap();
-    let error = Run::new(Operation::AllToAll, "flat", 5000, &large).go().unwrap_err();
-    assert!(error.to_string().contains("at most 1024 can be simulated"), "{error}");
+    let mut each = Run::new(Operation::AllToAll, "flat", 65_536, &large);
+    each.per_host = Some(4);
+    let error = each.go().unwrap_err();
+    assert!(error.to_string().contains("00.0 million messages"), "{error}");
+    assert!(error.to_string().contains("members can be simulated: take fewer"), "{error}");
 }
 
 #[test]
