@@ -100,6 +100,24 @@ impl Board {
         there.map_or(Look::Wait, |cause| Look::Do(span_ps, cause))
     }
 
+    /// Whether a step waits for this member.
+    pub(crate) fn waits_for(&self, plan: &Plan, step: u32, member: u32) -> bool {
+        let at = member as usize;
+        match &plan.steps[step as usize].action {
+            Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
+                self.deposits[at].is_none()
+            }
+            Action::Take { from, resolved, .. } => {
+                let places = if *resolved { &self.results } else { &self.deposits };
+                *from == member && places[at].is_none()
+            }
+            Action::CombineDeposits { members, .. } => {
+                member < *members && self.deposits[at].is_none()
+            }
+            _ => false,
+        }
+    }
+
     /// A member has done a step. Whether others may wait for that.
     pub(crate) fn done(&mut self, plan: &Plan, step: u32, record: RecordId) -> bool {
         match &plan.steps[step as usize].action {

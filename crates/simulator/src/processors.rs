@@ -61,6 +61,12 @@ impl Processors {
         self.rings[self.seats[member as usize].0 as usize].members.len() > 1
     }
 
+    /// The others on a member's processor.
+    pub(crate) fn mates(&self, member: u32) -> impl Iterator<Item = u32> {
+        let members = &self.rings[self.seats[member as usize].0 as usize].members;
+        members.iter().map(|(mate, _)| *mate).filter(move |mate| *mate != member)
+    }
+
     /// A member that waited has something to do. The turn to plan for that, if it changes.
     pub(crate) fn wake(&mut self, member: u32, now: Time) -> Option<Turn> {
         let (number, seat) = self.seats[member as usize];
