@@ -3,7 +3,8 @@
 //! A process that waits gives its processor to the next: those that share one take turns, in a
 //! ring. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
 //! a process switch, also from one that has nothing to do. A process with a processor of its own
-//! runs as soon as it is ready.
+//! runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
+//! have nothing to do, and run at once if they get something meanwhile.
 
 use crate::time::Time;
 
@@ -20,6 +21,8 @@ pub(crate) struct Processors {
 struct Ring {
     /// The members, and who of them is ready.
     members: Vec<(u32, bool)>,
+    /// How long each keeps the processor when it has nothing to do.
+    dwells_ps: Vec<u64>,
     /// Who had the last turn, and until when.
     seat: u32,
     since: Time,
@@ -67,6 +70,12 @@ impl Processors {
         members.iter().map(|(mate, _)| *mate).filter(move |mate| *mate != member)
     }
 
+    /// How long a member that waits keeps its processor from now on, each time its turn comes.
+    pub(crate) fn dwell(&mut self, member: u32, dwell_ps: u64) {
+        let (ring, seat) = self.seats[member as usize];
+        self.rings[ring as usize].dwells_ps[seat as usize] = dwell_ps;
+    }
+
     /// A member that waited has something to do. The turn to plan for that, if it changes.
     pub(crate) fn wake(&mut self, member: u32, now: Time) -> Option<Turn> {
         let (number, seat) = self.seats[member as usize];
@@ -110,7 +119,8 @@ impl Ring {
     fn new(members: Vec<(u32, bool)>) -> Self {
         let seat = members.len() as u32 - 1;
         let since = Time::ZERO;
-        Self { members, seat, since, is_running: false, next: None, number: 0 }
+        let dwells_ps = vec![0; members.len()];
+        Self { members, dwells_ps, seat, since, is_running: false, next: None, number: 0 }
     }
 
     fn plan(&mut self, at: Time, ring: u32) -> Turn {
@@ -126,10 +136,13 @@ impl Ring {
             return now.max(self.since);
         }
         let ahead = (u64::from(seat) + size - u64::from(self.seat) - 1) % size + 1;
-        let first = self.since + ahead * switch_ps;
-        let round_ps = (size * switch_ps).max(1);
-        let rounds = now.since(first).div_ceil(round_ps);
-        first + rounds * round_ps
+        let between = (1..ahead).map(|place| (u64::from(self.seat) + place) % size);
+        let kept_ps: u64 = between.map(|place| self.dwells_ps[place as usize]).sum();
+        let first = self.since + ahead * switch_ps + kept_ps;
+        let dwell_ps = self.dwells_ps[seat as usize];
+        let round_ps = (size * switch_ps + self.dwells_ps.iter().sum::<u64>()).max(1);
+        let rounds = now.since(first + dwell_ps).div_ceil(round_ps);
+        (first + rounds * round_ps).max(now)
     }
 
     /// Who of the ready has the next turn.
@@ -174,6 +187,20 @@ mod tests {
         assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));
         let last = processors.leave(0, at(60)).unwrap();
         assert_eq!((last.at, processors.turn(last)), (at(70), Some(2)));
+    }
+
+    #[test]
+    fn who_keeps_its_processor_when_it_gets_something_runs_at_once() {
+        let mut processors = Processors::new(&[vec![0, 1]], 1, 10);
+        (processors.dwell(0, 7), processors.dwell(1, 3));
+        // 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
+        for (member, wakes, runs) in
+            [(0, 12, 12), (0, 18, 40), (1, 12, 27), (1, 29, 29), (1, 31, 57)]
+        {
+            let turn = processors.wake(member, at(wakes)).unwrap();
+            assert_eq!(turn.at, at(runs), "{member} at {wakes}");
+            processors.rings[0].next = None;
+        }
     }
 
     #[test]

@@ -168,6 +168,8 @@ pub(crate) struct World {
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
+    /// How long it takes to pass a processor on.
+    turn_ps: u64,
     /// One for each execution.
     boards: Vec<Board>,
     /// Who waits for something on the board.
@@ -192,6 +194,7 @@ impl World {
         let processors = platform.host.processors;
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
+        let turn_ps = turn_ps(&platform.host, sharing);
         let first = |member: usize| stages.walk(member, 0).map(Execution::new);
         let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
@@ -203,8 +206,9 @@ impl World {
             free: Vec::new(),
             events: Events::default(),
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
-            processors: Processors::new(&on_hosts, processors, turn_ps(&platform.host, sharing)),
-            boards: (0..stages.count()).map(|_| Board::new(figures, size, processors)).collect(),
+            processors: Processors::new(&on_hosts, processors, turn_ps),
+            turn_ps,
+            boards: (0..stages.count()).map(|_| Board::new(&platform.host, size)).collect(),
             host: platform.host,
             spans: stages.spans(),
             stages,
@@ -258,7 +262,12 @@ impl World {
                 if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
                     self.note(now, 1, member);
                     self.member(member).is_waiting = false;
-                    self.go_on(member, now);
+                    let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps;
+                    if late_ps > 0 && self.processors.is_shared(member) {
+                        self.events.plan(now + late_ps, Event::Done(member));
+                    } else {
+                        self.go_on(member, now);
+                    }
                 }
             }
             Event::Done(member) => {
@@ -330,6 +339,7 @@ impl World {
     /// A member that has nothing to do gives its processor away, or keeps it for a moment.
     fn rest(&mut self, member: u32, now: Time) {
         let hold_ps = self.hold_ps(member);
+        self.processors.dwell(member, hold_ps);
         let place = self.member(member);
         place.is_waiting = true;
         if hold_ps > 0 {
@@ -531,6 +541,9 @@ impl World {
         for member in std::mem::take(&mut self.board_waiters) {
             let place = self.member(member);
             if place.at_board.is_some() && place.is_waiting && !place.is_gone() {
+                // What its neighbours are to it may be another thing now.
+                let hold_ps = self.hold_ps(member);
+                self.processors.dwell(member, hold_ps);
                 self.wake(member, now);
             }
         }

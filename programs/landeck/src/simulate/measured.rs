@@ -4,7 +4,6 @@
 use clap::Args;
 use landeck::collectives::{Group, Operation, Preset};
 use landeck::{Job, Maximum, Minimum, Result, Sum, Tag, World};
-use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::process::{Command, Stdio};
@@ -141,7 +140,7 @@ pub(crate) fn text(study: &Study, measured_us: &[Vec<Option<f64>>]) -> String {
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
-    pin(world.rank());
+    tune::pin(world.rank());
     let operation = Operation::from_name(&arguments.what);
     let group = Group::divided(world.size() as u32, arguments.clusters.max(1));
     let way = match (operation, group) {
@@ -160,16 +159,6 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         }
     }
     job.leave()
-}
-
-/// Keeps this process on the processor that the simulator deals it: one after the other, and again
-/// from the first. Where that is refused it runs where it likes.
-fn pin(rank: usize) {
-    let processors = tune::processors();
-    let Some(&processor) = processors.get(rank % processors.len().max(1)) else { return };
-    let mut one = CpuSet::new();
-    one.set(processor);
-    let _ = sched_setaffinity(None, &one);
 }
 
 /// Half of a round trip between the first two.

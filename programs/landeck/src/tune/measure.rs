@@ -27,6 +27,9 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
+    /// How many are a crowd on a processor.
+    pub(crate) const CROWD: u32 = 8;
+
     /// Its name on the command line.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +49,8 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Switch, 2) => report(&world, "switch", half_round_trip_ps(&world, 8, 500)?),
         // Who comes last to a barrier goes on to the next; all others have a turn before that.
         (Subject::Crowd, 3..) => {
-            let turns = (world.size() - 1) as f64;
+            super::pin(world.rank() % world.size().div_ceil(Subject::CROWD as usize));
+            let turns = f64::from(Subject::CROWD - 1);
             report(&world, "crowd-switch", calls_ps(&world, 200, World::barrier)? / turns);
         }
         _ => {}

@@ -3,7 +3,7 @@
 //!
 //! What one process can find out is measured here ([`probe`]); what takes two, by jobs of two
 //! processes that this command starts with `landeck run` ([`measure`]): once with a processor for
-//! each, once with one for both; and one of eight on one processor.
+//! each, once with one for both; and one of eight on each of two.
 
 pub(crate) mod measure;
 mod probe;
@@ -237,8 +237,8 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
 /// The same with so many that what each needs is no longer in the processor's caches when its turn
 /// comes.
 fn crowd(found: &mut Found) -> Result<(), TuneError> {
-    const CROWD: u32 = 8;
-    let switches = on_one_processor(|| job_of(CROWD, Subject::Crowd))?;
+    let processors = processors().len().min(2) as u32;
+    let switches = job_of(processors * Subject::CROWD, Subject::Crowd)?;
     if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "crowd-switch") {
         found.details.crowd_switch_ps = value_ps;
     }
@@ -257,6 +257,16 @@ fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
         let _ = sched_setaffinity(None, &before);
     }
     done
+}
+
+/// Keeps this process on the usable processor of this number, as the simulator deals processes out: one
+/// after the other, and again from the first. Where that is refused it runs where it likes.
+pub(crate) fn pin(number: usize) {
+    let processors = processors();
+    let Some(&processor) = processors.get(number % processors.len().max(1)) else { return };
+    let mut one = CpuSet::new();
+    one.set(processor);
+    let _ = sched_setaffinity(None, &one);
 }
 
 /// The processors that this process may use.
