@@ -84,6 +84,14 @@ impl Chance {
         late_ps
     }
 
+    /// Puts things into an order that nobody has chosen: after Fisher and Yates.
+    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            let other = self.random() % (last as u64 + 1);
+            things.swap(last, other as usize);
+        }
+    }
+
     fn is_lost(&mut self) -> bool {
         self.random() % 1_000_000 < u64::from(self.faults.loss_per_million)
     }
@@ -136,6 +144,15 @@ mod tests {
         let late: Vec<u64> = (0..1000).map(|_| chance.lost_ps()).collect();
         let lost = late.iter().filter(|&&late| late > 0).count();
         assert!((400..600).contains(&lost) && late.iter().all(|late| late % 9 == 0), "{lost}");
+    }
+
+    #[test]
+    fn an_order_that_nobody_has_chosen_has_everything_once() {
+        let mut things: Vec<u32> = (0..50).collect();
+        chance(1, 0, 0).shuffle(&mut things);
+        assert_ne!(things, (0..50).collect::<Vec<_>>());
+        things.sort_unstable();
+        assert_eq!(things, (0..50).collect::<Vec<_>>());
     }
 
     #[test]

@@ -26,6 +26,8 @@ use losses::Lost;
 
 /// From so many processes on a processor on, each finds less in the caches when its turn comes.
 const CROWD: usize = 5;
+/// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
+const LATE_NS: u64 = 250;
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
 const TAG: u32 = 0;
@@ -259,7 +261,8 @@ impl World {
     fn happen(&mut self, now: Time, event: Event) {
         match event {
             Event::Turn { ring, number } => {
-                if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
+                let turn = Turn { at: now, ring, number };
+                if let Some(member) = self.processors.turn(turn, &mut self.chance) {
                     self.note(now, 1, member);
                     self.member(member).is_waiting = false;
                     let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps;
@@ -370,7 +373,7 @@ impl World {
         let each = self.processors.mates(member).count() as u32 + 1;
         let hold_ns = match self.processors.mates(member).any(is_behind) {
             true => waiter::behind_ns(each),
-            false => waiter::BESIDE_NS,
+            false => waiter::BESIDE_NS + LATE_NS,
         };
         hold_ns * 1000
     }
