@@ -1,14 +1,18 @@
 //! Processes on the processors of their hosts.
 //!
 //! A process that waits gives its processor to the next: those that share one take turns, in a
-//! ring. Everybody has a turn before anybody has a second, but in which order is the scheduler's, which looks
-//! at how long each has run: here it is another one each time round, from the seed. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
+//! ring. Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which
+//! looks at how long each has run: here it is another one each time round, from the seed. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
 //! a process switch, also from one that has nothing to do. A process with a processor of its own
 //! runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
 //! have nothing to do, and run at once if they get something meanwhile.
 
 use crate::fault::Chance;
 use crate::time::Time;
+
+/// So many on one processor are a crowd: each finds less in the caches when its turn comes, and nobody
+/// knows who is next.
+pub(crate) const CROWD: usize = 5;
 
 /// All processors, and who runs on them.
 #[derive(Debug)]
@@ -112,7 +116,7 @@ impl Processors {
         let member = ring.members[seat as usize].member;
         let is_next_time_round = seat <= ring.seat;
         ring.seat = seat;
-        if is_next_time_round && ring.members.len() > 2 {
+        if is_next_time_round && ring.members.len() >= CROWD {
             ring.members.swap(0, seat as usize);
             ring.seat = 0;
             chance.shuffle(&mut ring.members[1..]);
@@ -241,7 +245,8 @@ mod tests {
     #[test]
     fn who_keeps_its_processor_when_it_gets_something_runs_at_once() {
         let mut processors = Processors::new(&[vec![0, 1]], 1, 10);
-        (processors.dwell(0, 7), processors.dwell(1, 3));
+        processors.dwell(0, 7);
+        processors.dwell(1, 3);
         // 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
         for (member, wakes, runs) in
             [(0, 12, 12), (0, 18, 40), (1, 12, 27), (1, 29, 29), (1, 31, 57)]

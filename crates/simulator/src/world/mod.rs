@@ -18,14 +18,12 @@ use crate::load::Sizes;
 use crate::near::Near;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::{Host, bytes_ps};
-use crate::processors::{Processors, Turn};
+use crate::processors::{CROWD, Processors, Turn};
 use crate::simulation::{Hosts, Report, Setting};
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
 use losses::Lost;
 
-/// From so many processes on a processor on, each finds less in the caches when its turn comes.
-const CROWD: usize = 5;
 /// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
 const LATE_NS: u64 = 250;
 /// The context and the tag of the operation's messages.
