@@ -29,11 +29,13 @@
 //! | [`plain`] | values that are their bytes |
 
 // The model checker's build leaves out what it has no models of.
-#![cfg_attr(loom, allow(dead_code))]
+#![cfg_attr(loom, allow(dead_code, unreachable_pub))]
 
 pub mod blocks;
 pub mod board;
 pub mod bytes;
+#[cfg(all(feature = "crash-points", not(loom)))]
+pub mod crash_point;
 mod favouring_lock;
 #[cfg(not(loom))]
 pub mod gate;
@@ -42,6 +44,8 @@ pub mod group_log;
 #[cfg(loom)]
 mod group_log {
     mod lap;
+
+    fn stored() {}
 }
 #[cfg(not(loom))]
 mod hardening;

@@ -237,6 +237,7 @@ impl Job {
 
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
+        self.shared.employment.end();
         let drained = self.drain();
         let mismatch = self.shared.unnoticed_mismatch();
         self.progress = None;

@@ -86,7 +86,7 @@ pub use duplication::Duplication;
 pub use element::Element;
 pub use error::{Error, Result};
 pub use group_service::{
-    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, WhenFull,
+    Group, GroupError, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull,
 };
 pub use groups::Agreement;
 pub use job::{Job, Options, Restarted};

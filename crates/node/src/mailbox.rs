@@ -37,13 +37,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landeck_host::objects::{self, ObjectKind, ObjectName};
-use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Area, Peer, Status, Wanted};
 use landeck_memory::{Buffer, Mark, Operation, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, Result};
-use crate::group_service::GroupError;
+use crate::group_service::FORWARDED;
 use crate::job::Job;
 use crate::message::{Message, tag_of_values};
 use crate::outbox::Outbox;
@@ -175,13 +174,7 @@ impl Job {
         let process = self.process();
         let mut kernel = self.shared.kernel.enter()?;
         let block = kernel.allocate(Mark::BYTES)?;
-        let context = loop {
-            kernel.last_mailbox = kernel.last_mailbox.wrapping_add(1);
-            let context = FIRST_MAILBOX | kernel.last_mailbox;
-            if kernel.open_mailbox(context) {
-                break context;
-            }
-        };
+        let context = kernel.new_mailbox();
         // Who dies posts nothing any more, but the others go on.
         kernel.set_members(context, vec![Peer(self.shared.slot)]);
         drop(kernel);
@@ -290,14 +283,17 @@ impl Mailbox {
     /// As [`Mailbox::retrieve`].
     pub fn try_retrieve(&mut self) -> Result<Option<Message>> {
         let mut message = Message::new();
-        if self.take_message_of_groups(&mut message)? {
-            return Ok(Some(message));
-        }
-        match self.look()? {
-            None => Ok(None),
-            Some(status) => {
-                self.take_kept(&mut message, status.tag)?;
-                Ok(Some(message))
+        loop {
+            if self.take_message_of_groups(&mut message)? {
+                return Ok(Some(message));
+            }
+            match self.look()? {
+                None => return Ok(None),
+                Some(status) if status.tag == FORWARDED => self.hear_server()?,
+                Some(status) => {
+                    self.take_kept(&mut message, status.tag)?;
+                    return Ok(Some(message));
+                }
             }
         }
     }
@@ -329,12 +325,15 @@ impl Mailbox {
     /// # Errors
     /// As [`Mailbox::retrieve_values`].
     pub fn try_retrieve_values<T: Typed>(&mut self, into: &mut [T]) -> Result<Option<usize>> {
-        if let Some(count) = self.take_values_of_groups(into)? {
-            return Ok(Some(count));
-        }
-        match self.look()? {
-            None => Ok(None),
-            Some(status) => self.take_kept_values(into, status).map(Some),
+        loop {
+            if let Some(count) = self.take_values_of_groups(into)? {
+                return Ok(Some(count));
+            }
+            match self.look()? {
+                None => return Ok(None),
+                Some(status) if status.tag == FORWARDED => self.hear_server()?,
+                Some(status) => return self.take_kept_values(into, status).map(Some),
+            }
         }
     }
 
@@ -349,12 +348,12 @@ impl Mailbox {
         self.last_poster
     }
 
-    /// A descriptor that is readable while messages wait, for who waits for several things: poll
-    /// it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it.
+    /// A descriptor that is readable while messages wait, posted or of groups, for who waits for
+    /// several things: poll it, and retrieve with [`Mailbox::try_retrieve`]. Do not read from it. For
+    /// messages of groups that were made to be served it may be readable once for none.
     ///
     /// # Errors
-    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`],
-    /// [`GroupError::NoAvailability`] for a mailbox that is in a group.
+    /// [`MailboxError::NoProgressThread`], [`MailboxError::NoDescriptor`], [`Error::Thread`].
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>> {
         Ok(self.availability()?.descriptor())
     }
@@ -370,13 +369,14 @@ impl Mailbox {
     }
 
     fn availability(&mut self) -> Result<&mut Availability> {
-        if !self.groups.is_empty() {
-            return Err(GroupError::NoAvailability.into());
-        }
-        let Self { shared, address, availability, .. } = self;
+        let Self { shared, address, availability, groups, .. } = self;
         match availability {
             Some(availability) => Ok(availability),
-            none => Ok(none.insert(Availability::new(shared, address.context)?)),
+            none => {
+                let new = none.insert(Availability::new(shared, address.context)?);
+                groups.watch(shared, new)?;
+                Ok(new)
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use landeck_transports::wake_thread::WakeThread;
 use crate::collective::engine::START_BYTES;
 use crate::collective::{Engine, Fault, OperationId};
 use crate::error::Error;
+use crate::group_service::Employment;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
 use crate::signals::SignalId;
 
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     wake_thread: Mutex<Option<WakeThread>>,
     /// The thread that advances operations while nobody calls, where one was asked for.
     helper: Option<Arc<Helper>>,
+    /// Whether a thread of this process serves groups.
+    pub(crate) employment: Employment,
 }
 
 /// How a wait for a request went wrong.
@@ -87,6 +90,7 @@ impl Shared {
             bell: Doorbell::of(segment, slot)?,
             wake_thread: Mutex::default(),
             helper: (progress == Progress::Thread).then(Arc::default),
+            employment: Employment::default(),
         })
     }
 

@@ -1,6 +1,7 @@
 //! What every test of the workspace needs, and no program: a limit on how long it may take
-//! ([`Watchdog`]), a look at what it leaves behind ([`Trail`]), and random numbers that can be
-//! replayed ([`seed`], [`Random`]).
+//! ([`Watchdog`]), a look at what it leaves behind ([`Trail`]), random numbers that can be
+//! replayed ([`seed`], [`Random`]), and the steps of tests that build and run programs
+//! ([`program`]).
 //!
 //! ```no_run
 //! use landeck_testing::{Trail, Watchdog};
@@ -16,6 +17,7 @@
 //! A test that needs none of this but a limit starts with the first line alone.
 #![forbid(unsafe_code)]
 
+pub mod program;
 mod random;
 mod trail;
 mod watchdog;

@@ -151,7 +151,7 @@ enum deck_error {
     DECK_ETOOLONG = 56,
     DECK_ETWICE = 57,
     DECK_ELEFTBEHIND = 58,
-    DECK_ENODESCRIPTOR = 59
+    DECK_ENOSERVER = 59
 };
 
 

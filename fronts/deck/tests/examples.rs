@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use landeck_testing::program::{assert_wrote, succeed};
 use landeck_testing::{Trail, Watchdog};
-use support::{RUN_LIMIT, alone, assert_wrote, compiled, launcher, run, succeed};
+use support::{RUN_LIMIT, alone, compiled, launcher, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -12,7 +12,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{compiler, library, succeed};
+use landeck_testing::program::{compiler, succeed};
+use support::library;
 
 /// How long one test may take, with building.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -5,8 +5,9 @@ mod support;
 
 use std::time::Duration;
 
+use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{RUN_LIMIT, alone, assert_wrote, program, run};
+use support::{RUN_LIMIT, alone, program, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

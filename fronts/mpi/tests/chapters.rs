@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run};
+use landeck_testing::program::assert_wrote;
+use support::{Launcher, Library, mpich_or_skip, program, run};
 
 /// How long all programs may take together, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{Launcher, Library, assert_wrote, library, program, run};
+use landeck_testing::program::assert_wrote;
+use support::{Launcher, Library, library, program, run};
 
 /// How long a test may take.
 const LIMIT: Duration = Duration::from_secs(300);

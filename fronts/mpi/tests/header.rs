@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use landeck_testing::program::{assert_wrote, compiler};
 use landeck_testing::{Trail, Watchdog};
-use support::{assert_wrote, compiler, library, peer_or_skip, skip};
+use support::{library, peer_or_skip, skip};
 
 /// How long one test may take.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{Compiler, Launcher, Library, assert_wrote, compiled_by, mpich_or_skip, run};
+use landeck_testing::program::assert_wrote;
+use support::{Compiler, Launcher, Library, compiled_by, mpich_or_skip, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

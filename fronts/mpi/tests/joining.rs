@@ -6,8 +6,9 @@ mod support;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{Launcher, Library, assert_wrote, mpich_or_skip, program, run, skip};
+use support::{Launcher, Library, mpich_or_skip, program, run, skip};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(200);

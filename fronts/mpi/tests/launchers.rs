@@ -9,11 +9,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use landeck_testing::program::assert_wrote;
 use landeck_testing::{Random, Trail, Watchdog, leftovers, seed};
 use support::pmi_server::{self, Ended, Reply};
-use support::{
-    Launcher, Library, assert_wrote, command, libraries, mpich_or_skip, peer_or_skip, program, run,
-};
+use support::{Launcher, Library, command, libraries, mpich_or_skip, peer_or_skip, program, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -6,9 +6,8 @@ mod support;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{
-    Launcher, Library, assert_wrote, mpich_or_skip, program, program_in_cpp_or_skip, run, skip,
-};
+use landeck_testing::program::assert_wrote;
+use support::{Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, skip};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);

@@ -8,7 +8,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
-use support::{Launcher, Library, assert_wrote, interposer, program, run, skip};
+use landeck_testing::program::assert_wrote;
+use support::{Launcher, Library, interposer, program, run, skip};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(200);

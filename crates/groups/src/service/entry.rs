@@ -91,6 +91,21 @@ pub enum EntryWord {
         /// The low bits of the number.
         number: u32,
     },
+    /// A process takes the server's seat; the cell says which.
+    Serve {
+        /// The cell.
+        cell: u32,
+    },
+    /// The server has left its seat, or is gone.
+    Vacate {
+        /// The low bits of its epoch.
+        epoch: u32,
+    },
+    /// The server does what a client has asked for; the cell says what.
+    Asked {
+        /// The cell.
+        cell: u32,
+    },
 }
 
 impl EntryWord {
@@ -111,6 +126,9 @@ impl EntryWord {
             Self::Destroy => (10, 0),
             Self::End => (11, 0),
             Self::Cut { number } => (12, number),
+            Self::Serve { cell } => (13, cell),
+            Self::Vacate { epoch } => (14, epoch),
+            Self::Asked { cell } => (15, cell),
         };
         kind << VALUE_BITS | value & VALUE_MASK
     }
@@ -132,6 +150,9 @@ impl EntryWord {
             10 => Self::Destroy,
             11 => Self::End,
             12 => Self::Cut { number: value },
+            13 => Self::Serve { cell: value },
+            14 => Self::Vacate { epoch: value },
+            15 => Self::Asked { cell: value },
             _ => return None,
         })
     }
@@ -173,11 +194,97 @@ impl Held {
     }
 }
 
+/// A process that takes the server's seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// The slot of the process.
+    pub slot: u32,
+    /// Which user of the slot.
+    pub incarnation: u32,
+    /// The context of the mailbox to which requests go.
+    pub context: u32,
+}
+
+/// What a client asks of the server: its request with this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// The slot of the client.
+    pub slot: u32,
+    /// Which user of the slot.
+    pub incarnation: u32,
+    /// The number of the request among those of the client: 24 bits.
+    pub number: u32,
+    /// What it asks for.
+    pub what: Ask,
+}
+
+/// What can be asked of the server, but for a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A mailbox of the client's is to be a member.
+    Join {
+        /// Its context.
+        context: u32,
+        /// Where its mark is.
+        place: u64,
+    },
+    /// A member leaves.
+    Leave {
+        /// Which.
+        seat: Seat,
+        /// The number of the first broadcast of which it has no copy: it leaves before that, or not.
+        kept: u64,
+    },
+    /// A member has come to the synchronisation.
+    Sync(Seat),
+    /// The group is to be destroyed.
+    Destroy,
+}
+
+impl Asking {
+    /// Bits of a request's number.
+    pub const NUMBER_BITS: u32 = 24;
+
+    /// The request as words: slot and incarnation; number (24 bits), what (8), a context or seat (32);
+    /// a place or a broadcast.
+    pub const fn to_words(self) -> [u64; 3] {
+        let (kind, value, place) = match self.what {
+            Ask::Join { context, place } => (1, context, place),
+            Ask::Leave { seat, kept } => (2, seat.to_value(), kept),
+            Ask::Sync(seat) => (3, seat.to_value(), 0),
+            Ask::Destroy => (4, 0, 0),
+        };
+        let number = self.number & ((1 << Self::NUMBER_BITS) - 1);
+        let who = self.slot as u64 | (self.incarnation as u64) << 32;
+        let what = number as u64 | kind << Self::NUMBER_BITS | (value as u64) << 32;
+        [who, what, place]
+    }
+
+    /// The request of [`Asking::to_words`]; none for words that ask for nothing.
+    pub const fn from_words([who, what, place]: [u64; 3]) -> Option<Self> {
+        let value = (what >> 32) as u32;
+        let asked = match (what as u32) >> Self::NUMBER_BITS {
+            1 => Ask::Join { context: value, place },
+            2 => Ask::Leave { seat: Seat::from_value(value), kept: place },
+            3 => Ask::Sync(Seat::from_value(value)),
+            4 => Ask::Destroy,
+            _ => return None,
+        };
+        let number = what as u32 & ((1 << Self::NUMBER_BITS) - 1);
+        let (slot, incarnation) = (who as u32, (who >> 32) as u32);
+        Some(Self { slot, incarnation, number, what: asked })
+    }
+}
+
 /// An entry with its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A mailbox becomes a member.
     Join(Joining),
+    /// A process takes the server's seat.
+    Serve(Serving),
+    /// The server does what was asked for.
+    Asked(Asking),
     /// What needs no details.
     Plain(EntryWord),
 }
@@ -203,11 +310,28 @@ mod tests {
             EntryWord::Destroy,
             EntryWord::End,
             EntryWord::Cut { number: 3 },
+            EntryWord::Serve { cell: 5 },
+            EntryWord::Vacate { epoch: EntryWord::low_bits(u64::MAX) },
+            EntryWord::Asked { cell: 6 },
         ] {
             assert_eq!(EntryWord::from_word(entry.to_word()), Some(entry));
         }
-        for word in [0, 15 << 28, u32::MAX] {
+        for word in [0, VALUE_MASK] {
             assert_eq!(EntryWord::from_word(word), None, "{word:#x}");
+        }
+    }
+
+    #[test]
+    fn requests_travel_as_words() {
+        let seat = Seat::new(7, 99);
+        let join = Ask::Join { context: u32::MAX, place: 1 << 40 };
+        let leave = Ask::Leave { seat, kept: u64::MAX };
+        for what in [join, leave, Ask::Sync(seat), Ask::Destroy] {
+            let asking = Asking { slot: 3, incarnation: u32::MAX, number: (1 << 24) - 1, what };
+            assert_eq!(Asking::from_words(asking.to_words()), Some(asking));
+        }
+        for kind in [0, 5, 255] {
+            assert_eq!(Asking::from_words([1, kind << 24, 0]), None);
         }
     }
 }

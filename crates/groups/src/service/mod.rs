@@ -16,6 +16,11 @@
 //! - A *cut* says which members a numbered collective operation has. Whoever comes to that number
 //!   first makes it; later joins and leaves count for later numbers.
 //!
+//! - A group may have a *server*: a seat that one process has at a time. Clients ask it, and it has
+//!   accepted what they ask for ([`Asking`], with the number of the request). What follows is the
+//!   same as if they had done it themselves. When it is gone, whoever sees that says so, and another
+//!   process takes the seat: that is the next *epoch*.
+//!
 //! Entries that mean nothing any more (of a member that is gone, a cut that was made) change
 //! nothing: so everybody who sees a death may say so.
 
@@ -23,9 +28,9 @@ mod entry;
 mod snapshot;
 mod state;
 
-pub use entry::{Entry, EntryWord, Held, Joining, Seat};
+pub use entry::{Ask, Asking, Entry, EntryWord, Held, Joining, Seat, Serving};
 pub use snapshot::SNAPSHOT_WORDS_MAX;
-pub use state::{Cut, Gone, MemberRecord, Outcome, Phase, Rules, State};
+pub use state::{Cut, Gone, MemberRecord, Outcome, Phase, Rules, Server, State};
 
 /// Most members of a group.
 pub const MEMBERS_MAX: usize = 1 << 10;

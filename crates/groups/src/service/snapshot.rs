@@ -2,10 +2,10 @@
 //!
 //! Whoever reads them trusts nothing: words that no state has are none.
 
-use super::state::{Coming, Cut, MemberRecord, Phase, State};
-use super::{HELD_MAX, Held, MEMBERS_MAX, Rules};
+use super::state::{Coming, Cut, MemberRecord, Phase, Server, State};
+use super::{HELD_MAX, Held, MEMBERS_MAX, Rules, Serving};
 
-const HEAD_WORDS: usize = 13;
+const HEAD_WORDS: usize = 18;
 const MEMBER_WORDS: usize = 5;
 const HELD_WORDS: usize = 2;
 const CUT_WORDS: usize = 3;
@@ -35,8 +35,10 @@ impl State {
             self.cuts_made,
             self.members.len() as u64,
             self.held.len() as u64,
-            0,
+            self.epochs,
+            self.unserved,
         ];
+        words.extend(server_words(self.server));
         for member in &self.members {
             words.extend([
                 u64::from(member.id) | (member.sync as u64) << 16 | u64::from(member.slot) << 32,
@@ -75,6 +77,9 @@ impl State {
             died: option(head[7]),
             died_last: option(head[8]),
             cuts_made: head[9],
+            epochs: head[12],
+            unserved: head[13],
+            server: server(head[14..].try_into().ok()?),
             ..Self::new(rules)
         };
         for _ in 0..at_most(head[10], MEMBERS_MAX)? {
@@ -110,6 +115,17 @@ fn member(
         first: broadcast,
         sync: coming.into_iter().find(|&it| it as u64 == first >> 16 & 0xffff)?,
     })
+}
+
+/// Whether there is one, and its context; slot and incarnation; its epoch; its first broadcast.
+fn server_words(server: Option<Server>) -> [u64; 4] {
+    let Some(Server { who, epoch, first }) = server else { return [0; 4] };
+    [1 | u64::from(who.context) << 32, pair(who.slot, who.incarnation), epoch, first]
+}
+
+fn server([about, who, epoch, first]: [u64; 4]) -> Option<Server> {
+    let (slot, incarnation, context) = (who as u32, (who >> 32) as u32, (about >> 32) as u32);
+    (about & 1 != 0).then_some(Server { who: Serving { slot, incarnation, context }, epoch, first })
 }
 
 fn at_most(count: u64, most: usize) -> Option<usize> {
@@ -150,6 +166,10 @@ mod tests {
         }
         state.apply(Entry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
         state.apply(Entry::Plain(EntryWord::Broadcast { cell: 3, was_held: false }));
+        let who = Serving { slot: 3, incarnation: 7, context: u32::MAX };
+        state.apply(Entry::Serve(who));
+        state.apply(Entry::Plain(EntryWord::Vacate { epoch: 1 }));
+        state.apply(Entry::Serve(who));
         state
     }
 

@@ -1,6 +1,6 @@
 //! What a group is after some entries of its log.
 
-use super::entry::{Entry, EntryWord, Held, Joining, Seat};
+use super::entry::{Ask, Entry, EntryWord, Held, Joining, Seat, Serving};
 use super::{HELD_MAX, MEMBERS_MAX};
 
 /// What is fixed when a group is made.
@@ -87,6 +87,18 @@ pub struct Cut {
     pub members: Vec<[u64; 4]>,
 }
 
+/// Who has the server's seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// The process, and its mailbox for requests.
+    pub who: Serving,
+    /// Each server has another one, counted from 1.
+    pub epoch: u64,
+    /// The number of the first broadcast that it sends on: what was accepted before, members find by
+    /// themselves.
+    pub first: u64,
+}
+
 /// What an entry did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -114,6 +126,10 @@ pub enum Outcome {
     Destroying,
     /// A cut was made.
     Cut,
+    /// The server of this epoch has its seat.
+    Seated(u64),
+    /// The seat is free.
+    Vacated,
 }
 
 /// What a group is.
@@ -136,6 +152,11 @@ pub struct State {
     pub(super) cuts_made: u64,
     /// The last two that changed something, the older one first.
     pub(super) cuts: [Cut; 2],
+    pub(super) server: Option<Server>,
+    /// Servers there have been.
+    pub(super) epochs: u64,
+    /// Broadcasts that were accepted when the last of them was no more.
+    pub(super) unserved: u64,
 }
 
 impl State {
@@ -156,6 +177,9 @@ impl State {
             held: Vec::new(),
             cuts_made: 0,
             cuts: Default::default(),
+            server: None,
+            epochs: 0,
+            unserved: 0,
         }
     }
 
@@ -213,6 +237,11 @@ impl State {
         })
     }
 
+    /// How many rounds are over: the number of the one that goes on, or comes next.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// Who has not come to the round that goes on.
     pub fn awaited(&self) -> impl Iterator<Item = u32> + '_ {
         self.members.iter().filter(|member| member.sync == Coming::Awaited).map(|member| member.id)
@@ -230,12 +259,38 @@ impl State {
         self.cuts.iter().rev().find(|cut| is_made && cut.number != 0 && cut.number <= number)
     }
 
+    /// Who has the server's seat.
+    pub fn server(&self) -> Option<Server> {
+        self.server
+    }
+
+    /// How many servers there have been: the epoch of the last one.
+    pub fn epochs(&self) -> u64 {
+        self.epochs
+    }
+
+    /// Up to which number members find broadcasts by themselves, as the server that was to send them on
+    /// is no more.
+    pub fn unserved(&self) -> u64 {
+        self.unserved
+    }
+
     /// Folds the next entry.
     pub fn apply(&mut self, entry: Entry) -> Outcome {
         let at = self.position;
         self.position += 1;
         match entry {
             Entry::Join(joining) => self.join(joining, at),
+            Entry::Serve(who) => self.serve(who),
+            Entry::Asked(asking) => match asking.what {
+                Ask::Join { context, place } => {
+                    let (slot, incarnation) = (asking.slot, asking.incarnation);
+                    self.join(Joining { slot, incarnation, context, place }, at)
+                }
+                Ask::Leave { seat, .. } => self.remove(seat, Gone::Left),
+                Ask::Sync(seat) => self.come(seat),
+                Ask::Destroy => self.destroy(),
+            },
             Entry::Plain(word) => self.apply_plain(word, at),
         }
     }
@@ -257,6 +312,7 @@ impl State {
             EntryWord::Destroy => self.destroy(),
             EntryWord::End if self.phase == Phase::Destroying => self.end(),
             EntryWord::Cut { number } => self.make_cut(number),
+            EntryWord::Vacate { epoch } => self.vacate(epoch),
             _ => Outcome::Nothing,
         }
     }
@@ -422,6 +478,27 @@ impl State {
             self.cuts[1] = Cut { number: next, view: self.view, members };
         }
         Outcome::Cut
+    }
+
+    fn serve(&mut self, who: Serving) -> Outcome {
+        if self.server.is_some() || self.phase == Phase::Ended {
+            return Outcome::Nothing;
+        }
+        self.epochs += 1;
+        self.server = Some(Server { who, epoch: self.epochs, first: self.broadcasts });
+        self.unserved = self.broadcasts;
+        Outcome::Seated(self.epochs)
+    }
+
+    fn vacate(&mut self, epoch: u32) -> Outcome {
+        match self.server {
+            Some(server) if EntryWord::low_bits(server.epoch) == epoch => {
+                self.server = None;
+                self.unserved = self.broadcasts;
+                Outcome::Vacated
+            }
+            _ => Outcome::Nothing,
+        }
     }
 
     fn place(&self, seat: Seat) -> Option<usize> {
@@ -612,5 +689,37 @@ mod tests {
         let sizes = [1, 2, 3].map(|number| state.cut(number).unwrap().members.len());
         assert_eq!(sizes, [2, 3, 3]);
         assert_eq!(state.cut(3).unwrap().number, 2, "the third changed nothing");
+    }
+
+    #[test]
+    fn the_seat_has_one_server_and_each_has_another_epoch() {
+        let mut state = with(0, 1);
+        let serving = |slot| Entry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        assert_eq!(state.apply(serving(4)), Outcome::Seated(1));
+        assert_eq!(state.apply(serving(5)), Outcome::Nothing, "it is taken");
+        state.apply(MESSAGE);
+        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 2 }), Outcome::Nothing);
+        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 1 }), Outcome::Vacated);
+        assert_eq!((state.server(), state.epochs(), state.unserved()), (None, 1, 1));
+        assert_eq!(plain(&mut state, EntryWord::Vacate { epoch: 1 }), Outcome::Nothing);
+        assert_eq!(state.apply(serving(5)), Outcome::Seated(2));
+        let server = state.server().unwrap();
+        assert_eq!((server.who.slot, server.epoch, server.first), (5, 2, 1));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_the_client_would_do() {
+        use super::super::Asking;
+        let mut state = with(1, 2);
+        let seats = [0, 1].map(|id| seat(&state, id));
+        let mut ask =
+            |what| state.apply(Entry::Asked(Asking { slot: 9, incarnation: 1, number: 1, what }));
+        assert_eq!(ask(Ask::Join { context: 1, place: 8 }), Outcome::Joined(2));
+        assert_eq!(ask(Ask::Sync(seats[0])), Outcome::Come(0));
+        let leave = Ask::Leave { seat: seats[1], kept: 0 };
+        assert_eq!(ask(leave), Outcome::Removed(1, Gone::Left));
+        assert_eq!(ask(leave), Outcome::Nothing);
+        assert_eq!(ask(Ask::Destroy), Outcome::Destroying);
+        assert_eq!(ask(Ask::Join { context: 2, place: 8 }), Outcome::Closed);
     }
 }

@@ -141,7 +141,12 @@ impl GroupLog {
             Owner::Process { .. } => false,
         };
         let own = Owner::Process { slot: self.slot, incarnation: self.incarnation }.to_word();
-        is_free && word.compare_exchange(seen, own, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        let is_taken = is_free
+            && word.compare_exchange(seen, own, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if is_taken {
+            super::stored();
+        }
+        is_taken
     }
 
     /// Whether some of the memory is claimed by processes that are no more. Who finds that folds the
@@ -170,6 +175,7 @@ impl GroupLog {
                 let nobody = Owner::Nobody.to_word();
                 // Who was faster did the same.
                 let _ = word.compare_exchange(seen, nobody, Ordering::AcqRel, Ordering::Relaxed);
+                super::stored();
             }
         }
     }
@@ -194,6 +200,7 @@ impl GroupLog {
                     Ordering::AcqRel,
                     Ordering::Relaxed,
                 );
+                super::stored();
             }
         }
     }
@@ -220,6 +227,7 @@ impl Claim<'_> {
         }
         if let Some(place) = self.log.data_place(self.cell, &described) {
             self.log.area.copy_in(place, data);
+            super::stored();
         }
     }
 
@@ -252,9 +260,13 @@ impl Claim<'_> {
     #[inline]
     fn set_owner(&self, owner: Owner) {
         let word = owner.to_word();
-        self.pages().iter().for_each(|page| page.store(word, Ordering::Release));
+        for page in self.pages() {
+            page.store(word, Ordering::Release);
+            super::stored();
+        }
         if let Some(cell) = self.words() {
             cell.owner.store(word, Ordering::Release);
+            super::stored();
         }
     }
 
@@ -284,4 +296,5 @@ impl Drop for Claim<'_> {
 
 fn give_back(word: &AtomicU64) {
     word.store(Owner::Nobody.to_word(), Ordering::Release);
+    super::stored();
 }

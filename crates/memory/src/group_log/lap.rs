@@ -40,8 +40,10 @@ impl Lap<'_> {
             Some(before) => tag(before),
         };
         let new = u64::from(tag(number)) << 32 | u64::from(value);
-        (seen >> 32) as u32 == before
-            && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        let is_set = (seen >> 32) as u32 == before
+            && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        super::stored();
+        is_set
     }
 
     fn word(&self, number: u64) -> &AtomicU64 {

@@ -4,6 +4,7 @@
 //! head         snapshot word | waiting for messages | waiting for anything else | held
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
+//! requests     a word per slot: what it asks the server for, and what came of it
 //! log          a word per entry: place + 1 (low 32 bits, above) | what it is (32)
 //! broadcasts   a word per message: number + 1 (low 32 bits, above) | its cell (32)
 //! cells        128 bytes each: a message's description and up to 80 bytes of it, or details of an entry
@@ -30,6 +31,7 @@
 
 mod claims;
 mod lap;
+mod requests;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -46,6 +48,7 @@ use crate::sync::{AtomicU64, Ordering};
 pub use claims::{Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
+pub use requests::Progress;
 use words::Cell;
 
 /// Entries that the log has room for.
@@ -110,6 +113,7 @@ pub struct GroupLog {
 struct Places {
     marks: u64,
     waiting: u64,
+    requests: u64,
     log: u64,
     broadcasts: u64,
     cells: u64,
@@ -156,13 +160,25 @@ impl GroupShape {
         };
         let marks = next(u64::from(MARKS) * LINE_BYTES);
         let waiting = next(u64::from(slots) * 16);
+        let requests = next(u64::from(slots) * 8);
         let log = next(LOG_ENTRIES * 8);
         let broadcasts = next(u64::from(self.messages) * 8);
         let cells = next(self.cells() * CELL_STRIDE);
         let page_words = next(u64::from(self.pages) * 8);
         let snapshots = next(snapshots::bytes(self.snapshot_words));
         let pages = next(self.bytes());
-        Places { marks, waiting, log, broadcasts, cells, page_words, snapshots, pages, end }
+        Places {
+            marks,
+            waiting,
+            requests,
+            log,
+            broadcasts,
+            cells,
+            page_words,
+            snapshots,
+            pages,
+            end,
+        }
     }
 }
 
@@ -216,6 +232,12 @@ impl GroupLog {
         }
     }
 
+    /// Whether anybody has said where the message with this number is, or was.
+    pub fn has_broadcast(&self, number: u64) -> bool {
+        fence(Ordering::Acquire);
+        self.broadcasts().look(number) != Look::Empty
+    }
+
     /// How many messages a member has taken, counted as their numbers; none when it never said.
     #[inline]
     pub fn taken(&self, id: u32, stamp: u32) -> Option<u64> {
@@ -229,6 +251,7 @@ impl GroupLog {
         if let Some(mark) = self.mark(id) {
             let word = number & words::TAKEN_MASK | u64::from(stamp) << words::TAKEN_BITS;
             mark.store(word, Ordering::Release);
+            stored();
             fence(Ordering::SeqCst);
             if self.head(HELD).load(Ordering::Relaxed) != 0 {
                 self.wake(WaitsFor::Others);
@@ -276,6 +299,7 @@ impl GroupLog {
             } else {
                 word.fetch_sub(1, Ordering::SeqCst);
             }
+            stored();
         }
     }
 
@@ -287,6 +311,7 @@ impl GroupLog {
         } else {
             word.fetch_sub(1, Ordering::SeqCst);
         }
+        stored();
     }
 
     /// Wakes all who wait for this, to look for themselves. What the dead left behind in the hints
@@ -359,6 +384,13 @@ impl GroupLog {
     fn page_words(&self) -> &[AtomicU64] {
         self.words(self.places.page_words, u64::from(self.shape.pages))
     }
+}
+
+/// After each store: here a process dies in tests that have it so.
+#[inline(always)]
+fn stored() {
+    #[cfg(all(feature = "crash-points", not(loom)))]
+    crate::crash_point::stored();
 }
 
 const fn hint(what: WaitsFor) -> usize {

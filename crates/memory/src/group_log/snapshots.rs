@@ -52,12 +52,15 @@ impl GroupLog {
         let is_short = words.len() as u64 <= buffer.len() as u64 - HEAD_WORDS;
         let is_set = is_short && {
             buffer[1].store(words.len() as u64, Ordering::Relaxed);
+            super::stored();
             for (target, word) in buffer[2..].iter().zip(words) {
                 target.store(*word, Ordering::Relaxed);
+                super::stored();
             }
             self.exchange_snapshot(place, number)
         };
         buffer[0].store(Owner::Nobody.to_word(), Ordering::Release);
+        super::stored();
         is_set
     }
 
@@ -67,7 +70,10 @@ impl GroupLog {
         let mut seen = word.load(Ordering::Acquire);
         while seen >> BUFFER_BITS < place {
             match word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
+                Ok(_) => {
+                    super::stored();
+                    return true;
+                }
                 Err(now) => seen = now,
             }
         }
@@ -85,6 +91,9 @@ impl GroupLog {
             let is_claimed = is_free
                 && !self.counts(number)
                 && claim.compare_exchange(seen, own, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+            if is_claimed {
+                super::stored();
+            }
             // It may have come to count in between.
             if is_claimed && self.counts(number) {
                 claim.store(Owner::Nobody.to_word(), Ordering::Release);

@@ -169,6 +169,33 @@ fn what_a_member_has_taken_is_not_its_successors() {
 }
 
 #[test]
+fn a_request_is_answered_once_whoever_answers_it_and_however_often_it_is_asked() {
+    let Fixture { views, .. } = fixture(1, 0);
+    let (client, server, next) = (&views[0], &views[1], &views[2]);
+    let first = client.ask();
+    assert_eq!(client.progress(first), Progress::Asked);
+    assert!(!server.take_request(0, 2, first), "of another user of the slot");
+    assert!(server.take_request(0, 1, first) && !next.take_request(0, 1, first));
+    assert!(!client.withdraw(first, false), "too late");
+    // The first server is gone: it is asked for again, and taken again.
+    client.ask_again(first);
+    assert!(next.take_request(0, 1, first));
+    next.answer(0, 1, first, 7);
+    server.answer(0, 1, first, 8);
+    assert_eq!(client.progress(first), Progress::Answered(7));
+    client.ask_again(first);
+    assert!(!next.take_request(0, 1, first), "it was done");
+    let second = client.ask();
+    assert_eq!((client.progress(first), second), (Progress::None, first + 1));
+    next.answer(0, 1, first, 9);
+    assert_eq!(client.progress(second), Progress::Asked, "late answers change nothing");
+    assert!(client.withdraw(second, false) && !next.take_request(0, 1, second));
+    let third = client.ask();
+    assert!(next.take_request(0, 1, third) && client.withdraw(third, true));
+    assert!(!next.take_request(SLOTS, 1, third), "there is no such slot");
+}
+
+#[test]
 fn two_threads_claim_different_memory() {
     let Fixture { views, .. } = fixture(64, 64 * PAGE_BYTES);
     let claimed: Vec<u32> = std::thread::scope(|threads| {
@@ -232,6 +259,7 @@ fn words_that_nobody_wrote_lead_to_wrong_data_at_worst() {
                 log.sweep(0..16, &[(number, random.bits() as u32)]);
             }
             log.set_taken(random.bits() as u32, 1, number);
+            log.answer(random.below(9) as u32, 1, log.ask(), random.bits() as u32);
             log.wake(WaitsFor::Messages);
         }
     }

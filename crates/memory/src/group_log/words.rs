@@ -84,6 +84,7 @@ impl<'a> Cell<'a> {
         let about = u64::from(tag) | u64::from(first_page) << 32;
         for (at, word) in [bytes, about, words[0], words[1], words[2]].into_iter().enumerate() {
             self.rest[at].store(word, Ordering::Relaxed);
+            super::stored();
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
+use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::{Board, Room};
@@ -64,6 +65,10 @@ const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
 /// A synchronous message of this process to itself takes about half of them.
 const ROUNDS_PER_LOOK: u32 = 8;
 
+/// Looks whether something has come; false when nothing will any more. It runs within the endpoint,
+/// which it does not call.
+pub(crate) type Watcher = Box<dyn FnMut() -> bool + Send>;
+
 /// An endpoint with its collective operations.
 pub(crate) struct Engine {
     pub(super) segment: Segment,
@@ -88,6 +93,8 @@ pub(crate) struct Engine {
     pub(crate) last_region: u64,
     /// Regions that are gone for all, while somebody still accesses them.
     pub(crate) withdrawn: Vec<Withdrawn>,
+    /// Told of what comes to memory that others write, until they say that nothing more does.
+    watchers: Vec<Watcher>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -131,9 +138,21 @@ impl Engine {
             last_mailbox: now_ns() as u32,
             last_region: now_ns() << 8 | u64::from(slot & 0xff),
             withdrawn: Vec::new(),
+            watchers: Vec::new(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
+        }
+    }
+
+    /// Opens a mailbox: its context, which no other of this process has.
+    pub(crate) fn new_mailbox(&mut self) -> u32 {
+        loop {
+            self.last_mailbox = self.last_mailbox.wrapping_add(1);
+            let context = FIRST_MAILBOX | self.last_mailbox;
+            if self.endpoint.open_mailbox(context) {
+                return context;
+            }
         }
     }
 
@@ -437,12 +456,31 @@ impl Engine {
 
     /// The same, in pieces where that can be: others may come in between.
     pub(crate) fn progress_in_pieces(&mut self) -> bool {
+        self.have_watched();
         self.endpoint.progress() | self.advance_all(START_BYTES)
     }
 
     /// Whether something was begun that is not over.
     pub(crate) fn goes_on(&self) -> bool {
-        !self.running.is_idle() || !self.endpoint.is_idle() || self.endpoint.has_watched_mailboxes()
+        !self.running.is_idle()
+            || !self.endpoint.is_idle()
+            || self.endpoint.has_watched_mailboxes()
+            || !self.watchers.is_empty()
+    }
+
+    /// Has somebody look from now on, before this process sleeps and while its thread does what is
+    /// left.
+    pub(crate) fn watch(&mut self, watcher: Watcher) {
+        self.watchers.push(watcher);
+        self.have_watched();
+    }
+
+    /// Has them look now.
+    #[inline]
+    pub(crate) fn have_watched(&mut self) {
+        if !self.watchers.is_empty() {
+            self.watchers.retain_mut(|watcher| watcher());
+        }
     }
 
     /// Makes progress where it can help an operation.
@@ -473,6 +511,7 @@ impl Engine {
     /// The last look before sleep, and everything given out that others may wait for.
     pub(crate) fn progress_thoroughly(&mut self) -> bool {
         self.make_room();
+        self.have_watched();
         // Whoever waits for an agreement looks by itself.
         let mut any = self.endpoint.progress_thoroughly() | (self.agreeing != 0);
         if !self.councils.are_idle() {

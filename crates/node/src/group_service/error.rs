@@ -127,6 +127,16 @@ pub enum GroupError {
         /// Which operation.
         number: u64,
     },
+    /// Nobody can serve the group.
+    #[error(
+        "the group \"{group}\" has no server, and this process cannot be one: {why}. Start the job with more room for guests, or make the group without a server"
+    )]
+    NoServer {
+        /// The group.
+        group: String,
+        /// What was in the way.
+        why: String,
+    },
     /// The group's memory holds what no process writes.
     #[error(
         "the memory of the group \"{group}\" was overwritten ({what}): destroy it, and make another one"
@@ -137,11 +147,6 @@ pub enum GroupError {
         /// What was seen.
         what: &'static str,
     },
-    /// The mailbox tells of messages by a descriptor or function, which groups do not.
-    #[error(
-        "a mailbox that is in a group has no descriptor and calls no function: use one mailbox for the group and another one for that"
-    )]
-    NoAvailability,
 }
 
 fn named(members: &[u32]) -> String {

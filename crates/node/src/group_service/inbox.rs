@@ -1,6 +1,7 @@
 //! What a mailbox retrieves from a group.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
@@ -8,6 +9,7 @@ use landeck_memory::Bytes;
 use landeck_memory::group_log::{Described, WaitsFor};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use super::asking::Answer;
 use super::live::{Live, Waits};
 use crate::error::Result;
 
@@ -16,6 +18,8 @@ pub(crate) struct Subscription {
     pub(super) live: Arc<Live>,
     pub(super) seat: Seat,
     place: Mutex<Place>,
+    /// Up to which message the server has said that they are there; none without a server.
+    forwarded: Option<AtomicU64>,
 }
 
 /// How far it has come.
@@ -25,9 +29,21 @@ struct Place {
     /// What was in the mailbox when the member left.
     kept: VecDeque<Kept>,
     is_over: bool,
+    /// Up to which message the descriptor has told of them.
+    told: u64,
+    /// Of how many things it has told that were not taken.
+    outstanding: u64,
+    /// Whether it has told of the one that was taken last.
+    was_told: bool,
+    /// It was seen to be no member any more, and that is still to be said.
+    is_put_out: bool,
 }
 
+/// A subscription that a descriptor tells of, for as long as it does.
+pub(crate) struct Watched(Arc<Subscription>);
+
 struct Kept {
+    number: u64,
     tag: u32,
     bytes: Vec<u8>,
     from: From,
@@ -70,8 +86,112 @@ enum Looked<T> {
 
 impl Subscription {
     pub(super) fn new(live: Arc<Live>, seat: Seat, first: u64) -> Self {
-        let place = Place { next: first, kept: VecDeque::new(), is_over: false };
-        Self { live, seat, place: Mutex::new(place) }
+        let place = Place {
+            next: first,
+            kept: VecDeque::new(),
+            is_over: false,
+            told: first,
+            outstanding: 0,
+            was_told: false,
+            is_put_out: false,
+        };
+        let forwarded = live.desk.as_ref().map(|_| AtomicU64::new(first));
+        Self { live, seat, place: Mutex::new(place), forwarded }
+    }
+
+    /// Has others' broadcasts wake this process from now on, so that somebody looks.
+    pub(crate) fn watched(own: &Arc<Self>) -> Watched {
+        own.live.log.waits(WaitsFor::Messages, true);
+        Watched(own.clone())
+    }
+
+    /// Whether the descriptor has told of the message that was taken last.
+    pub(crate) fn was_told(&self) -> bool {
+        self.place().was_told
+    }
+
+    /// Of how many things the descriptor has told that nobody can take any more; once.
+    pub(crate) fn told_in_vain(&self) -> u64 {
+        let mut place = self.place();
+        let is_over = place.is_over && place.kept.is_empty();
+        if is_over { std::mem::take(&mut place.outstanding) } else { 0 }
+    }
+
+    /// The mailbox is no more.
+    pub(crate) fn close(&self) {
+        let mut place = self.place();
+        place.is_over = true;
+        place.kept.clear();
+    }
+
+    /// Tells of what waits and was not told of; and, once, that this is no member any more.
+    fn tell(&self, each: &mut impl FnMut()) {
+        let mut place = self.place();
+        while let Some((number, is_own)) = self.next_untold(&place) {
+            place.told = number + 1;
+            if !is_own {
+                place.outstanding += 1;
+                each();
+            }
+        }
+        if place.is_over || place.is_put_out {
+            return;
+        }
+        // A broken group says so to whoever retrieves.
+        let known = self.live.with(|mirror| {
+            self.catch_up(mirror.state.unserved());
+            Ok(mirror.state.member(self.seat).is_some())
+        });
+        if matches!(known, Ok(false)) {
+            place.is_put_out = true;
+            place.outstanding += 1;
+            each();
+        }
+    }
+
+    /// The next message to tell of, and whether it is one that this member is not to get.
+    fn next_untold(&self, place: &Place) -> Option<(u64, bool)> {
+        let first = place.kept.front().map_or(place.next, |kept| kept.number);
+        let number = place.told.max(first);
+        if let Some(last) = place.kept.back()
+            && number <= last.number
+        {
+            return Some((number, !place.kept.iter().any(|kept| kept.number == number)));
+        }
+        if place.is_over || !self.is_due(number) {
+            return None;
+        }
+        let cell = self.live.log.broadcast(number)?;
+        let described = self.live.log.described(cell);
+        Some((number, described.is_some_and(|described| self.is_left_out(&described))))
+    }
+
+    fn is_left_out(&self, described: &Described) -> bool {
+        described.words[1] >> 32 == u64::from(self.seat.id) + 1
+    }
+
+    /// Whether messages come by a server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.forwarded.is_some()
+    }
+
+    /// The server has said that this message is there. Those before it are as well.
+    pub(crate) fn forward(&self, number: u64) {
+        if let Some(forwarded) = &self.forwarded {
+            forwarded.fetch_max(number.saturating_add(1), Ordering::AcqRel);
+        }
+    }
+
+    /// Whether this message is to be retrieved, as far as the server has said.
+    fn is_due(&self, number: u64) -> bool {
+        self.forwarded.as_ref().is_none_or(|due| number < due.load(Ordering::Acquire))
+    }
+
+    /// What was accepted by a server that is gone is there as well.
+    fn catch_up(&self, unserved: u64) {
+        if let Some(number) = unserved.checked_sub(1) {
+            self.forward(number);
+        }
     }
 
     /// The number of the group.
@@ -87,7 +207,10 @@ impl Subscription {
     /// Whether a message may be there; one look at memory.
     pub(crate) fn is_ready(&self) -> bool {
         let place = self.place();
-        !place.kept.is_empty() || (!place.is_over && self.live.log.broadcast(place.next).is_some())
+        !place.kept.is_empty()
+            || (!place.is_over
+                && self.is_due(place.next)
+                && self.live.log.broadcast(place.next).is_some())
     }
 
     /// The same, where a sender may have died before it had said where its message is. An error as
@@ -97,8 +220,10 @@ impl Subscription {
     /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`].
     pub(crate) fn is_ready_by_now(&self) -> Result<bool> {
         let mut place = self.place();
-        if !place.is_over && self.live.log.broadcast(place.next).is_none() {
+        let is_there = self.is_due(place.next) && self.live.log.broadcast(place.next).is_some();
+        if !place.is_over && !is_there {
             let state = self.live.with(|mirror| {
+                self.catch_up(mirror.state.unserved());
                 let is_over = mirror.state.phase() == Phase::Ended;
                 Ok((mirror.state.member(self.seat).is_some(), is_over, mirror.state.broadcasts()))
             });
@@ -128,15 +253,24 @@ impl Subscription {
         loop {
             if let Some(kept) = place.kept.front() {
                 let (result, is_taken) = read(&kept.front());
-                if is_taken {
-                    place.kept.pop_front();
+                if is_taken && let Some(kept) = place.kept.pop_front() {
+                    place.note_taken(kept.number);
                 }
                 return Ok(Some(result));
             }
             if place.is_over {
                 return Ok(None);
             }
-            match self.read_shared(&mut place, Standing::Unknown, &mut read)? {
+            let number = place.next;
+            let looked = self.read_shared(&mut place, Standing::Unknown, &mut read)?;
+            if place.next > number && matches!(looked, Looked::Read(_)) {
+                place.note_taken(number);
+            }
+            match looked {
+                Looked::None if place.is_put_out => {
+                    place.is_over = true;
+                    return Err(self.live.no_member(self.seat.id));
+                }
                 Looked::None => return Ok(None),
                 Looked::Read(result) => return Ok(Some(result)),
                 Looked::Again => {}
@@ -148,6 +282,43 @@ impl Subscription {
     pub(crate) fn is_spent(&self) -> bool {
         let place = self.place();
         place.is_over && place.kept.is_empty()
+    }
+
+    /// Leaves as [`Subscription::leave`], by the server if there is one.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn leave_politely(&self) -> Result<bool> {
+        let Some(desk) = &self.live.desk else { return self.leave() };
+        loop {
+            let kept = {
+                let mut place = self.place();
+                if place.is_over {
+                    return Ok(false);
+                }
+                let live = self.live.clone();
+                live.with(|mirror| {
+                    let is_member = mirror.state.member(self.seat).is_some();
+                    let all = mirror.state.broadcasts();
+                    if is_member { self.keep(&mut place, all) } else { Ok(()) }
+                })?;
+                place.next
+            };
+            let answer = match self.live.ask_to_leave(desk, self.seat, kept) {
+                // Nobody serves a group that is no more.
+                Err(_) => return self.leave(),
+                Ok(answer) => answer,
+            };
+            // Something was accepted meanwhile that is to be kept as well.
+            if answer == Answer::NotNow {
+                continue;
+            }
+            self.place().is_over = true;
+            if self.live.with(|mirror| Ok(self.live.check_open(&mirror.state).is_err()))? {
+                self.live.retire();
+            }
+            return Ok(answer == Answer::Left);
+        }
     }
 
     /// Leaves: what is in the mailbox is kept here, nothing more comes. False when it was no member.
@@ -180,9 +351,10 @@ impl Subscription {
     /// Copies the messages up to number `end`.
     fn keep(&self, place: &mut Place, end: u64) -> Result<()> {
         while place.next < end {
+            let number = place.next;
             let mut copy = |front: &Front<'_>| {
                 let from = From { process: front.process, member: front.member };
-                (Kept { tag: front.tag, bytes: front.bytes.to_vec(), from }, true)
+                (Kept { number, tag: front.tag, bytes: front.bytes.to_vec(), from }, true)
             };
             match self.read_shared(place, Standing::Member, &mut copy)? {
                 Looked::Read(kept) => place.kept.push_back(kept),
@@ -200,13 +372,22 @@ impl Subscription {
         read: &mut impl FnMut(&Front<'_>) -> (T, bool),
     ) -> Result<Looked<T>> {
         let (log, number) = (&self.live.log, place.next);
+        if matches!(standing, Standing::Unknown) && !self.is_due(number) {
+            self.live.with(|mirror| {
+                self.catch_up(mirror.state.unserved());
+                Ok(())
+            })?;
+            if !self.is_due(number) {
+                return Ok(Looked::None);
+            }
+        }
         let Some(cell) = log.broadcast(number) else { return Ok(Looked::None) };
         let described = log.described(cell);
         let data = described.and_then(|described| log.data(cell, &described));
         let (Some(described), Some(bytes)) = (described, data) else {
             return self.doubt(place, standing, None);
         };
-        if described.words[1] >> 32 == u64::from(self.seat.id) + 1 {
+        if self.is_left_out(&described) {
             place.pass(self);
             return Ok(Looked::Again);
         }
@@ -266,6 +447,12 @@ impl Place {
         Looked::Read(result)
     }
 
+    fn note_taken(&mut self, number: u64) {
+        self.was_told = self.told > number;
+        self.outstanding = self.outstanding.saturating_sub(u64::from(self.was_told));
+        self.told = self.told.max(number + 1);
+    }
+
     fn pass(&mut self, of: &Subscription) {
         self.next += 1;
         of.live.log.set_taken(of.seat.id, of.seat.stamp, self.next);
@@ -276,5 +463,19 @@ impl Kept {
     fn front(&self) -> Front<'_> {
         let From { process, member } = self.from;
         Front { tag: self.tag, bytes: Bytes::from(&self.bytes[..]), process, member }
+    }
+}
+
+impl Watched {
+    /// Tells of what waits and was not told of; false when nothing more will come.
+    pub(crate) fn tell(&self, mut each: impl FnMut()) -> bool {
+        self.0.tell(&mut each);
+        !self.0.is_spent()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.live.log.waits(WaitsFor::Messages, false);
     }
 }

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_groups::service::{
-    Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, State,
+    Asking, Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, Serving, State,
 };
 use landeck_memory::group_log::{
     Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
 };
 use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
+use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::{GroupError, GroupOptions};
 use crate::error::{Error, Result};
 use crate::shared::Shared;
@@ -26,6 +27,8 @@ pub(super) struct Live {
     pub(super) name: String,
     pub(super) options: GroupOptions,
     pub(super) object: Use,
+    /// Where the server's replies come; none without a server.
+    pub(super) desk: Option<Desk>,
     mirror: Gate<Mirror>,
     claims: Claims,
 }
@@ -56,7 +59,7 @@ impl Live {
         name: String,
         options: GroupOptions,
         object: Use,
-    ) -> Self {
+    ) -> Result<Self> {
         let mirror = Mirror {
             state: State::new(options.rules()),
             passed: Passed::default(),
@@ -64,15 +67,17 @@ impl Live {
             tended: None,
         };
         let mirror = Gate::new(shared.kernel.mode(), mirror);
-        Self {
+        let desk = options.first_server().map(|_| Desk::open(shared)).transpose()?;
+        Ok(Self {
             shared: shared.clone(),
             log,
             name,
             options,
             object,
+            desk,
             mirror,
             claims: Claims::default(),
-        }
+        })
     }
 
     /// Does something with what is known, when all that was accepted so far is.
@@ -174,6 +179,15 @@ impl Live {
 
     /// Whether a broadcast of this process has room.
     pub(super) fn has_room(&self, mirror: &mut Mirror) -> bool {
+        self.has_room_for(mirror, self.options.credit())
+    }
+
+    /// Whether a broadcast has room, of however many this process has had accepted.
+    pub(super) fn has_room_for_others(&self, mirror: &mut Mirror) -> bool {
+        self.has_room_for(mirror, u64::MAX)
+    }
+
+    fn has_room_for(&self, mirror: &mut Mirror, credit: u64) -> bool {
         for is_new in [false, true] {
             if is_new {
                 self.look_who_has_taken(mirror);
@@ -184,7 +198,7 @@ impl Live {
             }
             let waiting = state.broadcasts().saturating_sub(passed.messages);
             let messages = u64::from(self.log.shape().messages());
-            if waiting < messages && (own.len() as u64) < self.options.credit() {
+            if waiting < messages && (own.len() as u64) < credit {
                 return true;
             }
         }
@@ -289,7 +303,7 @@ impl Live {
         whose: Whose<'_>,
     ) -> Result<Outcome> {
         let entry = match word {
-            EntryWord::Join { cell } => {
+            EntryWord::Join { cell } | EntryWord::Serve { cell } | EntryWord::Asked { cell } => {
                 let described = self.log.described(cell).map(|cell| cell.words);
                 // Cells of entries that a snapshot covers may be another's by now; but who claimed one
                 // has it until it says so.
@@ -298,8 +312,8 @@ impl Live {
                     return Ok(Outcome::Nothing);
                 }
                 mirror.tended = None;
-                match described {
-                    Some(words) => Entry::Join(joining_of(words)),
+                match described.and_then(|words| detailed(word, words)) {
+                    Some(entry) => entry,
                     None => {
                         mirror.state.skip();
                         return Ok(Outcome::Nothing);
@@ -313,13 +327,41 @@ impl Live {
             plain => Entry::Plain(plain),
         };
         let outcome = mirror.state.apply(entry);
-        if let (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }) = (outcome, word) {
-            if let Whose::Own(Some(claim)) = whose {
-                claim.set_message(number);
+        match (outcome, word, entry) {
+            (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }, _) => {
+                if let Whose::Own(Some(claim)) = whose {
+                    claim.set_message(number);
+                }
+                if self.desk.is_some() {
+                    self.answer_broadcast(number, cell);
+                }
+                self.log.put_broadcast(number, cell);
             }
-            self.log.put_broadcast(number, cell);
+            (outcome, _, Entry::Asked(asking)) => self.answer(&asking, Answer::of(outcome)),
+            _ => {}
         }
         Ok(outcome)
+    }
+
+    /// Says what came of a request.
+    pub(super) fn answer(&self, asking: &Asking, answer: Answer) {
+        let Asking { slot, incarnation, number, .. } = *asking;
+        self.log.answer(slot, incarnation, number, answer.to_bits());
+    }
+
+    /// Says that a broadcast which was asked for was accepted. Its cell may be another's only when it
+    /// is among the broadcasts; then whoever put it there has said so.
+    fn answer_broadcast(&self, number: u64, cell: u32) {
+        let described = self.log.described(cell);
+        if let Some(described) = described
+            && described.words[2] & REQUEST_BIT != 0
+            && !self.log.has_broadcast(number)
+        {
+            let [who, _, request] = described.words;
+            let (slot, incarnation) = (who as u32, (who >> 32) as u32);
+            let answer = Answer::Accepted(number as u32).to_bits();
+            self.log.answer(slot, incarnation, request as u32, answer);
+        }
     }
 
     /// Begins again from the newest snapshot.
@@ -356,7 +398,13 @@ impl Live {
         });
         let held = mirror.state.held().iter().filter(|held| self.is_gone(held));
         let held = held.map(|held| EntryWord::Release { ticket: held.ticket });
-        for entry in members.chain(held).collect::<Vec<_>>() {
+        let server = mirror
+            .state
+            .server()
+            .filter(|server| gone(server.who.slot, server.who.incarnation).is_some());
+        let vacate =
+            server.map(|server| EntryWord::Vacate { epoch: EntryWord::low_bits(server.epoch) });
+        for entry in members.chain(held).chain(vacate).collect::<Vec<_>>() {
             self.append(mirror, entry, |_| Ok(()))?;
         }
         Ok(())
@@ -417,7 +465,9 @@ impl Live {
         let places = self.log.snapshot_place()..mirror.state.position();
         let entry = |place| match self.log.look(place) {
             Look::There(word) => match EntryWord::from_word(word)? {
-                EntryWord::Join { cell } => Some((place, cell)),
+                EntryWord::Join { cell }
+                | EntryWord::Serve { cell }
+                | EntryWord::Asked { cell } => Some((place, cell)),
                 _ => None,
             },
             _ => None,
@@ -429,7 +479,14 @@ impl Live {
     #[inline]
     fn tell(&self, mirror: &Mirror, entry: EntryWord, outcome: Outcome) {
         match (entry, outcome) {
-            (EntryWord::Broadcast { .. }, Outcome::Broadcast(_)) => self.wake(WaitsFor::Messages),
+            (EntryWord::Broadcast { .. }, Outcome::Broadcast(_)) if self.desk.is_none() => {
+                self.wake(WaitsFor::Messages);
+            }
+            // Who has asked the server waits for that; members find what nobody sends on.
+            (EntryWord::Vacate { .. }, Outcome::Vacated) => {
+                self.wake(WaitsFor::Messages);
+                self.wake(WaitsFor::Others);
+            }
             (EntryWord::Sync(_), Outcome::Come(round)) if mirror.state.ended(round).is_none() => {}
             (_, Outcome::Nothing) => {}
             _ => self.wake(WaitsFor::Others),
@@ -440,7 +497,7 @@ impl Live {
         }
     }
 
-    fn wake(&self, what: WaitsFor) {
+    pub(super) fn wake(&self, what: WaitsFor) {
         self.log.wake(what);
         if self.mirror.mode() == ThreadMode::Multiple {
             self.log.wake_own();
@@ -460,9 +517,15 @@ pub(super) fn first_awaited(mirror: &Mirror) -> Option<u32> {
     Some(member.slot)
 }
 
-fn joining_of([process, context, place]: [u64; 3]) -> Joining {
-    let (slot, incarnation) = (process as u32, (process >> 32) as u32);
-    Joining { slot, incarnation, context: context as u32, place }
+/// An entry with the details that its cell has; none for details that are none.
+fn detailed(word: EntryWord, words: [u64; 3]) -> Option<Entry> {
+    let [process, context, place] = words;
+    let (slot, incarnation, context) = (process as u32, (process >> 32) as u32, context as u32);
+    Some(match word {
+        EntryWord::Join { .. } => Entry::Join(Joining { slot, incarnation, context, place }),
+        EntryWord::Serve { .. } => Entry::Serve(Serving { slot, incarnation, context }),
+        _ => Entry::Asked(Asking::from_words(words)?),
+    })
 }
 
 /// Says that a thread waits, for as long as it does.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use landeck_groups::service::{EntryWord, Outcome, Seat};
 
+use super::asking::{Answer, Asked};
 use super::collective::Operations;
 use super::inbox::Subscription;
-use super::live::first_awaited;
+use super::live::{Live, Mirror, first_awaited};
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
 use crate::error::{Error, Result};
@@ -20,8 +21,15 @@ pub struct Member {
     group: Group,
     subscription: Arc<Subscription>,
     /// The round of a synchronisation that was given up: it has come to that already.
-    round: Option<u64>,
+    round: Option<Coming>,
     pub(super) operations: Operations,
+}
+
+/// A round that a member has come to, and the request by which it did.
+#[derive(Clone, Copy)]
+struct Coming {
+    round: u64,
+    asked: Option<Asked>,
 }
 
 impl Group {
@@ -29,36 +37,56 @@ impl Group {
     ///
     /// # Errors
     /// [`GroupError::AlreadyMember`], [`GroupError::TooManyMembers`], [`GroupError::Destroying`],
-    /// [`GroupError::GroupDestroyed`], [`GroupError::NoAvailability`], [`Error::Thread`].
+    /// [`GroupError::GroupDestroyed`], [`GroupError::NoServer`], [`crate::MailboxError::NoDescriptor`] for a
+    /// mailbox that has one, [`Error::Thread`].
     pub fn join(&self, mailbox: &mut Mailbox) -> Result<Member> {
-        mailbox.check_can_join()?;
         let address = mailbox.address();
         let live = &self.live;
         let process = address.process();
         let who = u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32;
         let words = [who, u64::from(address.context()), address.place()];
-        let (seat, first) = live.with(|mirror| {
-            live.check_open(&mirror.state)?;
-            let claim = live.claim_details(mirror, words)?;
+        let (seat, first) = match &live.desk {
+            None => live.join(words)?,
+            Some(desk) => {
+                live.with(|mirror| live.check_open(&mirror.state))?;
+                match live.ask_to_join(desk, address.context(), address.place())? {
+                    Ok(record) => (record.seat(), record.first),
+                    Err(answer) => return Err(live.not_joined(answer)),
+                }
+            }
+        };
+        let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
+        mailbox.subscribe(subscription.clone())?;
+        let operations = Operations::default();
+        Ok(Member { group: self.clone(), subscription, round: None, operations })
+    }
+}
+
+impl Live {
+    /// Has a mailbox become a member; the first broadcast that it gets.
+    fn join(&self, words: [u64; 3]) -> Result<(Seat, u64)> {
+        self.with(|mirror| {
+            self.check_open(&mirror.state)?;
+            let claim = self.claim_details(mirror, words)?;
             let entry = EntryWord::Join { cell: claim.cell() };
             let (place, outcome) =
-                live.append(mirror, entry, |mirror| live.check_open(&mirror.state))?;
+                self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
             claim.becomes_entry(place);
             match outcome {
                 Outcome::Joined(id) => Ok((Seat::new(id, place), mirror.state.broadcasts())),
-                Outcome::AlreadyMember(member) => {
-                    Err(GroupError::AlreadyMember { group: live.name.clone(), member }.into())
-                }
-                Outcome::Full => {
-                    Err(GroupError::TooManyMembers { group: live.name.clone() }.into())
-                }
-                _ => Err(GroupError::GroupDestroyed { group: live.name.clone() }.into()),
+                other => Err(self.not_joined(Answer::of(other))),
             }
-        })?;
-        let subscription = Arc::new(Subscription::new(live.clone(), seat, first));
-        mailbox.subscribe(subscription.clone());
-        let operations = Operations::default();
-        Ok(Member { group: self.clone(), subscription, round: None, operations })
+        })
+    }
+
+    fn not_joined(&self, answer: Answer) -> Error {
+        let group = self.name.clone();
+        match answer {
+            Answer::AlreadyMember(member) => GroupError::AlreadyMember { group, member },
+            Answer::Full => GroupError::TooManyMembers { group },
+            _ => GroupError::GroupDestroyed { group },
+        }
+        .into()
     }
 }
 
@@ -135,14 +163,14 @@ impl Member {
 
     fn sync_until(&mut self, time: Option<Duration>) -> Result<()> {
         let deadline = deadline_ns(time);
-        let round = match self.round {
-            Some(round) => round,
+        let coming = match self.round {
+            Some(coming) => coming,
             None => self.come(deadline)?,
         };
-        self.round = Some(round);
+        self.round = Some(coming);
         let (live, seat) = (&self.group.live, self.seat());
-        let died = live.wait(deadline, first_awaited, |mirror| {
-            if let Some(died) = mirror.state.ended(round) {
+        let over = |mirror: &mut Mirror| {
+            if let Some(died) = mirror.state.ended(coming.round) {
                 return Ok(Some(died));
             }
             live.check_goes_on(&mirror.state)?;
@@ -150,7 +178,15 @@ impl Member {
                 None => Err(live.no_member(seat.id)),
                 Some(_) => Ok(None),
             }
-        });
+        };
+        let died = match (&live.desk, &coming.asked) {
+            (Some(desk), Some(asked)) => {
+                live.wait_for_reply(asked, desk, deadline, |mirror, told| {
+                    Ok(over(mirror)?.filter(|_| told))
+                })
+            }
+            _ => live.wait(deadline, first_awaited, over),
+        };
         let died = match died {
             Err(Error::TimedOut(_)) => return Err(Error::TimedOut(time.unwrap_or_default())),
             other => other,
@@ -162,23 +198,34 @@ impl Member {
         }
     }
 
-    /// Comes to the synchronisation; the number of its round.
-    fn come(&self, deadline_ns: Option<u64>) -> Result<u64> {
+    /// Comes to the synchronisation.
+    fn come(&self, deadline_ns: Option<u64>) -> Result<Coming> {
         let (live, seat) = (&self.group.live, self.seat());
         live.wait_started(deadline_ns)?;
-        live.with(|mirror| {
-            let (_, outcome) = live.append(mirror, EntryWord::Sync(seat), |mirror| {
-                live.check_open(&mirror.state)?;
-                match mirror.state.member(seat) {
-                    None => Err(live.no_member(seat.id)),
-                    Some(_) => Ok(()),
-                }
-            })?;
-            match outcome {
-                Outcome::Come(round) => Ok(round),
-                _ => Err(live.no_member(seat.id)),
+        let check = |mirror: &mut Mirror| {
+            live.check_open(&mirror.state)?;
+            match mirror.state.member(seat) {
+                None => Err(live.no_member(seat.id)),
+                Some(_) => Ok(()),
             }
-        })
+        };
+        if let Some(desk) = &live.desk {
+            live.with(check)?;
+            let (answer, round, asked) = live.ask_to_sync(desk, seat, deadline_ns)?;
+            return match answer {
+                Answer::Come(_) => Ok(Coming { round, asked: Some(asked) }),
+                Answer::Closed => {
+                    let closed = live.with(|mirror| live.check_goes_on(&mirror.state)).err();
+                    Err(closed.unwrap_or_else(|| live.no_member(seat.id)))
+                }
+                _ => Err(live.no_member(seat.id)),
+            };
+        }
+        let come = live.with(|mirror| live.append(mirror, EntryWord::Sync(seat), check))?;
+        match come {
+            (_, Outcome::Come(round)) => Ok(Coming { round, asked: None }),
+            _ => Err(live.no_member(seat.id)),
+        }
     }
 
     /// Leaves. Nothing more of the group enters the mailbox; what is in it can still be retrieved. The
@@ -187,7 +234,7 @@ impl Member {
     /// # Errors
     /// [`GroupError::NoMember`] when it is none any more, [`GroupError::Broken`], [`Error::Thread`].
     pub fn leave(self) -> Result<()> {
-        match self.subscription.leave()? {
+        match self.subscription.leave_politely()? {
             true => Ok(()),
             false => Err(self.group.live.no_member(self.id())),
         }

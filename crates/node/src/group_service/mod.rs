@@ -44,8 +44,12 @@
 //! - A mailbox that is **full** holds those who broadcast to this group, and nobody else. Where the
 //!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
 //!
+//! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK had it: then the same is
+//! asked of it by messages ([`asking`], [`serving`]). The log remains what a group is.
+//!
 //! All processes of a group are on one host; on another, no group has the name.
 
+mod asking;
 mod collective;
 mod error;
 mod inbox;
@@ -53,6 +57,7 @@ mod live;
 mod member;
 mod options;
 mod sending;
+mod serving;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,12 +76,15 @@ use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
 use crate::world::deadline_ns;
 
+use asking::Answer;
+pub(crate) use asking::bytes_of;
 pub use error::GroupError;
 pub(crate) use inbox::{Front, Subscription};
 use live::{Live, nobody};
 pub use member::Member;
-pub use options::{GroupOptions, WhenFull};
+pub use options::{GroupOptions, ServedBy, WhenFull};
 use sending::{Manner, Sender};
+pub(crate) use serving::{Employment, FORWARDED};
 
 /// Times that a name is tried which others give to groups that are over at once.
 const ATTEMPTS: u32 = 16;
@@ -115,8 +123,9 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
-    /// not answer; [`GroupError::Options`].
+    /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
+        let options = options.made_by(self.shared.slot);
         options.check()?;
         let shape =
             options.shape().ok_or(GroupError::Options { what: "the bytes are too many" })?;
@@ -194,10 +203,25 @@ impl Group {
         });
         match (options, log) {
             (Some(options), Some(log)) => {
-                Ok(Self { live: Arc::new(Live::new(shared, log, name, options, used)) })
+                let live = Live::new(shared, log, name, options, used)?;
+                let group = Self { live: Arc::new(live) };
+                group.serve_first()?;
+                Ok(group)
             }
             _ => Err(broken(name).into()),
         }
+    }
+
+    /// Has the process that is to serve it first do so.
+    fn serve_first(&self) -> Result<()> {
+        let live = &self.live;
+        let is_new = live
+            .with(|mirror| Ok(mirror.state.epochs() == 0 && mirror.state.phase() == Phase::Open))?;
+        if is_new && live.options.first_server() == Some(live.shared.slot) {
+            live.take_seat()?;
+            live.seated(None)?;
+        }
+        Ok(())
     }
 
     /// Its name.
@@ -330,13 +354,33 @@ impl Group {
 
     fn destroy_until(&self, time: Option<Duration>) -> Result<()> {
         let live = &self.live;
-        live.with(|mirror| {
-            live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
-        })?;
-        let has_drained = live.wait(deadline_ns(time), nobody, |mirror| {
+        let deadline_ns = deadline_ns(time);
+        let drained = |mirror: &mut live::Mirror| {
             let has_ended = mirror.state.phase() == Phase::Ended;
             Ok((has_ended || live.waits_for_itself(mirror)).then_some(has_ended))
-        });
+        };
+        let has_drained = match &live.desk {
+            None => {
+                live.with(|mirror| {
+                    live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
+                })?;
+                live.wait(deadline_ns, nobody, drained)
+            }
+            Some(desk) => {
+                live.with(|mirror| live.check_open(&mirror.state))?;
+                let (answer, asked) = live.ask_to_destroy(desk)?;
+                if answer != Answer::Destroying {
+                    return Err(live
+                        .with(|mirror| live.check_open(&mirror.state))
+                        .err()
+                        .unwrap_or(Error::WouldBlock));
+                }
+                live.wait_for_reply(&asked, desk, deadline_ns, |mirror, told| {
+                    let has_drained = drained(mirror)?;
+                    Ok(has_drained.filter(|has_ended| told || !has_ended))
+                })
+            }
+        };
         let ended = match has_drained {
             Ok(true) => Ok(()),
             Ok(false) | Err(Error::TimedOut(_)) => self.end_with_loss(),

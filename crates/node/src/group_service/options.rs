@@ -7,6 +7,10 @@ use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
 
 use super::GroupError;
 
+/// Bits that the bytes have room in; above them stands a slot.
+const BYTES_BITS: u32 = 48;
+const SLOT_MASK: u64 = (1 << 16) - 1;
+
 /// How a group is made. What is not said is as [`GroupOptions::default`] has it.
 ///
 /// ```
@@ -24,6 +28,19 @@ pub struct GroupOptions {
     bytes: u64,
     is_persistent: bool,
     when_full: WhenFull,
+    served_by: ServedBy,
+}
+
+/// Who does what members ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServedBy {
+    /// Each does it itself, by one exchange of one word.
+    #[default]
+    Nobody,
+    /// A server, which is asked by messages: a thread of the process that makes the group.
+    Creator,
+    /// The same in the process of this slot ([`crate::Job::slot`]), from when it opens the group.
+    Process(u32),
 }
 
 /// What becomes of a broadcast for which there is no room, because a member does not retrieve.
@@ -48,6 +65,7 @@ impl Default for GroupOptions {
             bytes: 256 << 20,
             is_persistent: false,
             when_full: WhenFull::Hold,
+            served_by: ServedBy::Nobody,
         }
     }
 }
@@ -86,6 +104,32 @@ impl GroupOptions {
         Self { when_full, ..self }
     }
 
+    /// Whether a server does what is asked for, as it was in DECK, and where it is. Each join, leave and
+    /// destruction is then a message to the server and one back, a broadcast one to the server and
+    /// one to each member, a synchronisation one from and one to each member; broadcasts of different
+    /// senders come in no order that is promised. What is accepted is as safe as without. When the
+    /// server is gone, the next process that asks it for something takes its seat.
+    #[must_use]
+    pub const fn served_by(self, served_by: ServedBy) -> Self {
+        Self { served_by, ..self }
+    }
+
+    /// The slot of the process that is to serve first; none without a server.
+    pub(super) fn first_server(&self) -> Option<u32> {
+        match self.served_by {
+            ServedBy::Process(slot) => Some(slot),
+            ServedBy::Nobody | ServedBy::Creator => None,
+        }
+    }
+
+    /// The same where the creator is known.
+    pub(super) fn made_by(self, slot: u32) -> Self {
+        match self.served_by {
+            ServedBy::Creator => self.served_by(ServedBy::Process(slot)),
+            ServedBy::Nobody | ServedBy::Process(_) => self,
+        }
+    }
+
     /// How many members it takes to start.
     pub const fn members_to_start(&self) -> u32 {
         self.minimum
@@ -114,27 +158,39 @@ impl GroupOptions {
             _ if self.minimum as usize > MEMBERS_MAX => wrong("the minimum is too large"),
             _ if !(1..=MESSAGES_MAX).contains(&self.messages) => wrong("the number of messages"),
             _ if self.shape().is_none() => wrong("the bytes are too many"),
+            _ if self.first_server().is_some_and(|slot| slot > SLOT_MASK as u32) => {
+                wrong("there is no such process to serve it")
+            }
             _ => Ok(()),
         }
     }
 
-    /// Minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes.
+    /// Minimum (16 bits), messages as a power of two (8), flags (8), milliseconds (32); bytes (48),
+    /// slot of the server (16).
     pub(super) fn to_words(self) -> [u64; 2] {
         let (policy, time_ms) = match self.when_full {
             WhenFull::Hold => (0, 0),
             WhenFull::Evict(time) => (1, u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
             WhenFull::Refuse => (2, 0),
         };
-        let flags = u64::from(self.is_persistent) | policy << 1;
+        let server = self.first_server();
+        let flags = u64::from(self.is_persistent) | policy << 1 | u64::from(server.is_some()) << 3;
+        let server = u64::from(server.unwrap_or_default()) << BYTES_BITS;
         let messages = u64::from(self.messages.next_power_of_two().ilog2());
         let time_ms = time_ms.min(u64::from(u32::MAX));
-        [u64::from(self.minimum) | messages << 16 | flags << 24 | time_ms << 32, self.bytes]
+        [
+            u64::from(self.minimum) | messages << 16 | flags << 24 | time_ms << 32,
+            self.bytes | server,
+        ]
     }
 
     /// The options of [`GroupOptions::to_words`]; none for words that are none.
     pub(super) fn from_words([word, bytes]: [u64; 2]) -> Option<Self> {
         let flags = word >> 24 & 0xff;
-        let when_full = match flags >> 1 {
+        let slot = (bytes >> BYTES_BITS) as u32;
+        let bytes = bytes & ((1 << BYTES_BITS) - 1);
+        let served_by = if flags & 8 != 0 { ServedBy::Process(slot) } else { ServedBy::Nobody };
+        let when_full = match flags >> 1 & !4 {
             0 => WhenFull::Hold,
             1 => WhenFull::Evict(Duration::from_millis(word >> 32)),
             2 => WhenFull::Refuse,
@@ -142,7 +198,8 @@ impl GroupOptions {
         };
         let messages = 1u32.checked_shl((word >> 16 & 0xff) as u32)?;
         let minimum = word as u32 & 0xffff;
-        let options = Self { minimum, messages, bytes, is_persistent: flags & 1 != 0, when_full };
+        let is_persistent = flags & 1 != 0;
+        let options = Self { minimum, messages, bytes, is_persistent, when_full, served_by };
         options.check().is_ok().then_some(options)
     }
 }
@@ -156,7 +213,9 @@ mod tests {
         let default = GroupOptions::default();
         let evicting = default.when_full(WhenFull::Evict(Duration::from_millis(2_500)));
         let small = GroupOptions { minimum: 1024, messages: 1, bytes: 0, ..default };
-        for options in [default, evicting.persistent(true), small.when_full(WhenFull::Refuse)] {
+        let served = default.served_by(ServedBy::Process(65_535));
+        let all = [default, evicting.persistent(true), small.when_full(WhenFull::Refuse), served];
+        for options in all {
             assert_eq!(GroupOptions::from_words(options.to_words()), Some(options));
         }
         assert_eq!(
@@ -173,6 +232,7 @@ mod tests {
             default.messages(0),
             default.messages(65_537),
             default.bytes(u64::MAX),
+            default.served_by(ServedBy::Process(65_536)),
         ] {
             assert!(matches!(wrong.check(), Err(GroupError::Options { .. })), "{wrong:?}");
         }

@@ -7,6 +7,7 @@ use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
 use landeck_memory::{Bytes, ThreadMode};
 
+use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
 use super::{GroupError, WhenFull};
 use crate::error::{Error, Result};
@@ -74,16 +75,48 @@ impl Live {
         {
             self.wait_for_start(manner)?;
         }
-        let claim = match self.prepare(bytes.len() as u64, sender)? {
-            Attempt::Ready(claim) => claim,
-            Attempt::Full => return self.broadcast_held(tag, bytes, sender, manner),
-        };
-        match self.send(claim, tag, bytes, sender, None)? {
-            None => Ok(()),
-            Some(claim) => {
-                drop(claim);
-                self.broadcast_held(tag, bytes, sender, manner)
+        let is_sent = match &self.desk {
+            Some(desk) => {
+                let deadline_ns = manner.deadline_ns().filter(|_| manner != Manner::AtOnce);
+                self.send_by_server(desk, tag, bytes, sender, None, deadline_ns)?
             }
+            None => match self.prepare(bytes.len() as u64, sender)? {
+                Attempt::Ready(claim) => self.send(claim, tag, bytes, sender, None)?.is_none(),
+                Attempt::Full => false,
+            },
+        };
+        match is_sent {
+            true => Ok(()),
+            false => self.broadcast_held(tag, bytes, sender, manner),
+        }
+    }
+
+    /// Asks the server for a broadcast; false when there is no room.
+    fn send_by_server(
+        &self,
+        desk: &Desk,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        ticket: Option<u32>,
+        deadline_ns: Option<u64>,
+    ) -> Result<bool> {
+        let has_room = self.with(|mirror| {
+            self.may_send_now(mirror, sender, ticket)?;
+            Ok(self.has_room(mirror))
+        })?;
+        if !has_room {
+            return Ok(false);
+        }
+        let words = self.words_of(sender);
+        let is_held = ticket.is_some();
+        match self.ask_to_broadcast(desk, tag, words, bytes, is_held, deadline_ns)? {
+            Answer::Accepted(_) => Ok(true),
+            Answer::NotNow => Ok(false),
+            _ => Err(self
+                .with(|mirror| self.check_goes_on(&mirror.state))
+                .err()
+                .unwrap_or(Error::WouldBlock)),
         }
     }
 
@@ -203,7 +236,16 @@ impl Live {
         let ticket = holding.ticket;
         loop {
             let claim = self.wait_for_room(bytes.len() as u64, sender, ticket, manner)?;
-            if self.send(claim, tag, bytes, sender, Some(ticket))?.is_none() {
+            let is_sent = match &self.desk {
+                None => self.send(claim, tag, bytes, sender, Some(ticket))?.is_none(),
+                Some(desk) => {
+                    // The memory is the server's to find; that there is some was to be seen.
+                    drop(claim);
+                    let deadline_ns = manner.deadline_ns();
+                    self.send_by_server(desk, tag, bytes, sender, Some(ticket), deadline_ns)?
+                }
+            };
+            if is_sent {
                 return Ok(());
             }
         }

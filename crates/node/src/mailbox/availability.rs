@@ -12,6 +12,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::MailboxError;
 use crate::error::Result;
+use crate::group_service::Subscription;
 use crate::shared::Shared;
 
 /// What tells of the messages of one mailbox.
@@ -46,6 +47,22 @@ impl Availability {
         add(&arrivals, before as u64);
         shared.goes_on();
         Ok(Self { waiting, arrivals, is_over: Arc::default(), callers: Vec::new() })
+    }
+
+    /// Tells of what comes from a group as well, until nothing does any more.
+    pub(super) fn watch(&self, shared: &Shared, subscription: &Arc<Subscription>) -> Result<()> {
+        let told = self.waiting.try_clone().map_err(MailboxError::NoDescriptor)?;
+        let arrived = self.arrivals.clone();
+        let watched = Subscription::watched(subscription);
+        let look = move || {
+            watched.tell(|| {
+                add(&told, 1);
+                add(&arrived, 1);
+            })
+        };
+        shared.kernel.enter()?.watch(Box::new(look));
+        shared.goes_on();
+        Ok(())
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {

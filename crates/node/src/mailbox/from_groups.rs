@@ -6,10 +6,12 @@ use std::time::Duration;
 use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
 
+use super::availability::Availability;
 use super::{Mailbox, MailboxError};
 use crate::error::Result;
-use crate::group_service::{Front, GroupError, Subscription};
+use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
 use crate::message::{Message, tag_of_values};
+use crate::shared::Shared;
 use crate::typed::Typed;
 use crate::world::deadline_ns;
 
@@ -19,6 +21,10 @@ pub(super) struct FromGroups {
     subscriptions: Vec<Arc<Subscription>>,
     /// Where what was retrieved last came from.
     pub(super) last: Option<(u64, Option<u32>)>,
+    /// Whether servers may have sent it messages.
+    is_served: bool,
+    /// Whether the descriptor has told of what was retrieved last.
+    was_told: bool,
     /// Where the next look begins, so that nobody is heard for ever while others wait.
     turn: usize,
 }
@@ -31,7 +37,7 @@ enum Found {
 
 impl FromGroups {
     pub(super) fn is_empty(&self) -> bool {
-        self.subscriptions.is_empty()
+        self.subscriptions.is_empty() && !self.is_served
     }
 
     /// Leaves all groups: the mailbox goes.
@@ -39,7 +45,13 @@ impl FromGroups {
         for subscription in self.subscriptions.drain(..) {
             // Who was put out has no need to leave.
             let _ = subscription.leave();
+            subscription.close();
         }
+    }
+
+    /// Has the mailbox's descriptor tell of what they bring.
+    pub(super) fn watch(&self, shared: &Shared, availability: &Availability) -> Result<()> {
+        self.subscriptions.iter().try_for_each(|it| availability.watch(shared, it))
     }
 
     /// Groups that nothing will come from any more are forgotten.
@@ -63,6 +75,7 @@ impl FromGroups {
             };
             if let Some((result, process, member)) = subscription.read(&mut with_sender)? {
                 self.turn = (at + 1) % count;
+                self.was_told = subscription.was_told();
                 self.last = Some((group, member));
                 return Ok(Some((result, process)));
             }
@@ -85,18 +98,49 @@ impl FromGroups {
 }
 
 impl Mailbox {
-    /// A mailbox that tells of messages by a descriptor joins no group.
-    pub(crate) fn check_can_join(&self) -> Result<()> {
-        match self.availability {
-            Some(_) => Err(GroupError::NoAvailability.into()),
-            None => Ok(()),
+    /// From now on retrieves from a group as well.
+    pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) -> Result<()> {
+        self.groups.forget_spent();
+        self.groups.is_served |= subscription.is_served();
+        if let Some(availability) = &self.availability {
+            availability.watch(&self.shared, &subscription)?;
+        }
+        self.groups.subscriptions.push(subscription);
+        Ok(())
+    }
+
+    /// Takes what a server has said: that a message of a group is there. One for a member that has left
+    /// is nobody's.
+    pub(super) fn hear_server(&mut self) -> Result<()> {
+        let mut words = [0u64; 2];
+        let id = self.shared.kernel.enter()?.receive_own(self.wanted(Some(FORWARDED)));
+        // The descriptor tells of the message itself from now on.
+        self.one_less();
+        let completion = self.shared.wait_or_abandon(id.into(), None);
+        let completion = completion.map_err(|error| self.error(error, None))?;
+        if let Some(received) = &completion.data {
+            bytes_of(received).copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut words));
+        }
+        let [group, number] = words;
+        let mut groups = self.groups.subscriptions.iter();
+        if let Some(subscription) = groups.find(|it| it.group() == group && !it.is_spent()) {
+            subscription.forward(number);
+        }
+        self.shared.kernel.enter()?.have_watched();
+        Ok(())
+    }
+
+    /// A message that the descriptor may have told of was taken.
+    fn one_less_of_groups(&self) {
+        if self.groups.was_told {
+            self.one_less();
         }
     }
 
-    /// From now on retrieves from a group as well.
-    pub(crate) fn subscribe(&mut self, subscription: Arc<Subscription>) {
-        self.groups.forget_spent();
-        self.groups.subscriptions.push(subscription);
+    /// That a member was put out was said, by an error: what was told of is not to be had any more.
+    fn forget_told(&self) {
+        let told: u64 = self.groups.subscriptions.iter().map(|it| it.told_in_vain()).sum();
+        (0..told).for_each(|_| self.one_less());
     }
 
     /// Takes a message of a group, if there is one.
@@ -109,8 +153,10 @@ impl Mailbox {
             room.clear();
             front.bytes.append_to(&mut room);
             (front.tag, true)
-        })?;
+        });
+        let read = read.inspect_err(|_| self.forget_told())?;
         let Some((tag, process)) = read else { return Ok(false) };
+        self.one_less_of_groups();
         self.last_poster = Some(process);
         message.receive_own(tag, room)?;
         Ok(true)
@@ -137,9 +183,11 @@ impl Mailbox {
             }
             front.bytes.copy_to_slice(into);
             (Ok(message_bytes / size_of::<T>()), true)
-        })?;
+        });
+        let read = read.inspect_err(|_| self.forget_told())?;
         let Some((count, process)) = read else { return Ok(None) };
         let count = count?;
+        self.one_less_of_groups();
         self.last_poster = Some(process);
         Ok(Some(count))
     }
@@ -154,9 +202,13 @@ impl Mailbox {
             if self.take_message_of_groups(message)? {
                 return Ok(());
             }
-            if let Found::Posted(status) = self.wait_for_any(time)? {
-                self.groups.last = None;
-                return self.take_kept(message, status.tag);
+            match self.wait_for_any(time)? {
+                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) => {
+                    self.groups.last = None;
+                    return self.take_kept(message, status.tag);
+                }
+                Found::InGroup => {}
             }
         }
     }
@@ -171,9 +223,13 @@ impl Mailbox {
             if let Some(count) = self.take_values_of_groups(into)? {
                 return Ok(count);
             }
-            if let Found::Posted(status) = self.wait_for_any(time)? {
-                self.groups.last = None;
-                return self.take_kept_values(into, status);
+            match self.wait_for_any(time)? {
+                Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
+                Found::Posted(status) => {
+                    self.groups.last = None;
+                    return self.take_kept_values(into, status);
+                }
+                Found::InGroup => {}
             }
         }
     }
@@ -201,6 +257,7 @@ impl Mailbox {
             kernel.probe(wanted).map(|status| Ok(Found::Posted(status)))
         });
         drop(waits);
-        found.map_err(|error| self.error(error, time))?
+        let found = found.map_err(|error| self.error(error, time))?;
+        found.inspect_err(|_| self.forget_told())
     }
 }

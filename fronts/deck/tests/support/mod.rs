@@ -1,15 +1,14 @@
 //! Builds the C programs against the library under test and runs them under the launcher.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
+use landeck_testing::program::{build, compiler, offer_library, succeed};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(60);
@@ -38,17 +37,6 @@ pub(crate) fn alone(program: &Path) -> Command {
     command
 }
 
-/// Checks that a run went well and wrote a line.
-pub(crate) fn assert_wrote(output: &Output, line: &str) {
-    let written = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && written.lines().any(|written| written == line),
-        "wanted {line:?} and a good end, got {:?}\nstandard output: {written}\nstandard error: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr),
-    );
-}
-
 /// Compiles one of the C programs of the tests.
 pub(crate) fn program(name: &str) -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -73,11 +61,6 @@ pub(crate) fn compiled(source: &Path, libraries: &[&str]) -> PathBuf {
     target
 }
 
-/// The compiler that a variable names, or the usual one.
-pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
-    std::env::var_os(variable).unwrap_or_else(|| usual.into())
-}
-
 /// The library under test.
 pub(crate) fn library() -> PathBuf {
     tools().libraries.join("libdeck.so.1")
@@ -94,45 +77,12 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = built_folder();
+        let built = build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher"]);
         let (libraries, programs) = (built.join("deck/lib"), built.join("deck/bin"));
-        fs::create_dir_all(&libraries).expect("the target folder can be written");
         fs::create_dir_all(&programs).expect("the target folder can be written");
-        for name in ["libdeck.so", "libdeck.so.1", "libmpi_abi.so", "libmpi_abi.so.1"] {
-            let library = built.join(name.trim_end_matches(".1"));
-            let link = libraries.join(name);
-            // A target folder that was copied has links into the other one.
-            if fs::read_link(&link).ok().as_ref() != Some(&library) {
-                let _ = fs::remove_file(&link);
-                // Another test program may have been faster.
-                let _ = symlink(&library, link);
-            }
+        for name in ["libdeck", "libmpi_abi"] {
+            offer_library(&libraries, name, &built.join(name).with_extension("so"));
         }
         Tools { launcher: built.join("landeck"), libraries, programs }
     })
-}
-
-/// Builds libraries and launcher and says where they are: beside this test's own folder.
-fn built_folder() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package=landeck-deck", "--package=landeck-mpi"]);
-    cargo.arg("--package=landeck-launcher");
-    let own = std::env::current_exe().expect("this test has a file");
-    let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    if built.ends_with("release") {
-        cargo.arg("--release");
-    }
-    succeed(&mut cargo);
-    built.to_owned()
-}
-
-pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output =
-        command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
 }

@@ -41,6 +41,22 @@ static inline void meet(MPI_Comm comm)
     MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
 }
 
+/* Whether all ranks find that much free memory. If not, rank 0 says that this program is passed over. */
+static inline int have_memory_gib(const char *what, unsigned long long needed)
+{
+    unsigned long long free_kib = 0;
+    char line[200];
+    int mine, all;
+    FILE *file = fopen("/proc/meminfo", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &free_kib) == 1) break;
+    if (file) fclose(file);
+    mine = free_kib >= needed << 20;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!all && rank == 0) printf("%s: there are less than %llu GiB of memory\n", what, needed);
+    return all;
+}
+
 /* Rank 0 says so once everybody has come this far. */
 static inline int end(const char *what)
 {

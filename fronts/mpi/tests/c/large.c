@@ -21,17 +21,6 @@ static void check(const unsigned char *buffer)
     for (MPI_Count place = 0; place < LENGTH; place++) CHECK(buffer[place] == value_at(place));
 }
 
-static int has_memory(void)
-{
-    unsigned long long free_kib = 0;
-    char line[200];
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &free_kib) == 1) break;
-    if (file) fclose(file);
-    return free_kib >= 9ull << 20;
-}
-
 /* Bytes by count; the other side takes them as one item of a datatype. */
 static void by_count(void)
 {
@@ -97,15 +86,11 @@ static void collective(void)
 
 int main(int argc, char **argv)
 {
-    int everybody, mine = has_memory();
     begin(&argc, &argv);
-    MPI_Allreduce(&mine, &everybody, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (everybody) {
+    if (have_memory_gib("large", 9)) {
         by_count();
         with_a_gap();
         collective();
-    } else if (rank == 0) {
-        puts("large: there are less than 9 GiB of memory");
     }
     return end("large");
 }

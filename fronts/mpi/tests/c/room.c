@@ -76,28 +76,13 @@ static void blocks(void)
     free(out);
 }
 
-static int has_memory(void)
-{
-    unsigned long long free_kib = 0;
-    char line[200];
-    FILE *file = fopen("/proc/meminfo", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu kB", &free_kib) == 1) break;
-    if (file) fclose(file);
-    return free_kib >= 5ull << 20;
-}
-
 int main(int argc, char **argv)
 {
-    int everybody, mine = has_memory();
     begin(&argc, &argv);
-    MPI_Allreduce(&mine, &everybody, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (everybody) {
+    if (have_memory_gib("room", 5)) {
         many_communicators();
         whole();
         blocks();
-    } else if (rank == 0) {
-        puts("room: there are less than 5 GiB of memory");
     }
     return end("room");
 }

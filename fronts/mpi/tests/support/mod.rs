@@ -4,16 +4,16 @@ pub(crate) mod pmi_server;
 mod sanitizer;
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
+use landeck_testing::program::{build, compiler, offer_library, succeed};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(60);
@@ -87,17 +87,6 @@ pub(crate) fn command(
     // As shipped, MPICH spins without yielding; with this it ends in time on few processors.
     command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
     command
-}
-
-/// Checks that a run went well and wrote a line.
-pub(crate) fn assert_wrote(output: &Output, line: &str) {
-    let written = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && written.lines().any(|written| written == line),
-        "wanted {line:?} and a good end, got {:?}\nstandard output: {written}\nstandard error: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr),
-    );
 }
 
 /// Compiles one of the C programs, with our header, against our library.
@@ -188,11 +177,6 @@ fn compile(compiler: &OsStr, options: &[&str], source: &str) -> PathBuf {
     target
 }
 
-/// The compiler that a variable names, or the usual one.
-pub(crate) fn compiler(variable: &str, usual: &str) -> OsString {
-    std::env::var_os(variable).unwrap_or_else(|| usual.into())
-}
-
 /// The launcher under test.
 pub(crate) fn launcher() -> &'static Path {
     &tools().launcher
@@ -239,7 +223,7 @@ struct Tools {
 fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
-        let built = built_folder();
+        let built = build(env!("CARGO"), &["landeck-mpi", "landeck-launcher"]);
         let sanitizer = sanitizer::wanted();
         let own = match sanitizer {
             Some(sanitizer) => built.join(format!("mpi-{}", sanitizer.name)),
@@ -248,31 +232,10 @@ fn tools() -> &'static Tools {
         let library =
             sanitizer.map_or_else(|| built.join("libmpi_abi.so"), |it| it.library.clone());
         let (libraries, programs) = (own.join("lib"), own.join("bin"));
-        fs::create_dir_all(&libraries).expect("the target folder can be written");
         fs::create_dir_all(programs.join("chapters")).expect("the target folder can be written");
-        for name in ["libmpi_abi.so", "libmpi_abi.so.1"] {
-            let link = libraries.join(name);
-            // A target folder that was copied has links into the other one.
-            if fs::read_link(&link).ok().as_ref() != Some(&library) {
-                let _ = fs::remove_file(&link);
-                symlink(&library, link).expect("a link can be made");
-            }
-        }
+        offer_library(&libraries, "libmpi_abi", &library);
         Tools { launcher: built.join("landeck"), libraries, programs }
     })
-}
-
-/// Builds library and launcher and says where they are: beside this test's own folder.
-fn built_folder() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package=landeck-mpi", "--package=landeck-launcher"]);
-    let own = std::env::current_exe().expect("this test has a file");
-    let built = own.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
-    if built.ends_with("release") {
-        cargo.arg("--release");
-    }
-    succeed(&mut cargo);
-    built.to_owned()
 }
 
 /// The folder of MPICH, if it is installed.
@@ -289,14 +252,4 @@ fn launched(launcher: &Path, options: &[&str], processes: u32, program: &Path) -
     let mut command = Command::new(launcher);
     command.args(options).arg(processes.to_string()).arg(program);
     command
-}
-
-fn succeed(command: &mut Command) {
-    let output =
-        command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
-    assert!(
-        output.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }

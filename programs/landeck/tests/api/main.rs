@@ -13,6 +13,7 @@ mod named_groups;
 mod ports;
 mod regions;
 mod semaphores;
+mod served_groups;
 #[path = "../support/mod.rs"]
 mod support;
 mod threads;

@@ -4,11 +4,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Sum, Tag,
-    ThreadMode, WhenFull,
+    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Options,
+    Progress, ServedBy, Sum, Tag, ThreadMode, WhenFull,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::support::{in_enduring_job, in_job, is_member, kill_myself};
+use crate::support::{in_enduring_job, in_job, in_job_with, is_member, kill_myself};
 
 const MOMENT: Duration = Duration::from_millis(30);
 const LONG: Duration = Duration::from_secs(20);
@@ -704,9 +705,159 @@ fn bad_names_and_options_are_told() {
         }
         let unknown = job.open_group("nobody").unwrap_err();
         assert!(matches!(unknown, Error::Object(ObjectError::Unknown { .. })), "{unknown}");
-        let group = job.create_group("descriptor", options()).unwrap();
-        let mut inbox = job.mailbox().unwrap();
-        let _member = group.join(&mut inbox).unwrap();
-        assert!(inbox.descriptor().is_err());
+    });
+}
+
+fn is_readable(inbox: &mut Mailbox, time: Duration) -> bool {
+    let descriptor = inbox.descriptor().unwrap();
+    let limit = Timespec::try_from(time).unwrap();
+    poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&limit)).unwrap() == 1
+}
+
+#[test]
+fn a_descriptor_tells_of_what_comes_from_groups() {
+    let name = "named_groups::a_descriptor_tells_of_what_comes_from_groups";
+    let progress = Options { progress: Progress::Thread, ..Options::default() };
+    in_job_with(2, name, progress, |job| {
+        let world = job.world();
+        for (name, how) in [
+            ("plain", options()),
+            ("evicting", options().messages(2).when_full(WhenFull::Evict(MOMENT))),
+            ("served", options().served_by(ServedBy::Creator)),
+        ] {
+            let group = group(job, name, how.minimum(2));
+            let mut inbox = job.mailbox().unwrap();
+            // Before it joins, and after.
+            if name != "plain" {
+                assert!(!is_readable(&mut inbox, Duration::ZERO));
+            }
+            let member = group.join(&mut inbox).unwrap();
+            group.wait_started().unwrap();
+            assert!(!is_readable(&mut inbox, Duration::ZERO));
+            world.barrier().unwrap();
+            if world.rank() == 1 {
+                for number in 0..6 {
+                    std::thread::sleep(MOMENT);
+                    member.broadcast_to_others(&value(number)).unwrap();
+                    assert!(is_empty(&mut inbox));
+                    world.barrier().unwrap();
+                }
+                if name == "evicting" {
+                    for number in 0..4 {
+                        group.broadcast(&value(number)).unwrap();
+                        assert_eq!(take(&mut inbox), number);
+                    }
+                }
+                world.barrier().unwrap();
+                world.barrier().unwrap();
+                continue;
+            }
+            for number in 0..6 {
+                assert!(is_readable(&mut inbox, LONG), "{name}");
+                assert_eq!(take(&mut inbox), number);
+                assert!(!is_readable(&mut inbox, Duration::ZERO), "{name}: as many as told of");
+                world.barrier().unwrap();
+            }
+            world.barrier().unwrap();
+            if name == "evicting" {
+                // What was in it may be taken, then it is told that it was put out.
+                let out = std::iter::repeat_with(|| {
+                    assert!(is_readable(&mut inbox, LONG));
+                    inbox.try_retrieve()
+                });
+                let out = out.take(9).find_map(landeck::Result::err).unwrap();
+                assert!(matches!(fault(out), GroupError::NoMember { .. }));
+                assert!(!is_readable(&mut inbox, Duration::ZERO));
+            } else {
+                // What was in the mailbox is told of after the leave as well.
+                member.broadcast(&value(9)).unwrap();
+                member.leave().unwrap();
+                assert!(is_readable(&mut inbox, LONG));
+                assert_eq!(take(&mut inbox), 9);
+                // What a server had sent may come behind.
+                assert!(is_empty(&mut inbox));
+                assert!(!is_readable(&mut inbox, Duration::ZERO));
+            }
+            world.barrier().unwrap();
+        }
+    });
+}
+
+/// The message that a descriptor has told of: at once, or at the next look.
+fn take(inbox: &mut Mailbox) -> u64 {
+    loop {
+        if let Some(mut message) = inbox.try_retrieve().unwrap() {
+            return message.unpack_value().unwrap();
+        }
+    }
+}
+
+/// How many threads this process has, and the bytes of its memory that others have no part in and its
+/// part of what is shared.
+fn threads_and_memory() -> (usize, u64) {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    (threads, kib << 10)
+}
+
+#[test]
+fn a_thousand_groups_take_no_thread_each() {
+    let name = "named_groups::a_thousand_groups_take_no_thread_each";
+    in_job(8, name, ThreadMode::Single, |job| {
+        const GROUPS: usize = 1_000;
+        let world = job.world();
+        for (kind, how) in
+            [("plain", options()), ("served", options().served_by(ServedBy::Creator))]
+        {
+            let (threads, memory) = threads_and_memory();
+            world.barrier().unwrap();
+            let began = Instant::now();
+            let mut members = Vec::new();
+            for number in 0..GROUPS {
+                let name = format!("{kind} {number}");
+                let how = how.minimum(8).messages(64).bytes(1 << 20);
+                // Each process makes its share.
+                let made =
+                    (number % 8 == world.rank()).then(|| job.create_group(&name, how).unwrap());
+                world.barrier().unwrap();
+                let group = made.unwrap_or_else(|| job.open_group(&name).unwrap());
+                let mut inbox = job.mailbox().unwrap();
+                members.push((group.join(&mut inbox).unwrap(), inbox));
+            }
+            world.barrier().unwrap();
+            let made = began.elapsed();
+            for (number, (member, _)) in (0..).zip(&members) {
+                if number % 8 == world.rank() {
+                    member.broadcast(&value(number as u64)).unwrap();
+                }
+            }
+            for (number, (_, inbox)) in (0..).zip(&mut members) {
+                assert_eq!(next(inbox), number);
+            }
+            for (member, _) in &mut members {
+                member.sync().unwrap();
+            }
+            let all = began.elapsed();
+            let (threads_now, memory_now) = threads_and_memory();
+            let more = threads_now - threads;
+            // One that serves, and one with which it watches the agent.
+            let most = if kind == "served" { 2 } else { 0 };
+            assert!(more <= most, "{more} threads for {GROUPS} groups");
+            let bytes = [memory_now.saturating_sub(memory)];
+            let bytes = world.all_reduce(bytes[0], Sum).unwrap();
+            if world.rank() == 0 {
+                println!(
+                    "{GROUPS} {kind} groups of 8: made and joined in {made:?}, with a broadcast and a \
+                     synchronisation each in {all:?}; {} KiB each, {more} threads more",
+                    bytes / GROUPS as u64 / 1024,
+                );
+            }
+            for (member, _) in members {
+                member.leave().unwrap();
+            }
+            world.barrier().unwrap();
+        }
     });
 }

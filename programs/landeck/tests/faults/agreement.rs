@@ -1,29 +1,26 @@
 //! kill -9 of all but one, one after the other at any moment, while they agree, make groups and go
 //! on in smaller ones: those that live hold the same for true all the time.
 
-use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::{Agreement, Any, Error, Job, Tag, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
-use rustix::process::{Signal, getpid, kill_process};
 
-use crate::support::{GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
+use crate::support::{
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, kill_myself, run_each,
+    seed_of_job, seeded_job_of, text,
+};
 
 /// Five kills each.
 const JOBS: u64 = 40;
 const JOBS_SOAK: u64 = 400;
 const PROCESSES: usize = 6;
-const AT_ONCE: usize = 2;
 /// On the average.
 const JOB_MAX: Duration = Duration::from_secs(4);
 /// All kills of a job happen within this time.
 const KILLS_WITHIN_US: u64 = 30_000;
 
-const JOB_SEED: &str = "LANDECK_TEST_SEED_OF_JOB";
 const DONE: &str = "survivor done";
 
 const TEST: &str = "agreement::those_who_live_agree_whoever_dies_whenever";
@@ -36,20 +33,9 @@ fn those_who_live_agree_whoever_dies_whenever() {
     let jobs = if is_soak() { JOBS_SOAK } else { JOBS };
     let _watchdog = Watchdog::start(JOB_MAX * jobs as u32 + RUN_MAX);
     let seed = seed();
-    let (next, rounds, began) = (AtomicU64::new(0), Mutex::new([0; 2]), Instant::now());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-                for number in numbers.take_while(|&number| number < jobs) {
-                    let told = run(seed.wrapping_add(number << 32));
-                    let mut rounds = rounds.lock().unwrap();
-                    rounds.iter_mut().zip(told).for_each(|(sum, count)| *sum += count);
-                }
-            });
-        }
-    });
-    let [agreements, shrinks] = rounds.into_inner().unwrap();
+    let began = Instant::now();
+    let told = run_each(jobs, |number| run(seed.wrapping_add(number << 32)));
+    let [agreements, shrinks] = [0, 1].map(|what| told.iter().map(|job| job[what]).sum::<u64>());
     let kills = jobs * (PROCESSES as u64 - 1);
     println!("{kills} kills in {:?}: {agreements} agreements, {shrinks} shrinks", began.elapsed());
     assert!(shrinks >= jobs && agreements > shrinks);
@@ -58,9 +44,7 @@ fn those_who_live_agree_whoever_dies_whenever() {
 /// One job; how often its survivor has agreed and shrunk.
 fn run(seed: u64) -> [u64; 2] {
     let trail = Trail::new();
-    let mut command = job_of(PROCESSES, TEST, &["--on-failure", "notify"]);
-    command.env(JOB_SEED, seed.to_string()).stdin(Stdio::null());
-    let ended = trail.run(&mut command, RUN_MAX);
+    let ended = trail.run(&mut seeded_job_of(PROCESSES, TEST, seed), RUN_MAX);
     let output = text(&ended);
     assert_eq!(ended.status.code(), Some(137), "seed {seed}: {output}");
     assert!(!output.contains("panicked"), "seed {seed}: {output}");
@@ -85,11 +69,6 @@ pub(crate) fn arm(own: usize, processes: usize, seed: u64) {
     });
 }
 
-pub(crate) fn kill_myself() -> ! {
-    kill_process(getpid(), Signal::KILL).unwrap();
-    unreachable!("killed")
-}
-
 /// What a member believes: all that was agreed, in order, as one number.
 #[derive(Default)]
 pub(crate) struct Belief {
@@ -112,7 +91,7 @@ impl Belief {
 
 fn take_part() {
     let job = Job::join().unwrap();
-    let seed: u64 = std::env::var(JOB_SEED).unwrap().parse().unwrap();
+    let seed = seed_of_job();
     let mut world = job.world();
     world.barrier().unwrap();
     arm(job.slot() as usize, PROCESSES, seed);

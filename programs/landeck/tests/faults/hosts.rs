@@ -12,8 +12,10 @@ use landeck::tcp::{Tcp, Token};
 use landeck::{Error, Job, Peer, Sum, Tag, World};
 use landeck_testing::{Trail, Watchdog, seed};
 
-use crate::agreement::{Belief, arm, kill_myself, next_world};
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
+use crate::agreement::{Belief, arm, next_world};
+use crate::support::{
+    GONE_WITHIN, RUN_MAX, is_member, is_soak, kill_myself, seed_of_job, seeded_job_of, text,
+};
 
 /// Processes of each job.
 const EACH: usize = 3;
@@ -33,7 +35,6 @@ const CONTEXT: u32 = 1 << 31 | 7;
 const SIDE: &str = "LANDECK_TEST_SIDE";
 const SECRET: &str = "LANDECK_TEST_SECRET";
 const MEETING: &str = "LANDECK_TEST_MEETING";
-const JOB_SEED: &str = "LANDECK_TEST_SEED_OF_JOB";
 const DONE: &str = "survivor done";
 
 /// Runs two jobs that find each other, to their ends.
@@ -42,10 +43,9 @@ fn run_both(test: &str, seed: u64) -> [Output; 2] {
     let meeting = Meeting::new(seed);
     let secret = Token::random().unwrap().to_secret_text();
     let jobs = ["near", "far"].map(|side| {
-        let mut command = job_of(EACH, test, &["--on-failure", "notify"]);
+        let mut command = seeded_job_of(EACH, test, seed);
         command.env(SIDE, side).env(SECRET, &secret).env(MEETING, &meeting.0);
-        command.env(JOB_SEED, seed.to_string());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         trail.spawn(&mut command)
     });
     let ended = jobs.map(|job| trail.finish(job, RUN_MAX));
@@ -112,7 +112,7 @@ fn those_who_live_agree_across_hosts() {
 
 fn agree_until_one_is_left() {
     let job = Job::join().unwrap();
-    let seed: u64 = std::env::var(JOB_SEED).unwrap().parse().unwrap();
+    let seed = seed_of_job();
     let mut world = world_of_both(&job);
     world.barrier().unwrap();
     arm(world.rank(), BOTH, seed);

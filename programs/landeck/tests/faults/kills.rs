@@ -6,8 +6,6 @@ use std::io::{Read, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,14 +15,12 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::{
-    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, names_left_by,
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, names_left_by, run_each,
 };
 use crate::traffic;
 
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 2_000;
-/// Rounds at the same time: each has moments in which nobody computes.
-const AT_ONCE: usize = 2;
 /// On the average; a round takes a tenth of it on an idle machine.
 const ROUND_MAX: Duration = Duration::from_secs(2);
 /// Between two looks for somebody to kill.
@@ -41,21 +37,11 @@ fn random_kills_are_survived_as_the_job_says() {
     let _watchdog = Watchdog::start(ROUND_MAX * rounds as u32 + RUN_MAX);
     let seed = seed();
     let usual = (0..5).map(|_| length_of_an_unharmed_run(seed)).min().unwrap();
-    let next = AtomicU64::new(0);
-    let tally = Mutex::new([0; OUTCOMES.len()]);
     let began = Instant::now();
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-                for number in numbers.take_while(|&number| number < rounds) {
-                    let outcome = Round::draw(seed, number).run(usual);
-                    tally.lock().unwrap()[outcome as usize] += 1;
-                }
-            });
-        }
-    });
-    let tally = tally.into_inner().unwrap();
+    let mut tally = [0; OUTCOMES.len()];
+    for outcome in run_each(rounds, |number| Round::draw(seed, number).run(usual)) {
+        tally[outcome as usize] += 1;
+    }
     let counts: Vec<String> =
         OUTCOMES.iter().zip(tally).map(|(what, count)| format!("{count} {what}")).collect();
     println!(

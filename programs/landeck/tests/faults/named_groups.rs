@@ -1,25 +1,23 @@
 //! kill -9 of half of the members of a named group at any moment, while all broadcast, synchronise,
 //! join and leave: those that live have retrieved the same, each message once, and nobody hangs.
 
-use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use landeck::{Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 
-use crate::agreement::kill_myself;
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
+use crate::support::{
+    GONE_WITHIN, RUN_MAX, is_member, is_soak, kill_myself, run_each, seed_of_job, seeded_job_of,
+    text,
+};
 
 const JOBS: u64 = 30;
 const JOBS_SOAK: u64 = 1_000;
 const PROCESSES: usize = 6;
 const SURVIVORS: usize = 3;
-const AT_ONCE: usize = 2;
 const JOB_MAX: Duration = Duration::from_secs(4);
 const KILLS_WITHIN_US: u64 = 40_000;
-const JOB_SEED: &str = "LANDECK_TEST_SEED_OF_JOB";
 const DONE: &str = "survivor done";
 const LAST: u64 = 1 << 40;
 
@@ -33,19 +31,8 @@ fn those_who_live_retrieve_the_same_whoever_dies_whenever() {
     let jobs = if is_soak() { JOBS_SOAK } else { JOBS };
     let _watchdog = Watchdog::start(JOB_MAX * jobs as u32 + RUN_MAX);
     let (seed, began) = (seed(), Instant::now());
-    let (next, messages) = (AtomicU64::new(0), AtomicU64::new(0));
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-                for number in numbers.take_while(|&number| number < jobs) {
-                    let seen = run(seed.wrapping_add(number << 32));
-                    messages.fetch_add(seen, Ordering::Relaxed);
-                }
-            });
-        }
-    });
-    let (kills, messages) = (jobs * (PROCESSES - SURVIVORS) as u64, messages.into_inner());
+    let seen = run_each(jobs, |number| run(seed.wrapping_add(number << 32)));
+    let (kills, messages) = (jobs * (PROCESSES - SURVIVORS) as u64, seen.iter().sum::<u64>());
     println!("{kills} kills in {:?}: {messages} messages retrieved alike", began.elapsed());
     assert!(messages > 20 * jobs);
 }
@@ -53,9 +40,7 @@ fn those_who_live_retrieve_the_same_whoever_dies_whenever() {
 /// One job; how many messages its survivors have retrieved.
 fn run(seed: u64) -> u64 {
     let trail = Trail::new();
-    let mut command = job_of(PROCESSES, TEST, &["--on-failure", "notify"]);
-    command.env(JOB_SEED, seed.to_string()).stdin(Stdio::null());
-    let ended = trail.run(&mut command, RUN_MAX);
+    let ended = trail.run(&mut seeded_job_of(PROCESSES, TEST, seed), RUN_MAX);
     let output = text(&ended);
     assert_eq!(ended.status.code(), Some(137), "seed {seed}: {output}");
     assert!(!output.contains("panicked"), "seed {seed}: {output}");
@@ -79,7 +64,7 @@ struct Part<'a> {
 fn take_part() {
     let job = Job::join().unwrap();
     let world = job.world();
-    let seed: u64 = std::env::var(JOB_SEED).unwrap().parse().unwrap();
+    let seed = seed_of_job();
     let options = GroupOptions::default().messages(32).bytes(4 << 20).minimum(PROCESSES as u32);
     let made = (world.rank() == 0).then(|| job.create_group("kills", options).unwrap());
     world.barrier().unwrap();

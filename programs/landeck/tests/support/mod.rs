@@ -3,8 +3,10 @@
 //! comes out.
 #![allow(dead_code, unused_imports)] // no test target needs all of it
 
+mod seeded;
 mod small_group;
 
+pub(crate) use seeded::{run_each, seed_of_job, seeded_job_of};
 pub(crate) use small_group::SmallGroup;
 
 use std::fs;

@@ -1,0 +1,524 @@
+//! What a client asks of a group's server: one message there, where it pays one back.
+//!
+//! The server has accepted what is asked for, as the client would have done itself; what came of it
+//! stands in the client's word of the log ([`landeck_memory::group_log::Progress`]). The messages say
+//! when to look. So when the server is gone, the client folds the log to its end: what was accepted
+//! is done, and the rest is asked of the next server with the same number. Who finds the seat empty
+//! and wants something takes it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use landeck_groups::service::{Ask, Asking, MemberRecord, Outcome, Server};
+use landeck_kernel::{Area, Peer, Received, Started, Wanted};
+use landeck_memory::group_log::{Progress, WaitsFor};
+use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
+
+use super::GroupError;
+use super::live::{Live, Mirror, Waits, nobody};
+use crate::collective::OperationId;
+use crate::error::{Error, Result};
+use crate::shared::{Kernel, Shared};
+
+/// Stands beside the number of the request in a message that was asked for.
+pub(super) const REQUEST_BIT: u64 = 1 << 32;
+/// What a request is, above its number in the tag.
+pub(super) const ASK: u32 = 1;
+pub(super) const BROADCAST: u32 = 2;
+pub(super) const HELD_BROADCAST: u32 = 3;
+
+const VALUE_BITS: u32 = 20;
+const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
+/// Replies of which nobody asks any more, before they are forgotten.
+const HEARD_MAX: usize = 64;
+
+/// What came of a request; numbers are low bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It changes nothing any more.
+    Nothing,
+    /// The message was accepted.
+    Accepted(u32),
+    /// The mailbox is a member.
+    Joined(u32),
+    /// It was one.
+    AlreadyMember(u32),
+    /// There are as many members as can be.
+    Full,
+    /// The group takes no such thing.
+    Closed,
+    /// It is a member no more.
+    Left,
+    /// It has come to this round.
+    Come(u32),
+    /// The group is being destroyed.
+    Destroying,
+    /// There is no room for the message, or the member has no copy of what was accepted before.
+    NotNow,
+}
+
+/// Where replies come, and whose turn it is to ask.
+pub(super) struct Desk {
+    shared: Arc<Shared>,
+    context: u32,
+    is_asking: AtomicBool,
+    heard: Mutex<Vec<u32>>,
+}
+
+/// When a request is over for who asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    Accepted,
+    Replied,
+}
+
+/// A request that was posted.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    number: u32,
+    epoch: u64,
+}
+
+/// A message to the server.
+struct Letter<'a> {
+    kind: u32,
+    head: [u64; 3],
+    data: Bytes<'a>,
+}
+
+/// Says that a thread of this process asks, for as long as it does.
+struct Turn<'a>(&'a Live, &'a Desk);
+
+impl Answer {
+    pub(super) fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Broadcast(number) => Self::Accepted(number as u32),
+            Outcome::Joined(id) => Self::Joined(id),
+            Outcome::AlreadyMember(id) => Self::AlreadyMember(id),
+            Outcome::Full => Self::Full,
+            Outcome::Closed => Self::Closed,
+            Outcome::Removed(..) => Self::Left,
+            Outcome::Come(round) => Self::Come(round as u32),
+            Outcome::Destroying => Self::Destroying,
+            _ => Self::Nothing,
+        }
+    }
+
+    pub(super) fn to_bits(self) -> u32 {
+        let (kind, value) = match self {
+            Self::Nothing => (0, 0),
+            Self::Accepted(number) => (1, number),
+            Self::Joined(id) => (2, id),
+            Self::AlreadyMember(id) => (3, id),
+            Self::Full => (4, 0),
+            Self::Closed => (5, 0),
+            Self::Left => (6, 0),
+            Self::Come(round) => (7, round),
+            Self::Destroying => (8, 0),
+            Self::NotNow => (9, 0),
+        };
+        kind << VALUE_BITS | value & VALUE_MASK
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        let value = bits & VALUE_MASK;
+        match bits >> VALUE_BITS {
+            1 => Self::Accepted(value),
+            2 => Self::Joined(value),
+            3 => Self::AlreadyMember(value),
+            4 => Self::Full,
+            5 => Self::Closed,
+            6 => Self::Left,
+            7 => Self::Come(value),
+            8 => Self::Destroying,
+            9 => Self::NotNow,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// The number with these low bits that is nearest to one that was seen shortly before or after.
+fn nearest(seen: u64, low: u32) -> u64 {
+    let ahead = low.wrapping_sub(seen as u32) << (32 - VALUE_BITS);
+    seen.wrapping_add_signed(i64::from(ahead as i32 >> (32 - VALUE_BITS)))
+}
+
+impl Desk {
+    pub(super) fn open(shared: &Arc<Shared>) -> Result<Self> {
+        let context = open_context(shared)?;
+        let (is_asking, heard) = (AtomicBool::new(false), Mutex::default());
+        Ok(Self { shared: shared.clone(), context, is_asking, heard })
+    }
+
+    /// Takes the replies that have come.
+    fn hear(&self, kernel: &mut Kernel) {
+        let wanted = Wanted { context: self.context, source: None, tag: None };
+        while let Some(status) = kernel.probe(wanted) {
+            let id = kernel.receive_own(wanted);
+            if kernel.take(OperationId::from(id)).is_none() {
+                kernel.abandon(id.into());
+            }
+            let mut heard = self.heard();
+            if heard.len() == HEARD_MAX {
+                heard.remove(0);
+            }
+            heard.push(status.tag);
+        }
+    }
+
+    fn has_heard(&self, number: u32) -> bool {
+        self.heard().contains(&number)
+    }
+
+    fn heard(&self) -> MutexGuard<'_, Vec<u32>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        if let Ok(mut kernel) = self.shared.kernel.enter() {
+            kernel.close_mailbox(self.context);
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.1.is_asking.store(false, Ordering::Release);
+        self.0.log.wake_own();
+    }
+}
+
+impl Live {
+    /// Asks for a membership of a mailbox of this process; its record, or its number if it was a
+    /// member.
+    pub(super) fn ask_to_join(
+        &self,
+        desk: &Desk,
+        context: u32,
+        place: u64,
+    ) -> Result<std::result::Result<MemberRecord, Answer>> {
+        let what = Ask::Join { context, place };
+        match self.ask(desk, what, Until::Replied, None)?.1 {
+            Answer::Joined(id) => self.with(|mirror| {
+                let mut members = mirror.state.members().iter();
+                let is_it = |it: &&MemberRecord| {
+                    (it.id, it.context, it.slot) == (id, context, self.shared.slot)
+                };
+                members.find(is_it).copied().map(Ok).ok_or_else(|| self.no_member(id))
+            }),
+            other => Ok(Err(other)),
+        }
+    }
+
+    /// Asks to leave, with a copy of the broadcasts up to number `kept`.
+    pub(super) fn ask_to_leave(
+        &self,
+        desk: &Desk,
+        seat: landeck_groups::service::Seat,
+        kept: u64,
+    ) -> Result<Answer> {
+        Ok(self.ask(desk, Ask::Leave { seat, kept }, Until::Replied, None)?.1)
+    }
+
+    /// Says that a member has come; the round, and by what to know that it is over.
+    pub(super) fn ask_to_sync(
+        &self,
+        desk: &Desk,
+        seat: landeck_groups::service::Seat,
+        deadline_ns: Option<u64>,
+    ) -> Result<(Answer, u64, Asked)> {
+        let (asked, answer) = self.ask(desk, Ask::Sync(seat), Until::Accepted, deadline_ns)?;
+        let Answer::Come(low) = answer else { return Ok((answer, 0, asked)) };
+        let round = self.with(|mirror| Ok(nearest(mirror.state.rounds(), low)))?;
+        Ok((answer, round, asked))
+    }
+
+    /// Asks for the group's end; it is over when [`Live::is_told`].
+    pub(super) fn ask_to_destroy(&self, desk: &Desk) -> Result<(Answer, Asked)> {
+        let (asked, answer) = self.ask(desk, Ask::Destroy, Until::Accepted, None)?;
+        Ok((answer, asked))
+    }
+
+    /// Asks for a broadcast.
+    pub(super) fn ask_to_broadcast(
+        &self,
+        desk: &Desk,
+        tag: u32,
+        words: [u64; 3],
+        data: Bytes<'_>,
+        is_held: bool,
+        deadline_ns: Option<u64>,
+    ) -> Result<Answer> {
+        let kind = if is_held { HELD_BROADCAST } else { BROADCAST };
+        let letter = Letter { kind, head: [words[0], words[1], u64::from(tag)], data };
+        let (_, answer) =
+            self.have_done(desk, |_| letter.copied(), Until::Accepted, deadline_ns)?;
+        if let Answer::Accepted(low) = answer {
+            self.with(|mirror| {
+                let number = nearest(mirror.state.broadcasts(), low);
+                Self::note_own(mirror, number);
+                Ok(())
+            })?;
+        }
+        Ok(answer)
+    }
+
+    /// Whether the server has replied to a request, or is gone, so that nobody does.
+    pub(super) fn is_told(&self, desk: &Desk, kernel: &mut Kernel, asked: &Asked) -> Result<bool> {
+        desk.hear(kernel);
+        if desk.has_heard(asked.number) {
+            return Ok(true);
+        }
+        self.with(|mirror| Ok(!is_served_in(mirror, asked.epoch)))
+    }
+
+    /// Waits until `ready` finds something, which is called when the server may have replied.
+    pub(super) fn wait_for_reply<T>(
+        &self,
+        asked: &Asked,
+        desk: &Desk,
+        deadline_ns: Option<u64>,
+        mut ready: impl FnMut(&mut Mirror, bool) -> Result<Option<T>>,
+    ) -> Result<T> {
+        let _waits = Waits::begin(&self.log, WaitsFor::Others);
+        let peer = self.with(|mirror| Ok(mirror.state.server().map(|server| server.who.slot)))?;
+        let record = WaitRecord { operation: Operation::Group, peer, ..WaitRecord::default() };
+        let found = self.shared.wait_until(&record, deadline_ns, |kernel| {
+            kernel.refresh();
+            let told = match self.is_told(desk, kernel, asked) {
+                Ok(told) => told,
+                Err(error) => return Some(Err(error)),
+            };
+            self.with(|mirror| ready(mirror, told)).transpose()
+        });
+        found.map_err(|error| self.shared.error(error, None, |_| None))?
+    }
+
+    fn ask(
+        &self,
+        desk: &Desk,
+        what: Ask,
+        until: Until,
+        deadline_ns: Option<u64>,
+    ) -> Result<(Asked, Answer)> {
+        let slot = self.shared.slot;
+        let incarnation = self.shared.segment.slot_record(slot).incarnation;
+        let letter = |number| Letter {
+            kind: ASK,
+            head: Asking { slot, incarnation, number, what }.to_words(),
+            data: Bytes::EMPTY,
+        };
+        self.have_done(desk, letter, until, deadline_ns)
+    }
+
+    /// Has the server do what the letter says, or the next one if it is gone before it has.
+    fn have_done<'a>(
+        &self,
+        desk: &Desk,
+        letter: impl Fn(u32) -> Letter<'a>,
+        until: Until,
+        deadline_ns: Option<u64>,
+    ) -> Result<(Asked, Answer)> {
+        let _turn = self.turn_to_ask(desk, deadline_ns)?;
+        let mut server = self.seated(deadline_ns)?;
+        let number = self.log.ask();
+        loop {
+            let asked = Asked { number, epoch: server.epoch };
+            let done = self.post(desk, &server, &letter(number), number, deadline_ns);
+            let done = done.and_then(|()| self.await_answer(desk, &asked, until, deadline_ns));
+            match done {
+                Ok(Some(bits)) => return Ok((asked, Answer::from_bits(bits))),
+                Ok(None) => {
+                    server = self.seated(deadline_ns).inspect_err(|_| {
+                        self.log.withdraw(number, true);
+                    })?;
+                    self.log.ask_again(number);
+                }
+                Err(error) => return self.give_up(desk, asked, error),
+            }
+        }
+    }
+
+    /// After an error: what was asked for is taken back, unless the server has it in hand.
+    fn give_up(&self, desk: &Desk, asked: Asked, error: Error) -> Result<(Asked, Answer)> {
+        if self.log.withdraw(asked.number, false) {
+            return Err(error);
+        }
+        match self.await_answer(desk, &asked, Until::Accepted, None)? {
+            Some(bits) => Ok((asked, Answer::from_bits(bits))),
+            None => {
+                self.log.withdraw(asked.number, true);
+                Err(error)
+            }
+        }
+    }
+
+    /// Whose turn it is among the threads of this process.
+    fn turn_to_ask<'a>(&'a self, desk: &'a Desk, deadline_ns: Option<u64>) -> Result<Turn<'a>> {
+        self.wait(deadline_ns, nobody, |_| {
+            let was = desk.is_asking.swap(true, Ordering::AcqRel);
+            Ok((!was).then_some(()))
+        })?;
+        Ok(Turn(self, desk))
+    }
+
+    /// Who serves the group; this process does from now on where nobody does any more.
+    pub(super) fn seated(&self, deadline_ns: Option<u64>) -> Result<Server> {
+        self.wait(deadline_ns, nobody, |mirror| {
+            if let Some(server) = mirror.state.server() {
+                return Ok(Some(server));
+            }
+            if mirror.state.phase() == landeck_groups::service::Phase::Ended {
+                return self.check_open(&mirror.state).map(|()| None);
+            }
+            if mirror.state.epochs() > 0 || !self.is_first_server_there() {
+                self.take_seat()?;
+            }
+            Ok(None)
+        })
+    }
+
+    /// Has a thread of this process serve the group, before long.
+    pub(super) fn take_seat(&self) -> Result<()> {
+        let served = self.shared.employment.serve(&self.shared, &self.name, self.object.number());
+        served.map_err(|why| self.no_server(why))
+    }
+
+    fn is_first_server_there(&self) -> bool {
+        let slot = self.options.first_server();
+        let slots = self.shared.segment.plan().slots();
+        slot.is_some_and(|slot| {
+            slot < slots && self.shared.segment.slot_record(slot).state == SlotState::Alive
+        })
+    }
+
+    /// Posts a letter. Whether it comes, the log says.
+    fn post(
+        &self,
+        desk: &Desk,
+        server: &Server,
+        letter: &Letter<'_>,
+        number: u32,
+        deadline_ns: Option<u64>,
+    ) -> Result<()> {
+        let head = [letter.head[0], letter.head[1], letter.head[2], u64::from(desk.context)];
+        let tag = letter.kind << Asking::NUMBER_BITS | number;
+        // SAFETY: the request is complete, or abandoned, before this function returns.
+        let head = Area::contiguous(unsafe { Buffer::of(&head) });
+        // SAFETY: as above.
+        let data = unsafe { Buffer::new(letter.data.start(), letter.data.len()) };
+        let area = Area::joined([head, Area::contiguous(data)]);
+        let to = Peer(server.who.slot);
+        let started = self.shared.kernel.enter()?.send(to, server.who.context, tag, area);
+        // A server that is gone is found in the log.
+        let Ok(Started::Pending(id)) = started else { return Ok(()) };
+        let epoch = server.epoch;
+        let record =
+            WaitRecord { operation: Operation::Group, peer: Some(to.0), ..WaitRecord::default() };
+        let sent = self.shared.wait_until(&record, deadline_ns, |kernel| {
+            kernel.refresh();
+            let is_over = kernel.take(OperationId::from(id)).is_some();
+            if is_over {
+                return Some(Ok(true));
+            }
+            self.with(|mirror| Ok((!is_served_in(mirror, epoch)).then_some(false))).transpose()
+        });
+        if !matches!(sent, Ok(Ok(true))) {
+            self.shared.kernel.enter()?.abandon(id.into());
+        }
+        sent.map_err(|error| self.shared.error(error, None, |_| None))?.map(drop)
+    }
+
+    /// What came of a request; none when its server is gone and did not do it.
+    fn await_answer(
+        &self,
+        desk: &Desk,
+        asked: &Asked,
+        until: Until,
+        deadline_ns: Option<u64>,
+    ) -> Result<Option<u32>> {
+        self.wait_for_reply(asked, desk, deadline_ns, |mirror, told| {
+            let is_gone = !is_served_in(mirror, asked.epoch);
+            Ok(match self.log.progress(asked.number) {
+                Progress::Answered(bits) if told || is_gone || until == Until::Accepted => {
+                    Some(Some(bits))
+                }
+                // What the server refuses it says without a reply.
+                Progress::Answered(bits) if Answer::from_bits(bits) == Answer::NotNow => {
+                    Some(Some(bits))
+                }
+                Progress::Answered(_) => None,
+                _ if is_gone => Some(None),
+                _ => None,
+            })
+        })
+    }
+}
+
+impl Letter<'_> {
+    fn copied(&self) -> Self {
+        Self { kind: self.kind, head: self.head, data: self.data }
+    }
+}
+
+fn is_served_in(mirror: &Mirror, epoch: u64) -> bool {
+    mirror.state.server().is_some_and(|server| server.epoch == epoch)
+}
+
+/// A mailbox without a mark: only who is told of it posts there.
+pub(super) fn open_context(shared: &Shared) -> Result<u32> {
+    let mut kernel = shared.kernel.enter()?;
+    let context = kernel.new_mailbox();
+    kernel.set_members(context, vec![Peer(shared.slot)]);
+    Ok(context)
+}
+
+/// The bytes of a message that was received.
+pub(crate) fn bytes_of(received: &Received) -> Bytes<'_> {
+    match received {
+        Received::Private(bytes) => Bytes::from(&bytes[..]),
+        Received::Borrowed { block, length } => block.piece(0, *length),
+    }
+}
+
+impl Live {
+    /// That nobody can serve the group.
+    pub(super) fn no_server(&self, why: String) -> Error {
+        GroupError::NoServer { group: self.name.clone(), why }.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_as_they_were_given() {
+        for answer in [
+            Answer::Nothing,
+            Answer::Accepted(VALUE_MASK),
+            Answer::Joined(1023),
+            Answer::AlreadyMember(0),
+            Answer::Full,
+            Answer::Closed,
+            Answer::Left,
+            Answer::Come(5),
+            Answer::Destroying,
+            Answer::NotNow,
+        ] {
+            assert_eq!(Answer::from_bits(answer.to_bits()), answer);
+            assert!(answer.to_bits() < 1 << 24);
+        }
+    }
+
+    #[test]
+    fn numbers_are_known_by_their_low_bits() {
+        for number in [0u64, 5, 1 << 20, (1 << 20) - 1, (1 << 40) + 3] {
+            for seen in [number.saturating_sub(1), number, number + 1, number + 400_000] {
+                assert_eq!(nearest(seen, number as u32 & VALUE_MASK), number, "{seen}");
+            }
+        }
+    }
+}

@@ -1,0 +1,545 @@
+//! The server of groups that were made to have one: a thread that does what clients ask for.
+//!
+//! A process has one such thread for all groups that it serves. It is a guest of the job, with an
+//! endpoint of its own, so it needs nothing of the thread mode and waits for nobody else's calls. What
+//! it does, it has accepted in the group's log like any process; so it keeps nothing that would be lost
+//! with it but whom to tell. It waits for no client and no member: what has no room yet is on its
+//! way, and members that do not retrieve hold their senders, not it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
+use landeck_host::objects::{self, ObjectKind, ObjectName};
+use landeck_kernel::{Area, Peer, Received, Started, Wanted};
+use landeck_memory::group_log::WaitsFor;
+use landeck_memory::{Buffer, Bytes, Operation, Segment, WaitRecord};
+use landeck_transports::wake_thread::without_signals;
+use landeck_wire::HostId;
+
+use super::Group;
+use super::asking::{ASK, Answer, BROADCAST, HELD_BROADCAST, REQUEST_BIT, bytes_of, open_context};
+use crate::collective::OperationId;
+use crate::error::{Error, Result};
+use crate::job::{Job, Options};
+use crate::shared::{Kernel, Shared};
+
+/// The tag of a message that says: take the broadcast with this number from the group.
+pub(crate) const FORWARDED: u32 = 1 << 17;
+/// Words in front of what is asked for.
+const HEAD_WORDS: usize = 4;
+
+/// Whether this process serves groups. One of each process.
+#[derive(Default)]
+pub(crate) struct Employment(Mutex<Stage>);
+
+#[derive(Default)]
+enum Stage {
+    #[default]
+    Free,
+    Serving(ServerThread),
+    /// The process has left the job.
+    Over,
+}
+
+/// The thread. It ends when this is dropped.
+struct ServerThread {
+    office: Arc<Office>,
+    thread: Option<JoinHandle<()>>,
+    /// In a child made by fork there is no thread.
+    process: u32,
+}
+
+/// What the thread shares with the rest of the process.
+struct Office {
+    client: (Segment, u32),
+    orders: Mutex<Vec<Order>>,
+    failures: Mutex<Vec<(u64, String)>>,
+    is_over: AtomicBool,
+    /// Where the thread sleeps.
+    bed: OnceLock<(Segment, u32)>,
+    /// Why there is no thread.
+    failure: OnceLock<String>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Order {
+    name: String,
+    number: u64,
+}
+
+struct Server<'a> {
+    job: &'a Job,
+    office: &'a Office,
+    /// Contexts in which something has come, once for each message.
+    arrivals: Arc<Mutex<VecDeque<u32>>>,
+    /// By the contexts in which they are asked.
+    groups: HashMap<u32, Served>,
+    receiving: Vec<(u32, OperationId)>,
+    sending: Vec<(OperationId, Box<[u64; 2]>)>,
+}
+
+/// A group that this process serves.
+struct Served {
+    group: Group,
+    epoch: u64,
+    /// Up to which entry it was looked after.
+    seen: u64,
+    /// Whom to tell when a round is over, and which.
+    syncing: Vec<(Client, u64)>,
+    /// Whom to tell when the group is.
+    destroying: Vec<Client>,
+}
+
+/// Who is told that a request is done.
+#[derive(Clone, Copy)]
+struct Client {
+    slot: u32,
+    context: u32,
+    number: u32,
+}
+
+impl Employment {
+    /// Has this process serve a group before long, unless somebody else does by then.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(crate) fn serve(
+        &self,
+        shared: &Arc<Shared>,
+        name: &str,
+        number: u64,
+    ) -> std::result::Result<(), String> {
+        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Stage::Free = *stage {
+            *stage = Stage::Serving(ServerThread::start(shared)?);
+        }
+        match &*stage {
+            Stage::Serving(thread) => thread.office.order(name, number),
+            Stage::Free | Stage::Over => Err("it has left the job".to_owned()),
+        }
+    }
+
+    /// The process leaves: others take its seats.
+    pub(crate) fn end(&self) {
+        let mut stage = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *stage = Stage::Over;
+    }
+}
+
+impl ServerThread {
+    fn start(shared: &Arc<Shared>) -> std::result::Result<Self, String> {
+        let host = HostId(shared.segment.plan().host);
+        let office = Arc::new(Office {
+            client: (shared.segment.clone(), shared.slot),
+            orders: Mutex::default(),
+            failures: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            bed: OnceLock::new(),
+            failure: OnceLock::new(),
+        });
+        let own = office.clone();
+        let thread = without_signals(|| {
+            let builder = std::thread::Builder::new().name("landeck-groups".to_owned());
+            builder.spawn(move || own.work(host))
+        });
+        let thread = Some(thread.map_err(|error| format!("no thread was to be had ({error})"))?);
+        Ok(Self { office, thread, process: std::process::id() })
+    }
+}
+
+impl Drop for ServerThread {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        if std::process::id() != self.process {
+            std::mem::forget(thread);
+            return;
+        }
+        self.office.is_over.store(true, Ordering::SeqCst);
+        self.office.ring();
+        // What it did stands in the logs, whatever became of it.
+        let _ = thread.join();
+    }
+}
+
+impl Office {
+    fn order(&self, name: &str, number: u64) -> std::result::Result<(), String> {
+        let failures = lock(&self.failures);
+        let failed = failures.iter().find(|(group, _)| *group == number).map(|(_, why)| why);
+        if let Some(why) = self.failure.get().or(failed) {
+            return Err(why.clone());
+        }
+        let order = Order { name: name.to_owned(), number };
+        let mut orders = lock(&self.orders);
+        if !orders.contains(&order) {
+            orders.push(order);
+            drop(orders);
+            self.ring();
+        }
+        Ok(())
+    }
+
+    fn ring(&self) {
+        if let Some((segment, slot)) = self.bed.get() {
+            segment.tell_news(*slot);
+        }
+    }
+
+    fn work(&self, host: HostId) {
+        landeck_memory::processors::follow_parent();
+        match Job::join_running(&host.to_string(), Options::default()) {
+            Ok(job) => {
+                let _ = self.bed.set((job.segment().clone(), job.slot()));
+                Server::new(&job, self).run();
+                // Whoever was to be told finds in the log that the seat is free.
+                let _ = job.leave();
+            }
+            Err(error) => {
+                let _ = self.failure.set(error.to_string());
+                self.tell_client();
+            }
+        }
+    }
+
+    fn tell_client(&self) {
+        let (segment, slot) = &self.client;
+        segment.tell_news(*slot);
+    }
+}
+
+impl<'a> Server<'a> {
+    fn new(job: &'a Job, office: &'a Office) -> Self {
+        let (arrivals, groups) = (Arc::default(), HashMap::new());
+        Self { job, office, arrivals, groups, receiving: Vec::new(), sending: Vec::new() }
+    }
+
+    fn run(mut self) {
+        let shared = self.job.shared.clone();
+        let record = WaitRecord { operation: Operation::Group, ..WaitRecord::default() };
+        loop {
+            let ended = shared.wait_until(&record, None, |kernel| {
+                kernel.refresh();
+                self.has_work(kernel).then_some(())
+            });
+            if ended.is_err() || self.office.is_over.load(Ordering::SeqCst) {
+                break;
+            }
+            // A group that is broken says so to its clients.
+            let _ = self.work();
+        }
+        self.stand_up();
+    }
+
+    fn has_work(&self, kernel: &Kernel) -> bool {
+        let is_done = |id: &OperationId| kernel.is_done(*id);
+        self.office.is_over.load(Ordering::SeqCst)
+            || !lock(&self.office.orders).is_empty()
+            || !lock(&self.arrivals).is_empty()
+            || self.receiving.iter().any(|(_, id)| is_done(id))
+            || self.sending.iter().any(|(id, _)| is_done(id))
+            || self.groups.values().any(Served::has_news)
+    }
+
+    fn work(&mut self) -> Result<()> {
+        let orders = std::mem::take(&mut *lock(&self.office.orders));
+        for order in orders {
+            if let Err(error) = self.sit_down(&order) {
+                lock(&self.office.failures).push((order.number, error.to_string()));
+            }
+            self.office.tell_client();
+        }
+        self.receive()?;
+        for (context, peer, tag, received) in self.received()? {
+            self.handle(context, peer, tag, &received)?;
+        }
+        let mut kernel = self.job.shared.kernel.enter()?;
+        self.sending.retain(|(id, _)| kernel.take(*id).is_none());
+        drop(kernel);
+        let contexts: Vec<u32> = self.groups.keys().copied().collect();
+        contexts.into_iter().try_for_each(|context| self.look_after(context))
+    }
+
+    /// Takes the seat of a group, if it is free.
+    fn sit_down(&mut self, order: &Order) -> Result<()> {
+        if self.groups.values().any(|served| served.group.number() == order.number) {
+            return Ok(());
+        }
+        let name = ObjectName::new(&order.name).map_err(objects::ObjectError::from)?;
+        let (shared, process) = (&self.job.shared, self.job.process());
+        let opened = objects::open_number(process, ObjectKind::Group, order.number)?;
+        let group = Group::of(shared, process, &name, opened)?;
+        let context = open_context(shared)?;
+        let arrivals = self.arrivals.clone();
+        let arrival = Box::new(move || lock(&arrivals).push_back(context));
+        shared.kernel.enter()?.watch_mailbox(context, arrival);
+        let live = group.live.clone();
+        let who = u64::from(process.slot.0) | u64::from(process.incarnation.0) << 32;
+        let outcome = live.with(|mirror| {
+            let claim = live.claim_details(mirror, [who, u64::from(context), 0])?;
+            let entry = EntryWord::Serve { cell: claim.cell() };
+            let (place, outcome) = live.append(mirror, entry, |_| Ok(()))?;
+            claim.becomes_entry(place);
+            Ok(outcome)
+        })?;
+        let Outcome::Seated(epoch) = outcome else {
+            shared.kernel.enter()?.close_mailbox(context);
+            return Ok(());
+        };
+        live.log.waits(WaitsFor::Others, true);
+        let (syncing, destroying) = (Vec::new(), Vec::new());
+        self.groups.insert(context, Served { group, epoch, seen: 0, syncing, destroying });
+        Ok(())
+    }
+
+    /// Leaves all seats.
+    fn stand_up(&mut self) {
+        let groups = std::mem::take(&mut self.groups);
+        for (context, served) in groups {
+            self.leave(context, &served);
+        }
+        if let Ok(mut kernel) = self.job.shared.kernel.enter() {
+            // Members find by themselves what is not on its way.
+            self.sending.drain(..).for_each(|(id, _)| kernel.abandon(id));
+            self.receiving.drain(..).for_each(|(_, id)| kernel.abandon(id));
+        }
+    }
+
+    fn leave(&self, context: u32, served: &Served) {
+        let live = &served.group.live;
+        let epoch = EntryWord::low_bits(served.epoch);
+        // Whoever finds the process gone says so as well.
+        let _ = live.with(|mirror| live.append(mirror, EntryWord::Vacate { epoch }, |_| Ok(())));
+        live.log.waits(WaitsFor::Others, false);
+        if let Ok(mut kernel) = self.job.shared.kernel.enter() {
+            kernel.close_mailbox(context);
+        }
+    }
+
+    /// Begins to receive what has come.
+    fn receive(&mut self) -> Result<()> {
+        let arrivals = std::mem::take(&mut *lock(&self.arrivals));
+        let mut kernel = self.job.shared.kernel.enter()?;
+        for context in arrivals {
+            let wanted = Wanted { context, source: None, tag: None };
+            if self.groups.contains_key(&context) && kernel.probe(wanted).is_some() {
+                self.receiving.push((context, kernel.receive_own(wanted).into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn received(&mut self) -> Result<Vec<(u32, u32, u32, Received)>> {
+        let mut kernel = self.job.shared.kernel.enter()?;
+        let mut received = Vec::new();
+        self.receiving.retain(|&(context, id)| match kernel.take(id) {
+            None => true,
+            // Who died while it asked has asked for nothing.
+            Some(Err(_)) => false,
+            Some(Ok(completion)) => {
+                if let (Ok(status), Some(data)) = (completion.result, completion.data) {
+                    received.push((context, status.peer.0, status.tag, data));
+                }
+                false
+            }
+        });
+        Ok(received)
+    }
+
+    fn handle(&mut self, context: u32, slot: u32, tag: u32, received: &Received) -> Result<()> {
+        let bytes = bytes_of(received);
+        let mut head = [0u64; HEAD_WORDS];
+        let head_bytes = size_of_val(&head);
+        let is_whole =
+            bytes.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut head)) == head_bytes;
+        let (kind, number) = (tag >> Asking::NUMBER_BITS, tag & ((1 << Asking::NUMBER_BITS) - 1));
+        let client = Client { slot, context: head[3] as u32, number };
+        let record = self.job.shared.segment.slot_record(slot);
+        let is_there = head[0] >> 32 == u64::from(record.incarnation) && !record.state.is_gone();
+        // Who is gone asks for nothing any more.
+        if !is_whole || head[0] as u32 != slot || !is_there {
+            return Ok(());
+        }
+        let Some(served) = self.groups.get(&context) else { return Ok(()) };
+        match kind {
+            ASK => match Asking::from_words([head[0], head[1], head[2]]) {
+                Some(asking) if asking.number == number => self.do_asked(context, client, &asking),
+                _ => Ok(()),
+            },
+            BROADCAST | HELD_BROADCAST => {
+                let data = bytes.part(head_bytes, bytes.len() - head_bytes);
+                let is_held = kind == HELD_BROADCAST;
+                let [who, member, tag, _] = head;
+                let words = [who, member, REQUEST_BIT | u64::from(number)];
+                let sent = served.broadcast(words, tag as u32, data, is_held)?;
+                if let Some((message, members)) = sent {
+                    let group = served.group.number();
+                    self.forward(group, message, member, &members)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn do_asked(&mut self, context: u32, client: Client, asking: &Asking) -> Result<()> {
+        let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
+        let Some(outcome) = served.accept(asking)? else { return Ok(()) };
+        match (asking.what, outcome) {
+            (Ask::Sync(_), Outcome::Come(round)) => served.syncing.push((client, round)),
+            (Ask::Destroy, Outcome::Destroying) => served.destroying.push(client),
+            (Ask::Sync(_) | Ask::Destroy, _) => {}
+            (Ask::Join { .. } | Ask::Leave { .. }, _) => self.reply(client)?,
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, client: Client) -> Result<()> {
+        self.post(client.slot, client.context, client.number, None)
+    }
+
+    /// Tells each member of a message, but who is not to get its own.
+    fn forward(
+        &mut self,
+        group: u64,
+        message: u64,
+        sender: u64,
+        members: &[MemberRecord],
+    ) -> Result<()> {
+        let left_out = (sender >> 32).checked_sub(1);
+        for member in members.iter().filter(|member| Some(u64::from(member.id)) != left_out) {
+            self.post(member.slot, member.context, FORWARDED, Some([group, message]))?;
+        }
+        Ok(())
+    }
+
+    fn post(&mut self, slot: u32, context: u32, tag: u32, words: Option<[u64; 2]>) -> Result<()> {
+        let words = words.map(Box::new);
+        let area = match &words {
+            // SAFETY: the words are on the heap, and kept until the request is taken or abandoned.
+            Some(words) => Area::contiguous(unsafe { Buffer::of(&words[..]) }),
+            None => Area::EMPTY,
+        };
+        let started = self.job.shared.kernel.enter()?.send(Peer(slot), context, tag, area);
+        // Who is gone needs not be told.
+        if let Ok(Started::Pending(id)) = started {
+            self.sending.push((id.into(), words.unwrap_or_default()));
+        }
+        Ok(())
+    }
+
+    /// Tells those whose round, or group, is over; leaves the group when all were told.
+    fn look_after(&mut self, context: u32) -> Result<()> {
+        let Some(served) = self.groups.get_mut(&context) else { return Ok(()) };
+        let (told, is_over) = served.look()?;
+        told.into_iter().try_for_each(|client| self.reply(client))?;
+        if is_over && let Some(served) = self.groups.remove(&context) {
+            self.leave(context, &served);
+        }
+        Ok(())
+    }
+}
+
+impl Served {
+    /// Whether the log has an entry that was not looked after.
+    fn has_news(&self) -> bool {
+        let position = self.group.live.with(|mirror| Ok(mirror.state.position()));
+        position.is_ok_and(|position| position != self.seen)
+    }
+
+    /// Whom to tell by now, and whether there is nothing more to do.
+    fn look(&mut self) -> Result<(Vec<Client>, bool)> {
+        let Self { group, epoch, seen, syncing, destroying } = self;
+        group.live.with(|mirror| {
+            let state = &mirror.state;
+            *seen = state.position();
+            let mut told: Vec<Client> = Vec::new();
+            syncing.retain(|&(client, round)| {
+                let is_over = state.ended(round).is_some();
+                told.extend(is_over.then_some(client));
+                !is_over
+            });
+            let has_ended = state.phase() == Phase::Ended;
+            if has_ended {
+                told.append(destroying);
+            }
+            let is_mine = state.server().is_some_and(|server| server.epoch == *epoch);
+            Ok((told, has_ended || !is_mine))
+        })
+    }
+
+    /// Has a request accepted; none when there is nothing to accept.
+    fn accept(&self, asking: &Asking) -> Result<Option<Outcome>> {
+        let live = &self.group.live;
+        live.with(|mirror| {
+            if !live.log.take_request(asking.slot, asking.incarnation, asking.number) {
+                return Ok(None);
+            }
+            let claim = live.claim_details(mirror, asking.to_words())?;
+            let mut is_early = false;
+            let appended = live.append(mirror, EntryWord::Asked { cell: claim.cell() }, |mirror| {
+                // Whoever leaves has a copy of what was accepted before.
+                is_early = match asking.what {
+                    Ask::Leave { seat, kept } => {
+                        mirror.state.member(seat).is_some() && mirror.state.broadcasts() != kept
+                    }
+                    _ => false,
+                };
+                if is_early { Err(Error::WouldBlock) } else { Ok(()) }
+            });
+            match appended {
+                Err(_) if is_early => {
+                    live.answer(asking, Answer::NotNow);
+                    live.wake(WaitsFor::Others);
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+                Ok((place, outcome)) => {
+                    claim.becomes_entry(place);
+                    Ok(Some(outcome))
+                }
+            }
+        })
+    }
+
+    /// Has a broadcast accepted: its number, and who gets it. None when it was not.
+    fn broadcast(
+        &self,
+        words: [u64; 3],
+        tag: u32,
+        data: Bytes<'_>,
+        was_held: bool,
+    ) -> Result<Option<(u64, Vec<MemberRecord>)>> {
+        let live = &self.group.live;
+        let (slot, incarnation, number) =
+            (words[0] as u32, (words[0] >> 32) as u32, words[2] as u32);
+        live.with(|mirror| {
+            if !live.log.take_request(slot, incarnation, number) {
+                return Ok(None);
+            }
+            let claim = match live.has_room_for_others(mirror) {
+                true => live.claim(mirror, data.len() as u64)?,
+                false => None,
+            };
+            let mut answer = Answer::NotNow;
+            if let Some(claim) = claim {
+                claim.fill(tag, words, data);
+                let entry = EntryWord::Broadcast { cell: claim.cell(), was_held };
+                let (_, outcome) = live.append_with(mirror, entry, Some(&claim), |_| Ok(()))?;
+                if let Outcome::Broadcast(message) = outcome {
+                    claim.end();
+                    return Ok(Some((message, mirror.state.members().to_vec())));
+                }
+                answer = Answer::Closed;
+            }
+            live.log.answer(slot, incarnation, number, answer.to_bits());
+            live.wake(WaitsFor::Others);
+            Ok(None)
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

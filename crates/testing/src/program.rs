@@ -1,0 +1,123 @@
+//! The programs that a test builds and runs: compilers, folders of built things, and what a run
+//! must have written.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The compiler that the environment variable `variable` names, or the `usual` one.
+#[must_use]
+pub fn compiler(variable: &str, usual: &str) -> OsString {
+    std::env::var_os(variable).unwrap_or_else(|| usual.into())
+}
+
+/// Runs a command to its end and returns what it wrote.
+///
+/// # Panics
+///
+/// When the command cannot be started or does not end well, with its standard error.
+pub fn succeed(command: &mut Command) -> Output {
+    let output =
+        command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output
+}
+
+/// Checks that a run ended well and wrote `line`, whole, among the lines of its standard output.
+///
+/// # Panics
+///
+/// When it did not, with all that the run wrote.
+pub fn assert_wrote(output: &Output, line: &str) {
+    let written = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && written.lines().any(|written| written == line),
+        "wanted {line:?} and a good end, got {:?}\nstandard output: {written}\nstandard error: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr),
+    );
+}
+
+/// Builds packages of this workspace in the profile of the running test, by `cargo`
+/// (`env!("CARGO")`), and says in which folder they lie: `target/PROFILE`.
+///
+/// # Panics
+///
+/// When they cannot be built, or when the running test does not lie in `target/PROFILE/deps`.
+pub fn build(cargo: &str, packages: &[&str]) -> PathBuf {
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet"]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    let test = std::env::current_exe().expect("this test has a file");
+    let built = test.parent().and_then(Path::parent).expect("tests lie in target/PROFILE/deps");
+    if built.ends_with("release") {
+        command.arg("--release");
+    }
+    succeed(&mut command);
+    built.to_owned()
+}
+
+/// Makes `folder` a folder in which linker and loader find a built library: as `NAME.so` and
+/// as `NAME.so.1`, for a `name` like `libdeck`. Test programs may do it at the same time.
+///
+/// # Panics
+///
+/// When the folder cannot be written.
+pub fn offer_library(folder: &Path, name: &str, library: &Path) {
+    fs::create_dir_all(folder).expect("the target folder can be written");
+    for name in [format!("{name}.so"), format!("{name}.so.1")] {
+        let link = folder.join(name);
+        // A target folder that was copied has links into the other one.
+        if fs::read_link(&link).is_ok_and(|old| old == library) {
+            continue;
+        }
+        let own = link.with_extension(std::process::id().to_string());
+        let _ = fs::remove_file(&own);
+        symlink(library, &own).expect("a link can be made");
+        // It takes the name in one step: another test program may have been faster.
+        fs::rename(&own, &link).expect("a link can be renamed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{assert_wrote, offer_library, succeed};
+    use std::fs;
+    use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn a_whole_line_counts() {
+        assert_wrote(&succeed(Command::new("echo").arg("one\ntwo")), "two");
+    }
+
+    #[test]
+    #[should_panic(expected = "wanted \"tw\"")]
+    fn a_part_of_a_line_does_not() {
+        assert_wrote(&succeed(Command::new("echo").arg("one\ntwo")), "tw");
+    }
+
+    #[test]
+    #[should_panic(expected = "failed:\nwhy")]
+    fn a_bad_end_says_why() {
+        succeed(Command::new("sh").args(["-c", "echo why >&2; exit 3"]));
+    }
+
+    #[test]
+    fn a_link_to_another_library_is_replaced() {
+        let folder = std::env::temp_dir().join(format!("landeck-offer-{}", std::process::id()));
+        offer_library(&folder, "libx", Path::new("/old"));
+        offer_library(&folder, "libx", Path::new("/new"));
+        let found = ["libx.so", "libx.so.1"].map(|name| fs::read_link(folder.join(name)).ok());
+        let _ = fs::remove_dir_all(&folder);
+        assert_eq!(found, [Some("/new".into()), Some("/new".into())]);
+    }
+}

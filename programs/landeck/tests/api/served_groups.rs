@@ -1,0 +1,309 @@
+//! Named groups with a server, as in the paper of 2000: how many messages each call costs, and that
+//! nothing is lost, or done twice, when the server is gone.
+
+use std::time::Duration;
+
+use landeck::{
+    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+    ThreadMode,
+};
+
+use crate::support::{in_enduring_job, in_job, kill_myself};
+
+const LONG: Duration = Duration::from_secs(20);
+const MOMENT: Duration = Duration::from_millis(30);
+
+fn served() -> GroupOptions {
+    GroupOptions::default().served_by(ServedBy::Creator)
+}
+
+/// The group of this name, made by rank 0; all of the job call this.
+fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
+    let world = job.world();
+    let made = (world.rank() == 0).then(|| job.create_group(name, options).unwrap());
+    world.barrier().unwrap();
+    made.unwrap_or_else(|| job.open_group(name).unwrap())
+}
+
+fn value(number: u64) -> Message {
+    let mut message = Message::new();
+    message.pack(&[number]);
+    message
+}
+
+fn next(inbox: &mut Mailbox) -> u64 {
+    inbox.retrieve_within(LONG).unwrap().unpack_value().unwrap()
+}
+
+/// Messages that all processes of the job have sent, guests and servers among them.
+fn messages(job: &Job) -> u64 {
+    let slots = 0..job.segment().plan().slots();
+    slots.map(|slot| job.segment().counters(slot).messages_sent).sum()
+}
+
+/// How many messages a part of rank 0's costs, while the others are in a barrier, which costs none.
+fn cost<T>(job: &Job, part: impl FnOnce() -> T) -> (u64, T) {
+    let world = job.world();
+    world.barrier().unwrap();
+    let before = messages(job);
+    world.barrier().unwrap();
+    let result = part();
+    world.barrier().unwrap();
+    let after = messages(job);
+    world.barrier().unwrap();
+    (after - before, result)
+}
+
+#[test]
+fn calls_cost_as_many_messages_as_in_the_paper() {
+    let name = "served_groups::calls_cost_as_many_messages_as_in_the_paper";
+    in_job(4, name, ThreadMode::Single, |job| {
+        let (rank, n) = (job.world().rank(), 4);
+        let (barriers, ()) = cost(job, || ());
+        assert_eq!(barriers, 0, "what is measured with costs nothing");
+        let (made, first) = cost(job, || {
+            (rank == 0).then(|| job.create_group("paper", served().minimum(n)).unwrap())
+        });
+        assert_eq!(made, 0, "create");
+        let group = first.unwrap_or_else(|| job.open_group("paper").unwrap());
+        let mut inbox = job.mailbox().unwrap();
+        let mut member = None;
+        for joining in 0..n as usize {
+            let (joined, ()) = cost(job, || {
+                if rank == joining {
+                    member = Some(group.join(&mut inbox).unwrap());
+                }
+            });
+            assert_eq!(joined, 2, "join");
+        }
+        let mut member = member.unwrap();
+        assert_eq!(member.id() as usize, rank);
+        for length in [1usize, 1_000, 100_000] {
+            let (sent, ()) = cost(job, || {
+                if rank == 1 {
+                    member.broadcast(Message::new().pack(&vec![7u64; length])).unwrap();
+                }
+                let got = inbox.retrieve_within(LONG).unwrap().unpack_all::<u64>();
+                assert_eq!(got, vec![7; length]);
+            });
+            assert_eq!(sent, u64::from(1 + n), "broadcast of {length} values");
+        }
+        let (sent, ()) = cost(job, || {
+            if rank == 2 {
+                member.broadcast_to_others(&value(3)).unwrap();
+            } else {
+                assert_eq!(next(&mut inbox), 3);
+            }
+        });
+        assert_eq!(sent, u64::from(n), "broadcast to the others");
+        // The hundredth costs what the first does.
+        for _ in 0..100 {
+            let (synchronised, ()) = cost(job, || member.sync().unwrap());
+            assert_eq!(synchronised, u64::from(2 * n), "sync");
+        }
+        let (left, member) = cost(job, || {
+            if rank == 3 {
+                member.leave().unwrap();
+                return None;
+            }
+            Some(member)
+        });
+        assert_eq!(left, 2, "leave");
+        let (destroyed, ()) = cost(job, || {
+            if rank == 3 {
+                group.destroy().unwrap();
+            }
+        });
+        assert_eq!(destroyed, 2, "destroy");
+        if let Some(member) = member {
+            let gone = member.broadcast(&value(1)).unwrap_err();
+            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        }
+    });
+}
+
+#[test]
+fn without_a_server_calls_cost_no_messages() {
+    let name = "served_groups::without_a_server_calls_cost_no_messages";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let (sent, ()) = cost(job, || {
+            let group = group(job, "plain", GroupOptions::default().minimum(3));
+            let mut inbox = job.mailbox().unwrap();
+            let mut member = group.join(&mut inbox).unwrap();
+            if job.world().rank() == 0 {
+                member.broadcast(&value(4)).unwrap();
+            }
+            assert_eq!(next(&mut inbox), 4);
+            member.sync().unwrap();
+            member.leave().unwrap();
+        });
+        assert_eq!(sent, 0);
+    });
+}
+
+/// All of the job as members of a group with a server.
+fn all(job: &Job, name: &str, options: GroupOptions) -> (Member, Mailbox) {
+    let group = group(job, name, options);
+    let mut inbox = job.mailbox().unwrap();
+    let member = group.join(&mut inbox).unwrap();
+    job.world().barrier().unwrap();
+    (member, inbox)
+}
+
+#[test]
+fn a_served_group_keeps_what_groups_promise() {
+    let name = "served_groups::a_served_group_keeps_what_groups_promise";
+    in_job(4, name, ThreadMode::Single, |job| {
+        const EACH: u64 = 200;
+        let world = job.world();
+        let rank = world.rank() as u64;
+        // Fewer messages have room than are sent: whoever sends retrieves in between.
+        let (mut member, mut inbox) = all(job, "promises", served().messages(64).minimum(4));
+        let mut seen: Vec<u64> = Vec::new();
+        for number in 0..EACH {
+            let message = value(rank * EACH + number);
+            while member.try_broadcast(&message).is_err() {
+                match inbox.retrieve_within(Duration::from_millis(1)) {
+                    Ok(mut message) => seen.push(message.unpack_value().unwrap()),
+                    Err(error) => assert!(matches!(error, Error::TimedOut(_)), "{error}"),
+                }
+            }
+        }
+        while seen.len() < 4 * EACH as usize {
+            seen.push(next(&mut inbox));
+        }
+        member.sync().unwrap();
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        world.barrier().unwrap();
+        for sender in 0..4 {
+            let own = seen.iter().filter(|&&value| value / EACH == sender);
+            assert!(own.copied().eq(sender * EACH..(sender + 1) * EACH), "all of {sender}");
+        }
+        let again = member.group().join(&mut inbox).unwrap_err();
+        assert!(matches!(again, Error::Group(GroupError::AlreadyMember { .. })), "{again}");
+        // What was sent before the leave is retrieved after it; what comes later is not.
+        let id = member.id();
+        member.broadcast(&value(id.into())).unwrap();
+        member.sync().unwrap();
+        if id == 0 {
+            member.leave().unwrap();
+            world.barrier().unwrap();
+        } else {
+            world.barrier().unwrap();
+            member.broadcast(&value(9)).unwrap();
+        }
+        world.barrier().unwrap();
+        let mut got: Vec<u64> = (0..4).map(|_| next(&mut inbox)).collect();
+        got.sort_unstable();
+        assert_eq!(got, [0, 1, 2, 3]);
+        let more = if id == 0 { 0 } else { 3 };
+        (0..more).for_each(|_| assert_eq!(next(&mut inbox), 9));
+        assert!(inbox.try_retrieve().unwrap().is_none());
+        // Posted messages come beside.
+        job.open_mailbox(inbox.address()).unwrap().post_values(&[5u64]).unwrap();
+        assert_eq!(next(&mut inbox), 5);
+        assert_eq!(inbox.last_group(), None);
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_named_process_serves_and_who_leaves_is_followed_by_another() {
+    let name = "served_groups::a_named_process_serves_and_who_leaves_is_followed_by_another";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let named = GroupOptions::default().served_by(ServedBy::Process(1)).minimum(2);
+        if world.rank() == 1 {
+            world.barrier().unwrap();
+            let group = job.open_group("named").unwrap();
+            drop(group);
+            world.barrier().unwrap();
+            // It leaves the job, and its seat with it.
+            return;
+        }
+        let made = (world.rank() == 0).then(|| job.create_group("named", named).unwrap());
+        world.barrier().unwrap();
+        let group = made.unwrap_or_else(|| job.open_group("named").unwrap());
+        let mut inbox = job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        world.barrier().unwrap();
+        for round in 0..200 {
+            if member.id() == 0 {
+                member.broadcast(&value(round)).unwrap();
+            }
+            assert_eq!(next(&mut inbox), round);
+            member.sync().unwrap();
+        }
+        member.leave().unwrap();
+    });
+}
+
+#[test]
+fn when_the_server_is_killed_what_was_accepted_counts_once() {
+    const EACH: u64 = 400;
+    let name = "served_groups::when_the_server_is_killed_what_was_accepted_counts_once";
+    in_enduring_job(4, name, 137, |job| {
+        let world = job.world();
+        let rank = world.rank() as u64;
+        let options = served().minimum(3).messages(1 << 12);
+        let group = group(&job, "killed", options);
+        if rank == 0 {
+            // The others ask its thread, which goes with it in the middle of that.
+            world.receive::<u8>(1, Tag(1)).unwrap();
+            std::thread::sleep(MOMENT / 10);
+            kill_myself();
+        }
+        let mut inbox = job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        if rank == 1 {
+            world.send(&[0u8], 0, Tag(1)).unwrap();
+        }
+        for number in 0..EACH {
+            member.broadcast(&value(rank << 32 | number)).unwrap();
+            if number % 10 == 0 {
+                member.sync().unwrap();
+            }
+        }
+        member.sync().unwrap();
+        let mut seen: Vec<u64> = (0..3 * EACH).map(|_| next(&mut inbox)).collect();
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        seen.sort_unstable();
+        let all = (1..4u64).flat_map(|sender| (0..EACH).map(move |number| sender << 32 | number));
+        assert!(seen.into_iter().eq(all));
+        member.sync().unwrap();
+        member.leave().unwrap();
+        println!("survivor done");
+        job.leave().unwrap();
+    });
+}
+
+#[test]
+fn a_time_limit_takes_back_what_nobody_does() {
+    let name = "served_groups::a_time_limit_takes_back_what_nobody_does";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let (mut member, mut inbox) = all(job, "limits", served().minimum(2));
+        if world.rank() == 0 {
+            let early = member.sync_within(MOMENT).unwrap_err();
+            assert!(matches!(early, Error::TimedOut(_)), "{early}");
+            world.barrier().unwrap();
+            member.sync().unwrap();
+        } else {
+            world.barrier().unwrap();
+            member.sync().unwrap();
+        }
+        member.sync().unwrap();
+        member.broadcast_within(&value(2), LONG).unwrap();
+        assert_eq!([next(&mut inbox), next(&mut inbox)], [2, 2]);
+        // Nobody serves a group whose server has not come.
+        let named = GroupOptions::default().served_by(ServedBy::Process(1));
+        let made = (world.rank() == 0).then(|| job.create_group("unserved", named).unwrap());
+        if let Some(group) = made {
+            let late = group.broadcast_within(&value(1), MOMENT).unwrap_err();
+            assert!(matches!(late, Error::TimedOut(_) | Error::Group(_)), "{late}");
+        }
+        world.barrier().unwrap();
+    });
+}

@@ -1,0 +1,387 @@
+//! A process is killed after each store of each operation on a named group, one after the other: the
+//! operation is then done or not, for all that live alike, and nobody hangs.
+
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use landeck::memory::crash_point;
+use landeck::{
+    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
+};
+use landeck_testing::{Trail, Watchdog};
+
+use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, text};
+
+const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
+const CRASH: &str = "LANDECK_TEST_CRASH";
+const PAST: &str = "the victim is past all stores";
+const DONE: &str = "survivor done";
+const VICTIM: usize = 2;
+const SURVIVORS: u32 = 2;
+const AT_ONCE: usize = 2;
+/// More stores no operation has.
+const STORES_MAX: u64 = 600;
+/// Turns of joining and leaving after which the log is about to need a snapshot.
+const TURNS_TO_SNAPSHOT: u64 = 1_022;
+const WATCHED_FOR: Duration = Duration::from_secs(550);
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// What the victim does when it dies, and how many stores that has at least.
+const OPERATIONS: [(&str, u64); 12] = [
+    ("serve", 40),
+    ("snapshot", 50),
+    ("broadcast", 10),
+    ("long broadcast", 14),
+    ("held broadcast", 6),
+    ("join", 9),
+    ("leave", 1),
+    ("sync", 1),
+    ("destroy", 1),
+    ("asked join", 1),
+    ("asked broadcast", 1),
+    ("asked sync", 1),
+];
+
+#[test]
+fn who_dies_after_any_store_has_done_a_thing_or_not() {
+    if is_member() {
+        return take_part();
+    }
+    let _watchdog = Watchdog::start(WATCHED_FOR);
+    let waiting = Mutex::new(OPERATIONS.iter());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().unwrap().next();
+                    let Some(&(operation, stores_min)) = next else { return };
+                    let all = (0..STORES_MAX).find(|&stores| run(operation, stores)).unwrap();
+                    println!("{operation}: killed after each of {} stores", all - 1);
+                    assert!(all > stores_min, "{operation} has {all} stores only");
+                }
+            });
+        }
+    });
+}
+
+/// One job; whether its victim came past all stores.
+fn run(operation: &str, stores: u64) -> bool {
+    let trail = Trail::new();
+    let mut command = job_of(VICTIM + 1, TEST, &["--on-failure", "notify"]);
+    command.env(CRASH, format!("{operation}:{stores}")).stdin(Stdio::null());
+    let ended = trail.run(&mut command, RUN_MAX);
+    let output = text(&ended);
+    assert_eq!(ended.status.code(), Some(137), "{operation}, store {stores}: {output}");
+    let done = output.matches(DONE).count();
+    assert_eq!(done, SURVIVORS as usize, "{operation}, store {stores}: {output}");
+    assert!(!output.contains("panicked"), "{operation}, store {stores}: {output}");
+    trail.assert_gone(GONE_WITHIN);
+    output.contains(PAST)
+}
+
+struct Part {
+    job: Job,
+    stores: u64,
+}
+
+fn take_part() {
+    let crash = std::env::var(CRASH).unwrap();
+    let (operation, stores) = crash.split_once(':').unwrap();
+    let part = Part { job: Job::join().unwrap(), stores: stores.parse().unwrap() };
+    match operation {
+        "serve" => part.serve(),
+        "snapshot" => part.snapshot(),
+        "broadcast" => part.broadcast(1, options(), false),
+        "long broadcast" => part.broadcast(1_500, options(), false),
+        "held broadcast" => part.broadcast(1, options().messages(2), true),
+        "join" => part.join(options()),
+        "leave" => part.leave(),
+        "sync" => part.sync(options()),
+        "destroy" => part.destroy(),
+        "asked join" => part.join(served()),
+        "asked broadcast" => part.broadcast(1, served(), false),
+        "asked sync" => part.sync(served()),
+        other => panic!("no operation {other}"),
+    }
+    println!("{DONE}");
+    part.job.leave().unwrap();
+}
+
+fn options() -> GroupOptions {
+    GroupOptions::default()
+}
+
+/// By a survivor.
+fn served() -> GroupOptions {
+    GroupOptions::default().served_by(ServedBy::Process(0))
+}
+
+fn value(number: u64) -> Message {
+    let mut message = Message::new();
+    message.pack(&[number]);
+    message
+}
+
+fn next(inbox: &mut Mailbox) -> Vec<u64> {
+    inbox.retrieve_within(RUN_MAX).unwrap().unpack_all::<u64>()
+}
+
+impl Part {
+    fn is_victim(&self) -> bool {
+        self.job.world().rank() == VICTIM
+    }
+
+    /// The group, made by the process of a rank; all of the job call this.
+    fn group(&self, options: GroupOptions, maker: usize) -> Group {
+        let world = self.job.world();
+        let made =
+            (world.rank() == maker).then(|| self.job.create_group("crash", options).unwrap());
+        world.barrier().unwrap();
+        made.unwrap_or_else(|| self.job.open_group("crash").unwrap())
+    }
+
+    /// All of the job as members.
+    fn all(&self, options: GroupOptions) -> (Group, Mailbox, Member) {
+        let group = self.group(options, 0);
+        let mut inbox = self.job.mailbox().unwrap();
+        let member = group.join(&mut inbox).unwrap();
+        self.job.world().barrier().unwrap();
+        (group, inbox, member)
+    }
+
+    /// The victim's part: it dies in it, or behind it.
+    fn die_in<T>(&self, operation: impl FnOnce() -> T) -> ! {
+        crash_point::die_after(self.stores);
+        let result = operation();
+        println!("{PAST}");
+        // It is to end in the middle of all, with nothing of it dropped.
+        std::mem::forget(result);
+        kill_myself()
+    }
+
+    fn wait_until_the_victim_is_gone(&self) {
+        while !self.job.segment().slot_record(VICTIM as u32).state.is_gone() {
+            thread::sleep(MOMENT);
+        }
+        // What it had asked a server for may be done by now, or never is.
+        thread::sleep(MOMENT);
+        self.job.world().among(&[0, 1], Tag(6)).unwrap().barrier().unwrap();
+    }
+
+    /// That both who live have found the same.
+    fn agree(&self, found: u64) {
+        let world = self.job.world().among(&[0, 1], Tag(3)).unwrap();
+        let mut first = [found];
+        world.broadcast(&mut first, 0).unwrap();
+        assert_eq!(first, [found], "both who live have found the same");
+    }
+
+    /// The group goes on with those who live: the dead has no number, nobody gets anything twice.
+    fn go_on(&self, group: &Group, inbox: &mut Mailbox, member: &mut Member) {
+        let view = group.view().unwrap();
+        let living: Vec<u32> =
+            view.members.iter().map(|member| member.mailbox.process().slot.0).collect();
+        assert!(living.len() == 2 && !living.contains(&(VICTIM as u32)), "{view:?}");
+        self.agree(view.number);
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        self.job.world().among(&[0, 1], Tag(4)).unwrap().barrier().unwrap();
+        // Who joins has the smallest number that is free.
+        if self.job.world().rank() == 0 {
+            let ids: Vec<u32> = view.members.iter().map(|member| member.id).collect();
+            let mut other = self.job.mailbox().unwrap();
+            let joined = group.join(&mut other).unwrap();
+            let free = (0..).find(|id| !ids.contains(id)).unwrap();
+            assert_eq!(joined.id(), free);
+            joined.leave().unwrap();
+        }
+        self.job.world().among(&[0, 1], Tag(5)).unwrap().barrier().unwrap();
+        member.broadcast(&value(u64::from(member.id()) + 10)).unwrap();
+        let mut seen: Vec<u64> = (0..2).map(|_| next(inbox)[0]).collect();
+        seen.sort_unstable();
+        let mut all: Vec<u64> =
+            view.members.iter().map(|member| u64::from(member.id) + 10).collect();
+        all.sort_unstable();
+        assert_eq!(seen, all);
+        member.sync().unwrap();
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+    }
+
+    fn join(&self, options: GroupOptions) {
+        let group = self.group(options.minimum(3), 0);
+        let mut inbox = self.job.mailbox().unwrap();
+        if self.is_victim() {
+            self.job.world().barrier().unwrap();
+            self.die_in(|| group.join(&mut inbox).unwrap());
+        }
+        let mut member = group.join(&mut inbox).unwrap();
+        self.job.world().barrier().unwrap();
+        self.wait_until_the_victim_is_gone();
+        let started = group.view().unwrap().has_started;
+        self.agree(u64::from(started));
+        // The third starts the group, were it the dead or another one.
+        let early = member.try_broadcast(&value(1));
+        assert_eq!(early.is_ok(), started, "{early:?}");
+        if started {
+            (0..2).for_each(|_| assert_eq!(next(&mut inbox), [1]));
+        }
+        self.agree(2);
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+
+    fn leave(&self) {
+        let (group, mut inbox, mut member) = self.all(options());
+        if self.is_victim() {
+            member.broadcast(&value(7)).unwrap();
+            self.job.world().barrier().unwrap();
+            self.die_in(|| member.leave().unwrap());
+        }
+        self.job.world().barrier().unwrap();
+        self.wait_until_the_victim_is_gone();
+        assert_eq!(next(&mut inbox), [7]);
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+
+    fn sync(&self, options: GroupOptions) {
+        let (group, mut inbox, mut member) = self.all(options.minimum(3));
+        let world = self.job.world();
+        let dead = group.view().unwrap();
+        let dead = dead.members.iter().find(|it| it.mailbox.process().slot.0 == VICTIM as u32);
+        let dead = dead.unwrap().id;
+        if world.rank() == 0 {
+            assert!(member.sync_within(MOMENT).is_err(), "the others have not come");
+        }
+        world.barrier().unwrap();
+        if self.is_victim() {
+            self.die_in(|| member.sync_within(Duration::from_millis(5)));
+        }
+        self.wait_until_the_victim_is_gone();
+        match member.sync() {
+            Err(Error::Group(GroupError::MemberDied { member, .. })) => assert_eq!(member, dead),
+            other => panic!("it took part, and died: {other:?}"),
+        }
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+
+    fn broadcast(&self, length: usize, options: GroupOptions, is_held: bool) {
+        let (group, mut inbox, mut member) = self.all(options.minimum(3));
+        let world = self.job.world();
+        if is_held && self.is_victim() {
+            // One of two is for each process: it has no more until the others retrieve, when it is gone.
+            member.broadcast(&value(6)).unwrap();
+            assert_eq!(next(&mut inbox), [6]);
+        }
+        world.barrier().unwrap();
+        let mut message = Message::new();
+        message.pack(&vec![9u64; length]);
+        if self.is_victim() {
+            self.die_in(|| member.broadcast_within(&message, Duration::from_millis(5)));
+        }
+        self.wait_until_the_victim_is_gone();
+        if is_held {
+            assert_eq!(next(&mut inbox), [6]);
+        }
+        let mut got = 0;
+        while let Ok(mut message) = inbox.retrieve_within(10 * MOMENT) {
+            assert_eq!(message.unpack_all::<u64>(), vec![9; length]);
+            got += 1;
+        }
+        assert!(got <= 1, "{got} times");
+        self.agree(got);
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+
+    fn snapshot(&self) {
+        let (group, mut inbox, mut member) = self.all(options());
+        let world = self.job.world();
+        if self.is_victim() {
+            let mut other = self.job.mailbox().unwrap();
+            for _ in 0..TURNS_TO_SNAPSHOT {
+                group.join(&mut other).unwrap().leave().unwrap();
+            }
+            world.barrier().unwrap();
+            self.die_in(|| group.join(&mut other).unwrap().leave().unwrap());
+        }
+        world.barrier().unwrap();
+        self.wait_until_the_victim_is_gone();
+        self.go_on(&group, &mut inbox, &mut member);
+        // The log goes round all the same, for who looks at it and for who does not.
+        if world.rank() == 0 {
+            let mut other = self.job.mailbox().unwrap();
+            for _ in 0..5 * TURNS_TO_SNAPSHOT {
+                group.join(&mut other).unwrap().leave().unwrap();
+            }
+        }
+        self.agree(3);
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+
+    fn destroy(&self) {
+        let (group, mut inbox, mut member) = self.all(options());
+        self.job.world().barrier().unwrap();
+        if self.is_victim() {
+            self.die_in(|| group.destroy().unwrap());
+        }
+        self.wait_until_the_victim_is_gone();
+        let destroyed = match member.try_broadcast(&value(1)) {
+            Ok(()) => false,
+            Err(Error::Group(GroupError::GroupDestroyed { .. })) => true,
+            Err(error) => panic!("{error}"),
+        };
+        self.agree(u64::from(destroyed));
+        if !destroyed {
+            (0..2).for_each(|_| assert_eq!(next(&mut inbox), [1]));
+            self.agree(4);
+            return self.go_on(&group, &mut inbox, &mut member);
+        }
+        drop(member);
+        if self.job.world().rank() == 0 {
+            // Its name is free, whoever was to say so.
+            self.job.create_group("crash", options()).unwrap().destroy().unwrap();
+        }
+        self.agree(5);
+    }
+
+    /// The server dies while both others ask it for everything.
+    fn serve(&self) {
+        const EACH: u64 = 3;
+        let served = options().served_by(ServedBy::Creator).minimum(2);
+        let group = self.group(served, VICTIM);
+        let world = self.job.world();
+        if self.is_victim() {
+            crash_point::die_after(self.stores);
+            world.send(&[0u8], 0, Tag(1)).unwrap();
+            world.send(&[0u8], 1, Tag(1)).unwrap();
+            world.receive::<u8>(0, Tag(2)).unwrap();
+            println!("{PAST}");
+            kill_myself();
+        }
+        // A victim that dies at once says nothing.
+        let _ = world.receive::<u8>(VICTIM, Tag(1));
+        let mut inbox = self.job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        for number in 0..EACH {
+            member.broadcast(&value(u64::from(member.id()) << 32 | number)).unwrap();
+            member.sync().unwrap();
+        }
+        let mut seen: Vec<u64> = (0..2 * EACH).map(|_| next(&mut inbox)[0]).collect();
+        seen.sort_unstable();
+        let all = (0..2u64).flat_map(|id| (0..EACH).map(move |number| id << 32 | number));
+        assert!(seen.iter().copied().eq(all), "{seen:?}");
+        member.sync().unwrap();
+        if world.rank() == 0 {
+            // The other one keeps the group alive.
+            let id = member.id();
+            member.leave().unwrap();
+            member = group.join(&mut inbox).unwrap();
+            assert_eq!(member.id(), id);
+            // It may be gone by now.
+            let _ = world.send(&[0u8], VICTIM, Tag(2));
+        }
+        self.wait_until_the_victim_is_gone();
+        self.agree(6);
+        self.go_on(&group, &mut inbox, &mut member);
+    }
+}
