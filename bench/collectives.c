@@ -17,9 +17,9 @@
  *   overlap_call       the same; the time in the call that starts it
  *
  * `bytes` are those of one block: what a process gives or gets, and for gather, scatter, allgather
- * and alltoall what one process has for another. A batch is a number of operations back to back, a
- * multiple of n of them, begun by a barrier; the root moves on with each (i % n), so that no root
- * runs ahead of the others. A value is the time of the slowest process, divided by the operations.
+ * and alltoall what one process has for another. A batch is a number of operations back to back, begun
+ * by a barrier; where there is a root it moves on with each (i % n), so that no root runs ahead of the
+ * others, and a batch has a multiple of n operations. A value is the time of the slowest process, divided by the operations.
  * Before a size is timed, every place of the result is checked in every process, for every root.
  *
  * The lines that are printed are those of points.c. programs/bench/src/points does the same over
@@ -224,6 +224,9 @@ static const struct operation *find_operation(const char *name) {
 /* The one that is measured now. */
 static const struct operation *operation;
 
+/* Whether the root moves on from one to the next. */
+static bool moves(const struct operation *one) { return one->has_root && one->call != barrier; }
+
 static double back_to_back(int64_t iterations, long bytes) {
     MPI_Barrier(MPI_COMM_WORLD);
     double start = now_s();
@@ -235,7 +238,8 @@ static void measure_operation(const char *figure, const char *form, const struct
     operation = wanted;
     for (int root = 0; root < (operation->has_root ? size : 1); root++) operation->check(root, bytes);
     run_batches(&(struct batches){.figure = figure, .form = form, .batch = back_to_back, .bytes = bytes,
-                                  .followers = size - 1, .slowest_counts = true, .divisor = 1, .step = size});
+                                  .followers = size - 1, .slowest_counts = true, .divisor = 1,
+                                  .step = moves(operation) ? size : 1});
 }
 
 static void measure_every_size(const char *figure, const struct operation *wanted) {

@@ -181,3 +181,52 @@ fn are_siblings(left: &Held, right: &Held) -> bool {
         && left.length.is_power_of_two()
         && left.first.is_multiple_of(2 * left.length)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operation::Operation;
+
+    const SIZE: u32 = 12;
+
+    fn members(set: u32) -> Vec<u32> {
+        (0..SIZE).filter(|member| set >> member & 1 == 1).collect()
+    }
+
+    fn intervals(partial: &Partial) -> Vec<(u32, u32)> {
+        partial.held.iter().map(|held| (held.first, held.length)).collect()
+    }
+
+    /// Whatever two sets of members come together, what is held of both is what the set says and not
+    /// how it came about. So a reduction by any tree ends with the same values.
+    #[test]
+    fn what_is_held_of_a_set_does_not_depend_on_how_it_came_together() {
+        let output = Cells::new(Store::Output, 0, 1);
+        let sets = 1u32 << SIZE;
+        for order in [Order::Canonical, Order::Late] {
+            for one in 1..sets {
+                // Every set without members of the first.
+                let mut other = !one & (sets - 1);
+                while other != 0 {
+                    let mut program = Program::new(Operation::Reduce, 0, 1, 1, None);
+                    let [mut held, arrived] = [one, other].map(|set| {
+                        Partial::of(order, &members(set), output).received(&mut program, 0)
+                    });
+                    held.join(&mut program, 0, arrived);
+                    let expected = Partial::of(order, &members(one | other), output);
+                    assert_eq!(intervals(&held), intervals(&expected), "{one:b} and {other:b}");
+                    other = (other - 1) & !one & (sets - 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn siblings_are_one_value_and_others_stay_apart() {
+        let held = |members: &[u32]| {
+            intervals(&Partial::of(Order::Canonical, members, Cells::new(Store::Output, 0, 1)))
+        };
+        assert_eq!(held(&[0, 1, 2, 3, 4, 5, 6]), [(0, 4), (4, 2), (6, 1)]);
+        assert_eq!(held(&[1, 2, 3, 5]), [(1, 1), (2, 2), (5, 1)]);
+    }
+}

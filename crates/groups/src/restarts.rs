@@ -125,6 +125,8 @@ mod tests {
         let mut restarts = Restarts::new(9, 1);
         (0..4).for_each(|_| assert!(restarts.failed(0, SECOND).is_some()));
         restarts.began(0, SECOND);
+        let still = restarts.clone().failed(0, SECOND + DELAY_MAX);
+        assert_eq!(still.map(|restart| restart.after), Some(16 * DELAY), "not longer than that");
         let after = SECOND + DELAY_MAX + Duration::from_nanos(1);
         assert_eq!(restarts.failed(0, after), Some(Restart { number: 5, after: DELAY }));
     }

@@ -139,3 +139,20 @@ fn a_receive_from_anybody_tells_of_the_death_where_the_dead_was_a_member() {
     assert_eq!(end.acknowledge_failures(), [Peer(SLOT)]);
     assert!(!end.is_hopeless(of_old), "the third one lives");
 }
+
+#[test]
+fn a_context_that_is_made_again_has_nothing_of_the_last_one() {
+    let (segment, mut end) = begun();
+    succeed(&segment, 2);
+    end.refresh();
+    assert!(end.failure_of_group(OLD, &[Peer(0), Peer(SLOT)]).is_some());
+    end.set_members(OLD, vec![Peer(0), Peer(SLOT)]);
+    assert!(end.failure_of_group(OLD, &[Peer(0), Peer(SLOT)]).is_none(), "it lives in this one");
+    tell(&segment, 2, SlotState::Dead);
+    end.await_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    end.set_members(NEW, vec![Peer(0), Peer(SLOT)]);
+    succeed(&segment, 3);
+    end.refresh();
+    let died = end.failure_of_group(NEW, &[Peer(0), Peer(SLOT)]).unwrap();
+    assert!(is_death(&died), "nobody is awaited in this one");
+}

@@ -505,6 +505,61 @@ mod tests {
     }
 
     #[test]
+    fn who_may_have_finished_an_earlier_post_meanwhile_is_waited_for() {
+        let (mut receiver, senders) = queue(8, 2);
+        let [mut first, mut other] = <[_; 2]>::try_from(senders).ok().unwrap();
+        let claimed = first.claim(0).unwrap();
+        // As if it had finished the first post behind the look, and another one before it.
+        first.post(11, 0, Bytes::EMPTY).unwrap();
+        assert!(retrieve(&mut receiver, &[]).is_none());
+        other.post(20, 0, Bytes::EMPTY).unwrap();
+        assert_eq!(retrieve(&mut receiver, &[]).map(|found| found.1), Some(20), "of somebody else");
+        let full = state(first.memory.lap(claimed), 0, FULL);
+        first.memory.slot(claimed).head.store(10, Ordering::Relaxed);
+        first.memory.slot(claimed).state.store(full, Ordering::Release);
+        let heads: Vec<u64> =
+            std::iter::from_fn(|| retrieve(&mut receiver, &[])).map(|found| found.1).collect();
+        assert_eq!(heads, [10, 11]);
+    }
+
+    #[test]
+    fn what_comes_while_a_look_goes_behind_free_slots_is_found_in_its_order() {
+        for late in 0..3 {
+            let (mut receiver, mut senders) = queue(8, 1);
+            let mut sender = senders.remove(0);
+            let mut post_at = |position: u32, head| {
+                sender.memory.tail().store(position, Ordering::Relaxed);
+                sender.post(head, 0, Bytes::EMPTY).unwrap();
+            };
+            post_at(3, 11);
+            let once = std::cell::RefCell::new(Some(|| post_at(late, 10)));
+            // The slots in front of it have been looked at when this one is asked about.
+            let meanwhile = |_, _| {
+                if let Some(mut post) = once.take() {
+                    post();
+                }
+                false
+            };
+            let post = receiver.peek(true, |_| false, meanwhile).unwrap();
+            assert_eq!((post.head, post.position()), (10, late));
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_left_there_and_looked_past() {
+        let (mut receiver, mut senders) = queue(8, 2);
+        for (which, head) in [(0, 10), (0, 11), (1, 20)] {
+            senders[which].post(head, 0, Bytes::EMPTY).unwrap();
+        }
+        for (held, found) in [(vec![0], Some(20)), (vec![0, 1], None), (vec![], Some(10))] {
+            let is_held = |source, _| held.contains(&source);
+            assert_eq!(receiver.peek(false, |_| false, is_held).map(|post| post.head), found);
+        }
+        let held = receiver.peek(false, |_| false, |_, head| head == 10).map(|post| post.head);
+        assert_eq!(held, Some(11), "it is this message that is held, not its poster");
+    }
+
+    #[test]
     fn a_poster_that_died_in_the_middle_is_skipped() {
         let (mut receiver, mut senders) = queue(4, 2);
         for _ in 0..10 {

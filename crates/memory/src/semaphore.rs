@@ -431,9 +431,32 @@ mod tests {
         assert_eq!(old[1].try_take(), Take::Taken);
         set(&segment, 1, SlotState::Alive, 2);
         let next = SemaphoreWords::open(old[0].area.clone(), &segment, 1, 2).unwrap();
+        assert!(!next.release(true), "what it does not hold cannot come back");
         assert_eq!(next.try_take(), Take::OwnerDied { slot: 1 });
         assert_eq!((next.dead_holder(), next.recover()), (Some(1), 1));
         assert_eq!((next.try_take(), next.dead_holder()), (Take::Taken, None));
+    }
+
+    #[test]
+    fn whoever_brings_units_has_those_look_who_wait_and_nobody_else() {
+        let segment = segment();
+        let views = views(&segment, 2);
+        let told = |brings: &dyn Fn()| {
+            let before = [2, 3].map(|slot| segment.news(slot));
+            brings();
+            [0, 1].map(|at| segment.news(at as u32 + 2).wrapping_sub(before[at]))
+        };
+        assert_eq!([views[0].try_take(), views[1].try_take()], [Take::Taken; 2]);
+        views[2].waits(true);
+        assert_eq!(told(&|| assert!(views[0].release(true))), [1, 0], "3 does not wait");
+        assert_eq!(told(&|| assert!(views[3].give(1))), [1, 0]);
+        assert_eq!(views[0].try_take(), Take::Taken);
+        assert_eq!(told(&|| assert!(views[0].release(false))), [0, 0], "there is nothing to take");
+        set(&segment, 1, SlotState::Dead, 1);
+        assert_eq!(told(&|| assert_eq!(views[0].recover(), 1)), [1, 0]);
+        assert_eq!(told(&|| assert_eq!(views[0].recover(), 0)), [0, 0]);
+        views[2].waits(false);
+        assert_eq!(told(&|| assert!(views[3].give(1))), [0, 0], "nobody waits any more");
     }
 
     #[test]

@@ -10,6 +10,9 @@
 //! Some waits know whom they wait for, and processes say on which processor they are
 //! ([`Waiting::neighbours`]): then a process keeps its processor for a moment, since what it waits
 //! for is about to come from another one, and the next operation begins with no switch.
+//! Their first turns they give away with nothing measured, recorded or asked; one wait in
+//! [`MEASURE_EVERY`] begins with the probe all the same, and the time of the others is counted in
+//! turns as long as the last one that was measured.
 //!
 //! Before it sleeps, a process raises its sleep word and looks once more; who publishes something
 //! for it looks at that word afterwards and wakes it ([`Doorbell`]). The two looks must not both
@@ -53,6 +56,13 @@ const BEHIND_NS: u64 = 150;
 const BEHIND_MAX_NS: u64 = 800;
 /// Polls between two looks at the clock while nobody on this processor is waited for.
 const POLLS_BESIDE: u32 = 16;
+/// How long to poll where this process is the first of those on its processor that others will wait
+/// for, in nanoseconds: whoever gives its turn away then has it again when all others have had theirs.
+const FIRST_NS: u64 = 4_000;
+/// Turns that are given away before the clock is looked at, where others want the processor.
+const TURNS_AT_ONCE: u32 = 4;
+/// One wait in so many looks at the clock from the beginning, to see whether they still want it.
+const MEASURE_EVERY: u32 = 16;
 /// Between two yield probes that found nobody, in nanoseconds.
 const PROBE_EVERY_NS: u64 = 10_000;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
@@ -118,6 +128,9 @@ pub trait Waiting {
 pub enum Neighbours {
     /// One of them is waited for: it is to have the processor at once.
     Awaited,
+    /// What is waited for comes from another processor, and of all on this one this process is the
+    /// first that others will wait for then, as far as can be foreseen.
+    First,
     /// What is waited for comes from another processor; but one of them has something to do that
     /// others will wait for.
     Behind,
@@ -199,6 +212,10 @@ pub struct Waiter {
     behind_ns: u64,
     /// What a yield costs when nobody else wants the processor; unknown before the first.
     yield_alone_ns: Option<u64>,
+    /// What the last yield took that was measured.
+    turn_ns: u64,
+    /// Waits since one looked at the clock from the beginning.
+    unmeasured: u32,
     times: WaitTimes,
     waited_for: WaitedForMost,
 }
@@ -217,6 +234,8 @@ impl Waiter {
             processor: None,
             behind_ns: behind_ns(each),
             yield_alone_ns: None,
+            turn_ns: 0,
+            unmeasured: 0,
             times: WaitTimes::default(),
             waited_for: WaitedForMost::default(),
         }
@@ -253,9 +272,34 @@ impl Waiter {
     #[inline(always)]
     fn look_first<W: Waiting>(&mut self, waiting: &mut W) -> bool {
         if W::KNOWS_WHOM && self.crowded {
-            return poll_times(|| waiting.poll(), POLLS_CROWDED);
+            return poll_times(|| waiting.poll(), POLLS_CROWDED) || self.give_turns(waiting);
         }
         self.look(|| waiting.poll())
+    }
+
+    /// The first turns of one who knows whom it waits for, where others want the processor: given away
+    /// with nothing said, measured or asked, since all that is as long as the turn. With many
+    /// processes to a processor each finds cold caches at every turn. True when it is there.
+    #[inline(never)]
+    fn give_turns(&mut self, waiting: &mut impl Waiting) -> bool {
+        let Some(processor) = self.processor else { return false };
+        self.unmeasured += 1;
+        if self.unmeasured >= MEASURE_EVERY {
+            self.unmeasured = 0;
+            return false;
+        }
+        for turn in 1..=TURNS_AT_ONCE {
+            let longest_ns = self.keep_ns(waiting, processor);
+            if longest_ns > 0 && poll_until(waiting, &mut now_ns(), longest_ns) {
+                return true;
+            }
+            system::yield_processor();
+            if waiting.poll() {
+                self.account(u64::from(turn) * self.turn_ns, None);
+                return true;
+            }
+        }
+        false
     }
 
     #[inline(never)]
@@ -352,24 +396,22 @@ impl Waiter {
         (self.segment.membership_generation(), self.segment.revocations(self.slot))
     }
 
-    /// Polls for as long as giving the processor away would not help more. True when it is there.
-    fn poll_beside(&self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
-        let Some(processor) = self.processor else { return false };
-        let longest_ns = match waiting.neighbours(processor) {
-            Neighbours::Awaited => return false,
+    /// How long giving the processor away would help less than polling, in nanoseconds.
+    #[inline]
+    fn keep_ns(&self, waiting: &impl Waiting, processor: u32) -> u64 {
+        match waiting.neighbours(processor) {
+            Neighbours::Awaited => 0,
+            Neighbours::First => FIRST_NS,
             Neighbours::Behind => self.behind_ns,
             Neighbours::Waiting => BESIDE_NS,
-        };
-        let until_ns = *now_ns + longest_ns;
-        loop {
-            if poll_times(|| waiting.poll(), POLLS_BESIDE) {
-                return true;
-            }
-            *now_ns = self::now_ns();
-            if *now_ns >= until_ns {
-                return false;
-            }
         }
+    }
+
+    /// Polls for as long as giving the processor away would help less. True when it is there.
+    fn poll_beside(&self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
+        let Some(processor) = self.processor else { return false };
+        let longest_ns = self.keep_ns(waiting, processor);
+        longest_ns > 0 && poll_until(waiting, now_ns, longest_ns)
     }
 
     /// Gives the processor away, the clock having shown `now_ns` a moment ago; true when somebody
@@ -381,6 +423,7 @@ impl Waiter {
         let took_ns = now_ns.saturating_sub(began_ns).max(1);
         let alone_ns = self.yield_alone_ns.unwrap_or_else(yield_guess_ns).min(took_ns);
         self.yield_alone_ns = Some(alone_ns);
+        self.turn_ns = took_ns;
         took_ns > alone_ns + alone_ns / 2
     }
 
@@ -436,6 +479,20 @@ fn yield_guess_ns() -> u64 {
         now_ns().saturating_sub(began_ns)
     });
     shortest.min().unwrap_or(1).max(1) * SYSTEM_CALLS
+}
+
+/// Polls for so long; true when it is there.
+fn poll_until(waiting: &mut impl Waiting, now_ns: &mut u64, longest_ns: u64) -> bool {
+    let until_ns = *now_ns + longest_ns;
+    loop {
+        if poll_times(|| waiting.poll(), POLLS_BESIDE) {
+            return true;
+        }
+        *now_ns = self::now_ns();
+        if *now_ns >= until_ns {
+            return false;
+        }
+    }
 }
 
 #[inline(always)]

@@ -74,7 +74,7 @@ impl Chart {
             let corners = line.draw(&area, &horizontal, &vertical)?;
             ends.extend(corners.last().map(|end| (*end, line)));
         }
-        for (end, line) in apart(ends) {
+        for (end, line) in apart(below_the_longer(ends)) {
             text(&area, &line.name, (end.0 + 14, end.1), HPos::Left, line.colour)?;
         }
         area.present()?;
@@ -220,6 +220,15 @@ fn tick_label(value: f64) -> String {
     label.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Labels of lines that end before others stand lower: the others go on beside their ends, and mostly
+/// rise.
+fn below_the_longer<T>(mut ends: Vec<((i32, i32), T)>) -> Vec<((i32, i32), T)> {
+    let last = ends.iter().map(|((x, _), _)| *x).max();
+    let earlier = ends.iter_mut().filter(|((x, _), _)| Some(*x) < last);
+    earlier.for_each(|((_, y), _)| *y += GAP);
+    ends
+}
+
 /// Moves labels that would cover each other apart, keeping their order: those of lines that end
 /// near each other along the axis.
 fn apart<T>(mut ends: Vec<((i32, i32), T)>) -> Vec<((i32, i32), T)> {
@@ -353,6 +362,12 @@ mod tests {
         assert_eq!(Unit::of("ns", 9_000.0).axis_name(), "nanoseconds, lower is better");
         assert_eq!(Unit::of("ns", 1e6).axis_name(), "microseconds, lower is better");
         assert_eq!(Unit::of("ms", 1e6).factor, 1.0);
+    }
+
+    #[test]
+    fn a_line_that_ends_early_is_named_below_its_end() {
+        let labels = below_the_longer(vec![((500, 300), 'a'), ((900, 100), 'b')]);
+        assert_eq!(labels, [((500, 300 + GAP), 'a'), ((900, 100), 'b')]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Effort {
     pub(crate) batches: usize,
     /// After so long a launch begins no further batch of a point.
     pub(crate) limit_s: f64,
-    /// A launch that takes longer hangs.
+    /// A launch of a few processes that takes longer hangs.
     pub(crate) timeout: Duration,
     /// Whole launches for one value of the wall clock.
     pub(crate) starts: usize,
@@ -57,6 +57,12 @@ impl Effort {
             starts: 2,
             patience: Duration::ZERO,
         }
+    }
+    /// A launch of so many processes that takes longer hangs: each has to be started, to be switched
+    /// in for every operation, and to be ended.
+    fn timeout_of(&self, n: u32) -> Duration {
+        const PER_PROCESS: Duration = Duration::from_millis(100);
+        self.timeout + n * PER_PROCESS
     }
 }
 
@@ -229,7 +235,7 @@ fn inside(
     }
     let mut command =
         places.command(candidate, part.n, &places.program(candidate, figure.program), &arguments);
-    let outcome = launch::run(&mut command, effort.timeout);
+    let outcome = launch::run(&mut command, effort.timeout_of(part.n));
     (outcome.samples, outcome.trouble)
 }
 
@@ -256,7 +262,7 @@ fn wall_clock(
                 part.arguments.iter().map(|&argument| argument.to_owned()).collect();
             let mut command =
                 places.command(candidate, part.n, &places.points(candidate), &arguments);
-            let outcome = launch::run(&mut command, effort.timeout);
+            let outcome = launch::run(&mut command, effort.timeout_of(part.n));
             (outcome.wall, outcome.trouble)
         };
         if trouble.is_some() {

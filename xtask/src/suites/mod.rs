@@ -21,6 +21,9 @@ pub(crate) struct Options {
     soak: bool,
     /// Run only the suites of these names.
     suites: Vec<String>,
+    /// Of the suite "divisions" run only this part, such as 3/48: hours can be spread over days.
+    #[arg(long, value_name = "K/M")]
+    part: Option<String>,
     /// What the script of a program of others is told.
     #[arg(skip)]
     client_arguments: Vec<String>,
@@ -29,7 +32,7 @@ pub(crate) struct Options {
 impl Options {
     /// The suite of this name alone: a program of others, whose script is told these arguments.
     pub(crate) fn only(name: &str, client_arguments: Vec<String>) -> Self {
-        Self { soak: false, suites: vec![name.to_owned()], client_arguments }
+        Self { soak: false, suites: vec![name.to_owned()], part: None, client_arguments }
     }
 }
 
@@ -70,6 +73,12 @@ const SUITES: &[Suite] = &[
     Suite { name: "fuzz", shows: "random bytes from a peer do no harm", is_long: false, run: fuzz },
     Suite { name: "aarch64", shows: "the other architecture", is_long: false, run: aarch64 },
     Suite {
+        name: "divisions",
+        shows: "plans of 11 and 12 members, however they are divided into clusters",
+        is_long: true,
+        run: divisions,
+    },
+    Suite {
         name: "addresses",
         shows: "the MPI front uses memory as it may",
         is_long: true,
@@ -107,6 +116,9 @@ const SUITES: &[Suite] = &[
     },
 ];
 
+/// In how many parts the suite "divisions" runs: each takes some minutes.
+const PARTS: u32 = 48;
+
 /// The target that the suite of the other architecture builds for.
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 
@@ -116,7 +128,9 @@ const EMULATED: &[&str] =
 
 /// Runs the suites and prints the sum; true if nothing failed.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
-    let runner = Runner::new(root, options.soak).for_client(&options.client_arguments);
+    let runner = Runner::new(root, options.soak)
+        .for_client(&options.client_arguments)
+        .for_part(options.part.as_deref());
     let wanted = |suite: &&Suite| match options.suites.as_slice() {
         [] => options.soak || !suite.is_long,
         names => names.iter().any(|name| name == suite.name),
@@ -205,6 +219,23 @@ fn documents(runner: &Runner) -> Result<Tally, Problem> {
         "--doc",
         "--no-fail-fast",
     ]))?);
+    Ok(tally)
+}
+
+/// The part that was asked for, or one after the other; each is a run of its own.
+fn divisions(runner: &Runner) -> Result<Tally, Problem> {
+    let parts = match runner.part() {
+        Some(part) => vec![part.to_owned()],
+        None => (1..=PARTS).map(|part| format!("{part}/{PARTS}")).collect(),
+    };
+    let mut tally = Tally::default();
+    for part in parts {
+        println!("---- part {part}");
+        let arguments = ["test", "--package", "landeck-collectives", "--test", "proofs", "twelve"];
+        let mut command = runner.cargo(&arguments);
+        command.env("LANDECK_SOAK", "1").env("LANDECK_PART", &part);
+        tally.add(&runner.counted(command)?);
+    }
     Ok(tally)
 }
 

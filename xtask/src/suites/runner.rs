@@ -23,16 +23,27 @@ pub(super) struct Runner {
     root: PathBuf,
     soak: bool,
     client_arguments: Vec<String>,
+    part: Option<String>,
 }
 
 impl Runner {
     pub(super) fn new(root: &Path, soak: bool) -> Self {
-        Self { root: root.to_owned(), soak, client_arguments: Vec::new() }
+        Self { root: root.to_owned(), soak, client_arguments: Vec::new(), part: None }
     }
 
     /// The same, with what the script of a program of others is told.
     pub(super) fn for_client(self, arguments: &[String]) -> Self {
         Self { client_arguments: arguments.to_vec(), ..self }
+    }
+
+    /// The same, with the part that is wanted of a suite which runs in parts.
+    pub(super) fn for_part(self, part: Option<&str>) -> Self {
+        Self { part: part.map(str::to_owned), ..self }
+    }
+
+    /// The part that is wanted, if not all are.
+    pub(super) fn part(&self) -> Option<&str> {
+        self.part.as_deref()
     }
 
     /// What the script of a program of others is told.

@@ -129,6 +129,15 @@ impl Hierarchy {
         Ok(Self { shape })
     }
 
+    /// All members in the order in which they are served when as many are below them: where clusters
+    /// count, as they stand there, so that what a member is called makes no difference.
+    fn members(&self, group: &Group) -> Vec<u32> {
+        match self.shape {
+            Shape::FanOut(_) | Shape::Parents(_) => group.clusters().concat(),
+            Shape::Parts(_) | Shape::Nested(_) | Shape::Derived => (0..group.size()).collect(),
+        }
+    }
+
     /// Everybody's superior; none for the top.
     fn superiors(&self, group: &Group) -> Vec<Option<u32>> {
         match &self.shape {
@@ -171,7 +180,7 @@ impl Architecture for Hierarchy {
         let below: Vec<usize> = subtrees.iter().map(Blocks::len).collect();
         let mut neighbours: Vec<Vec<u32>> =
             superiors.iter().map(|superior| superior.iter().copied().collect()).collect();
-        let mut most_first: Vec<u32> = (0..group.size()).collect();
+        let mut most_first = self.members(group);
         most_first.sort_by_key(|&member| std::cmp::Reverse(below[member as usize]));
         for member in most_first {
             if let Some(superior) = superiors[member as usize] {

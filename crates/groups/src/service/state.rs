@@ -615,6 +615,32 @@ mod tests {
     }
 
     #[test]
+    fn a_round_ends_with_the_last_who_comes_leaves_or_dies() {
+        for goes in [EntryWord::Leave, EntryWord::Evict, EntryWord::Died] {
+            let mut state = with(0, 2);
+            sync(&mut state, 0);
+            let last = goes(seat(&state, 1));
+            let died = matches!(last, EntryWord::Died(_)).then_some(1);
+            plain(&mut state, last);
+            assert_eq!(state.ended(0), Some(died), "nobody is waited for any more");
+            assert_eq!(sync(&mut state, 0), Outcome::Come(1), "and alone it has come to the next");
+            assert_eq!(state.ended(1), Some(None));
+        }
+    }
+
+    #[test]
+    fn the_first_to_die_is_told_and_who_took_no_part_is_not() {
+        let mut state = with(0, 3);
+        sync(&mut state, 0);
+        state.apply(joining(3));
+        for dies in [3, 2, 1] {
+            let died = seat(&state, dies);
+            plain(&mut state, EntryWord::Died(died));
+        }
+        assert_eq!(state.ended(0), Some(Some(2)));
+    }
+
+    #[test]
     fn who_had_come_and_died_is_told_as_well() {
         let mut state = with(0, 2);
         sync(&mut state, 0);

@@ -15,9 +15,12 @@ use super::words::WINDOW;
 /// Bits that say what is called. The others of a signature are of the sum.
 pub const CALL_BITS: u32 = 19;
 
+/// Those of them, the lowest, that say the root.
+pub const ROOT_BITS: u32 = 14;
+
 const CALL_MASK: u32 = (1 << CALL_BITS) - 1;
 /// Bits of roots that stand in front of those of the operation while they are added.
-const FRONT_BITS: u32 = CALL_BITS - 14;
+const FRONT_BITS: u32 = CALL_BITS - ROOT_BITS;
 /// Odd: what has once made a difference in the lowest bits never ceases to.
 const FACTOR: u32 = 0x9e37_79b1;
 
@@ -88,6 +91,20 @@ impl History {
     /// What was called with this number; none when that is long ago.
     pub(super) fn call(&self, number: u32) -> Option<u32> {
         self.known(number).map(|call| call.call)
+    }
+
+    /// By how much the roots of one operation after the other move on, as the calls with this number
+    /// and the two before it show; none when they are not the same operation, or show nothing.
+    pub(super) fn stride(&self, number: u32, size: u32) -> Option<u32> {
+        let [last, before, first] = [0, 1, 2].map(|ago| self.call(number.wrapping_sub(ago)));
+        let (last, before, first) = (last?, before?, first?);
+        if last >> ROOT_BITS != before >> ROOT_BITS || last >> ROOT_BITS != first >> ROOT_BITS {
+            return None;
+        }
+        let root = |call: u32| call & ((1 << ROOT_BITS) - 1);
+        let step = |to: u32, from: u32| (root(to) + size).wrapping_sub(root(from)) % size;
+        let stride = step(last, before);
+        (stride == step(before, first) && stride != 0).then_some(stride)
     }
 
     #[inline]
@@ -182,6 +199,22 @@ mod tests {
         assert_eq!([49, 50, 100].map(|after| known(&history, after)), [None, Some(50), Some(100)]);
         history.add(101, first.wrapping_add(101));
         assert_eq!([84, 85, 86].map(|after| known(&history, after)), [None, None, Some(86)]);
+    }
+
+    #[test]
+    fn roots_that_move_on_are_foreseen() {
+        let stride = |roots: &[u32]| {
+            let history = called(roots.iter().map(|root| 2 << ROOT_BITS | root));
+            history.stride(history.next() - 1, 5)
+        };
+        assert_eq!(
+            (stride(&[2, 3, 4]), stride(&[3, 4, 0]), stride(&[2, 1, 0])),
+            (Some(1), Some(1), Some(4))
+        );
+        assert_eq!((stride(&[3, 3, 3]), stride(&[0, 2, 3]), stride(&[3, 4])), (None, None, None));
+        let others = called([2 << ROOT_BITS, 3 << ROOT_BITS | 1, 2 << ROOT_BITS | 2]);
+        assert_eq!(others.stride(3, 5), None, "not the same operation");
+        assert_eq!(called([2, 3, 4]).stride(9, 5), None, "it was not called");
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 pub use {
     difference::Difference,
     handle::*,
-    history::{CALL_BITS, call_of},
+    history::{CALL_BITS, ROOT_BITS, call_of},
     place::LinesPlace,
     pool::BoardPool,
     room::Room,

@@ -43,6 +43,31 @@ impl Board {
     }
 }
 
+impl Board {
+    /// The same where a member that has come waits for what a root brings. Where the roots of the
+    /// last operations moved on by equal steps, so will those of the next: of the members on this
+    /// processor only the one whose turn it is first can be waited for soon.
+    #[inline]
+    pub fn neighbours_of_root(&self, number: u32, processor: u32, root: u32) -> Neighbours {
+        if self.is_beside(root, processor) {
+            return Neighbours::Awaited;
+        }
+        if let Some(stride) = self.history.stride(number, self.size()) {
+            let mut next = root;
+            for _ in 1..self.size().min(LOOKED_AT_MAX) {
+                next = (next + stride) % self.size();
+                if next == self.own() {
+                    return Neighbours::First;
+                }
+                if self.is_beside(next, processor) {
+                    return Neighbours::Awaited;
+                }
+            }
+        }
+        self.neighbours((number, true), processor, |_| false)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fixture::boards;
@@ -64,5 +89,22 @@ mod tests {
         assert_eq!(of(&boards, 0), Neighbours::Behind);
         boards[2].end(1);
         assert_eq!(of(&boards, 0), Neighbours::Waiting);
+    }
+
+    #[test]
+    fn of_those_on_a_processor_the_next_root_keeps_it() {
+        let (segment, mut boards) = boards(4);
+        (0..4).for_each(|member| segment.set_processor(member, member % 2));
+        let mut of = |roots: &[u32], member: usize| {
+            let board = &mut boards[member];
+            let begin = |root: &u32| board.begin(3 << 14 | root).0;
+            let (number, root) = (roots.iter().map(begin).last(), roots.last());
+            board.neighbours_of_root(number.unwrap(), member as u32 % 2, *root.unwrap())
+        };
+        assert_eq!(of(&[3, 0, 1], 2), Neighbours::First, "and not member 0");
+        assert_eq!(of(&[3, 0, 1], 0), Neighbours::Awaited, "member 2 is first");
+        assert_eq!(of(&[3, 0, 1], 3), Neighbours::Awaited, "the root is beside");
+        assert_eq!(of(&[1, 1, 1], 0), Neighbours::Behind, "nobody here is next");
+        assert_eq!(of(&[1, 3, 0], 1), Neighbours::Behind, "who knows");
     }
 }

@@ -70,6 +70,7 @@ mod tests {
         assert!(lap.set(6, 9));
         assert_eq!((lap.look(2), lap.look(6)), (Look::Overwritten, Look::There(9)));
         assert_eq!(Lap(&words).look(3), Look::Empty);
+        assert_eq!(Lap(&words).look(1 << 31 | 3), Look::Empty, "however far from zero that is");
     }
 
     #[test]

@@ -187,10 +187,11 @@ impl<'a> Brief<'a> {
 
     /// What the processes on this processor are to this wait.
     pub(crate) fn neighbours(&self, board: &Board, processor: u32) -> Neighbours {
-        let from_root = matches!(self.operation, Operation::Broadcast | Operation::Scatter);
+        if self.has_come && matches!(self.operation, Operation::Broadcast | Operation::Scatter) {
+            return board.neighbours_of_root(self.number, processor, self.root);
+        }
         board.neighbours((self.number, self.has_come), processor, |member| {
-            let is_source = !from_root || member == self.root;
-            is_source && board.came(member, self.number, self.signature) == Came::NotYet
+            board.came(member, self.number, self.signature) == Came::NotYet
         })
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use landeck_collectives::Operation;
-use landeck_memory::board::{CALL_BITS, call_of};
+use landeck_memory::board::{CALL_BITS, ROOT_BITS, call_of};
 
 /// The number of an operation in its group, which operation it is, and its root. Members whose
 /// calls differ in any of it never take each other's messages.
@@ -16,7 +16,6 @@ pub(crate) struct Signature {
 
 const NUMBER_BITS: u32 = 13;
 const OPERATION_BITS: u32 = 5;
-const ROOT_BITS: u32 = 14;
 const _: () = assert!(OPERATION_BITS + ROOT_BITS == CALL_BITS);
 
 /// What is added to the number of an operation in checking mode: members of whom some check are out

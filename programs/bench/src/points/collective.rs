@@ -64,6 +64,11 @@ impl Operation {
     fn has_root(self) -> bool {
         !matches!(self, Operation::AllReduce | Operation::AllGather | Operation::AllToAll)
     }
+
+    /// Whether its root moves on; in a barrier it is the one who comes late while it is checked.
+    fn moves(self) -> bool {
+        self.has_root() && self != Operation::Barrier
+    }
 }
 
 /// Every size.
@@ -120,7 +125,7 @@ pub(crate) fn measure_over(
         followers: world.size() - 1,
         slowest_counts: true,
         divisor: 1.0,
-        step: world.size() as u64,
+        step: if operation.moves() { world.size() as u64 } else { 1 },
     };
     Ok(batches.run(|iterations| back_to_back(way, blocks, operation, iterations, bytes))?)
 }

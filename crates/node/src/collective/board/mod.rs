@@ -272,6 +272,12 @@ impl AtBoard {
 
     /// What the processes on this processor are to a step that waits.
     pub(crate) fn neighbours(&self, action: &Action, board: &Board, processor: u32) -> Neighbours {
+        if let Action::Take { from, resolved: false, .. } = *action
+            && self.has_come
+            && board.came(from, self.number, self.signature) == Came::NotYet
+        {
+            return board.neighbours_of_root(self.number, processor, from);
+        }
         let needed = needed(action, board.size());
         board.neighbours((self.number, self.has_come), processor, |member| {
             needed.contains(&member)

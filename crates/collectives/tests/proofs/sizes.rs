@@ -1,0 +1,66 @@
+//! Every size up to 64 and every root.
+
+use std::sync::Arc;
+
+use landeck_collectives::{Architecture, Group, Operation, Task, Way};
+
+use crate::cases::{
+    ORDERS, SEGMENTS, SIZE_MAX, STYLES, clustered, operations, prove_one, proven, unclustered,
+    watchdog,
+};
+
+/// Operations with a root from every root, and all others.
+pub(crate) fn prove_all(architecture: &Arc<dyn Architecture>, group: &Group, number: u32) {
+    for root in 0..group.size() {
+        for operation in operations(true) {
+            prove_one(architecture, group, operation, root, number + root);
+        }
+    }
+    for operation in operations(false) {
+        prove_one(architecture, group, operation, 0, number);
+    }
+}
+
+fn every_size(architectures: &[Arc<dyn Architecture>]) {
+    let _watchdog = watchdog();
+    for (number, architecture) in (0..).zip(architectures) {
+        for size in 1..=SIZE_MAX {
+            let group = Group::divided(size, 1 + size % 7).unwrap();
+            prove_all(architecture, &group, number + size);
+        }
+    }
+}
+
+#[test]
+fn every_size_and_root_by_architectures_of_clusters() {
+    every_size(&clustered());
+}
+
+#[test]
+fn every_size_and_root_by_the_others() {
+    every_size(&unclustered());
+}
+
+#[test]
+fn every_size_and_root_on_the_board() {
+    let _watchdog = watchdog();
+    for size in 1..=SIZE_MAX {
+        let group = Group::whole(size).unwrap();
+        for operation in Operation::ALL {
+            let roots = if operation.has_root() { size } else { 6 };
+            for number in 0..roots {
+                let root = if operation.has_root() { number } else { 0 };
+                let order = ORDERS[number as usize % 2]; // it is late in any case
+                let segments = SEGMENTS[(number + size) as usize % 3];
+                let task = Task {
+                    operation,
+                    root,
+                    segments,
+                    order,
+                    in_place: (number / 2).is_multiple_of(2),
+                };
+                proven(&task, &Way::Board(STYLES[number as usize % 3]), &group);
+            }
+        }
+    }
+}
