@@ -48,12 +48,27 @@ pub struct Claim<'a> {
     pages: u32,
 }
 
+/// A claim that was put aside. Its memory stays claimed until it is taken up again, or this process is
+/// gone.
+#[derive(Debug)]
+pub struct Aside {
+    cell: u32,
+    first_page: u32,
+    pages: u32,
+}
+
 /// The first of the cells that the process of a slot uses in turn, all of which there are.
 pub(super) fn home_cell(slot: u32, cells: u32) -> u32 {
     slot.wrapping_mul(4 * HOME_CELLS) % (cells - HOME_CELLS)
 }
 
 impl GroupLog {
+    /// Goes on with a claim that was put aside, here.
+    pub fn take_up(&self, aside: Aside) -> Claim<'_> {
+        let Aside { cell, first_page, pages } = aside;
+        Claim { log: self, cell, first_page, pages }
+    }
+
     /// Claims a cell and, for a long message, pages. None when there are none now.
     #[inline]
     pub fn claim(
@@ -248,15 +263,34 @@ impl Claim<'_> {
 
     /// Writes what the cell describes, and the bytes of the message.
     pub fn fill(&self, tag: u32, words: [u64; 3], data: Bytes<'_>) {
-        let described =
-            Described { tag, words, bytes: data.len() as u64, first_page: self.first_page };
+        self.describe(tag, words, data.len() as u64);
+        self.fill_part(data.len() as u64, 0, data);
+    }
+
+    /// Writes what the cell describes: a message of so many bytes, or details.
+    pub fn describe(&self, tag: u32, words: [u64; 3], bytes: u64) {
         if let Some(cell) = self.words() {
-            cell.describe(&described);
+            cell.describe(&Described { tag, words, bytes, first_page: self.first_page });
         }
-        if let Some(place) = self.log.data_place(self.cell, &described) {
-            self.log.area.copy_in(place, data);
+    }
+
+    /// Writes some of the bytes of a message of so many bytes, from byte `offset` on; nothing where it
+    /// has none.
+    pub fn fill_part(&self, bytes: u64, offset: u64, data: Bytes<'_>) {
+        let is_part = offset.checked_add(data.len() as u64).is_some_and(|end| end <= bytes);
+        let described = Described { bytes, first_page: self.first_page, ..Described::default() };
+        let place = self.log.data_place(self.cell, &described).filter(|_| is_part);
+        if let Some(place) = place {
+            self.log.area.copy_in(place + offset, data);
             super::stored();
         }
+    }
+
+    /// Keeps the memory, to go on later ([`GroupLog::take_up`]).
+    pub fn put_aside(self) -> Aside {
+        let Self { cell, first_page, pages, .. } = self;
+        self.end();
+        Aside { cell, first_page, pages }
     }
 
     /// Says of which message all this is now: it was accepted. The claim is over, and to be forgotten

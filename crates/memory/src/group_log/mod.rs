@@ -47,7 +47,7 @@ use crate::shared_area::SharedArea;
 use crate::sync::{AtomicU64, Ordering, light_barrier};
 use crate::{system, waiter};
 
-pub use claims::{Claim, Claims, Passed, Reach};
+pub use claims::{Aside, Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
 pub use requests::Progress;
