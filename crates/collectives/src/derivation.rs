@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 
 use crate::architecture::Architecture;
+use crate::blocks::Blocks;
 use crate::check::Facts;
 use crate::derive::{self, Order, Task, Way};
 use crate::group::Group;
@@ -153,7 +154,8 @@ impl Count {
         }
         let arrived = self.scatter(&tree);
         let known = tree.subtrees().into_iter().zip(&arrived).map(|(subtree, &at)| {
-            (0..self.size).map(|block| subtree.contains(&block).then_some(at)).collect()
+            let all: BTreeSet<u32> = subtree.iter().collect();
+            (0..self.size).map(|block| all.contains(&block).then_some(at)).collect()
         });
         let known = known.collect();
         self.all_gather(&paths.rounds(), known);
@@ -231,7 +233,7 @@ impl Count {
     fn combine_up(&mut self, tree: &Tree) -> u32 {
         let below = tree.subtrees().into_iter();
         let values: Vec<u64> =
-            below.map(|members| self.values(&members.into_iter().collect())).collect();
+            below.map(|members| self.values(&members.iter().collect())).collect();
         self.up(tree, |member| values[member as usize])
     }
 
@@ -392,7 +394,7 @@ impl Count {
         for member in tree.top_down() {
             for &child in tree.children(member) {
                 let below = &subtrees[child as usize];
-                let end = below.last().map_or(0, |&last| last + u32::from(!is_exclusive));
+                let end = below.iter().last().map_or(0, |last| last + u32::from(!is_exclusive));
                 let known = arrived[..end as usize].iter().copied().max().unwrap_or(0);
                 let is_there = if member == tree.root() { known } else { ready[member as usize] };
                 let is_free = if self.task.in_place { gone[child as usize] } else { 0 };
@@ -405,10 +407,10 @@ impl Count {
 }
 
 /// When each member's data are at the top, if the message of each member ends so.
-fn arrivals_at_top(tree: &Tree, subtrees: &[Vec<u32>], ends: &[u32]) -> Vec<u32> {
+fn arrivals_at_top(tree: &Tree, subtrees: &[Blocks], ends: &[u32]) -> Vec<u32> {
     let mut arrived = vec![0; ends.len()];
     for &child in tree.children(tree.root()) {
-        for &member in &subtrees[child as usize] {
+        for member in subtrees[child as usize].iter() {
             arrived[member as usize] = ends[child as usize];
         }
     }

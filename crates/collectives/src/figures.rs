@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::details::{self, Details};
+
 /// What a host can do. Times are in picoseconds; of what depends on the length, for 1,024 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figures {
@@ -172,6 +174,8 @@ pub struct Record {
     pub machine: String,
     /// Its figures.
     pub figures: Figures,
+    /// More about it; what a file does not say is [`Details::of`] the figures.
+    pub details: Details,
 }
 
 impl fmt::Display for Record {
@@ -179,7 +183,7 @@ impl fmt::Display for Record {
         writeln!(formatter, "# What this machine can do, measured by `landeck tune`.")?;
         writeln!(formatter, "# Times in picoseconds; delete the file to forget them.")?;
         writeln!(formatter, "machine = {:?}", self.machine)?;
-        for (name, about, value) in self.figures.lines() {
+        for (name, about, value) in self.figures.lines().chain(self.details.lines()) {
             writeln!(formatter, "{:<32} # {about}", format!("{name} = {value}"))?;
         }
         Ok(())
@@ -192,6 +196,7 @@ impl FromStr for Record {
     fn from_str(text: &str) -> Result<Self, FiguresError> {
         let mut machine = None;
         let mut values = [None; Figures::WORDS];
+        let mut details = [None; Details::WORDS];
         for (line, whole) in (1..).zip(text.lines()) {
             let stranger = || FiguresError::Line { line, text: whole.chars().take(80).collect() };
             let (name, value) = match whole.trim() {
@@ -202,16 +207,31 @@ impl FromStr for Record {
                 machine = Some(value.trim_matches('"').to_owned());
                 continue;
             }
-            let field = FIELDS.iter().position(|field| field.name == name).ok_or_else(stranger)?;
+            let field = FIELDS.iter().position(|field| field.name == name);
+            let detail = details::NAMES.iter().position(|(detail, _)| *detail == name);
+            let place = match (field, detail) {
+                (Some(field), _) => &mut values[field],
+                (_, Some(detail)) => &mut details[detail],
+                (None, None) => return Err(stranger()),
+            };
             let digits = value.split('#').next().unwrap_or_default().trim();
-            values[field] = Some(digits.parse().map_err(|_| stranger())?);
+            let number: u64 = digits.parse().map_err(|_| stranger())?;
+            if detail.is_some() && number > TIME_MAX_PS {
+                return Err(stranger());
+            }
+            *place = Some(number);
         }
         let mut words = [0; Figures::WORDS];
         for ((word, value), field) in words.iter_mut().zip(values).zip(&FIELDS) {
             *word = value.ok_or(FiguresError::Missing { name: field.name })?;
         }
         let machine = machine.ok_or(FiguresError::Missing { name: "machine" })?;
-        Ok(Self { machine, figures: Figures::from_words(&words)? })
+        let figures = Figures::from_words(&words)?;
+        let mut known = Details::of(&figures).words();
+        for (word, value) in known.iter_mut().zip(details) {
+            *word = value.unwrap_or(*word);
+        }
+        Ok(Self { machine, figures, details: Details::from_words(known) })
     }
 }
 
@@ -221,7 +241,8 @@ mod tests {
 
     fn record() -> Record {
         let figures = Figures { line_ps: 31_000, processors: 16, ..Figures::default() };
-        Record { machine: "Some Processor 9, 16 processors".into(), figures }
+        let details = Details { call_ps: 5, ..Details::of(&figures) };
+        Record { machine: "Some Processor 9, 16 processors".into(), figures, details }
     }
 
     #[test]
@@ -229,6 +250,15 @@ mod tests {
         let text = record().to_string();
         assert_eq!(text.parse(), Ok(record()), "{text}");
         assert_eq!(Figures::from_words(&record().figures.to_words()), Ok(record().figures));
+    }
+
+    #[test]
+    fn a_file_without_details_has_those_that_are_to_be_expected() {
+        let text = record().to_string().replace("call_ps = 5", "");
+        let read: Record = text.parse().unwrap();
+        assert_eq!(read.details, Details::of(&record().figures));
+        let damaged = record().to_string().replace("call_ps = 5", "call_ps = 99999999999999999");
+        assert!(damaged.parse::<Record>().is_err());
     }
 
     #[test]

@@ -117,16 +117,16 @@ impl Group {
         if let Some(cluster) = clusters.iter().position(Vec::is_empty) {
             return Err(GroupError::EmptyCluster { cluster });
         }
-        let mut cluster_of = vec![u32::MAX; size];
+        let (mut cluster_of, mut times) = (vec![u32::MAX; size], vec![0usize; size]);
         for (number, cluster) in (0..).zip(&clusters) {
             for &member in cluster {
                 if let Some(of) = cluster_of.get_mut(member as usize) {
                     *of = number;
+                    times[member as usize] += 1;
                 }
             }
         }
-        for member in 0..size as u32 {
-            let times = clusters.iter().flatten().filter(|&&other| other == member).count();
+        for (member, times) in (0..).zip(times) {
             if times != 1 {
                 return Err(GroupError::NotOnce { member, times, size });
             }

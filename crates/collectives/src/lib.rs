@@ -21,6 +21,7 @@
 //! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
 //! | [`figures`] | what a host can do, in numbers |
+//! | [`details`] | more of that, for the simulator |
 //! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
 //! | [`cost`] | what a way of doing an operation costs |
 //! | [`choose`] | which way an operation takes in a group |
@@ -28,11 +29,13 @@
 #![forbid(unsafe_code)]
 
 pub mod architecture;
+mod blocks;
 pub mod check;
 pub mod choose;
 pub mod cost;
 pub mod derivation;
 pub mod derive;
+pub mod details;
 pub mod draw;
 pub mod execute;
 pub mod figures;
@@ -50,6 +53,7 @@ pub mod tree;
 pub use architecture::Architecture;
 pub use choose::{Choice, Facts, Request, Table};
 pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
+pub use details::Details;
 pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Walk};
 pub use figures::Figures;

@@ -15,6 +15,8 @@
 //! That is the binary tree that splits at the largest power of two. A member that cannot combine
 //! yet keeps several values, and sends several.
 
+use std::ops::Range;
+
 use crate::derive::Order;
 use crate::plan::{Cells, Store};
 use crate::program::Program;
@@ -40,25 +42,22 @@ impl Partial {
         Self { order, held: vec![Held { first: member, length: 1, cells }] }
     }
 
-    /// What somebody holds who has joined the data of all these members, in rising order.
-    pub fn of(order: Order, members: &[u32], cells: Cells) -> Self {
-        let mut held: Vec<Held> = Vec::new();
-        for &first in members {
-            held.push(Held { first, length: 1, cells });
-            while let [.., left, right] = &mut held[..] {
-                let merges = match order {
-                    Order::Free => true,
-                    Order::Canonical => are_siblings(left, right),
-                    Order::Late => false,
-                };
-                if !merges {
-                    break;
-                }
-                left.length += right.length;
-                held.pop();
-            }
+    /// The blocks of all its values.
+    pub fn blocks(&self) -> Range<u32> {
+        self.held.first().map_or(0..0, |held| held.cells.blocks())
+    }
+
+    /// Cuts off the blocks from `at` on, which the second has then.
+    #[must_use]
+    pub fn cut(mut self, program: &mut Program, member: u32, at: u32) -> (Self, Self) {
+        let mut upper = self.clone();
+        for (low, high) in self.held.iter_mut().zip(&mut upper.held) {
+            let end = low.cells.first + low.cells.count;
+            high.cells = Cells::new(low.cells.store, at, end - at);
+            low.cells.count = at - low.cells.first;
+            program.share(member, low.cells.store);
         }
-        Self { order, held }
+        (self, upper)
     }
 
     /// Where its values are, in rising order of members.

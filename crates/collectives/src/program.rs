@@ -7,8 +7,10 @@
 //! anybody but found: a step waits for those before it that write what it reads, or read or write
 //! what it writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
+use crate::blocks::Blocks;
 use crate::operation::Operation;
 use crate::plan::{Action, Cells, Plan, Step, Store};
 
@@ -17,7 +19,9 @@ pub struct Program {
     plans: Vec<Option<Projection>>,
     /// How many scratch stores each member has been given.
     scratch: Vec<u32>,
-    free: Vec<Vec<u32>>,
+    free: Vec<VecDeque<u32>>,
+    /// How many more hold parts of a scratch store, by member and store.
+    shares: BTreeMap<(u32, u32), u32>,
 }
 
 /// Scratch stores that a member has before the first is used again: the more, the more can go on
@@ -41,7 +45,8 @@ impl Program {
         Self {
             plans: plans.collect(),
             scratch: vec![0; size as usize],
-            free: vec![Vec::new(); size as usize],
+            free: vec![VecDeque::new(); size as usize],
+            shares: BTreeMap::new(),
         }
     }
 
@@ -106,17 +111,30 @@ impl Program {
     /// A scratch store for a member.
     pub fn scratch(&mut self, member: u32) -> Store {
         let (made, free) = (&mut self.scratch[member as usize], &mut self.free[member as usize]);
-        if *made < SCRATCH_AT_ONCE || free.is_empty() {
-            *made += 1;
-            return Store::Scratch(*made - 1);
-        }
-        Store::Scratch(free.remove(0))
+        let again = if *made < SCRATCH_AT_ONCE { None } else { free.pop_front() };
+        again.map_or_else(
+            || {
+                *made += 1;
+                Store::Scratch(*made - 1)
+            },
+            Store::Scratch,
+        )
     }
 
-    /// Gives a scratch store back; other stores stay.
-    pub fn release(&mut self, member: u32, store: Store) {
+    /// A store of a member has one more that holds a part of it, and that gives it back.
+    pub fn share(&mut self, member: u32, store: Store) {
         if let Store::Scratch(number) = store {
-            self.free[member as usize].push(number);
+            *self.shares.entry((member, number)).or_default() += 1;
+        }
+    }
+
+    /// Gives a scratch store back: it is free when all who held a part have done so. Other stores
+    /// stay.
+    pub fn release(&mut self, member: u32, store: Store) {
+        let Store::Scratch(number) = store else { return };
+        match self.shares.get_mut(&(member, number)).filter(|shares| **shares > 0) {
+            Some(shares) => *shares -= 1,
+            None => self.free[member as usize].push_back(number),
         }
     }
 
@@ -143,6 +161,7 @@ fn joined(cells: Vec<Cells>) -> Vec<Cells> {
 /// The plan of one member while it is made.
 struct Projection {
     plan: Plan,
+    /// By store and first block of a run.
     accesses: BTreeMap<(Store, u32), Access>,
     last_sends: BTreeMap<u32, u32>,
     last_receives: BTreeMap<u32, u32>,
@@ -151,12 +170,14 @@ struct Projection {
     last_word_sent: Option<u32>,
     /// The last step on the board: those go on one after the other.
     last_on_board: Option<u32>,
-    scratch: BTreeMap<u32, BTreeMap<u32, ()>>,
+    scratch: BTreeMap<u32, Blocks>,
 }
 
-/// Who has touched a block last.
-#[derive(Default)]
+/// Who has touched a run of blocks last.
+#[derive(Clone)]
 struct Access {
+    /// The block after the last of the run.
+    end: u32,
     writer: Option<u32>,
     readers: Vec<u32>,
 }
@@ -216,21 +237,48 @@ impl Projection {
         self.plan.steps.push(Step { action, after, behind });
     }
 
+    /// Everything that is known of these blocks, run by run: runs are cut where these begin and end.
     fn each_access(&mut self, cells: Cells, mut each: impl FnMut(&mut Access)) {
-        for block in cells.blocks() {
-            if let Store::Scratch(number) = cells.store {
-                self.scratch.entry(number).or_default().insert(block, ());
-            }
-            each(self.accesses.entry((cells.store, block)).or_default());
+        let (store, blocks) = (cells.store, cells.blocks());
+        if blocks.is_empty() {
+            return;
         }
+        if let Store::Scratch(number) = store {
+            self.scratch.entry(number).or_default().unite(&Blocks::run(blocks.clone()));
+        }
+        self.cut(store, blocks.start);
+        self.cut(store, blocks.end);
+        let mut next = blocks.start;
+        let mut holes = Vec::new();
+        for (&(_, first), access) in self.accesses.range_mut((store, next)..(store, blocks.end)) {
+            holes.extend((next < first).then_some(next..first));
+            next = access.end;
+            each(access);
+        }
+        holes.extend((next < blocks.end).then_some(next..blocks.end));
+        for hole in holes {
+            let mut access = Access { end: hole.end, writer: None, readers: Vec::new() };
+            each(&mut access);
+            self.accesses.insert((store, hole.start), access);
+        }
+    }
+
+    /// No run goes on over this block from the one before.
+    fn cut(&mut self, store: Store, block: u32) {
+        let before = self.accesses.range_mut((store, 0)..(store, block)).next_back();
+        let Some((_, access)) = before.filter(|(_, access)| access.end > block) else { return };
+        let upper = access.clone();
+        access.end = block;
+        self.accesses.insert((store, block), upper);
     }
 
     fn finish(mut self) -> Plan {
         let count = self.scratch.keys().next_back().map_or(0, |last| last + 1);
         let room = |number: u32| {
-            let blocks = self.scratch.get(&number).into_iter().flatten();
-            let store = Store::Scratch(number);
-            joined(blocks.map(|(&block, ())| Cells::new(store, block, 1)).collect())
+            let runs = self.scratch.get(&number).map_or(&[][..], Blocks::runs);
+            let cells =
+                |run: &Range<u32>| Cells::new(Store::Scratch(number), run.start, run.len() as u32);
+            runs.iter().map(cells).collect()
         };
         self.plan.scratch = (0..count).map(room).collect();
         self.plan
@@ -320,6 +368,31 @@ mod tests {
         let waits: Vec<_> = steps.iter().map(|step| (&step.after[..], step.behind)).collect();
         let (free, none): (_, &[u32]) = ((&[][..], None), &[]);
         assert_eq!(waits, [free, free, (&[1], Some(0)), (none, Some(2)), free]);
+    }
+
+    #[test]
+    fn who_touches_a_part_of_what_was_touched_waits_for_that() {
+        let cells = |first, count| Cells::new(Store::Output, first, count);
+        let mut two = program(2);
+        two.message(1, 0, vec![cells(2, 4)], vec![cells(2, 4)]);
+        two.message(1, 0, vec![cells(8, 2)], vec![cells(8, 2)]);
+        two.message(0, 1, vec![cells(0, 3)], vec![cells(0, 3)]);
+        two.message(0, 1, vec![cells(5, 4)], vec![cells(5, 4)]);
+        two.message(1, 0, vec![cells(4, 2)], vec![cells(4, 2)]);
+        let steps = two.finish().remove(0).steps;
+        let waits: Vec<&[u32]> = steps.iter().map(|step| &step.after[..]).collect();
+        assert_eq!(waits, [&[][..], &[], &[0], &[0, 1], &[0, 3]]);
+    }
+
+    #[test]
+    fn a_store_is_free_when_all_have_given_their_parts_back() {
+        let mut shared = program(1);
+        let stores = [(); SCRATCH_AT_ONCE as usize].map(|()| shared.scratch(0));
+        shared.share(0, stores[1]);
+        shared.release(0, stores[1]);
+        assert_eq!(shared.scratch(0), Store::Scratch(SCRATCH_AT_ONCE));
+        shared.release(0, stores[1]);
+        assert_eq!(shared.scratch(0), stores[1]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A tree: from one member to all others, each reached once.
 
+use crate::blocks::Blocks;
+
 /// A rooted spanning tree of a group. The order of the children is the order in which they are
 /// served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,17 +99,13 @@ impl Tree {
         order
     }
 
-    /// For every member, all members from it downwards, itself among them, in rising order.
-    pub fn subtrees(&self) -> Vec<Vec<u32>> {
-        let mut subtrees: Vec<Vec<u32>> = (0..self.size()).map(|member| vec![member]).collect();
+    /// For every member, all members from it downwards, itself among them.
+    pub(crate) fn subtrees(&self) -> Vec<Blocks> {
+        let mut subtrees: Vec<Blocks> = (0..self.size()).map(Blocks::one).collect();
         for member in self.bottom_up() {
-            let below: Vec<u32> = self
-                .children(member)
-                .iter()
-                .flat_map(|&child| subtrees[child as usize].iter().copied())
-                .collect();
-            subtrees[member as usize].extend(below);
-            subtrees[member as usize].sort_unstable();
+            let below = self.children(member).iter().map(|&child| &subtrees[child as usize]);
+            let all = below.chain([&subtrees[member as usize]]).flat_map(Blocks::runs).cloned();
+            subtrees[member as usize] = Blocks::of(all);
         }
         subtrees
     }
@@ -132,7 +130,7 @@ mod tests {
     fn orders_and_subtrees() {
         let tree = Tree::new(5, 1, [(1, 3), (1, 0), (3, 4), (3, 2)]);
         assert_eq!(tree.top_down(), [1, 3, 0, 4, 2]);
-        assert_eq!(tree.subtrees()[3], [2, 3, 4]);
+        assert_eq!(tree.subtrees()[3], Blocks::run(2..5));
         assert_eq!(tree.depths(), [1, 0, 2, 1, 2]);
         assert_eq!(tree.parent(4), Some(3));
     }

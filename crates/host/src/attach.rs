@@ -462,6 +462,8 @@ fn found_job(
     launcher: Option<OwnedFd>,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
+    // What a launcher of others says may be any number.
+    budget::check_processes(u64::from(processes))?;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = SegmentPlan { cpus, ..SegmentPlan::new(random_identity()?, processes) };
     let plan = budget::fit_segment(plan, limits)?;

@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
 /// Readable bytes whose content somebody else may change while we read: at worst the data are
@@ -193,7 +194,93 @@ pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
                 twice::<u128>(source, target, 32);
                 twice::<u128>(source.add(length - 32), target.add(length - 32), 32);
             }
-            _ => std::ptr::copy_nonoverlapping(source, target, length),
+            _ => copy_long(source, target, length),
+        }
+    }
+}
+
+/// Lengths from which, and up to which, the processor's own string copy is used where it is fast.
+/// It does not read the lines that it is about to write, and asks for those of another core in
+/// larger portions than a loop. The library's copy comes to it as well, after work that costs up to
+/// a fifth where the cores are far apart; of lengths beyond, the library knows more.
+const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
+
+/// Copies more than a few words.
+///
+/// # Safety
+/// As [`copy`].
+#[inline]
+unsafe fn copy_long(source: *const u8, target: *mut u8, length: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if STRING_BYTES.contains(&length) && !lies_just_behind(target, source) && strings::are_fast() {
+        // SAFETY: the caller's promise.
+        return unsafe { strings::copy(source, target, length) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(source, target, length) }
+}
+
+/// Whether the target lies, within its page, less than a line behind the source: then each read
+/// would wait for a write that is none of its business.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn lies_just_behind(target: *const u8, source: *const u8) -> bool {
+    const PAGE: usize = 4096;
+    (1..64).contains(&(target.addr().wrapping_sub(source.addr()) % PAGE))
+}
+
+/// The copy that the processor does in one instruction.
+#[cfg(target_arch = "x86_64")]
+mod strings {
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    use std::sync::atomic::{AtomicU8, Ordering};
+
+    const UNKNOWN: u8 = 0;
+    const SLOW: u8 = 1;
+    const FAST: u8 = 2;
+
+    /// What this processor's string copy is. Asked once: on a virtual machine that takes long.
+    static KIND: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    /// Whether the processor says that this copy is fast for long and for short strings.
+    #[inline]
+    pub(super) fn are_fast() -> bool {
+        match KIND.load(Ordering::Relaxed) {
+            UNKNOWN => ask(),
+            kind => kind == FAST,
+        }
+    }
+
+    #[cold]
+    fn ask() -> bool {
+        const LEAF: u32 = 7;
+        const LONG_ARE_FAST: u32 = 1 << 9; // in ebx: ERMS
+        const SHORT_ARE_FAST: u32 = 1 << 4; // in edx: FSRM
+        let is_there = __cpuid(0).eax >= LEAF;
+        let are_fast = is_there && {
+            let features = __cpuid_count(LEAF, 0);
+            features.ebx & LONG_ARE_FAST != 0 && features.edx & SHORT_ARE_FAST != 0
+        };
+        KIND.store(if are_fast { FAST } else { SLOW }, Ordering::Relaxed);
+        are_fast
+    }
+
+    /// Copies; whatever is stored afterwards is seen afterwards, as with any copy.
+    ///
+    /// # Safety
+    /// As [`super::copy`].
+    #[inline]
+    pub(super) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
+        // SAFETY: both ranges are valid for `length` bytes, as the caller promises; the direction
+        // is upwards, as it always is between functions.
+        unsafe {
+            std::arch::asm!(
+                "rep movsb",
+                inout("rcx") length => _,
+                inout("rdi") target => _,
+                inout("rsi") source => _,
+                options(nostack, preserves_flags),
+            );
         }
     }
 }
@@ -230,6 +317,32 @@ mod tests {
             assert_eq!(target[1..=length], source[..length], "{length}");
             assert_eq!((target[0], target[length + 1]), (0xff, 0xff), "{length} wrote beside");
         }
+    }
+
+    #[test]
+    fn long_ones_are_copied_exactly_wherever_they_lie_within_their_pages() {
+        let source: Vec<u8> = (0..300_000usize).map(|at| (at * 7 + at / 251) as u8).collect();
+        let lengths = [65, 4095, 4096, 4097, 16_384, 65_536, 262_144, 262_145];
+        for length in lengths {
+            for (from, to) in [(0, 1), (1, 1), (3, 40), (5, 69), (64, 1), (4096, 4097)] {
+                let mut target = vec![0xff; to + length + 1];
+                target[to - 1] = 0xaa;
+                let bytes = Bytes::from(&source[from..from + length]);
+                assert_eq!(bytes.copy_to_slice(&mut target[to..to + length]), length);
+                assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
+                assert_eq!((target[to - 1], target[to + length]), (0xaa, 0xff), "wrote beside");
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn a_target_just_behind_its_source_is_told_by_the_places_within_pages() {
+        let at = |address: usize| std::ptr::without_provenance::<u8>(address);
+        let is_behind = |target, source| lies_just_behind(at(target), at(source));
+        assert!(is_behind(0x10010, 0x20000) && is_behind(0x1000f, 0x20fd0));
+        assert!(!is_behind(0x10000, 0x20000) && !is_behind(0x10040, 0x20000));
+        assert!(!is_behind(0x10000, 0x20010));
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub mod system;
 #[cfg(not(loom))]
 pub mod waiter;
 
-pub use blocks::Spread;
+pub use blocks::{Beside, Blocks, Spread};
 pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {

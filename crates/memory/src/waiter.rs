@@ -50,7 +50,7 @@ const AWAKE_NS: u64 = 1_000_000;
 const YIELDS_CROWDED: u32 = 32;
 /// How long to poll where nobody on this processor is waited for and all of them wait, in nanoseconds:
 /// about two switches of processes.
-const BESIDE_NS: u64 = 1_500;
+pub const BESIDE_NS: u64 = 1_500;
 /// The same where one of them could do something meanwhile, for each process to a processor: the more
 /// there are, the longer it takes until this one has it again.
 const BEHIND_NS: u64 = 150;
@@ -242,7 +242,7 @@ impl Waiter {
             spin: Spin::new(crowded),
             squeeze: Squeeze::new(slot),
             processor: None,
-            behind_ns: BEHIND_MAX_NS.min(BEHIND_NS * u64::from(each)),
+            behind_ns: behind_ns(each),
             yield_alone_ns: None,
             turn_ns: 0,
             unmeasured: 0,
@@ -476,6 +476,13 @@ impl Waiter {
         system::futex_wait(word, RAISED, left.map_or(longest, |left| left.min(longest)));
         sleep_word::lower_after_sleep(word)
     }
+}
+
+/// How long to poll where somebody on this processor has something to do, which so many share, in
+/// nanoseconds.
+pub const fn behind_ns(each: u32) -> u64 {
+    let behind_ns = BEHIND_NS * each as u64;
+    if behind_ns < BEHIND_MAX_NS { behind_ns } else { BEHIND_MAX_NS }
 }
 
 /// What a yield alone costs at most: a few times what the shortest system call does. The first

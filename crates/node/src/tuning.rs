@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landeck_collectives::figures::{Figures, FiguresError, Record};
-use landeck_collectives::{Nearness, NearnessError, Overrides, OverridesError, Settings};
+use landeck_collectives::{Details, Nearness, NearnessError, Overrides, OverridesError, Settings};
 
 /// The variable that names ways of collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -123,16 +123,25 @@ fn is_checked(asked: &OsString) -> Result<bool, VariableError> {
 /// # Errors
 /// [`TuningError`].
 pub fn read() -> Result<Option<Figures>, TuningError> {
-    read_from(&place()?, machine())
+    Ok(read_from(&place()?, machine())?.map(|record| record.figures))
+}
+
+/// The same with all details.
+///
+/// # Errors
+/// [`TuningError`].
+pub fn read_all() -> Result<Option<(Figures, Details)>, TuningError> {
+    let record = read_from(&place()?, machine())?;
+    Ok(record.map(|record| (record.figures, record.details)))
 }
 
 /// Keeps figures for this host; returns where.
 ///
 /// # Errors
 /// [`TuningError::NoPlace`], [`TuningError::File`].
-pub fn write(figures: Figures) -> Result<PathBuf, TuningError> {
+pub fn write(figures: Figures, details: Details) -> Result<PathBuf, TuningError> {
     let path = place()?;
-    write_to(&path, &Record { machine: machine(), figures })?;
+    write_to(&path, &Record { machine: machine(), figures, details })?;
     Ok(path)
 }
 
@@ -150,7 +159,7 @@ fn place_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     Some(cache.join("landeck").join("figures"))
 }
 
-fn read_from(path: &Path, own: String) -> Result<Option<Figures>, TuningError> {
+fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -159,7 +168,7 @@ fn read_from(path: &Path, own: String) -> Result<Option<Figures>, TuningError> {
     let record: Record =
         text.parse().map_err(|error| TuningError::Damaged { path: path.into(), error })?;
     match record.machine == own {
-        true => Ok(Some(record.figures)),
+        true => Ok(Some(record)),
         false => Err(TuningError::Foreign { path: path.into(), found: record.machine, own }),
     }
 }
@@ -205,8 +214,10 @@ mod tests {
         let path = directory.join("landeck/figures");
         assert_eq!(read_from(&path, "own".into()).unwrap(), None);
         let figures = Figures { line_ps: 31_000, ..Figures::default() };
-        write_to(&path, &Record { machine: "own".into(), figures }).unwrap();
-        assert_eq!(read_from(&path, "own".into()).unwrap(), Some(figures));
+        let details = Details { call_ps: 7, ..Details::of(&figures) };
+        let record = Record { machine: "own".into(), figures, details };
+        write_to(&path, &record).unwrap();
+        assert_eq!(read_from(&path, "own".into()).unwrap(), Some(record));
         let error = read_from(&path, "another".into()).unwrap_err().to_string();
         assert!(error.contains("another machine (\"own\"; this is \"another\")"), "{error}");
         fs::remove_dir_all(directory).unwrap();

@@ -8,7 +8,7 @@ use landeck_collectives::{Action, Cells, Figures, Plan};
 
 use crate::history::{NOTHING, RecordId};
 use crate::load::Sizes;
-use crate::platform::bytes_ps;
+use crate::platform::{Host, bytes_ps};
 
 /// Bytes of a deposit that lie in its word's line.
 const INLINE_BYTES: u64 = 48;
@@ -19,6 +19,8 @@ const PIECE_BYTES: u64 = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct Board {
     figures: Figures,
+    /// What a combination takes beside its bytes.
+    step_ps: u64,
     /// To look at a line that somebody has written.
     line_ps: u64,
     /// By member: its deposit is there, by this record.
@@ -44,7 +46,8 @@ pub(crate) enum Look {
 }
 
 impl Board {
-    pub(crate) fn new(figures: Figures, size: u32, processors: u32) -> Self {
+    pub(crate) fn new(host: &Host, size: u32) -> Self {
+        let Host { figures, processors, step_ps, .. } = *host;
         let nothing = vec![None; size as usize];
         let (sharing, processors) =
             (size.div_ceil(processors.max(1)), u64::from(processors.max(1)));
@@ -57,6 +60,7 @@ impl Board {
         };
         Self {
             figures,
+            step_ps,
             line_ps,
             deposits: nothing.clone(),
             results: nothing,
@@ -83,10 +87,12 @@ impl Board {
                 (places[*from as usize], self.take_ps(sizes.of(*into)))
             }
             Action::CombineDeposits { members, into, .. } => {
-                (self.first(*members), self.combine_ps(*members, sizes.of(*into)))
+                let span_ps = self.step_ps + self.combine_ps(*members, sizes.of(*into));
+                (self.first(*members), span_ps)
             }
             Action::Resolve { deposited, block } => {
-                (all, self.combine_ps(plan.size, sizes.of(one(*deposited, *block))))
+                let span_ps = self.combine_ps(plan.size, sizes.of(one(*deposited, *block)));
+                (all, self.step_ps + span_ps)
             }
             Action::Together { deposited } => {
                 return all.map_or(Look::Wait, |all| self.piece(sizes.of(*deposited), all));
@@ -98,6 +104,24 @@ impl Board {
             | Action::Combine { .. } => (Some(NOTHING), 0),
         };
         there.map_or(Look::Wait, |cause| Look::Do(span_ps, cause))
+    }
+
+    /// Whether a step waits for this member.
+    pub(crate) fn waits_for(&self, plan: &Plan, step: u32, member: u32) -> bool {
+        let at = member as usize;
+        match &plan.steps[step as usize].action {
+            Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
+                self.deposits[at].is_none()
+            }
+            Action::Take { from, resolved, .. } => {
+                let places = if *resolved { &self.results } else { &self.deposits };
+                *from == member && places[at].is_none()
+            }
+            Action::CombineDeposits { members, .. } => {
+                member < *members && self.deposits[at].is_none()
+            }
+            _ => false,
+        }
     }
 
     /// A member has done a step. Whether others may wait for that.

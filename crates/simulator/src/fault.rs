@@ -1,7 +1,9 @@
 //! What goes wrong, and the randomness of it: from a seed, so that it goes wrong again.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
+use crate::platform::quantity;
 use crate::time::Time;
 
 /// What goes wrong in a run.
@@ -15,8 +17,37 @@ pub struct Faults {
     pub loss_per_million: u32,
     /// After this time a lost message is sent again.
     pub resend_ps: u64,
-    /// Members that end at some moment: they do nothing from then on.
-    pub deaths: Vec<(u32, Time)>,
+    /// Members that end at some moment.
+    pub deaths: Vec<Death>,
+}
+
+/// A member that ends at some moment: it does nothing from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// The member.
+    pub member: u32,
+    /// When.
+    pub at: Time,
+}
+
+/// A text that names no death.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} does not say who ends when. Write the member, @ and a time of at most 10 s with its unit (ns, \
+     us, ms, s), such as 3@12us"
+)]
+pub struct DeathError(String);
+
+impl FromStr for Death {
+    type Err = DeathError;
+
+    fn from_str(text: &str) -> Result<Self, DeathError> {
+        let read = || {
+            let (member, at) = text.split_once('@')?;
+            Some(Self { member: member.trim().parse().ok()?, at: quantity::time(at)? })
+        };
+        read().ok_or_else(|| DeathError(text.into()))
+    }
 }
 
 /// The randomness of a run, and what of a pair's messages must not overtake each other.
@@ -122,6 +153,16 @@ mod tests {
         assert_ne!(things, (0..50).collect::<Vec<_>>());
         things.sort_unstable();
         assert_eq!(things, (0..50).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_death_is_a_member_and_a_time() {
+        let death = Death { member: 3, at: Time::from_ps(1_500_000) };
+        assert_eq!(("3@1.5us".parse(), "3 @ 1.5 us".parse()), (Ok(death), Ok(death)));
+        for text in ["", "3", "3@", "3@soon", "3@5", "@5us", "-1@5us", "x@5us", "3@11s"] {
+            let error = text.parse::<Death>().unwrap_err().to_string();
+            assert!(error.contains("such as 3@12us"), "{error}");
+        }
     }
 
     #[test]

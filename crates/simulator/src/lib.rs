@@ -8,10 +8,13 @@
 //! | [`time`] | time in picoseconds, and what is to happen |
 //! | [`platform`] | hosts and networks as text files |
 //! | `network` | cards and switches that carry one message at a time |
+//! | `near` | messages within a host |
 //! | `processors` | processes that take turns |
 //! | `board` | the shared memory of a host |
 //! | [`fault`] | what goes wrong |
 //! | [`simulation`] | a run |
+//! | `volume` | how much a run is, before it is begun |
+//! | `stages` | what all do one after the other |
 //! | `world` | members, and what is under way between them |
 //! | [`history`] | what was done when: the critical path |
 //!
@@ -37,15 +40,20 @@ mod board;
 pub mod fault;
 pub mod history;
 mod load;
+mod near;
 mod network;
 pub mod platform;
 mod processors;
 pub mod simulation;
+mod stages;
 pub mod time;
+mod volume;
 mod world;
 
-pub use fault::Faults;
+pub use fault::{Death, DeathError, Faults};
 pub use history::{History, Record, What};
 pub use platform::{Platform, PlatformError};
-pub use simulation::{Calls, Placement, Progress, Report, Setting, SimulationError, Work, run};
+pub use simulation::{
+    Calls, Outcome, Placement, Progress, Report, Setting, SimulationError, Work, run,
+};
 pub use time::{Events, Time};

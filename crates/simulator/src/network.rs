@@ -81,6 +81,14 @@ impl Wires {
         self.network.overhead_ps + bytes_ps(bytes, self.network.copy_kib_ps)
     }
 
+    /// How long a word takes from one host to another that nobody else is in the way of.
+    pub(crate) fn word_ps(&self, from: u32, to: u32) -> u64 {
+        let climb = self.climb(from, to);
+        let way_up = self.layers.iter().take(climb).map(|layer| 2 * layer.level.delay_ps);
+        let top_ps = self.layers.get(climb).map_or(0, |layer| layer.level.delay_ps);
+        2 * self.network.overhead_ps + self.network.latency_ps + way_up.sum::<u64>() + top_ps
+    }
+
     /// Whether so many bytes are announced first.
     pub(crate) fn is_announced(&self, bytes: u64) -> bool {
         self.network.eager_bytes.is_some_and(|eager| bytes > eager)

@@ -1,11 +1,18 @@
 //! Processes on the processors of their hosts.
 //!
 //! A process that waits gives its processor to the next: those that share one take turns, in a
-//! ring. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
+//! ring. Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which
+//! looks at how long each has run: here it is another one each time round, from the seed. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
 //! a process switch, also from one that has nothing to do. A process with a processor of its own
-//! runs as soon as it is ready.
+//! runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
+//! have nothing to do, and run at once if they get something meanwhile.
 
+use crate::fault::Chance;
 use crate::time::Time;
+
+/// So many on one processor are a crowd: each finds less in the caches when its turn comes, and nobody
+/// knows who is next.
+pub(crate) const CROWD: usize = 5;
 
 /// All processors, and who runs on them.
 #[derive(Debug)]
@@ -16,10 +23,19 @@ pub(crate) struct Processors {
     switch_ps: u64,
 }
 
+/// A member in a ring.
+#[derive(Clone, Copy, Debug)]
+struct Seat {
+    member: u32,
+    is_ready: bool,
+    /// How long it keeps the processor when it has nothing to do.
+    dwell_ps: u64,
+}
+
 #[derive(Debug)]
 struct Ring {
     /// The members, and who of them is ready.
-    members: Vec<(u32, bool)>,
+    members: Vec<Seat>,
     /// Who had the last turn, and until when.
     seat: u32,
     since: Time,
@@ -50,7 +66,7 @@ impl Processors {
                 for (seat, &member) in (0..).zip(sharing.clone()) {
                     all.seats[member as usize] = (ring, seat);
                 }
-                all.rings.push(Ring::new(sharing.map(|&member| (member, false)).collect()));
+                all.rings.push(Ring::new(sharing.copied().collect()));
             }
         }
         all
@@ -61,11 +77,23 @@ impl Processors {
         self.rings[self.seats[member as usize].0 as usize].members.len() > 1
     }
 
+    /// The others on a member's processor.
+    pub(crate) fn mates(&self, member: u32) -> impl Iterator<Item = u32> {
+        let members = &self.rings[self.seats[member as usize].0 as usize].members;
+        members.iter().map(|seat| seat.member).filter(move |mate| *mate != member)
+    }
+
+    /// How long a member that waits keeps its processor from now on, each time its turn comes.
+    pub(crate) fn dwell(&mut self, member: u32, dwell_ps: u64) {
+        let (ring, seat) = self.seats[member as usize];
+        self.rings[ring as usize].members[seat as usize].dwell_ps = dwell_ps;
+    }
+
     /// A member that waited has something to do. The turn to plan for that, if it changes.
     pub(crate) fn wake(&mut self, member: u32, now: Time) -> Option<Turn> {
         let (number, seat) = self.seats[member as usize];
         let ring = &mut self.rings[number as usize];
-        ring.members[seat as usize].1 = true;
+        ring.members[seat as usize].is_ready = true;
         if ring.is_running {
             return None;
         }
@@ -77,17 +105,26 @@ impl Processors {
     }
 
     /// A planned turn has come: who runs now, unless another was planned instead.
-    pub(crate) fn turn(&mut self, turn: Turn) -> Option<u32> {
+    pub(crate) fn turn(&mut self, turn: Turn, chance: &mut Chance) -> Option<u32> {
         let ring = &mut self.rings[turn.ring as usize];
         if ring.number != turn.number || ring.is_running {
             return None;
         }
         let (seat, _) = ring.soonest(turn.at, self.switch_ps)?;
-        ring.seat = seat;
         (ring.is_running, ring.next) = (true, None);
-        let member = &mut ring.members[seat as usize];
-        member.1 = false;
-        Some(member.0)
+        ring.members[seat as usize].is_ready = false;
+        let member = ring.members[seat as usize].member;
+        let is_next_time_round = seat <= ring.seat;
+        ring.seat = seat;
+        if is_next_time_round && ring.members.len() >= CROWD {
+            ring.members.swap(0, seat as usize);
+            ring.seat = 0;
+            chance.shuffle(&mut ring.members[1..]);
+            for (seat, place) in (0..).zip(&ring.members) {
+                self.seats[place.member as usize].1 = seat;
+            }
+        }
+        Some(member)
     }
 
     /// A member that ran waits. The turn to plan, if somebody is ready.
@@ -101,7 +138,9 @@ impl Processors {
 }
 
 impl Ring {
-    fn new(members: Vec<(u32, bool)>) -> Self {
+    fn new(members: Vec<u32>) -> Self {
+        let seat = |member| Seat { member, is_ready: false, dwell_ps: 0 };
+        let members: Vec<Seat> = members.into_iter().map(seat).collect();
         let seat = members.len() as u32 - 1;
         let since = Time::ZERO;
         Self { members, seat, since, is_running: false, next: None, number: 0 }
@@ -120,15 +159,19 @@ impl Ring {
             return now.max(self.since);
         }
         let ahead = (u64::from(seat) + size - u64::from(self.seat) - 1) % size + 1;
-        let first = self.since + ahead * switch_ps;
-        let round_ps = (size * switch_ps).max(1);
-        let rounds = now.since(first).div_ceil(round_ps);
-        first + rounds * round_ps
+        let between = (1..ahead).map(|place| (u64::from(self.seat) + place) % size);
+        let kept_ps: u64 = between.map(|place| self.members[place as usize].dwell_ps).sum();
+        let first = self.since + ahead * switch_ps + kept_ps;
+        let dwell_ps = self.members[seat as usize].dwell_ps;
+        let dwells_ps: u64 = self.members.iter().map(|seat| seat.dwell_ps).sum();
+        let round_ps = (size * switch_ps + dwells_ps).max(1);
+        let rounds = now.since(first + dwell_ps).div_ceil(round_ps);
+        (first + rounds * round_ps).max(now)
     }
 
     /// Who of the ready has the next turn.
     fn soonest(&self, now: Time, switch_ps: u64) -> Option<(u32, Time)> {
-        let ready = (0..).zip(&self.members).filter(|(_, (_, is_ready))| *is_ready);
+        let ready = (0..).zip(&self.members).filter(|(_, seat)| seat.is_ready);
         let turns = ready.map(|(seat, _)| (self.pass(seat, now, switch_ps), seat));
         turns.min().map(|(at, seat)| (seat, at))
     }
@@ -137,9 +180,14 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Faults;
 
     fn at(picoseconds: u64) -> Time {
         Time::from_ps(picoseconds)
+    }
+
+    fn run(processors: &mut Processors, turn: Turn) -> Option<u32> {
+        processors.turn(turn, &mut Chance::new(&Faults::default()))
     }
 
     #[test]
@@ -147,7 +195,7 @@ mod tests {
         let mut processors = Processors::new(&[vec![0, 1], vec![2, 3]], 2, 10);
         assert!(!processors.is_shared(3));
         let turn = processors.wake(3, at(5)).unwrap();
-        assert_eq!((turn.at, processors.turn(turn)), (at(5), Some(3)));
+        assert_eq!((turn.at, run(&mut processors, turn)), (at(5), Some(3)));
         assert_eq!(processors.leave(3, at(9)), None);
     }
 
@@ -160,14 +208,53 @@ mod tests {
         assert_eq!(turn.at, at(40));
         // 4 comes before 0: its turn is planned instead.
         let sooner = processors.wake(4, at(25)).unwrap();
-        assert_eq!((sooner.at, processors.turn(turn)), (at(30), None));
-        assert_eq!(processors.turn(sooner), Some(4));
-        // While 4 runs nobody else does; then 0 is next.
+        assert_eq!((sooner.at, run(&mut processors, turn)), (at(30), None));
+        assert_eq!(run(&mut processors, sooner), Some(4));
+        // While 4 runs nobody else does; then both others have a turn before it has another.
         assert_eq!(processors.wake(2, at(31)), None);
         let next = processors.leave(4, at(50)).unwrap();
-        assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));
-        let last = processors.leave(0, at(60)).unwrap();
-        assert_eq!((last.at, processors.turn(last)), (at(70), Some(2)));
+        let (first, second) = (next.at, run(&mut processors, next).unwrap());
+        assert_eq!(first, at(60));
+        let last = processors.leave(second, at(60)).unwrap();
+        assert_eq!((last.at, run(&mut processors, last)), (at(70), Some(2 - second)));
+    }
+
+    #[test]
+    fn all_have_a_turn_before_anybody_has_another() {
+        let mut processors = Processors::new(&[(0..7).collect()], 1, 10);
+        let mut chance = Chance::new(&Faults { seed: 3, ..Faults::default() });
+        let mut now = at(0);
+        let mut turns = Vec::new();
+        let mut turn = (0..7).filter_map(|member| processors.wake(member, now)).last();
+        for _ in 0..28 {
+            let next = turn.unwrap();
+            let member = processors.turn(next, &mut chance).unwrap();
+            turns.push(member);
+            now = next.at;
+            processors.wake(member, now);
+            turn = processors.leave(member, now);
+        }
+        for round in turns.chunks(7) {
+            let mut all = round.to_vec();
+            all.sort_unstable();
+            assert_eq!(all, (0..7).collect::<Vec<_>>(), "{turns:?}");
+        }
+        assert_ne!(turns[7..14], turns[14..21], "in another order");
+    }
+
+    #[test]
+    fn who_keeps_its_processor_when_it_gets_something_runs_at_once() {
+        let mut processors = Processors::new(&[vec![0, 1]], 1, 10);
+        processors.dwell(0, 7);
+        processors.dwell(1, 3);
+        // 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
+        for (member, wakes, runs) in
+            [(0, 12, 12), (0, 18, 40), (1, 12, 27), (1, 29, 29), (1, 31, 57)]
+        {
+            let turn = processors.wake(member, at(wakes)).unwrap();
+            assert_eq!(turn.at, at(runs), "{member} at {wakes}");
+            processors.rings[0].next = None;
+        }
     }
 
     #[test]
@@ -176,6 +263,6 @@ mod tests {
         let first = processors.wake(1, at(0)).unwrap();
         assert_eq!(first.at, at(20));
         assert_eq!(processors.wake(2, at(1)), None);
-        assert_eq!(processors.turn(first), Some(1));
+        assert_eq!(run(&mut processors, first), Some(1));
     }
 }

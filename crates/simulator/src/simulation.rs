@@ -10,14 +10,14 @@
 //!
 //! All members call at once, or as [`Calls`] says. The run is over when none has anything left to do.
 
-use std::sync::Arc;
-
-use landeck_collectives::{BoardStyle, Group, Operation, Task, Walk, Way};
+use landeck_collectives::{Group, Operation, Task, Way};
 
 use crate::fault::Faults;
 use crate::history::History;
 use crate::platform::Platform;
+use crate::stages::Stages;
 use crate::time::Time;
+use crate::volume::{self, TooMuch};
 use crate::world::World;
 
 /// What is to be done.
@@ -74,21 +74,27 @@ pub enum Placement {
 pub enum Calls {
     /// All at the beginning.
     AtOnce,
-    /// When each leaves a barrier on the board of their host, as measurements do it.
-    AfterBarrier,
     /// So often, one call after the other; the time is the mean.
     Repeated(u32),
+    /// As a measurement does it: a barrier, so many calls, two reductions to member 0, and all that
+    /// so often; the time is the median of the rounds' means. Over the board of one host.
+    Measured {
+        /// How often all that.
+        rounds: u32,
+        /// Calls of each round.
+        calls: u32,
+    },
 }
 
 /// What came of a run.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// When the first member called.
-    pub begin: Time,
-    /// How often each called.
-    pub repeats: u32,
-    /// When each member was done; none for those that never were.
-    pub ends: Vec<Option<Time>>,
+    /// From the first call to the last return of those who returned, of each round.
+    pub spans_ps: Vec<u64>,
+    /// How often each called in a round.
+    pub calls: u32,
+    /// What became of each member.
+    pub outcomes: Vec<Outcome>,
     /// Messages that were sent.
     pub messages: u64,
     /// Bytes of their data.
@@ -105,17 +111,41 @@ pub struct Report {
     pub history: History,
 }
 
+/// What became of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done then.
+    Done(Time),
+    /// It ended before it was done.
+    Died(Time),
+    /// It cannot be done without a member that ended: its call returns `PeerFailed`.
+    Failed {
+        /// When it returned.
+        at: Time,
+        /// When it heard of that.
+        heard: Time,
+        /// The member that ended.
+        dead: u32,
+    },
+    /// It waits for what never comes.
+    Never,
+}
+
 impl Report {
-    /// From the first call to the last return of those who returned; the mean of all calls.
+    /// From the first call to the last return of those who returned; the mean of all calls, and the
+    /// median of all rounds.
     pub fn time(&self) -> Time {
-        let last = self.ends.iter().flatten().copied().max().unwrap_or(Time::ZERO);
-        Time::from_ps(last.since(self.begin) / u64::from(self.repeats.max(1)))
+        let mut spans_ps = self.spans_ps.clone();
+        spans_ps.sort_unstable();
+        let median_ps = spans_ps.get(spans_ps.len() / 2).copied().unwrap_or(0);
+        Time::from_ps(median_ps / u64::from(self.calls.max(1)))
     }
 
     /// The members that are not done: they, or some that they wait for, have ended before.
     pub fn left(&self) -> Vec<u32> {
-        let numbered = (0..).zip(&self.ends);
-        numbered.filter_map(|(member, end)| end.is_none().then_some(member)).collect()
+        let is_left = |outcome: &Outcome| !matches!(outcome, Outcome::Done(_));
+        let numbered = (0..).zip(&self.outcomes);
+        numbered.filter_map(|(member, outcome)| is_left(outcome).then_some(member)).collect()
     }
 }
 
@@ -162,12 +192,12 @@ pub enum SimulationError {
         /// Their hosts.
         hosts: u32,
     },
-    /// Where everybody has a block for everybody, or the data are cut into a part for each, the
-    /// plans grow with the square of the members.
+    /// So many messages and plans as nobody has memory for.
     #[error(
-        "{operation} by {way} divides the data among {members} members: all their plans together \
-         grow with the square of that, so at most {most} can be simulated. Take fewer, or a way that \
-         does not divide."
+        "{operation} by {way} among {members} members takes about {:.0} million messages, and the \
+         plans for them more than 4 GiB. About {most} members can be simulated: take fewer, or another \
+         architecture (butterfly and knomial send the fewest).",
+        *messages as f64 / 1e6
     )]
     TooMany {
         /// The operation.
@@ -176,13 +206,12 @@ pub enum SimulationError {
         way: String,
         /// Members.
         members: u32,
-        /// The most.
+        /// About so many messages.
+        messages: u64,
+        /// About so many members can be simulated.
         most: u32,
     },
 }
-
-/// Members at most where plans grow with the square of their number.
-pub const DIVIDED_MAX: u32 = 1024;
 
 /// Simulates an operation. `tell` is told from time to time how far it is.
 ///
@@ -193,41 +222,17 @@ pub fn run(
     setting: &Setting<'_>,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Report, SimulationError> {
-    let size = work.group.size();
     let hosts = Hosts::of(work, setting)?;
-    if size > DIVIDED_MAX && is_divided(work) {
-        return Err(SimulationError::TooMany {
-            operation: work.task.operation,
-            way: work.way.to_string(),
-            members: size,
-            most: DIVIDED_MAX,
-        });
+    if let Some(TooMuch { messages, most }) = volume::too_much(work) {
+        let (operation, way) = (work.task.operation, work.way.to_string());
+        let members = work.group.size();
+        return Err(SimulationError::TooMany { operation, way, members, messages, most });
     }
-    let walks = walks(work.task, work.way, work.group);
-    let steps: u64 = walks.iter().map(|walk| walk.plan().steps.len() as u64).sum();
-    let (barrier, repeats) = match setting.calls {
-        Calls::AtOnce => (None, 1),
-        Calls::Repeated(repeats) => (None, repeats.max(1)),
-        Calls::AfterBarrier => {
-            let way = Way::Board(BoardStyle::Each);
-            (Some(self::walks(&Task::new(Operation::Barrier), &way, work.group)), 1)
-        }
-    };
-    let steps = steps * u64::from(repeats);
-    let mut world = World::new(work, setting, hosts, Walks { barrier, operation: walks, repeats });
+    let stages = Stages::new(work, setting.calls);
+    let steps = stages.steps();
+    let mut world = World::new(setting, hosts, stages);
     world.run(|done| tell(Progress { done, steps }));
     Ok(world.report())
-}
-
-fn walks(task: &Task, way: &Way, group: &Group) -> Vec<Arc<Walk>> {
-    landeck_collectives::plans(task, way, group).into_iter().map(Walk::new).collect()
-}
-
-/// What all members walk: a barrier first or not, and then the operation, so often.
-pub(crate) struct Walks {
-    pub(crate) barrier: Option<Vec<Arc<Walk>>>,
-    pub(crate) operation: Vec<Arc<Walk>>,
-    pub(crate) repeats: u32,
 }
 
 /// Which member is on which host.
@@ -266,27 +271,25 @@ impl Hosts {
                 hosts,
             });
         }
-        let needs_board = matches!(work.way, Way::Board(_)) || setting.calls == Calls::AfterBarrier;
+        let needs_board =
+            matches!(work.way, Way::Board(_)) || matches!(setting.calls, Calls::Measured { .. });
         if count > 1 && needs_board {
             return Err(SimulationError::NoBoard { processes: size, hosts: count });
         }
         Ok(Self { per_host, count, is_spread })
     }
 
+    /// The members of a host, of so many.
+    pub(crate) fn members(self, host: u32, size: u32) -> impl Iterator<Item = u32> {
+        let (first, step, end) = match self.is_spread {
+            true => (host, self.count, size),
+            false => (host * self.per_host, 1, size.min((host + 1).saturating_mul(self.per_host))),
+        };
+        (first..end).step_by(step as usize)
+    }
+
     /// The host of a member.
     pub(crate) const fn host(&self, member: u32) -> u32 {
         if self.is_spread { member % self.count } else { member / self.per_host }
     }
-}
-
-fn is_divided(work: &Work<'_>) -> bool {
-    let divides = matches!(
-        work.task.operation,
-        Operation::AllGather
-            | Operation::AllToAll
-            | Operation::ReduceScatter
-            | Operation::Gather
-            | Operation::Scatter
-    );
-    divides || matches!(work.way, Way::Messages { split: true, .. })
 }

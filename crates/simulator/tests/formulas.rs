@@ -1,7 +1,9 @@
 //! Runs against closed formulas, to the picosecond, where these hold.
 
 use landeck_collectives::architecture::{Butterfly, Daisy, Flat, Knomial, Pipeline, Ring};
-use landeck_collectives::{Architecture, BoardStyle, Figures, Group, Operation, Task, Way};
+use landeck_collectives::{
+    Architecture, BoardStyle, Details, Figures, Group, Operation, Task, Way,
+};
 use landeck_simulator::platform::{Host, Network};
 use landeck_simulator::{Faults, Platform, Report, Setting, Work, run};
 
@@ -20,6 +22,7 @@ fn network(gap_ps: u64) -> Platform {
         host: Host {
             processors: 1,
             figures: Figures { processors: 1, ..Figures::default() },
+            details: Details::of(&Figures::default()),
             call_ps: 0,
             step_ps: 0,
         },
@@ -165,7 +168,7 @@ fn announced_data_take_three_messages() {
 
 /// One host with these figures, on which calls and steps take no time of their own.
 fn host(figures: Figures) -> Platform {
-    let mut platform = Platform::of_host("host", "", figures);
+    let mut platform = Platform::of_host("host", "", figures, Details::of(&figures));
     (platform.host.call_ps, platform.host.step_ps) = (0, 0);
     platform
 }

@@ -4,7 +4,8 @@
 use landeck_collectives::{Group, Operation, Preset, Task, Way};
 use landeck_simulator::platform::library;
 use landeck_simulator::{
-    Calls, Faults, Placement, Platform, Report, Setting, SimulationError, Time, Work, run,
+    Calls, Death, Faults, Outcome, Placement, Platform, Report, Setting, SimulationError, Time,
+    Work, run,
 };
 use landeck_testing::Watchdog;
 use std::time::Duration;
@@ -103,7 +104,7 @@ fn all_operations_come_to_their_end_everywhere() {
 #[test]
 fn boards_come_to_their_end_also_where_processors_are_shared() {
     let _watchdog = watchdog();
-    let host = Platform::of_host("host", "", landeck_collectives::Figures::default());
+    let host = host();
     for operation in Operation::ALL {
         for name in ["board", "board:divided", "board:together", "butterfly", "flat"] {
             for (size, bytes) in [(1, 8), (2, 8), (7, 100_000), (32, 8)] {
@@ -146,17 +147,75 @@ fn a_trace_is_the_same_on_every_machine() {
 }
 
 /// The hash of the broadcast above. It changes when the model or the platform does.
-const TRACE: u64 = 8_571_379_967_414_090_509;
+const TRACE: u64 = 13_492_920_549_519_288_863;
 
 #[test]
 fn who_waits_for_the_dead_is_left() {
     let platform = library::find("ethernet10").unwrap();
     let mut run = Run::new(Operation::Broadcast, "ring", 8, &platform);
     run.per_host = Some(1);
-    run.faults.deaths = vec![(3, Time::from_ps(1_000_000))];
+    let at = Time::from_ps(30_000_000); // member 2 has it by then, and the word of the death has not
+    run.faults.deaths = vec![Death { member: 3, at }];
     let report = run.go().unwrap();
     assert_eq!(report.left(), [3, 4, 5, 6, 7]);
-    assert!(report.ends[2].is_some());
+    assert!(matches!(report.outcomes[2], Outcome::Done(_)));
+    assert_eq!(report.outcomes[3], Outcome::Died(at));
+    let notice = at + host_of(&platform).switch_ps;
+    for outcome in &report.outcomes[4..] {
+        // A word takes 12 us to another host below the same switch.
+        let Outcome::Failed { at, heard, dead: 3 } = *outcome else { panic!("{outcome:?}") };
+        assert!(heard > notice && heard <= at, "{outcome:?}");
+    }
+}
+
+fn host_of(platform: &Platform) -> landeck_collectives::Figures {
+    platform.host.figures
+}
+
+#[test]
+fn who_has_brought_what_others_need_may_die() {
+    let host = host();
+    let outcomes = |name, at_ps| {
+        let mut run = Run::new(Operation::Broadcast, name, 4, &host);
+        run.faults.deaths = vec![Death { member: 0, at: Time::from_ps(at_ps) }];
+        run.go().unwrap().outcomes
+    };
+    // The root of a board is not needed any more once its data lie there.
+    let late = outcomes("board", 1_000_000_000);
+    assert!(late.iter().all(|outcome| matches!(outcome, Outcome::Done(_))), "{late:?}");
+    for name in ["board", "knomial"] {
+        let early = outcomes(name, 1);
+        assert_eq!(early[0], Outcome::Died(Time::from_ps(1)), "{name}");
+        let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { dead: 0, .. });
+        assert!(early[1..].iter().all(failed), "{name}: {early:?}");
+    }
+}
+
+/// One host, not measured.
+fn host() -> Platform {
+    let figures = landeck_collectives::Figures::default();
+    let details = landeck_collectives::Details::of(&figures);
+    Platform::of_host("host", "", figures, details)
+}
+
+#[test]
+fn the_plans_of_the_largest_groups_are_made() {
+    let _watchdog = watchdog();
+    let platform = library::find("infiniband").unwrap();
+    for (operation, name, messages) in [
+        (Operation::Gather, "knomial", 16_383),
+        (Operation::Scatter, "knomial", 16_383),
+        (Operation::AllGather, "butterfly", 14 * 16_384),
+        (Operation::AllGather, "knomial", 2 * 16_383),
+        (Operation::ReduceScatter, "butterfly", 14 * 16_384),
+        (Operation::ReduceScatter, "knomial", 2 * 16_383),
+        (Operation::Scan, "knomial", 2 * 16_383),
+    ] {
+        let mut run = Run::new(operation, name, 16_384, &platform);
+        run.clusters = 1;
+        let report = run.go().unwrap();
+        assert_eq!((report.messages, report.left()), (messages, vec![]), "{operation} {name}");
+    }
 }
 
 #[test]
@@ -185,8 +244,11 @@ fn what_has_no_room_is_named() {
     nobody.per_host = Some(0);
     assert_eq!(nobody.go().unwrap_err(), SimulationError::NobodyOnHosts);
     let large = library::find("infiniband").unwrap();
-    let error = Run::new(Operation::AllToAll, "flat", 5000, &large).go().unwrap_err();
-    assert!(error.to_string().contains("at most 1024 can be simulated"), "{error}");
+    let mut each = Run::new(Operation::AllToAll, "flat", 65_536, &large);
+    each.per_host = Some(4);
+    let error = each.go().unwrap_err();
+    assert!(error.to_string().contains("00 million messages"), "{error}");
+    assert!(error.to_string().contains("members can be simulated: take fewer"), "{error}");
 }
 
 #[test]
@@ -223,17 +285,20 @@ fn calls_that_follow_each_other_overlap() {
 }
 
 #[test]
-fn after_a_barrier_an_operation_begins_when_it_is_over() {
-    let host = Platform::of_host("host", "", landeck_collectives::Figures::default());
-    let time = |calls| {
+fn a_measurement_is_simulated_with_what_it_does_around_the_calls() {
+    let host = host();
+    let run = |calls| {
         let mut run = Run::new(Operation::Broadcast, "flat", 2, &host);
         run.calls = calls;
-        run.go().unwrap().time()
+        run.go().unwrap()
     };
-    assert_eq!(time(Calls::AfterBarrier), time(Calls::AtOnce));
+    let report = run(Calls::Measured { rounds: 5, calls: 1 });
+    assert_eq!((report.spans_ps.len(), report.messages), (5, 5));
+    // The root is the last to come to the barrier, and goes on at once: nothing is longer.
+    assert!(report.time() <= run(Calls::AtOnce).time() + host.host.figures.line_ps);
     let network = library::find("ethernet10").unwrap();
     let mut across = Run::new(Operation::Broadcast, "flat", 32, &network);
-    across.calls = Calls::AfterBarrier;
+    across.calls = Calls::Measured { rounds: 1, calls: 1 };
     assert!(matches!(across.go().unwrap_err(), SimulationError::NoBoard { hosts: 2, .. }));
 }
 

@@ -135,7 +135,7 @@ fn what_is_asked_for_wrongly_is_explained() {
         ("barrier --segments 2", "--segments: barrier has no segments"),
         ("broadcast --explain", "--explain shows one run"),
         ("allreduce --paper", "--paper shows broadcasts"),
-        ("alltoall -n 5000 -a flat --per-host 1 --sizes 1", "at most 1024 can be simulated"),
+        ("alltoall -n 5000 -a flat --per-host 5 --sizes 1", "members can be simulated: take fewer"),
         ("message -a flat", "do not apply to one message"),
         ("barrier --measured", "--platform host alone"),
         ("barrier --measured --platform host -n 33", "up to 32 processes"),

@@ -27,6 +27,7 @@
 use std::collections::BTreeMap;
 
 use super::Architecture;
+use crate::blocks::Blocks;
 use crate::group::Group;
 use crate::tree::Tree;
 
@@ -175,8 +176,8 @@ impl Architecture for Hierarchy {
         let superiors = self.superiors(group);
         let top = superiors.iter().position(Option::is_none).unwrap_or(0) as u32;
         let edges = (0..).zip(&superiors).filter_map(|(member, above)| Some(((*above)?, member)));
-        let below: Vec<usize> =
-            Tree::new(group.size(), top, edges).subtrees().iter().map(Vec::len).collect();
+        let subtrees = Tree::new(group.size(), top, edges).subtrees();
+        let below: Vec<usize> = subtrees.iter().map(Blocks::len).collect();
         let mut neighbours: Vec<Vec<u32>> =
             superiors.iter().map(|superior| superior.iter().copied().collect()).collect();
         let mut most_first = self.members(group);

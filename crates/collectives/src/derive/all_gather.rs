@@ -1,7 +1,8 @@
 //! Everybody's data go to everybody.
 
-use super::know::{self, Blocks};
+use super::know;
 use super::{Task, input, output};
+use crate::blocks::Blocks;
 use crate::plan::Store;
 use crate::program::Program;
 use crate::rounds::Rounds;
@@ -13,13 +14,12 @@ pub(super) fn plan(program: &mut Program, task: &Task, rounds: &Rounds) {
             program.copy(member, input(member), output(member));
         }
     }
-    tell(program, rounds, |member| vec![member]);
+    let known = know::own(program.size());
+    tell(program, rounds, known);
 }
 
 /// The same for data that stand in the output, of which each member has some at first.
-pub(super) fn tell(program: &mut Program, rounds: &Rounds, has: impl Fn(u32) -> Vec<u32>) {
-    let size = program.size();
-    let known = (0..size).map(|member| Blocks::of(size, &has(member))).collect();
+pub(super) fn tell(program: &mut Program, rounds: &Rounds, known: Vec<Blocks>) {
     for told in know::tells(rounds, known).into_iter().flatten() {
         let cells = super::each(Store::Output, &told.blocks);
         program.message(told.from, told.to, cells.clone(), cells);

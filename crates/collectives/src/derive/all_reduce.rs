@@ -1,7 +1,8 @@
 //! Everybody's data are combined; everybody has the result.
 
-use super::know::{self, Blocks};
+use super::know;
 use super::{Order, Paths, Task, all_gather, broadcast, input, output, reduce, reduce_scatter};
+use crate::blocks::Blocks;
 use crate::partial::Partial;
 use crate::plan::Cells;
 use crate::program::Program;
@@ -14,9 +15,10 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     let own = |block| if task.in_place { output(block) } else { input(block) };
     if paths.split && program.size() > 1 {
         let rounds = paths.rounds();
-        let results = reduce_scatter::results(program, task.order, &rounds, |_, block| own(block));
+        let store = own(0).store;
+        let results = reduce_scatter::results(program, task.order, &rounds, |_| store);
         reduce_scatter::close(program, results);
-        all_gather::tell(program, &rounds, |member| vec![member]);
+        all_gather::tell(program, &rounds, know::own(program.size()));
         return;
     }
     let rounds = paths.to.rounds(paths.group);
@@ -50,15 +52,16 @@ enum Meeting {
 /// its own value already, which cannot be taken out again.
 fn meetings(rounds: &Rounds, size: u32) -> Option<Vec<Vec<(u32, u32, Meeting)>>> {
     let mut known = know::own(size);
-    let everybody = Blocks::of(size, &(0..size).collect::<Vec<_>>());
+    let everybody = Blocks::run(0..size);
     let mut meetings = Vec::new();
     for round in rounds.iter() {
-        let before = known.clone();
+        let before: Vec<Blocks> =
+            round.iter().map(|&(from, _)| known[from as usize].clone()).collect();
         let mut meets = Vec::new();
-        for &(from, to) in round {
-            let (from_set, to_set) = (&before[from as usize], &known[to as usize]);
+        for (&(from, to), from_set) in round.iter().zip(&before) {
+            let to_set = &known[to as usize];
             if from_set.is_apart_from(to_set) {
-                known[to as usize].unite(&before[from as usize]);
+                known[to as usize].unite(from_set);
                 meets.push((from, to, Meeting::Add));
             } else if from_set == &everybody && from_set.covers(to_set) {
                 known[to as usize] = everybody.clone();

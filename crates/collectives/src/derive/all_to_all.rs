@@ -44,7 +44,7 @@ fn routed(program: &mut Program, rounds: &Rounds) {
             continue;
         }
         let (mut sent, mut received) = (Vec::new(), Vec::new());
-        for &source in &tell.blocks {
+        for source in tell.blocks.iter() {
             for target in spread.through(source, to) {
                 let block = source * size + target;
                 let mut relayed = |at: u32| {

@@ -10,7 +10,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
     let tree = paths.to.tree(paths.group, task.root);
     if paths.split && program.size() > 1 {
         split(program, &tree);
-        all_gather::tell(program, &paths.rounds(), |member| parts_after_scatter(&tree, member));
+        all_gather::tell(program, &paths.rounds(), tree.subtrees());
         return;
     }
     segments(program, &tree, task.segments);
@@ -29,7 +29,7 @@ pub(super) fn segments(program: &mut Program, tree: &Tree, segments: u32) {
 }
 
 /// The data in as many segments as there are members, each to its member by way of those above it,
-/// which keep what they pass on.
+/// which keep what they pass on: then each has those of its subtree.
 fn split(program: &mut Program, tree: &Tree) {
     let subtrees = tree.subtrees();
     for member in tree.top_down() {
@@ -38,9 +38,4 @@ fn split(program: &mut Program, tree: &Tree) {
             program.message(member, child, cells.clone(), cells);
         }
     }
-}
-
-/// What a member has after that.
-fn parts_after_scatter(tree: &Tree, member: u32) -> Vec<u32> {
-    tree.subtrees().swap_remove(member as usize)
 }

@@ -26,10 +26,7 @@ pub(super) fn up(program: &mut Program, tree: &Tree, own: &[Cells]) {
         let store = *below[parent as usize].get_or_insert_with(|| program.scratch(parent));
         let blocks = &subtrees[member as usize];
         let passed = below[member as usize].unwrap_or(Store::Input);
-        let place = |&block: &u32| {
-            if block == member { own[member as usize] } else { Cells::new(passed, block, 1) }
-        };
-        let sent = blocks.iter().map(place).collect();
+        let sent = super::each_but(passed, blocks, own[member as usize]);
         program.message(member, parent, sent, super::each(store, blocks));
     }
 }

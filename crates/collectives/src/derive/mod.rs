@@ -29,9 +29,11 @@ mod scan;
 mod scatter;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::architecture::Architecture;
+use crate::blocks::Blocks;
 use crate::group::Group;
 use crate::operation::Operation;
 use crate::plan::{Cells, Plan, Store};
@@ -215,7 +217,26 @@ const fn output(block: u32) -> Cells {
     Cells::new(Store::Output, block, 1)
 }
 
-/// Single blocks of one store.
-fn each(store: Store, blocks: &[u32]) -> Vec<Cells> {
-    blocks.iter().map(|&block| Cells::new(store, block, 1)).collect()
+/// Blocks of one store.
+fn each(store: Store, blocks: &Blocks) -> Vec<Cells> {
+    blocks.runs().iter().map(|run| of(store, run)).collect()
+}
+
+/// The same with one of the blocks in a place of its own.
+fn each_but(store: Store, blocks: &Blocks, own: Cells) -> Vec<Cells> {
+    let mut cells = Vec::new();
+    for run in blocks.runs() {
+        let (before, after) = match run.contains(&own.first) {
+            true => (run.start..own.first, own.first + 1..run.end),
+            false => (run.clone(), 0..0),
+        };
+        cells.extend((!before.is_empty()).then(|| of(store, &before)));
+        cells.extend(run.contains(&own.first).then_some(own));
+        cells.extend((!after.is_empty()).then(|| of(store, &after)));
+    }
+    cells
+}
+
+fn of(store: Store, run: &Range<u32>) -> Cells {
+    Cells::new(store, run.start, run.len() as u32)
 }

@@ -50,17 +50,15 @@ pub(super) fn up(
 
 fn split(program: &mut Program, task: &Task, paths: &Paths<'_>, tree: &Tree) {
     let root = task.root;
-    let in_place = |member| task.in_place && member == root;
-    let results = reduce_scatter::results(program, task.order, &paths.rounds(), |member, block| {
-        if in_place(member) { output(block) } else { input(block) }
-    });
+    let own = |member| {
+        if task.in_place && member == root { Store::Output } else { Store::Input }
+    };
+    let results = reduce_scatter::results(program, task.order, &paths.rounds(), own);
     let mut at = Vec::new();
     for (member, partial) in (0..).zip(results) {
         let store = if member == root { Store::Output } else { program.scratch(member) };
         let cells = output(member).at(store);
-        if let Some(partial) = partial {
-            partial.close(program, member, cells);
-        }
+        partial.close(program, member, cells);
         at.push(cells);
     }
     gather::up(program, tree, &at);

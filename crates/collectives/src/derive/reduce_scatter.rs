@@ -1,74 +1,114 @@
 //! Everybody's data are combined; the result is divided among all.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::know;
-use super::{Order, Paths, Task, input, output};
+use super::{Order, Paths, Task, output};
 use crate::partial::Partial;
-use crate::plan::Cells;
+use crate::plan::{Cells, Store};
 use crate::program::Program;
 use crate::rounds::Rounds;
 
-/// An allgather backwards in time: where it would have told `to` about a block, `to` now gives
-/// away what it has combined of that block.
+/// An allgather backwards in time: where it would have told `to` about blocks, `to` now gives away
+/// what it has combined of those.
 pub(super) fn plan(program: &mut Program, task: &Task, paths: &Paths<'_>) {
-    let own = |_, block| if task.in_place { output(block) } else { input(block) };
-    let results = results(program, task.order, &paths.rounds(), own);
+    let own = if task.in_place { Store::Output } else { Store::Input };
+    let results = results(program, task.order, &paths.rounds(), |_| own);
     close(program, results);
 }
 
 /// Every result goes to its member's output.
-pub(super) fn close(program: &mut Program, results: Vec<Option<Partial>>) {
+pub(super) fn close(program: &mut Program, results: Vec<Partial>) {
     for (member, partial) in (0..).zip(results) {
-        if let Some(partial) = partial {
-            partial.close(program, member, output(member));
-        }
+        partial.close(program, member, output(member));
     }
 }
 
 /// The partial result of block `m` that member `m` holds in the end: everybody's data are in it.
-/// None for members whose plans nobody asks for.
+/// `own` says in which store each member's own data are.
 pub(super) fn results(
     program: &mut Program,
     order: Order,
     rounds: &Rounds,
-    own: impl Fn(u32, u32) -> Cells,
-) -> Vec<Option<Partial>> {
+    own: impl Fn(u32) -> Store,
+) -> Vec<Partial> {
     let size = program.size();
-    let first = |member, block| Some(Partial::own(order, member, own(member, block)));
-    let row = |member| match program.is_kept(member) {
-        true => (0..size).map(|block| first(member, block)).collect(),
-        false => Vec::new(),
-    };
-    let mut partials: Vec<Vec<Option<Partial>>> = (0..size).map(row).collect();
+    let all = |member| Partial::own(order, member, Cells::new(own(member), 0, size));
+    let mut held: Vec<Held> = (0..size).map(|member| Held::new(member, all(member))).collect();
     let tells = know::tells(rounds, know::own(size));
-    let spread = know::Spread::of(size, &tells);
     for told in tells.iter().rev().flat_map(|round| round.iter().rev()) {
         let (giver, taker) = (told.to, told.from);
-        if !program.is_kept(giver) && !program.is_kept(taker) {
-            continue;
+        let (mut sent, mut received, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        let mut given = Vec::new();
+        for run in told.blocks.runs() {
+            given.extend(held[giver as usize].take(program, run));
         }
-        let (mut sent, mut received, mut given) = (Vec::new(), Vec::new(), Vec::new());
-        for &block in &told.blocks {
-            let partial = match partials[giver as usize].get_mut(block as usize) {
-                Some(held) => held.take(),
-                None => {
-                    let members = spread.through(block, giver);
-                    Some(Partial::of(order, &members, own(giver, block)))
-                }
-            };
-            let Some(partial) = partial else { continue };
+        for partial in &given {
             let arrived = partial.received(program, taker);
             sent.extend(partial.cells());
             received.extend(arrived.cells());
-            given.push((block, partial, arrived));
+            arrivals.push(arrived);
         }
         program.message(giver, taker, sent, received);
-        for (block, partial, arrived) in given {
-            partial.release(program, giver);
-            if let Some(Some(held)) = partials[taker as usize].get_mut(block as usize) {
-                held.join(program, taker, arrived);
+        given.into_iter().for_each(|partial| partial.release(program, giver));
+        for arrived in arrivals {
+            held[taker as usize].join(program, arrived);
+        }
+    }
+    let result = |held: &mut Held| held.take(program, &(held.member..held.member + 1));
+    held.iter_mut().flat_map(result).collect()
+}
+
+/// What one member holds: by first block, runs of blocks of which it holds the same members' data.
+struct Held {
+    member: u32,
+    runs: BTreeMap<u32, Partial>,
+}
+
+impl Held {
+    fn new(member: u32, all: Partial) -> Self {
+        Self { member, runs: BTreeMap::from([(0, all)]) }
+    }
+
+    /// No run goes on over this block from the one before.
+    fn cut(&mut self, program: &mut Program, at: u32) {
+        let Some((&first, _)) = self.runs.range(..at).next_back() else { return };
+        if let Some(partial) = self.runs.remove(&first) {
+            if partial.blocks().end > at {
+                let (lower, upper) = partial.cut(program, self.member, at);
+                self.runs.extend([(first, lower), (at, upper)]);
+            } else {
+                self.runs.insert(first, partial);
             }
         }
     }
-    let own = |(member, row): (usize, Vec<Option<Partial>>)| row.into_iter().nth(member).flatten();
-    partials.into_iter().enumerate().map(own).collect()
+
+    /// Gives these blocks away.
+    fn take(&mut self, program: &mut Program, blocks: &Range<u32>) -> Vec<Partial> {
+        self.cut(program, blocks.start);
+        self.cut(program, blocks.end);
+        let firsts: Vec<u32> = self.runs.range(blocks.clone()).map(|(&first, _)| first).collect();
+        firsts.iter().filter_map(|first| self.runs.remove(first)).collect()
+    }
+
+    /// Joins what has arrived to what is held of the same blocks.
+    fn join(&mut self, program: &mut Program, arrived: Partial) {
+        let blocks = arrived.blocks();
+        self.cut(program, blocks.start);
+        self.cut(program, blocks.end);
+        let mut rest = Some(arrived);
+        for partial in self.runs.range_mut(blocks).map(|(_, partial)| partial) {
+            let Some(left) = rest.take() else { break };
+            let end = partial.blocks().end;
+            let part = if end < left.blocks().end {
+                let (part, others) = left.cut(program, self.member, end);
+                rest = Some(others);
+                part
+            } else {
+                left
+            };
+            partial.join(program, self.member, part);
+        }
+    }
 }

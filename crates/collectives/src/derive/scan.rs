@@ -1,5 +1,7 @@
 //! Member `m` has the combined data of the members up to it, or of those before it.
 
+use std::collections::BTreeMap;
+
 use super::{Order, Paths, Task, input, output};
 use crate::operation::Operation;
 use crate::partial::Partial;
@@ -145,21 +147,22 @@ fn shown(program: &mut Program, root: u32, partial: &Partial, segment: u32) -> C
 
 fn hand_out(program: &mut Program, tree: &Tree, results: Vec<Option<Cells>>, segment: u32) {
     let subtrees = tree.subtrees();
-    let mut held: Vec<Vec<Option<Cells>>> = vec![Vec::new(); tree.size() as usize];
-    held[tree.root() as usize] = results;
+    let mut held: Vec<BTreeMap<u32, Cells>> = vec![BTreeMap::new(); tree.size() as usize];
+    let numbered = (0..).zip(results);
+    held[tree.root() as usize] = numbered.filter_map(|(of, cells)| Some((of, cells?))).collect();
     for member in tree.top_down() {
         let own = std::mem::take(&mut held[member as usize]);
         for &child in tree.children(member) {
-            let mut arrived = vec![None; own.len()];
+            let mut arrived = BTreeMap::new();
             let (mut sent, mut received) = (Vec::new(), Vec::new());
-            for &of in &subtrees[child as usize] {
-                let Some(cells) = own[of as usize] else { continue };
+            for of in subtrees[child as usize].iter() {
+                let Some(&cells) = own.get(&of) else { continue };
                 let place = if of == child {
                     output(segment)
                 } else {
                     output(segment).at(program.scratch(child))
                 };
-                arrived[of as usize] = Some(place);
+                arrived.insert(of, place);
                 sent.push(cells);
                 received.push(place);
             }
@@ -167,11 +170,11 @@ fn hand_out(program: &mut Program, tree: &Tree, results: Vec<Option<Cells>>, seg
             held[child as usize] = arrived;
         }
         if member == tree.root()
-            && let Some(cells) = own[member as usize]
+            && let Some(&cells) = own.get(&member)
         {
             program.copy(member, cells, output(segment));
         }
-        for cells in own.into_iter().flatten() {
+        for cells in own.into_values() {
             program.release(member, cells.store);
         }
     }

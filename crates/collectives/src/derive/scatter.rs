@@ -1,7 +1,7 @@
 //! The root's data are divided among all.
 
 use super::{Task, input, output};
-use crate::plan::{Cells, Store};
+use crate::plan::Store;
 use crate::program::Program;
 use crate::tree::Tree;
 
@@ -21,10 +21,7 @@ pub(super) fn plan(program: &mut Program, task: &Task, tree: &Tree) {
             }
             let sent = super::each(passing[member as usize], blocks);
             let store = passing[child as usize];
-            let place = |&block: &u32| {
-                if block == child { output(block) } else { Cells::new(store, block, 1) }
-            };
-            program.message(member, child, sent, blocks.iter().map(place).collect());
+            program.message(member, child, sent, super::each_but(store, blocks, output(child)));
         }
     }
 }

@@ -43,6 +43,7 @@ mod statement;
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
+pub use neighbours::LOOKED_AT_MAX;
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]

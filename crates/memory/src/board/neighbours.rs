@@ -5,7 +5,7 @@ use super::handle::Board;
 use crate::waiter::Neighbours;
 
 /// Members of a group whose processors are looked at.
-const LOOKED_AT_MAX: u32 = 32;
+pub const LOOKED_AT_MAX: u32 = 32;
 
 impl Board {
     /// Whether a member's process is on this processor, as it last said. Others than this member.

@@ -455,7 +455,14 @@ impl Running {
                 self.binding.area(from).copy_to(&self.binding.area(into));
                 Ok(Stepped::Done)
             }
-            Action::Combine { left, right, into } => self.combine(left, right, into),
+            Action::Combine { left, right, into } => {
+                // Blocks of one store need not lie side by side.
+                for block in 0..into.count {
+                    let one = |cells: Cells| Cells::new(cells.store, cells.first + block, 1);
+                    self.combine(one(left), one(right), one(into))?;
+                }
+                Ok(Stepped::Done)
+            }
             _ => Err(Fault::NoBoard),
         }
     }

@@ -1,6 +1,6 @@
 //! Reading a platform file, and saying what is wrong with it and where.
 
-use landeck_collectives::Figures;
+use landeck_collectives::{Details, Figures};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -151,7 +151,8 @@ impl Text<'_> {
             ..usual
         };
         let (call_ps, step_ps) = (time(table.call, 0), time(table.step, 0));
-        Ok(Host { processors, figures, call_ps, step_ps })
+        let details = Details::of(&figures);
+        Ok(Host { processors, figures, details, call_ps, step_ps })
     }
 
     fn network(

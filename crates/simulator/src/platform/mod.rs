@@ -31,11 +31,11 @@
 
 mod file;
 pub mod library;
-mod quantity;
+pub(crate) mod quantity;
 
 pub use file::PlatformError;
 
-use landeck_collectives::Figures;
+use landeck_collectives::{Details, Figures};
 
 /// Hosts and their network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,17 +57,14 @@ pub struct Host {
     pub processors: u32,
     /// What it can do; the figures of networks are not used.
     pub figures: Figures,
+    /// More about it.
+    pub details: Details,
     /// What a call of an operation over messages takes before its first step; a quarter of that on
     /// the board.
     pub call_ps: u64,
     /// What a step that copies or combines takes beside its bytes.
     pub step_ps: u64,
 }
-
-/// What a call and a step take in the product, on the machine that it was made on (2026-11-21):
-/// `landeck tune` does not measure them.
-const HOST_CALL_PS: u64 = 300_000;
-const HOST_STEP_PS: u64 = 80_000;
 
 /// The network between hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,10 +110,11 @@ impl Platform {
         file::parse(name, text)
     }
 
-    /// One host with these figures.
-    pub fn of_host(name: &str, about: &str, figures: Figures) -> Self {
+    /// One host that was measured.
+    pub fn of_host(name: &str, about: &str, figures: Figures, details: Details) -> Self {
         let processors = figures.processors.clamp(1, 65_536) as u32;
-        let host = Host { processors, figures, call_ps: HOST_CALL_PS, step_ps: HOST_STEP_PS };
+        let (call_ps, step_ps) = (details.call_ps, details.step_ps);
+        let host = Host { processors, figures, details, call_ps, step_ps };
         Self { name: name.into(), about: about.into(), host, network: None }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::time::Time;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 /// A length of time, in picoseconds.
@@ -41,6 +42,11 @@ const SIZES: [(&str, f64); 7] = [
 /// The longest time: ten seconds.
 const SPAN_MAX_PS: f64 = 1e13;
 const PS_PER_S: f64 = 1e12;
+
+/// A moment, as people write it.
+pub(crate) fn time(text: &str) -> Option<Time> {
+    Span::read(text).map(|span| Time::from_ps(span.0))
+}
 
 impl Span {
     fn read(text: &str) -> Option<Self> {

@@ -69,7 +69,7 @@ impl Map {
         let mut free_from = f64::MIN;
         for (column, &size) in self.sizes.iter().enumerate() {
             let (x, label) = (left + (column as f64 + 0.5) * width, thousands(size));
-            let half = label.len() as f64 * 5.0;
+            let half = label.len() as f64 * 6.0;
             if x - half > free_from {
                 picture.words(&label, (x, bottom + 20.0), "middle", 18, "#1E1E1E");
                 free_from = x + half + 8.0;

@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use super::study::{Along, Series, Study};
 use super::table::{short, thousands};
+use crate::tune::{self, Found, TuneError};
 
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
@@ -42,14 +43,35 @@ pub(crate) enum MeasuredError {
     Job { processes: u32, what: String, status: String, said: String },
 }
 
-/// Whether calls of this operation that follow each other are measured, each root waiting for all: else
-/// one call after a barrier is.
-pub(crate) const fn is_repeated(operation: Operation) -> bool {
-    !operation.has_root()
+/// How often an operation is called between a barrier and the next: once where there is a root, which
+/// would else run ahead of the others.
+pub(crate) const fn calls(operation: Operation) -> u32 {
+    if operation.has_root() { 1 } else { 50 }
 }
 
-/// How often calls are repeated in a batch.
-pub(crate) const REPEATS: u32 = 50;
+/// The near and far placement of processors is told apart by this factor of a line's time.
+const MOVED: f64 = 1.25;
+
+/// The figures of this moment.
+pub(crate) fn figures() -> std::result::Result<Found, TuneError> {
+    tune::measured()
+}
+
+/// What to say where the processors of this host have moved nearer to each other or farther apart since
+/// the figures were measured, as those of virtual machines do.
+pub(crate) fn trouble(found: &Found) -> Option<String> {
+    let [first, second, ..] = tune::processors()[..] else { return None };
+    let (before, now) = (found.figures.line_ps as f64, tune::line_ps(first, second) as f64);
+    let times = (now / before).max(before / now);
+    (times > MOVED).then(|| {
+        format!(
+            "While this was measured the processors have moved: a line took {:.0} ns before and {:.0} ns \
+             now. Run it again.\n",
+            before / 1e3,
+            now / 1e3
+        )
+    })
+}
 
 /// What so many processes of this host take for each size, in microseconds. `what` is an operation, or
 /// `message`: half of a round trip.
@@ -118,6 +140,7 @@ pub(crate) fn text(study: &Study, measured_us: &[Vec<Option<f64>>]) -> String {
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
+    tune::pin(world.rank());
     let operation = Operation::from_name(&arguments.what);
     let group = Group::divided(world.size() as u32, arguments.clusters.max(1));
     let way = match (operation, group) {
@@ -163,14 +186,14 @@ fn message_us(world: &World, bytes: usize) -> Result<f64> {
     Ok(median(batches))
 }
 
-/// One call, as [`is_repeated`] says.
+/// One call, of so many as [`calls`] says.
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     for _ in 0..WARM {
         blocks.call(way, operation)?;
     }
-    let calls = if is_repeated(operation) { REPEATS } else { 1 };
-    let batches = if is_repeated(operation) { BATCHES } else { 20 * BATCHES };
+    let calls = calls(operation);
+    let batches = if calls > 1 { BATCHES } else { 20 * BATCHES };
     let mut spans_us = Vec::with_capacity(batches);
     for _ in 0..batches {
         world.barrier()?;

@@ -2,6 +2,7 @@
 //! plans and executor. Nothing is started.
 
 mod chart;
+mod deaths;
 mod explain;
 mod map;
 pub(crate) mod measured;
@@ -12,15 +13,16 @@ mod sizes;
 mod study;
 mod table;
 
+use crate::tune::{Found, TuneError};
 use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use landeck::collectives::preset::NAMES;
-use landeck::collectives::{Operation, Preset, Task};
+use landeck::collectives::{Details, Figures, Operation, Preset, Task};
 use landeck::tuning;
 use landeck_simulator::platform::library;
 use landeck_simulator::{
-    Calls, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,
+    Calls, Death, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,
     run as simulated,
 };
 use map::Map;
@@ -98,6 +100,10 @@ pub(crate) struct SimulateArguments {
     /// Lose so many of a million messages between hosts; they are sent again after 200 ms
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=500_000))]
     loss: u32,
+    /// End a member at some time after all have called, and show what becomes of the others:
+    /// 3@12us, or several
+    #[arg(long, value_name = "MEMBER@TIME,...", value_delimiter = ',', conflicts_with_all = ["explain", "out", "map", "paper", "measured"])]
+    kill: Vec<Death>,
     /// What is random follows from this number: the same number, the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     seed: u64,
@@ -107,6 +113,8 @@ pub(crate) struct SimulateArguments {
 const PROCESSES_MAX: u64 = 65_536;
 /// The most data: what a host can hold.
 const BYTES_MAX: u64 = 1 << 40;
+/// Rounds of a measurement that are simulated.
+const ROUNDS: u32 = 15;
 /// As in Linux, the least time before TCP sends again.
 const RESEND_PS: u64 = 200_000_000_000;
 
@@ -134,10 +142,12 @@ pub(crate) enum SimulateError {
     #[error("{option}: {operation} {what}. Leave the option out.")]
     Senseless { option: &'static str, operation: Operation, what: &'static str },
     #[error(
-        "--explain shows one run, and this line asks for {runs}: give one --architecture, one -n, one of \
+        "{option} shows one run, and this line asks for {runs}: give one --architecture, one -n, one of \
          --clusters and one of --sizes."
     )]
-    OneRun { runs: usize },
+    OneRun { option: &'static str, runs: usize },
+    #[error("--kill {member}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
+    Kill { member: u32, size: u64 },
     #[error(
         "--paper shows broadcasts, as the paper of 2005 has them. Write `landeck simulate broadcast --paper`."
     )]
@@ -160,6 +170,8 @@ pub(crate) enum SimulateError {
     Message,
     #[error(transparent)]
     Measured(#[from] measured::MeasuredError),
+    #[error(transparent)]
+    Tune(#[from] TuneError),
     #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
     Write { path: String, error: io::Error },
 }
@@ -168,7 +180,11 @@ impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     pub(crate) fn run(&self) -> Result<(), SimulateError> {
         self.check()?;
-        let mut platform = platform(&self.platform)?;
+        let found = if self.measured { Some(measured::figures()?) } else { None };
+        let mut platform = match &found {
+            Some(found) => host("this host, with figures measured just now", found),
+            None => platform(&self.platform)?,
+        };
         if self.subject == Subject::Message {
             platform.host.call_ps = 0; // nobody calls an operation
         }
@@ -177,16 +193,13 @@ impl SimulateArguments {
             jitter_permille: 10 * self.jitter,
             loss_per_million: self.loss,
             resend_ps: RESEND_PS,
-            deaths: Vec::new(),
+            deaths: self.kill.clone(),
         };
         let operation = self.operation();
         let task = Task { root: self.root, segments: self.segments, ..Task::new(operation) };
-        let calls = match (self.measured && self.subject != Subject::Message, operation) {
-            (true, operation) if measured::is_repeated(operation) => {
-                Calls::Repeated(measured::REPEATS)
-            }
-            (true, _) => Calls::AfterBarrier,
-            (false, _) => Calls::AtOnce,
+        let calls = match self.measured && self.subject != Subject::Message {
+            true => Calls::Measured { rounds: ROUNDS, calls: measured::calls(operation) },
+            false => Calls::AtOnce,
         };
         let placement = match (self.per_host, self.spread) {
             (Some(per_host), _) => Placement::PerHost(per_host),
@@ -194,15 +207,16 @@ impl SimulateArguments {
             (None, false) => Placement::Usual,
         };
         let ground = Ground { task, platform: &platform, placement, calls, faults: &faults };
-        if self.explain {
-            return self.explain(&ground);
+        if self.explain || !self.kill.is_empty() {
+            return self.tell_one(&ground);
         }
         let mut studies = if self.paper { paper::studies() } else { self.studies(&ground) };
         let mut meter = Meter::new(studies.iter().map(Study::runs).sum());
         studies.iter_mut().try_for_each(|study| study.simulate(&ground, &mut meter))?;
         meter.finish();
-        if self.measured {
-            return self.compare(&ground, &studies);
+        if let Some(found) = found {
+            self.compare(&ground, &studies)?;
+            return measured::trouble(&found).map_or(Ok(()), |trouble| say(&trouble));
         }
         self.tell(&ground, &studies)
     }
@@ -211,12 +225,17 @@ impl SimulateArguments {
     fn compare(&self, ground: &Ground<'_>, studies: &[Study]) -> Result<(), SimulateError> {
         let what = self.subject.name();
         for study in studies {
-            let Along::Sizes(processes) = study.along else { continue };
-            let clusters = |series: &Series| {
-                series.clusters.unwrap_or_else(|| ground.usual_clusters(processes))
+            let measure = |series: &Series, processes: u32, sizes: &[u64]| {
+                let clusters = series.clusters.unwrap_or_else(|| ground.usual_clusters(processes));
+                measured::times_us(what, series, processes, clusters, sizes)
             };
-            let measured = study.series.iter().map(|series| {
-                measured::times_us(what, series, processes, clusters(series), &study.places)
+            let measured = study.series.iter().map(|series| match study.along {
+                Along::Sizes(processes) => measure(series, processes, &study.places),
+                Along::Processes(bytes) => {
+                    let each = study.places.iter();
+                    let times = each.map(|&processes| measure(series, processes as u32, &[bytes]));
+                    Ok(times.collect::<Result<Vec<_>, _>>()?.concat())
+                }
             });
             say(&measured::text(study, &measured.collect::<Result<Vec<_>, _>>()?))?;
         }
@@ -279,6 +298,9 @@ impl SimulateArguments {
             if is_given && !makes_sense {
                 return Err(SimulateError::Senseless { option, operation, what });
             }
+        }
+        if let Some(death) = self.kill.iter().find(|death| u64::from(death.member) >= least) {
+            return Err(SimulateError::Kill { member: death.member, size: least });
         }
         if u64::from(self.root) >= least {
             return Err(SimulateError::Root { root: self.root, size: least });
@@ -391,12 +413,14 @@ impl SimulateArguments {
         Map::of(&along_sizes.collect::<Vec<_>>())
     }
 
-    fn explain(&self, ground: &Ground<'_>) -> Result<(), SimulateError> {
+    /// One run, in words: what made it as long as it was, or what became of its members.
+    fn tell_one(&self, ground: &Ground<'_>) -> Result<(), SimulateError> {
         let series = if self.architecture.is_empty() { Vec::new() } else { self.series(ground) };
         let (processes, sizes) = (&self.processes.0, &self.sizes.0);
         let runs = series.len().max(1) * processes.len() * sizes.len();
         let ([series], &[processes], &[bytes]) = (&series[..], &processes[..], &sizes[..]) else {
-            return Err(SimulateError::OneRun { runs: runs.max(2) });
+            let option = if self.explain { "--explain" } else { "--kill" };
+            return Err(SimulateError::OneRun { option, runs: runs.max(2) });
         };
         let processes = processes as u32;
         let Some(group) = ground.group(series, processes) else {
@@ -421,7 +445,10 @@ impl SimulateArguments {
             series.name,
             ground.platform.name
         );
-        say(&explain::text(&heading, &report))
+        say(&match self.explain {
+            true => explain::text(&heading, &report),
+            false => deaths::text(&heading, &self.kill, &report),
+        })
     }
 }
 
@@ -439,8 +466,12 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     if name == library::HOST {
         let about =
             "this host, with the figures of `landeck tune`, or the usual ones if it was never run";
-        let figures = tuning::read().ok().flatten().unwrap_or_default();
-        return Ok(Platform::of_host(name, about, figures));
+        let kept = tuning::read_all().ok().flatten();
+        let (figures, details) = kept.unwrap_or_else(|| {
+            let usual = Figures::default();
+            (usual, Details::of(&usual))
+        });
+        return Ok(host(about, &Found { figures, details }));
     }
     if !name.contains('/') && !name.ends_with(".toml") {
         return Ok(library::find(name)?);
@@ -448,6 +479,11 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     let text = fs::read_to_string(name)
         .map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
     Ok(Platform::parse(name, &text)?)
+}
+
+/// This host.
+fn host(about: &str, found: &Found) -> Platform {
+    Platform::of_host(library::HOST, about, found.figures, found.details)
 }
 
 /// What a picture is called.

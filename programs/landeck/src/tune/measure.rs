@@ -3,7 +3,10 @@
 //! Rank 0 writes each finding as a line: its name and picoseconds. [`super`] reads them.
 
 use clap::ValueEnum;
-use landeck::{Job, Result, Tag, World};
+use landeck::collectives::Way;
+use landeck::collectives::architecture::Butterfly;
+use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -19,27 +22,38 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
+    /// From one process to the next where many share a processor.
+    Crowd,
 }
 
 impl Subject {
+    /// How many are a crowd on a processor.
+    pub(crate) const CROWD: u32 = 8;
+
     /// Its name on the command line.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Messages => "messages",
             Self::Switch => "switch",
+            Self::Crowd => "crowd",
         }
     }
 }
 
-/// Measures as one of two processes.
+/// Measures as one of two processes, or of a crowd.
 pub(crate) fn run(subject: Subject) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
-    if world.size() == 2 {
-        match subject {
-            Subject::Messages => messages(&job, &world)?,
-            Subject::Switch => report(&world, "switch", half_round_trip_ps(&world, 8, 500)?),
+    match (subject, world.size()) {
+        (Subject::Messages, 2) => messages(&job, &world)?,
+        (Subject::Switch, 2) => report(&world, "switch", half_round_trip_ps(&world, 8, 500)?),
+        // Who comes last to a barrier goes on to the next; all others have a turn before that.
+        (Subject::Crowd, 3..) => {
+            super::pin(world.rank() % world.size().div_ceil(Subject::CROWD as usize));
+            let turns = f64::from(Subject::CROWD - 1);
+            report(&world, "crowd-switch", calls_ps(&world, 200, World::barrier)? / turns);
         }
+        _ => {}
     }
     job.leave()
 }
@@ -48,8 +62,13 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let short = half_round_trip_ps(world, 8, 5_000)?;
     let long = half_round_trip_ps(world, LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
-    let barrier = barrier_ps(world)?;
+    let barrier = calls_ps(world, 5_000, World::barrier)?;
     report(world, "message", short);
+    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 150]) {
+        let ps = half_round_trip_ps(world, bytes as usize, round_trips)?;
+        report(world, &format!("message-{bytes}"), ps);
+    }
+    calls(world, short)?;
     report(world, "two-copy", per_kib(long - short, LONG_BYTES));
     report(world, "one-copy", per_kib(lent, LENT_BYTES));
     report(world, "barrier", barrier);
@@ -88,16 +107,29 @@ fn half_round_trip_ps(world: &World, bytes: usize, round_trips: u32) -> Result<f
     Ok(least_ps)
 }
 
-/// The time of a barrier on the board: the least of some batches.
-fn barrier_ps(world: &World) -> Result<f64> {
-    const BARRIERS: u32 = 5_000;
+/// What a call over messages takes beside its message, and what each of an allreduce's two steps
+/// takes that a barrier does not have: a copy and a combination.
+fn calls(world: &World, message: f64) -> Result<()> {
+    const CALLS: u32 = 2_000;
+    let barriers = world.via(Way::by(Butterfly));
+    let barrier = calls_ps(&barriers, CALLS, World::barrier)?;
+    let sums = world.via(Way::by(Butterfly));
+    let mut sum = [0u64];
+    let each = calls_ps(&sums, CALLS, |world| world.all_reduce_into(&[1], &mut sum, Sum))?;
+    report(world, "call", barrier - message);
+    report(world, "step", (each - barrier) / 2.0);
+    Ok(())
+}
+
+/// The time of a call: the least of some batches.
+fn calls_ps(world: &World, calls: u32, mut call: impl FnMut(&World) -> Result<()>) -> Result<f64> {
     let mut least_ps = f64::MAX;
     for _ in 0..BATCHES {
         let start = Instant::now();
-        for _ in 0..BARRIERS {
-            world.barrier()?;
+        for _ in 0..calls {
+            call(world)?;
         }
-        least_ps = least_ps.min(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(BARRIERS));
+        least_ps = least_ps.min(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(calls));
     }
     Ok(least_ps)
 }

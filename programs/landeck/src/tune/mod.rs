@@ -3,16 +3,19 @@
 //!
 //! What one process can find out is measured here ([`probe`]); what takes two, by jobs of two
 //! processes that this command starts with `landeck run` ([`measure`]): once with a processor for
-//! each, once with one for both.
+//! each, once with one for both; and one of eight on each of two.
 
 pub(crate) mod measure;
 mod probe;
+
+pub(crate) use probe::line_ps;
 
 use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
 use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::{Facts, Figures, OverridesError, Table};
+use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
@@ -44,12 +47,10 @@ pub(crate) enum TuneError {
     #[error("cannot write to standard output: {0}")]
     Say(io::Error),
     /// A process of our own cannot be started.
-    #[error("cannot start two processes to measure with: {0}")]
+    #[error("cannot start processes to measure with: {0}")]
     Start(io::Error),
     /// They were started and did not measure.
-    #[error(
-        "two processes that were to measure this host ended without a result ({status}):\n{said}"
-    )]
+    #[error("processes that were to measure this host ended without a result ({status}):\n{said}")]
     Job {
         /// How they ended.
         status: String,
@@ -60,9 +61,11 @@ pub(crate) enum TuneError {
 
 /// Measures this host, and keeps the figures.
 pub(crate) fn run() -> Result<(), TuneError> {
-    let figures = measured()?;
-    let path = tuning::write(figures)?;
+    let Found { figures, details } = measured()?;
+    let path = tuning::write(figures, details)?;
     let text = figures_text(&figures)
+        + "For the simulator:\n"
+        + &details.lines().map(line_of).collect::<String>()
         + &format!(
             "\nKept in {}; every job that is started from now on computes with them.\n",
             path.display()
@@ -103,18 +106,33 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
 }
 
 fn figures_text(figures: &Figures) -> String {
-    let line = |(name, about, value): (&str, &str, u64)| match name {
+    figures.lines().map(line_of).collect()
+}
+
+fn line_of((name, about, value): (&str, &str, u64)) -> String {
+    match name {
         "processors" => format!("  {value:>14}     {about}\n"),
         _ => format!("  {:>14.3} ns  {about}\n", value as f64 / 1e3),
-    };
-    figures.lines().map(line).collect()
+    }
+}
+
+/// What was found out about this host.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) figures: Figures,
+    pub(crate) details: Details,
 }
 
 /// One part of the measurement: it fills in what it finds out.
-type Part = (&'static str, fn(&mut Figures) -> Result<(), TuneError>);
+type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 4] =
-    [("a line", line), ("copies", copies), ("messages", messages), ("a process switch", switch)];
+const PARTS: [Part; 5] = [
+    ("a line", line),
+    ("copies", copies),
+    ("messages", messages),
+    ("a process switch", switch),
+    ("switches in a crowd", crowd),
+];
 
 /// Each part is measured some times, and the least counts: whatever disturbs makes it longer.
 const ROUNDS: u64 = 12;
@@ -123,34 +141,39 @@ const ROUNDS_MAX: Duration = Duration::from_secs(5);
 /// No word on the board takes less: it is a difference of two times.
 const DEPOSIT_MIN_PS: u64 = 10_000;
 
-fn measured() -> Result<Figures, TuneError> {
+/// Measures this host.
+pub(crate) fn measured() -> Result<Found, TuneError> {
     let bar = bar(ROUNDS * PARTS.len() as u64);
     let began = Instant::now();
     let mut least = round(&bar)?;
     for _ in 1..ROUNDS {
         if began.elapsed() < ROUNDS_MAX {
-            least = least.least(round(&bar)?);
+            let next = round(&bar)?;
+            least.figures = least.figures.least(next.figures);
+            least.details = least.details.least(next.details);
         }
     }
     bar.finish_and_clear();
     if processors().len() > 1 {
         // In the model a barrier of two is a word and a line.
-        let word_ps = least.deposit_ps.saturating_sub(least.line_ps);
-        least.deposit_ps = word_ps.max(DEPOSIT_MIN_PS);
+        let figures = &mut least.figures;
+        let word_ps = figures.deposit_ps.saturating_sub(figures.line_ps);
+        figures.deposit_ps = word_ps.max(DEPOSIT_MIN_PS);
     }
     Ok(least)
 }
 
 /// Each part once; a barrier stands for the word in it.
-fn round(bar: &ProgressBar) -> Result<Figures, TuneError> {
+fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::memory::processors::usable());
-    let mut figures = Figures { processors, ..Figures::default() };
+    let figures = Figures { processors, ..Figures::default() };
+    let mut found = Found { figures, details: Details::of(&figures) };
     for (name, part) in PARTS {
         bar.set_message(name);
-        part(&mut figures)?;
+        part(&mut found)?;
         bar.inc(1);
     }
-    Ok(figures)
+    Ok(found)
 }
 
 /// On a terminal; nothing is drawn elsewhere.
@@ -162,14 +185,15 @@ fn bar(parts: u64) -> ProgressBar {
     ProgressBar::new(parts).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn line(figures: &mut Figures) -> Result<(), TuneError> {
+fn line(found: &mut Found) -> Result<(), TuneError> {
     if let [first, second, ..] = processors()[..] {
-        figures.line_ps = probe::line_ps(first, second);
+        found.figures.line_ps = line_ps(first, second);
     }
     Ok(())
 }
 
-fn copies(figures: &mut Figures) -> Result<(), TuneError> {
+fn copies(found: &mut Found) -> Result<(), TuneError> {
+    let figures = &mut found.figures;
     figures.local_copy_kib_ps = probe::copy_kib_ps();
     if let Some(kib_ps) = probe::reduction_kib_ps() {
         figures.reduction_kib_ps = kib_ps;
@@ -177,50 +201,85 @@ fn copies(figures: &mut Figures) -> Result<(), TuneError> {
     Ok(())
 }
 
-fn messages(figures: &mut Figures) -> Result<(), TuneError> {
+fn messages(found: &mut Found) -> Result<(), TuneError> {
     if processors().len() < 2 {
         return Ok(()); // all of these need two that run at once
     }
-    for (name, value_ps) in job_of_two(Subject::Messages)? {
+    let Found { figures, details } = found;
+    for (name, value_ps) in job_of(2, Subject::Messages)? {
         match name.as_str() {
+            "call" => details.call_ps = value_ps,
+            "step" => details.step_ps = value_ps,
             "message" => figures.message_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
             "two-copy" => figures.two_copy_kib_ps = value_ps,
             "barrier" => figures.deposit_ps = value_ps,
-            _ => {}
+            other => {
+                let is_other = |bytes: &u64| other == format!("message-{bytes}");
+                if let Some(number) = MESSAGE_BYTES.iter().position(is_other) {
+                    details.messages_ps[number] = value_ps;
+                }
+            }
         }
     }
     Ok(())
 }
 
 /// Two processes on one processor: who sends must stop running before its answer can come.
-fn switch(figures: &mut Figures) -> Result<(), TuneError> {
+fn switch(found: &mut Found) -> Result<(), TuneError> {
+    let switches = on_one_processor(|| job_of(2, Subject::Switch))?;
+    if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "switch") {
+        found.figures.switch_ps = value_ps;
+    }
+    Ok(())
+}
+
+/// The same with so many that what each needs is no longer in the processor's caches when its turn
+/// comes.
+fn crowd(found: &mut Found) -> Result<(), TuneError> {
+    let processors = processors().len().min(2) as u32;
+    let switches = job_of(processors * Subject::CROWD, Subject::Crowd)?;
+    if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "crowd-switch") {
+        found.details.crowd_switch_ps = value_ps;
+    }
+    Ok(())
+}
+
+/// Runs with the first usable processor alone, which whoever is started inherits.
+fn on_one_processor<T>(body: impl FnOnce() -> T) -> T {
     let before = sched_getaffinity(None);
     let mut one = CpuSet::new();
     processors().first().into_iter().for_each(|&first| one.set(first));
     // Where it is refused, the processes have a processor each, and the figure is too small.
     let _ = sched_setaffinity(None, &one);
-    let found = job_of_two(Subject::Switch);
+    let done = body();
     if let Ok(before) = before {
         let _ = sched_setaffinity(None, &before);
     }
-    if let Some((_, value_ps)) = found?.into_iter().find(|(name, _)| name == "switch") {
-        figures.switch_ps = value_ps;
-    }
-    Ok(())
+    done
+}
+
+/// Keeps this process on the usable processor of this number, as the simulator deals processes out: one
+/// after the other, and again from the first. Where that is refused it runs where it likes.
+pub(crate) fn pin(number: usize) {
+    let processors = processors();
+    let Some(&processor) = processors.get(number % processors.len().max(1)) else { return };
+    let mut one = CpuSet::new();
+    one.set(processor);
+    let _ = sched_setaffinity(None, &one);
 }
 
 /// The processors that this process may use.
-fn processors() -> Vec<usize> {
+pub(crate) fn processors() -> Vec<usize> {
     let Ok(set) = sched_getaffinity(None) else { return Vec::new() };
     (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
 }
 
-/// What two processes have found out.
-fn job_of_two(subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
+/// What so many processes have found out.
+fn job_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
     let own = std::env::current_exe().map_err(TuneError::Start)?;
     let output = Command::new(&own)
-        .args(["run", "-n", "2", "--stdin", "none", "--timeout", JOB_S, "--"])
+        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
         .arg(&own)
         .args(["measure", subject.as_str()])
         .env_remove(tuning::VARIABLE)

@@ -18,7 +18,7 @@ const DATA_BYTES: usize = 128 * 1024;
 const PASSES: u32 = 200;
 
 /// Half of the round trip of a cache line between two processors.
-pub(super) fn line_ps(first: usize, second: usize) -> u64 {
+pub(crate) fn line_ps(first: usize, second: usize) -> u64 {
     least((0..BATCHES).map(|_| line_batch_ps(first, second)))
 }
 

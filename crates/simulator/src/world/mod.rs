@@ -1,30 +1,31 @@
 //! The world of a run: members, their processors, and what is under way between them.
 
+mod losses;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_collectives::{Action, Execution, Figures, Walk};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
+use landeck_memory::board::LOOKED_AT_MAX;
+use landeck_memory::waiter;
 
 use crate::board::{Board, Look};
 use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
 use crate::load::Sizes;
+use crate::near::Near;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::{Host, bytes_ps};
-use crate::processors::{Processors, Turn};
-use crate::simulation::{Hosts, Report, Setting, Walks, Work};
+use crate::processors::{CROWD, Processors, Turn};
+use crate::simulation::{Hosts, Report, Setting};
+use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
+use losses::Lost;
 
-/// Data up to this travel with their header.
-const INLINE_BYTES: u64 = 48;
-/// Data up to this lie in a ring as a whole; longer ones pass through a block in such pieces.
-const RING_BYTES: u64 = 16 * 1024;
-/// After so many bytes the processor fetches the lines of a copy before they are asked for.
-const FIRST_LINES_BYTES: u64 = 2048;
-/// From so many processes on a processor on, each finds less in the caches when its turn comes.
-const CROWD: usize = 5;
+/// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
+const LATE_NS: u64 = 250;
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
 const TAG: u32 = 0;
@@ -34,10 +35,9 @@ const EVENTS_BETWEEN_NEWS: u64 = 1 << 16;
 /// The number of a message.
 type MessageId = u32;
 
-/// How long it takes to pass a processor on, which so many share. In a crowd by a third more: measured
-/// with barriers of 8 and 16 processes on each.
-const fn turn_ps(figures: Figures, sharing: usize) -> u64 {
-    if sharing < CROWD { figures.switch_ps } else { figures.switch_ps * 135 / 100 }
+/// How long it takes to pass a processor on, which so many share.
+const fn turn_ps(host: &Host, sharing: usize) -> u64 {
+    if sharing < CROWD { host.figures.switch_ps } else { host.details.crowd_switch_ps }
 }
 
 /// What happens.
@@ -55,6 +55,10 @@ enum Event {
     Gone { member: u32, step: u32 },
     /// A member ends.
     Death(u32),
+    /// A host hears that a member has ended.
+    Notice { host: u32, dead: u32 },
+    /// A member has kept its processor long enough, if it still waits as it did then.
+    Tired { member: u32, hold: u32 },
 }
 
 /// What a member does, until its [`Event::Done`].
@@ -83,6 +87,8 @@ enum News {
     Message(MessageId),
     /// The data that this step of its own sends are gone.
     Gone(u32),
+    /// This member has ended.
+    Death(u32),
 }
 
 struct Member {
@@ -94,15 +100,20 @@ struct Member {
     matching: Matching<u32, MessageId>,
     news: VecDeque<News>,
     doing: Doing,
-    /// Whether it has given its processor away.
+    /// Whether it has nothing to do, and whether it keeps its processor nevertheless; how often it
+    /// has done so.
     is_waiting: bool,
-    is_dead: bool,
+    is_holding: bool,
+    holds: u32,
+    /// When it ended, if it has; the first death that it has heard of, and when; why it gave up.
+    dies: Option<Time>,
+    told: Option<(u32, Time)>,
+    lost: Option<Lost>,
     /// The step that waits for the board.
     at_board: Option<u32>,
     /// What it did last.
     last: RecordId,
-    /// When it called first, and returned last.
-    begin: Option<Time>,
+    /// When it returned last.
     end: Option<Time>,
 }
 
@@ -147,15 +158,18 @@ impl Message {
 pub(crate) struct World {
     figures: Figures,
     host: Host,
-    sizes: Sizes,
+    near: Near,
     hosts: Hosts,
-    walks: Walks,
+    stages: Stages,
+    spans: Spans,
     members: Vec<Member>,
     messages: Vec<Message>,
     free: Vec<MessageId>,
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
+    /// How long it takes to pass a processor on.
+    turn_ps: u64,
     /// One for each execution.
     boards: Vec<Board>,
     /// Who waits for something on the board.
@@ -172,38 +186,34 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(work: &Work<'_>, setting: &Setting<'_>, hosts: Hosts, walks: Walks) -> Self {
-        let (platform, size) = (setting.platform, walks.operation.len() as u32);
-        let figures = platform.host.figures;
-        let segments = walks.operation.first().map_or(1, |walk| walk.plan().segments);
+    pub(crate) fn new(setting: &Setting<'_>, hosts: Hosts, stages: Stages) -> Self {
+        let (platform, size) = (setting.platform, stages.members());
+        let Host { figures, details, .. } = platform.host;
         let mut on_hosts = vec![Vec::new(); hosts.count as usize];
         (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
-        let mut chance = Chance::new(setting.faults);
         let processors = platform.host.processors;
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
-        for members in &mut on_hosts {
-            if members.len() > processors as usize {
-                chance.shuffle(members); // who shares a processor has no order
-            }
-        }
-        let first = |member: usize| walks.at(member, 0).map(Execution::new);
+        let turn_ps = turn_ps(&platform.host, sharing);
+        let first = |member: usize| stages.walk(member, 0).map(Execution::new);
         let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
-            sizes: Sizes::new(work.task.operation, work.bytes, segments, size),
+            near: Near::new(figures, details),
             hosts,
             members,
             messages: Vec::new(),
             free: Vec::new(),
             events: Events::default(),
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
-            processors: Processors::new(&on_hosts, processors, turn_ps(figures, sharing)),
-            boards: (0..walks.stages()).map(|_| Board::new(figures, size, processors)).collect(),
+            processors: Processors::new(&on_hosts, processors, turn_ps),
+            turn_ps,
+            boards: (0..stages.count()).map(|_| Board::new(&platform.host, size)).collect(),
             host: platform.host,
-            walks,
+            spans: stages.spans(),
+            stages,
             board_waiters: Vec::new(),
-            chance,
+            chance: Chance::new(setting.faults),
             history: History::new(setting.keeps_history),
             steps_done: 0,
             sent: 0,
@@ -213,11 +223,7 @@ impl World {
             happened: 0,
             hash: 0xcbf2_9ce4_8422_2325,
         };
-        for &(member, at) in &setting.faults.deaths {
-            if member < size {
-                world.events.plan(at, Event::Death(member));
-            }
-        }
+        world.plan_deaths(&setting.faults.deaths);
         for member in 0..size {
             world.wake(member, Time::ZERO);
         }
@@ -237,14 +243,9 @@ impl World {
 
     pub(crate) fn report(self) -> Report {
         Report {
-            begin: self
-                .members
-                .iter()
-                .filter_map(|member| member.begin)
-                .min()
-                .unwrap_or(Time::ZERO),
-            repeats: self.walks.repeats,
-            ends: self.members.iter().map(|member| member.end).collect(),
+            spans_ps: self.spans.lengths_ps(),
+            calls: self.stages.calls(),
+            outcomes: self.outcomes(),
             messages: self.sent,
             bytes: self.bytes,
             most_in_flight: self.most_in_flight,
@@ -258,28 +259,37 @@ impl World {
     fn happen(&mut self, now: Time, event: Event) {
         match event {
             Event::Turn { ring, number } => {
-                if let Some(member) = self.processors.turn(Turn { at: now, ring, number }) {
+                let turn = Turn { at: now, ring, number };
+                if let Some(member) = self.processors.turn(turn, &mut self.chance) {
                     self.note(now, 1, member);
-                    let is_first = self.walks.barrier.is_none();
-                    let place = self.member(member);
-                    place.is_waiting = false;
-                    if is_first {
-                        place.begin = place.begin.or(Some(Time::ZERO)); // it called before its turn
+                    self.member(member).is_waiting = false;
+                    let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps;
+                    if late_ps > 0 && self.processors.is_shared(member) {
+                        self.events.plan(now + late_ps, Event::Done(member));
+                    } else {
+                        self.go_on(member, now);
                     }
-                    self.go_on(member, now);
                 }
             }
             Event::Done(member) => {
                 self.note(now, 2, member);
-                self.finish(member, now);
+                if self.members[member as usize].dies.is_none() {
+                    self.finish(member, now);
+                }
                 self.go_on(member, now);
             }
             Event::Hop(id) => self.hop(id),
             Event::Arrive(id) => self.arrive(id, now),
             Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
-            Event::Death(member) => {
-                self.note(now, 4, member);
-                self.members[member as usize].is_dead = true;
+            Event::Death(member) => self.die(member, now),
+            Event::Notice { host, dead } => self.notice(host, dead, now),
+            Event::Tired { member, hold } => {
+                let place = self.member(member);
+                if place.is_holding && place.holds == hold {
+                    place.is_holding = false;
+                    let turn = self.processors.leave(member, now);
+                    self.plan_turn(turn);
+                }
             }
         }
     }
@@ -293,7 +303,7 @@ impl World {
 
     /// A member that runs does the next thing, or gives its processor away.
     fn go_on(&mut self, member: u32, now: Time) {
-        while !self.members[member as usize].is_dead {
+        while self.members[member as usize].dies.is_none() {
             if self.call(member, now) {
                 return;
             }
@@ -306,6 +316,9 @@ impl World {
                     return;
                 }
                 if self.members[member as usize].news.is_empty() {
+                    if self.give_up(member, now) {
+                        continue;
+                    }
                     break;
                 }
                 if let Some(news) = self.member(member).news.pop_front()
@@ -317,13 +330,50 @@ impl World {
                 if self.look_at(member, news, now) {
                     return;
                 }
-            } else if !self.next_stage(member, now) {
+            } else if !self.next_stage(member, now) && !self.give_up(member, now) {
                 break;
             }
         }
-        self.member(member).is_waiting = true;
+        self.rest(member, now);
+    }
+
+    /// A member that has nothing to do gives its processor away, or keeps it for a moment.
+    fn rest(&mut self, member: u32, now: Time) {
+        let hold_ps = self.hold_ps(member);
+        self.processors.dwell(member, hold_ps);
+        let place = self.member(member);
+        place.is_waiting = true;
+        if hold_ps > 0 {
+            place.is_holding = true;
+            place.holds += 1;
+            let hold = place.holds;
+            self.events.plan(now + hold_ps, Event::Tired { member, hold });
+            return;
+        }
         let turn = self.processors.leave(member, now);
         self.plan_turn(turn);
+    }
+
+    /// How long a member that waits at the board keeps its processor: not at all where one of those who
+    /// share it is waited for, else as long as [`waiter`] says.
+    fn hold_ps(&self, member: u32) -> u64 {
+        let place = &self.members[member as usize];
+        let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
+        let plan = execution.walk().plan();
+        if place.dies.is_some() || !self.processors.is_shared(member) || plan.size > LOOKED_AT_MAX {
+            return 0;
+        }
+        let board = self.board_of(member);
+        if self.processors.mates(member).any(|mate| board.waits_for(plan, step, mate)) {
+            return 0;
+        }
+        let is_behind = |mate: u32| self.members[mate as usize].stage < place.stage;
+        let each = self.processors.mates(member).count() as u32 + 1;
+        let hold_ns = match self.processors.mates(member).any(is_behind) {
+            true => waiter::behind_ns(each),
+            false => waiter::BESIDE_NS + LATE_NS,
+        };
+        hold_ns * 1000
     }
 
     /// Before the first step of an execution: what the call itself takes. True when that keeps the
@@ -347,20 +397,33 @@ impl World {
         if !place.execution.as_ref().is_some_and(Execution::is_over) {
             return false;
         }
+        self.stages.note(&mut self.spans, place.stage, now);
         place.stage += 1;
-        place.execution = self.walks.at(member as usize, place.stage).map(Execution::new);
-        match place.execution {
-            Some(_) => place.begin = place.begin.or(Some(now)),
-            None => place.end = Some(now),
+        place.execution = self.stages.walk(member as usize, place.stage).map(Execution::new);
+        if place.execution.is_none() {
+            place.end = Some(now);
         }
         place.execution.is_some()
     }
 
     /// The board of what a member does now.
     fn board(&mut self, member: u32) -> &mut Board {
+        let number = self.board_number(member);
+        &mut self.boards[number]
+    }
+
+    fn board_of(&self, member: u32) -> &Board {
+        &self.boards[self.board_number(member)]
+    }
+
+    fn board_number(&self, member: u32) -> usize {
         let last = self.boards.len() - 1;
-        let stage = self.members[member as usize].stage as usize;
-        &mut self.boards[stage.min(last)]
+        (self.members[member as usize].stage as usize).min(last)
+    }
+
+    /// How long the blocks are of what a member does now.
+    fn sizes(&self, member: u32) -> Sizes {
+        self.stages.sizes(self.members[member as usize].stage)
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -374,6 +437,12 @@ impl World {
     }
 
     fn wake(&mut self, member: u32, now: Time) {
+        let place = self.member(member);
+        if std::mem::take(&mut place.is_holding) {
+            place.is_waiting = false; // it looks all the time
+            self.events.plan(now, Event::Done(member));
+            return;
+        }
         let turn = self.processors.wake(member, now);
         self.plan_turn(turn);
     }
@@ -381,8 +450,11 @@ impl World {
     /// Gives a member news; wakes it if it waits.
     fn hand(&mut self, member: u32, news: News, now: Time) {
         let place = self.member(member);
+        if place.is_gone() {
+            return;
+        }
         place.news.push_back(news);
-        if place.is_waiting && !place.is_dead {
+        if place.is_waiting {
             self.wake(member, now);
         }
     }
@@ -392,18 +464,19 @@ impl World {
         let Some(walk) = self.walk(member) else { return false };
         match &walk.plan().steps[step as usize].action {
             Action::Send { to, cells } => {
-                let bytes = self.sizes.of_all(cells);
+                let bytes = self.sizes(member).of_all(cells);
                 self.send(member, *to, bytes, step, now);
                 true
             }
             Action::Receive { from, .. } => self.receive(member, *from, step, now),
             Action::Copy { from, .. } => {
-                let span_ps = bytes_ps(self.sizes.of(*from), self.figures.local_copy_kib_ps);
+                let span_ps =
+                    bytes_ps(self.sizes(member).of(*from), self.figures.local_copy_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             Action::Combine { left, .. } => {
-                let span_ps = bytes_ps(self.sizes.of(*left), self.figures.reduction_kib_ps);
+                let span_ps = bytes_ps(self.sizes(member).of(*left), self.figures.reduction_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
@@ -442,7 +515,7 @@ impl World {
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(walk) = self.walk(member) else { return false };
-        let sizes = self.sizes;
+        let sizes = self.sizes(member);
         match self.board(member).look(walk.plan(), step, &sizes) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
@@ -468,7 +541,10 @@ impl World {
     fn wake_at_board(&mut self, now: Time) {
         for member in std::mem::take(&mut self.board_waiters) {
             let place = self.member(member);
-            if place.at_board.is_some() && place.is_waiting && !place.is_dead {
+            if place.at_board.is_some() && place.is_waiting && !place.is_gone() {
+                // What its neighbours are to it may be another thing now.
+                let hold_ps = self.hold_ps(member);
+                self.processors.dwell(member, hold_ps);
                 self.wake(member, now);
             }
         }
@@ -538,7 +614,7 @@ impl World {
         });
         (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
         let span_ps = if is_near {
-            self.near_send_ps(from, bytes).0
+            self.near.send_ps(bytes, self.processors.is_shared(from)).0
         } else {
             self.overhead_ps(if is_announced { 0 } else { bytes })
         };
@@ -549,7 +625,7 @@ impl World {
         let record = self.busy(from, Doing::Send(id), what, span_ps, NOTHING, now);
         self.messages[id as usize].record = record;
         if is_near {
-            let arrival_ps = self.near_send_ps(from, bytes).1;
+            let arrival_ps = self.near.send_ps(bytes, self.processors.is_shared(from)).1;
             let at = now + self.chance.stretched_ps(arrival_ps);
             let at = self.chance.in_order(from, to, at);
             self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
@@ -581,38 +657,11 @@ impl World {
         self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
     }
 
-    /// Within a host: how long a sender is busy, and when the receiver can begin. A line, and what
-    /// has no room in it: a further word, then a copy in and a copy out, which go on at once only
-    /// for data that have no room in a ring, from the second piece on. Copies into memory that the
-    /// other has read go at the pace of both together, and the first lines do not follow each other.
-    fn near_send_ps(&self, from: u32, bytes: u64) -> (u64, u64) {
-        let figures = &self.figures;
-        let overhead_ps = self.near_overhead_ps();
-        if bytes <= INLINE_BYTES {
-            return (overhead_ps, overhead_ps + figures.line_ps);
-        }
-        let in_ps = bytes_ps(bytes, figures.two_copy_kib_ps);
-        let out_ps = bytes_ps(bytes, figures.one_copy_kib_ps);
-        let ahead_ps = if bytes <= RING_BYTES || self.processors.is_shared(from) {
-            in_ps
-        } else {
-            bytes_ps(RING_BYTES, figures.two_copy_kib_ps) + in_ps.saturating_sub(out_ps)
-        };
-        let first_lines_ps = figures.line_ps * bytes.min(FIRST_LINES_BYTES) / FIRST_LINES_BYTES;
-        let begin_ps = overhead_ps + figures.line_ps + figures.deposit_ps + first_lines_ps;
-        (overhead_ps + in_ps, begin_ps + ahead_ps)
-    }
-
-    fn near_overhead_ps(&self) -> u64 {
-        self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2
-    }
-
     fn receive_ps(&self, message: &Message) -> u64 {
         if message.transit.from != message.transit.to {
             return self.overhead_ps(message.bytes);
         }
-        let copied = if message.bytes <= INLINE_BYTES { 0 } else { message.bytes };
-        self.near_overhead_ps() + bytes_ps(copied, self.figures.one_copy_kib_ps)
+        self.near.receive_ps(message.bytes)
     }
 
     /// A sender has handed a message over.
@@ -695,6 +744,11 @@ impl World {
                 self.end_step(member, step);
                 return false;
             }
+            News::Death(dead) => {
+                let place = self.member(member);
+                place.told = place.told.or(Some((dead, now)));
+                return false;
+            }
             News::Message(id) => id,
         };
         let message = self.messages[id as usize];
@@ -755,22 +809,6 @@ impl World {
     }
 }
 
-impl Walks {
-    /// How many executions each member has.
-    fn stages(&self) -> u32 {
-        self.repeats + u32::from(self.barrier.is_some())
-    }
-
-    /// What a member walks then; none when all is over.
-    fn at(&self, member: usize, stage: u32) -> Option<Arc<Walk>> {
-        match &self.barrier {
-            Some(barrier) if stage == 0 => barrier.get(member).cloned(),
-            _ if stage < self.stages() => self.operation.get(member).cloned(),
-            _ => None,
-        }
-    }
-}
-
 impl Member {
     fn new(execution: Option<Execution>) -> Self {
         Self {
@@ -781,12 +819,20 @@ impl Member {
             news: VecDeque::new(),
             doing: Doing::Nothing,
             is_waiting: true,
-            is_dead: false,
+            is_holding: false,
+            holds: 0,
+            dies: None,
+            told: None,
+            lost: None,
             at_board: None,
             last: NOTHING,
-            begin: None,
             end: None,
         }
+    }
+
+    /// Whether nobody can expect anything of it any more.
+    fn is_gone(&self) -> bool {
+        self.dies.is_some() || self.lost.is_some()
     }
 
     /// The next step that may begin.

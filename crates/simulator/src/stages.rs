@@ -1,0 +1,152 @@
+//! What all members do one after the other: an operation, once or often; or what a measurement does,
+//! which is more.
+
+use std::sync::Arc;
+
+use landeck_collectives::{BoardStyle, Group, Operation, Task, Walk, Way, plans};
+
+use crate::load::Sizes;
+use crate::simulation::{Calls, Work};
+use crate::time::Time;
+
+/// The stages of a run, the same for all members.
+#[derive(Debug)]
+pub(crate) struct Stages {
+    operation: Vec<Arc<Walk>>,
+    around: Option<Around>,
+    sizes: Sizes,
+    calls: u32,
+    rounds: u32,
+}
+
+/// What a measurement does around the calls: a barrier before them, and behind them two reductions to
+/// member 0, which make one span of everybody's.
+#[derive(Debug)]
+struct Around {
+    barrier: Vec<Arc<Walk>>,
+    reduce: Vec<Arc<Walk>>,
+    reduce_sizes: Sizes,
+}
+
+/// What is done at a stage.
+enum Kind {
+    Barrier,
+    Operation,
+    Reduce,
+}
+
+impl Stages {
+    pub(crate) fn new(work: &Work<'_>, calls: Calls) -> Self {
+        let operation = walks(work.task, work.way, work.group);
+        let segments = operation.first().map_or(1, |walk| walk.plan().segments);
+        let size = work.group.size();
+        let sizes = Sizes::new(work.task.operation, work.bytes, segments, size);
+        let (around, rounds, calls) = match calls {
+            Calls::AtOnce => (None, 1, 1),
+            Calls::Repeated(calls) => (None, 1, calls.max(1)),
+            Calls::Measured { rounds, calls } => {
+                (Some(Around::new(work.group)), rounds.max(1), calls.max(1))
+            }
+        };
+        Self { operation, around, sizes, calls, rounds }
+    }
+
+    /// Members.
+    pub(crate) fn members(&self) -> u32 {
+        self.operation.len() as u32
+    }
+
+    /// Steps of all members and stages.
+    pub(crate) fn steps(&self) -> u64 {
+        let steps: usize = self.operation.iter().map(|walk| walk.plan().steps.len()).sum();
+        steps as u64 * u64::from(self.calls) * u64::from(self.rounds)
+    }
+
+    /// How many stages each member has.
+    pub(crate) fn count(&self) -> u32 {
+        self.rounds * self.length()
+    }
+
+    /// How often each calls in a round.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// What a member walks then; none when all is over.
+    pub(crate) fn walk(&self, member: usize, stage: u32) -> Option<Arc<Walk>> {
+        if stage >= self.count() {
+            return None;
+        }
+        let walks = match (self.kind(stage), &self.around) {
+            (Kind::Barrier, Some(around)) => &around.barrier,
+            (Kind::Reduce, Some(around)) => &around.reduce,
+            _ => &self.operation,
+        };
+        walks.get(member).cloned()
+    }
+
+    /// How long the blocks of a stage are.
+    pub(crate) fn sizes(&self, stage: u32) -> Sizes {
+        match (self.kind(stage), &self.around) {
+            (Kind::Barrier | Kind::Reduce, Some(around)) => around.reduce_sizes,
+            _ => self.sizes,
+        }
+    }
+
+    /// The time of each round, when nothing has been done yet.
+    pub(crate) fn spans(&self) -> Spans {
+        let begin = if self.around.is_some() { Time::from_ps(u64::MAX) } else { Time::ZERO };
+        Spans(vec![(begin, Time::ZERO); self.rounds as usize])
+    }
+
+    /// A member is through with a stage.
+    pub(crate) fn note(&self, spans: &mut Spans, stage: u32, now: Time) {
+        let Some(span) = spans.0.get_mut((stage / self.length()) as usize) else { return };
+        let place = stage % self.length();
+        let first = u32::from(self.around.is_some());
+        if place + 1 == first {
+            span.0 = span.0.min(now);
+        }
+        if place + 1 == first + self.calls {
+            span.1 = span.1.max(now);
+        }
+    }
+
+    fn length(&self) -> u32 {
+        self.calls + if self.around.is_some() { 3 } else { 0 }
+    }
+
+    fn kind(&self, stage: u32) -> Kind {
+        match stage % self.length() {
+            _ if self.around.is_none() => Kind::Operation,
+            0 => Kind::Barrier,
+            place if place <= self.calls => Kind::Operation,
+            _ => Kind::Reduce,
+        }
+    }
+}
+
+impl Around {
+    fn new(group: &Group) -> Self {
+        let way = Way::Board(BoardStyle::Each);
+        let of = |operation| walks(&Task::new(operation), &way, group);
+        let reduce_sizes = Sizes::new(Operation::Reduce, 8, 1, group.size());
+        Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce), reduce_sizes }
+    }
+}
+
+/// When the first began with a round, and the last was through.
+#[derive(Clone, Debug)]
+pub(crate) struct Spans(Vec<(Time, Time)>);
+
+impl Spans {
+    /// The lengths of those that are over.
+    pub(crate) fn lengths_ps(&self) -> Vec<u64> {
+        let over = self.0.iter().filter(|(begin, end)| end >= begin);
+        over.map(|(begin, end)| end.since(*begin)).collect()
+    }
+}
+
+fn walks(task: &Task, way: &Way, group: &Group) -> Vec<Arc<Walk>> {
+    plans(task, way, group).into_iter().map(Walk::new).collect()
+}
