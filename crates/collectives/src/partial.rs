@@ -193,6 +193,22 @@ mod tests {
         (0..SIZE).filter(|member| set >> member & 1 == 1).collect()
     }
 
+    /// What somebody holds who has joined the data of all these members, in rising order.
+    fn of(order: Order, members: &[u32], cells: Cells) -> Partial {
+        let mut held: Vec<Held> = Vec::new();
+        for &first in members {
+            held.push(Held { first, length: 1, cells });
+            while let [.., left, right] = &mut held[..] {
+                if order == Order::Late || !are_siblings(left, right) {
+                    break;
+                }
+                left.length += right.length;
+                held.pop();
+            }
+        }
+        Partial { order, held }
+    }
+
     fn intervals(partial: &Partial) -> Vec<(u32, u32)> {
         partial.held.iter().map(|held| (held.first, held.length)).collect()
     }
@@ -209,11 +225,10 @@ mod tests {
                 let mut other = !one & (sets - 1);
                 while other != 0 {
                     let mut program = Program::new(Operation::Reduce, 0, 1, 1, None);
-                    let [mut held, arrived] = [one, other].map(|set| {
-                        Partial::of(order, &members(set), output).received(&mut program, 0)
-                    });
+                    let [mut held, arrived] = [one, other]
+                        .map(|set| of(order, &members(set), output).received(&mut program, 0));
                     held.join(&mut program, 0, arrived);
-                    let expected = Partial::of(order, &members(one | other), output);
+                    let expected = of(order, &members(one | other), output);
                     assert_eq!(intervals(&held), intervals(&expected), "{one:b} and {other:b}");
                     other = (other - 1) & !one & (sets - 1);
                 }
@@ -224,7 +239,7 @@ mod tests {
     #[test]
     fn siblings_are_one_value_and_others_stay_apart() {
         let held = |members: &[u32]| {
-            intervals(&Partial::of(Order::Canonical, members, Cells::new(Store::Output, 0, 1)))
+            intervals(&of(Order::Canonical, members, Cells::new(Store::Output, 0, 1)))
         };
         assert_eq!(held(&[0, 1, 2, 3, 4, 5, 6]), [(0, 4), (4, 2), (6, 1)]);
         assert_eq!(held(&[1, 2, 3, 5]), [(1, 1), (2, 2), (5, 1)]);

@@ -6,6 +6,7 @@ mod support;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use landeck_testing::program::succeed;
 use landeck_testing::{Trail, Watchdog};
 
 /// How long one test may take, with compiling.
@@ -25,7 +26,7 @@ fn until_said(words: &[&str], wanted: &[&str]) {
     let job = trail.spawn(&mut command);
     let give_up = Instant::now() + SEEN_WITHIN;
     loop {
-        let said = Command::new(support::launcher()).args(["why", &name]).output().unwrap();
+        let said = succeed(Command::new(support::launcher()).args(["why", &name]));
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         if wanted.iter().all(|words| said.contains(words)) {
             break;
@@ -33,7 +34,7 @@ fn until_said(words: &[&str], wanted: &[&str]) {
         assert!(Instant::now() < give_up, "{wanted:?} are not in\n{said}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    Command::new("kill").arg(job.id().to_string()).status().unwrap();
+    succeed(Command::new("kill").arg(job.id().to_string()));
     trail.finish(job, LIMIT);
     trail.assert_gone(LIMIT);
 }

@@ -557,16 +557,16 @@ impl Live {
 
 /// Whether an entry changes of whom a synchronisation is, or ends the group.
 fn changes_who_comes(entry: EntryWord) -> bool {
-    match entry {
+    matches!(
+        entry,
         EntryWord::Join { .. }
-        | EntryWord::Leave(_)
-        | EntryWord::Died(_)
-        | EntryWord::Departed(_)
-        | EntryWord::Evict(_)
-        | EntryWord::Destroy
-        | EntryWord::End => true,
-        _ => false,
-    }
+            | EntryWord::Leave(_)
+            | EntryWord::Died(_)
+            | EntryWord::Departed(_)
+            | EntryWord::Evict(_)
+            | EntryWord::Destroy
+            | EntryWord::End
+    )
 }
 
 /// A wait for whoever it may be.
