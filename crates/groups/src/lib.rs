@@ -7,6 +7,7 @@
 pub mod agreement;
 pub mod flood;
 pub mod membership;
+mod record;
 pub mod restarts;
 pub mod service;
 pub mod view;

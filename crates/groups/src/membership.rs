@@ -10,18 +10,19 @@
 //! | reserved | dead | its process cannot start, or the job ends before |
 //! | alive | departed | it ended well: status 0, after its goodbye or without having joined |
 //! | alive | dead | it ended in any other way |
-//! | departed, dead | alive | a guest gets the slot, as its next incarnation |
+//! | departed, dead | alive | a guest gets the slot, as its next incarnation: when nobody needs any more what its last process left there, which the driver says |
 //! | free, departed, dead | reserved | a process of the job that failed is about to be started again |
 //!
 //! A process that is started again is another process: it gets a slot that is free, and nothing of
 //! its predecessor's. Only the job's end and its failure policy take the two for one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
-use crate::restarts::{Restart, Restarts};
+pub use crate::record::{Record, State};
+use crate::restarts::{Replaced, Restart, Restarts};
 use crate::view::View;
 
 /// What a membership is made for.
@@ -186,7 +187,8 @@ pub enum Output {
 /// Why somebody may not join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Every slot for guests has a living guest.
+    /// Every slot has a living process, or is for one that is to come, or somebody may need what the
+    /// last one left there.
     Full,
     /// The slot it wants is not one of the job's processes.
     NoSuchSlot,
@@ -194,37 +196,6 @@ pub enum Refusal {
     Taken,
     /// The job is ending.
     Ending,
-}
-
-/// What is known of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    /// Its state.
-    pub state: State,
-    /// Which user of the slot is meant; zero before the first.
-    pub incarnation: u32,
-    /// The process number, while it lives and after.
-    pub pid: u32,
-    /// Whether it is stopped. A stopped process has not failed.
-    pub stopped: bool,
-    /// The raw wait status, once it is gone.
-    pub status: i32,
-}
-
-/// The state of a slot.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
-    /// Nobody has had it yet.
-    #[default]
-    Free,
-    /// Its process is to come.
-    Reserved,
-    /// Its process lives.
-    Alive,
-    /// Its process ended well.
-    Departed,
-    /// Its process failed.
-    Dead,
 }
 
 /// The machine.
@@ -238,8 +209,10 @@ pub struct Membership {
     view: View,
     phase: Phase,
     restarts: Restarts,
-    /// Slots beyond those that the job began with whose process is gone, longest gone first.
+    /// Slots whose process is gone, longest gone first.
     vacated: VecDeque<Slot>,
+    /// Those of them in which somebody may need something, as the driver has said last.
+    kept: BTreeSet<Slot>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,8 +246,8 @@ impl Membership {
             OnFailure::Abort | OnFailure::Notify => 0,
         };
         let restarts = Restarts::new(times, plan.processes);
-        let (phase, vacated) = (Phase::Running, VecDeque::new());
-        Self { plan, records, ranks, view, phase, restarts, vacated }
+        let (phase, vacated, kept) = (Phase::Running, VecDeque::new(), BTreeSet::new());
+        Self { plan, records, ranks, view, phase, restarts, vacated, kept }
     }
 
     /// What the driver is to do before the first input.
@@ -304,6 +277,22 @@ impl Membership {
         }
         self.settle(now, &mut out);
         out
+    }
+
+    /// The slots whose process is gone, in the order in which others get them.
+    pub fn vacated(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.vacated.iter().copied()
+    }
+
+    /// Says in which of the vacated slots somebody may need what its last process left there: nobody
+    /// gets these. It holds until it is said again; before that, all are free.
+    pub fn keep(&mut self, kept: BTreeSet<Slot>) {
+        self.kept = kept;
+    }
+
+    /// Whether there is a slot that nobody gets only because somebody needs it.
+    pub fn keeps_any(&self) -> bool {
+        self.vacated.iter().any(|slot| self.kept.contains(slot))
     }
 
     /// When [`Input::Tick`] is due, if nothing else happens before.
@@ -394,9 +383,7 @@ impl Membership {
 
     /// Nobody has this slot any more, and somebody else may.
     fn vacate(&mut self, slot: Slot) {
-        if slot.0 >= self.plan.processes {
-            self.vacated.push_back(slot);
-        }
+        self.vacated.push_back(slot);
     }
 
     /// A process of the job died; its record says so already. `may_restart` is false where a new
@@ -451,7 +438,10 @@ impl Membership {
         if let Some(place) = self.ranks.get_mut(slot.0 as usize) {
             *place = rank;
         }
-        self.set(slot, Record { state, incarnation, pid, ..Record::default() }, out);
+        let is_first = incarnation <= 1 && slot.0 < self.plan.processes;
+        let number = rank.filter(|_| !is_first).map(|rank| (rank, self.restarts.number(rank)));
+        let replaces = number.map(|(rank, number)| Replaced { rank, number });
+        self.set(slot, Record { state, incarnation, pid, replaces, ..Record::default() }, out);
     }
 
     fn set_stopped(&mut self, slot: Slot, stopped: bool, out: &mut Vec<Output>) {
@@ -486,7 +476,9 @@ impl Membership {
         }
         let unused = self.guest_slots().find(|&slot| self.record(slot).state == State::Free);
         let used = || {
-            let usable = |slot: &Slot| self.record(*slot).incarnation < u32::MAX;
+            let usable = |slot: &Slot| {
+                self.record(*slot).incarnation < u32::MAX && !self.kept.contains(slot)
+            };
             self.vacated.iter().copied().find(usable)
         };
         unused.or_else(used).ok_or(Refusal::Full)
@@ -748,6 +740,23 @@ mod tests {
     }
 
     #[test]
+    fn who_leaves_the_first_world_makes_room_unless_somebody_needs_what_it_left() {
+        let mut membership = membership(OnFailure::Notify);
+        (3..5).for_each(|slot| assert_eq!(asked(&mut membership, None), Ok((slot, 1))));
+        membership.handle(NOW, ended(1, 0, Presence::Finalized));
+        membership.handle(NOW, ended(2, 9, Presence::Attached));
+        membership.keep(BTreeSet::from([Slot(1)]));
+        assert_eq!(asked(&mut membership, None), Ok((2, 2)));
+        assert_eq!(membership.rank_of(Slot(2)), None, "a guest has no rank");
+        assert_eq!(asked(&mut membership, None), Err(Refusal::Full));
+        assert!(membership.keeps_any());
+        membership.keep(BTreeSet::new());
+        assert_eq!(asked(&mut membership, None), Ok((1, 2)));
+        membership.handle(NOW, ended(0, 0, Presence::Finalized));
+        assert!(!membership.is_running(), "guests in the first world's slots keep no job going");
+    }
+
+    #[test]
     fn a_member_takes_its_reserved_slot_once() {
         let plan = Plan {
             host: HostId(7),
@@ -802,11 +811,17 @@ mod tests {
         let will = Output::WillRestart { slot: Slot(1), restart };
         assert!(out.contains(&Output::Kill { slot: Slot(1) }) && out.contains(&will), "{out:?}");
         assert_eq!(membership.handle(NOW, Input::Tick), [], "it is not time yet");
+        membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(restarted(&mut membership, 1), (3, 1));
         let record = membership.record(Slot(1));
         assert_eq!((record.state, record.incarnation), (State::Dead, 1), "who died stays dead");
         membership.handle(NOW, ended(3, 9, Presence::Attached));
         assert_eq!(restarted(&mut membership, 1), (4, 1));
+        assert_eq!(
+            membership.record(Slot(4)).replaces,
+            Some(Replaced { rank: 1, number: 2 }),
+            "so it is known whose place it has"
+        );
         membership.handle(NOW, ended(4, 9, Presence::Attached));
         assert_eq!(restarted(&mut membership, 1), (3, 2), "the one longest gone");
         let out = membership.handle(NOW, ended(3, 9, Presence::Attached));
@@ -848,6 +863,7 @@ mod tests {
         (0..2).for_each(|_| assert!(asked(&mut membership, None).is_ok()));
         membership.handle(NOW, ended(1, 9, Presence::Attached));
         let due = membership.deadline().unwrap();
+        membership.keep(BTreeSet::from([Slot(1)]));
         assert_eq!(membership.handle(due, Input::Tick), [], "there are guests everywhere");
         membership.handle(due, ended(4, 0, Presence::Finalized));
         assert_eq!(restarted(&mut membership, 1), (4, 2));

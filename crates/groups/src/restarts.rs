@@ -21,6 +21,15 @@ pub struct Restart {
     pub after: Duration,
 }
 
+/// Whom a process replaces that was started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The rank that the process was started as at first.
+    pub rank: u32,
+    /// Which new start it is: 1 is the first.
+    pub number: u32,
+}
+
 /// What is known of the new starts of a job's processes. Processes are called by their ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct Restarts {

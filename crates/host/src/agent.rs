@@ -15,7 +15,7 @@ use landeck_groups::membership::{
     Input, Membership, Output, Plan, Presence, Record, Refusal, State,
 };
 use landeck_groups::restarts::Restart;
-use landeck_memory::{JobState, Segment, SlotRecord, SlotState};
+use landeck_memory::{JobState, Segment, SlotRecord};
 use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::{Mode, OFlags};
@@ -23,11 +23,16 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::time::Timespec;
 
+use self::record::written;
+use self::vacancy::VACANCY_LOOK;
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
 use crate::peer;
 use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
+
+mod record;
+mod vacancy;
 
 /// What the driver of an agent is to do to processes, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +70,8 @@ pub(crate) struct Agent {
     connections: HashMap<u64, Connection>,
     names: HashMap<u64, Name>,
     keeper: Keeper,
+    /// Since which generation of the membership the processes of slots are gone.
+    gone_since: HashMap<Slot, u32>,
     last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
@@ -95,6 +102,8 @@ struct Connection {
 enum Standing {
     /// It has not asked yet, and has until then.
     Asking { until: Instant },
+    /// It has asked to join, and waits for a slot that somebody may still need; until then.
+    Waiting { until: Instant },
     /// It was let in. The process is watched as well where that is possible: its connection may
     /// be open in a child that it forked.
     Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
@@ -136,6 +145,7 @@ impl Agent {
             connections: HashMap::new(),
             names: HashMap::new(),
             keeper: Keeper::default(),
+            gone_since: HashMap::new(),
             last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
@@ -200,6 +210,9 @@ impl Agent {
     /// Tells the membership what happened, and writes what follows. All but the start of a process
     /// is announced at once: starts come in crowds, and wake nobody who waits for them.
     pub(crate) fn tell(&mut self, input: Input) {
+        if matches!(input, Input::Asked { .. } | Input::Tick) {
+            self.look_for_vacancy();
+        }
         let outputs = self.membership.handle(self.began.elapsed(), input);
         self.perform(outputs);
         if !matches!(input, Input::Started { .. }) {
@@ -246,7 +259,9 @@ impl Agent {
     /// Whether a process other than that of `slot`, guests not counted, lives.
     pub(crate) fn has_other_processes(&self, slot: u32) -> bool {
         let lives = |other| self.membership.record(Slot(other)).state == State::Alive;
-        (0..self.segment.plan().processes).any(|other| other != slot && lives(other))
+        let is_ours = |other| self.membership.rank_of(Slot(other)).is_some();
+        (0..self.segment.plan().slots())
+            .any(|other| other != slot && is_ours(other) && lives(other))
     }
 
     fn perform(&mut self, outputs: Vec<Output>) {
@@ -259,6 +274,7 @@ impl Agent {
                 Output::Terminate { slot } => self.effects.push(Effect::Terminate(slot.0)),
                 Output::Kill { slot } => self.effects.push(Effect::Kill(slot.0)),
                 Output::Admit { request, process } => self.admit(request, process),
+                Output::Refuse { request, why: Refusal::Full } => self.defer(request),
                 Output::Refuse { request, why } => self.refuse(request, verdict_of(why)),
                 Output::WillRestart { restart, .. } => {
                     self.effects.push(Effect::WillRestart(restart));
@@ -279,6 +295,8 @@ impl Agent {
         }
         self.segment.set_slot_record(slot.0, written(record));
         if matches!(record.state, State::Departed | State::Dead) {
+            // It is announced next.
+            self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
             self.drop_names(|published| published.process.slot == slot);
             self.keeper.forget(slot);
         }
@@ -360,8 +378,8 @@ impl Agent {
     /// Something came from a connection, or its process ended (then `token` is another).
     fn serve_connection(&mut self, connection: u64, token: u64) {
         let Some(found) = self.connections.get(&connection) else { return };
-        if let Standing::Inside { .. } = found.standing {
-            // Who is inside has nothing to say: it is gone, or broken.
+        if !matches!(found.standing, Standing::Asking { .. }) {
+            // Who is inside, or waits to be, has nothing to say: it is gone, or broken.
             if token != connection || !peer::is_quiet(&found.socket) {
                 self.close(connection);
             }
@@ -553,7 +571,7 @@ impl Agent {
         }
         let is_late = |connection: &Connection| match connection.standing {
             Standing::Asking { until } => until <= now,
-            Standing::Inside { .. } => false,
+            Standing::Waiting { .. } | Standing::Inside { .. } => false,
         };
         let late: Vec<u64> = self
             .connections
@@ -564,6 +582,7 @@ impl Agent {
         for connection in late {
             self.close(connection);
         }
+        self.ask_again();
     }
 
     /// Shuts the doors until then, or opens them.
@@ -580,6 +599,7 @@ impl Agent {
     fn own_deadline(&self) -> Option<Instant> {
         let asking = self.connections.values().filter_map(|connection| match connection.standing {
             Standing::Asking { until } => Some(until),
+            Standing::Waiting { .. } => Some(Instant::now() + VACANCY_LOOK),
             Standing::Inside { .. } => None,
         });
         asking.chain(self.doors_shut_until).min()
@@ -616,23 +636,6 @@ pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
     }
 }
 
-/// A record, as the segment has it.
-fn written(record: Record) -> SlotRecord {
-    SlotRecord {
-        state: match record.state {
-            State::Free => SlotState::Free,
-            State::Reserved => SlotState::Reserved,
-            State::Alive => SlotState::Alive,
-            State::Departed => SlotState::Departed,
-            State::Dead => SlotState::Dead,
-        },
-        incarnation: record.incarnation,
-        pid: record.pid,
-        stopped: record.stopped,
-        status: record.status,
-    }
-}
-
 fn verdict_of(why: Refusal) -> Verdict {
     match why {
         Refusal::Full => Verdict::Full,
@@ -648,21 +651,21 @@ mod tests {
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
     use crate::socket::{ExchangeError, JoinError, PublishError};
     use landeck_groups::membership::OnFailure;
-    use landeck_memory::SegmentPlan;
+    use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
     use landeck_wire::Incarnation;
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, send, socket_with};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
-    const GUESTS: u32 = 2;
+    pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+    pub(super) const GUESTS: u32 = 2;
 
-    fn limited() -> Watchdog {
+    pub(super) fn limited() -> Watchdog {
         Watchdog::start(Duration::from_secs(60))
     }
 
-    fn segment(processes: u32) -> Segment {
+    pub(super) fn segment(processes: u32) -> Segment {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let host = u64::from(std::process::id()) << 32 | number;
@@ -670,15 +673,15 @@ mod tests {
         Segment::create(&plan).unwrap()
     }
 
-    fn host(segment: &Segment) -> HostId {
+    pub(super) fn host(segment: &Segment) -> HostId {
         HostId(segment.plan().host)
     }
 
-    fn process(segment: &Segment, slot: u32) -> ProcessId {
+    pub(super) fn process(segment: &Segment, slot: u32) -> ProcessId {
         ProcessId { host: host(segment), slot: Slot(slot), incarnation: Incarnation(1) }
     }
 
-    fn wait_for(segment: &Segment, slot: u32, state: SlotState) {
+    pub(super) fn wait_for(segment: &Segment, slot: u32, state: SlotState) {
         let give_up = Instant::now() + PATIENCE;
         while segment.slot_record(slot).state != state {
             assert!(Instant::now() < give_up, "slot {slot}: {:?}", segment.slot_record(slot));

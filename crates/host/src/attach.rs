@@ -347,7 +347,8 @@ impl Attachment {
     /// Whether the job is ending, or one of its processes has died.
     fn is_broken(&self) -> bool {
         let is_dead = |slot| self.segment.slot_record(slot).state == SlotState::Dead;
-        self.segment.job_state() == JobState::Ending || (0..self.processes).any(is_dead)
+        self.segment.job_state() == JobState::Ending
+            || (0..self.processes).any(|slot| self.segment.rank_of(slot).is_some() && is_dead(slot))
     }
 }
 
@@ -461,6 +462,8 @@ fn found_job(
     launcher: Option<OwnedFd>,
     settings: impl FnOnce() -> Settings,
 ) -> Result<Attachment, AttachError> {
+    // What a launcher of others says may be any number.
+    budget::check_processes(u64::from(processes))?;
     let limits = Limits::of_this_process(&MemoryGroups::of_this_process());
     let plan = SegmentPlan { cpus, ..SegmentPlan::new(random_identity()?, processes) };
     let plan = budget::fit_segment(plan, limits)?;

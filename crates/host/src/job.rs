@@ -64,6 +64,8 @@ struct Process {
     state: State,
     /// How often it was started again.
     restarts: u32,
+    /// What it has done, once it is gone: somebody else may have its slot by the end.
+    deeds: Option<Deeds>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -187,7 +189,8 @@ impl Job<'_> {
                 Event::Started { slot, pid, rank, restart } => {
                     self.ranks.insert(slot, rank);
                     let state = State::Running;
-                    self.change(slot, |own| *own = Process { pid, slot, state, restarts: restart });
+                    let process = Process { pid, slot, state, restarts: restart, deeds: None };
+                    self.change(slot, |own| *own = process);
                 }
                 Event::NotStarted { slot, rank, error, again } => {
                     self.ranks.insert(slot, rank);
@@ -195,6 +198,8 @@ impl Job<'_> {
                 }
                 Event::Ended { slot, status, at, wait, presence, again } => {
                     let Some(&rank) = self.ranks.get(&slot) else { continue };
+                    let deeds = self.deeds_in(slot);
+                    self.change(slot, |process| process.deeds = Some(deeds));
                     let joined = presence == Presence::Attached;
                     if let Some(failure) = Failure::of_status(status, joined) {
                         let failure = self.with_reason(failure);
@@ -222,6 +227,12 @@ impl Job<'_> {
             self.watch.clear(GUARDIAN, &self.started.guardian.descriptor());
         }
         Ok(())
+    }
+
+    /// What the process of a slot has done so far.
+    fn deeds_in(&self, slot: u32) -> Deeds {
+        let segment = &self.started.segment;
+        Deeds { counters: segment.counters(slot), waited_for: segment.waited_for(slot) }
     }
 
     /// Changes what is known of the process of a slot. A slot without a rank is none of the
@@ -526,10 +537,10 @@ impl Job<'_> {
     }
 
     fn say_summary(&mut self) {
-        let segment = &self.started.segment;
-        let deeds =
-            |slot| Deeds { counters: segment.counters(slot), waited_for: segment.waited_for(slot) };
-        let all: Vec<Deeds> = self.processes.iter().map(|process| deeds(process.slot)).collect();
+        let deeds = |process: &Process| {
+            process.deeds.clone().unwrap_or_else(|| self.deeds_in(process.slot))
+        };
+        let all: Vec<Deeds> = self.processes.iter().map(deeds).collect();
         self.started.output.say(&report::summary(&all, self.began.elapsed()));
     }
 

@@ -664,6 +664,35 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_cannot_be_is_refused() {
+        let _watchdog = Watchdog::start(LIMIT);
+        let places = [
+            "rank=0 size=0",
+            "rank=2 size=2",
+            "rank=-1 size=2",
+            "rank=0",
+            "rank=0 size=4294967296",
+        ];
+        for place in places {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().to_string();
+            let answer = format!("cmd=initack rc=0 {place}\n");
+            let server = thread::spawn(move || {
+                let mut stream = listener.accept().unwrap().0;
+                stream.write_all(answer.as_bytes()).unwrap();
+                stream.read_to_end(&mut Vec::new())
+            });
+            let address = Address::Port { port, identity: "7".into() };
+            let error = Client::connect(&address).unwrap_err();
+            assert!(
+                matches!(error, PmiError::Senseless { request: "initack", .. }),
+                "{place}: {error}"
+            );
+            server.join().unwrap().unwrap();
+        }
+    }
+
+    #[test]
     fn an_abort_is_one_line_of_safe_letters() {
         let _watchdog = Watchdog::start(LIMIT);
         let (client, server) = launched(|_| None);

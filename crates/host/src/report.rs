@@ -275,11 +275,16 @@ pub fn summary(deeds: &[Deeds], elapsed: Duration) -> String {
     let all = || deeds.iter().map(|own| own.counters);
     let messages: u64 = all().map(|own| own.messages_sent).sum();
     let bytes: u64 = all().map(|own| own.bytes_sent).sum();
+    let laid: u64 = all().map(|own| own.bytes_laid).sum();
+    let laid = match laid {
+        0 => String::new(),
+        _ => format!(" and {} in collective operations", decimal_size(laid)),
+    };
     let waited_ns: u64 = all().map(|own| own.waited_ns).sum();
     let whole_ns = (elapsed.as_nanos() as f64 * deeds.len() as f64).max(1.0);
     let percent = 100.0 * waited_ns as f64 / whole_ns;
     let mut text = format!(
-        "{} {}, {}: {} messages, {}, {percent:.0}% of the time waiting",
+        "{} {}, {}: {} messages, {}{laid}, {percent:.0}% of the time waiting",
         deeds.len(),
         if deeds.len() == 1 { "process" } else { "processes" },
         duration(elapsed),
@@ -480,6 +485,7 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
         let counters = Counters {
             messages_sent: 4_000,
             bytes_sent: 32_768_000,
+            bytes_laid: 1_000,
             waited_ns: 60_000_000,
             ..Counters::default()
         };
@@ -490,8 +496,8 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
         };
         let all = [own.clone(), own.clone(), most, own];
         let text = summary(&all, Duration::from_millis(2_100));
-        let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB, 3% of the time waiting \
-                        (most: rank 2, 0.09 s; 0.08 s of it on rank 1)\n";
+        let expected = "4 processes, 2.1 s: 16,000 messages, 131 MB and 4 kB in collective operations, \
+                        3% of the time waiting (most: rank 2, 0.09 s; 0.08 s of it on rank 1)\n";
         assert_eq!(text, expected);
         let idle = summary(&[Deeds::default()], Duration::from_millis(5));
         assert_eq!(idle, "1 process, 5 ms: 0 messages, 0 B, 0% of the time waiting\n");

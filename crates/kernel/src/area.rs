@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 use landeck_layout::{Layout, Strip};
-use landeck_memory::{Buffer, Bytes, Spread};
+use landeck_memory::{Beside, Blocks, Buffer, Bytes, Spread};
 
 use crate::Failure;
 
@@ -137,13 +137,7 @@ impl Area {
             target.write(0, bytes.part(0, length as usize));
         } else if let Some(buffer) = target.as_buffer() {
             self.each_strip(0, length, &mut |bytes, strip| {
-                buffer.write_blocks(
-                    packed(&strip),
-                    bytes,
-                    placed(&strip),
-                    strip.length,
-                    strip.count,
-                );
+                buffer.write_blocks(packed(&strip), bytes, placed(&strip), out_of(&strip));
             });
         } else {
             let mut position = 0;
@@ -164,13 +158,7 @@ impl Area {
             self.buffer.write(position as usize, bytes);
         } else {
             self.each_strip_of(position, bytes.len() as u64, 0, &mut |buffer, strip| {
-                buffer.write_blocks(
-                    placed(&strip),
-                    bytes,
-                    packed(&strip),
-                    strip.length,
-                    strip.count,
-                );
+                buffer.write_blocks(placed(&strip), bytes, packed(&strip), into(&strip));
             });
         }
     }
@@ -178,7 +166,7 @@ impl Area {
     /// Packs bytes of the message from packed position `position` on into `room`; says how many.
     pub fn pack(&self, position: u64, room: &mut [MaybeUninit<u8>]) -> usize {
         self.each_strip(position, room.len() as u64, &mut |bytes, strip| {
-            bytes.copy_blocks(placed(&strip), room, packed(&strip), strip.length, strip.count);
+            bytes.copy_blocks(placed(&strip), room, packed(&strip), out_of(&strip));
         })
     }
 
@@ -196,7 +184,7 @@ impl Area {
     pub fn pack_slice(&self, position: u64, target: &mut [u8]) {
         self.each_strip(position, target.len() as u64, &mut |bytes, strip| {
             let (from, to) = (placed(&strip), packed(&strip));
-            bytes.copy_blocks_to_slice(from, target, to, strip.length, strip.count);
+            bytes.copy_blocks_to_slice(from, target, to, out_of(&strip));
         });
     }
 
@@ -251,7 +239,7 @@ const BETWEEN_BYTES: usize = 4096;
 
 /// One block as a strip.
 fn block(offset: i64, packed: u64, length: usize) -> Strip {
-    Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1 }
+    Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1, beside: None }
 }
 
 /// Where the blocks of a strip lie in the user's buffer.
@@ -262,6 +250,23 @@ fn placed(strip: &Strip) -> Spread {
 /// Where they lie among the packed bytes.
 fn packed(strip: &Strip) -> Spread {
     Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 }
+}
+
+/// The blocks of a strip on their way out of the user's buffer.
+pub fn out_of(strip: &Strip) -> Blocks {
+    let beside = strip.beside.map(|beside| Beside {
+        from: beside.offset,
+        to: beside.packed as i64,
+        length: beside.length,
+    });
+    Blocks { length: strip.length, count: strip.count, beside }
+}
+
+/// The same on their way into it.
+fn into(strip: &Strip) -> Blocks {
+    let blocks = out_of(strip);
+    let turned = |beside: Beside| Beside { from: beside.to, to: beside.from, ..beside };
+    Blocks { beside: blocks.beside.map(turned), ..blocks }
 }
 
 /// Calls `each` with the areas that have packed bytes of a range, and which of theirs, as long as

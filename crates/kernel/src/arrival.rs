@@ -260,6 +260,15 @@ impl Core {
         !self.backlog.is_empty() || self.matching.posted().any(|one| may_come_from(one.wanted))
     }
 
+    /// Whether a message that nobody has received yet has its data in the memory of a slot.
+    pub(crate) fn is_kept_in(&self, slot: u32) -> bool {
+        let is_there =
+            |kept: &Kept| matches!(kept, Kept::Elsewhere { place, .. } if place.owner == slot);
+        let is_held =
+            |id| matches!(self.requests.get(id), Some(Work::Held { kept, .. }) if is_there(kept));
+        self.matching.waiting_messages().any(is_there) || self.requests.pending().any(is_held)
+    }
+
     /// Gives back what a message holds that nobody will ask for.
     #[cold]
     pub(crate) fn let_go(&self, label: Label, kept: &Kept) {

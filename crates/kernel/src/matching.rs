@@ -414,6 +414,11 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         self.unexpected.values().map(|(_, (label, _))| *label)
     }
 
+    /// The messages that wait, in no particular order.
+    pub fn waiting_messages(&self) -> impl Iterator<Item = &M> {
+        self.unexpected.values().map(|(_, (_, message))| message)
+    }
+
     /// Drops the waiting messages that `doomed` says; hands each to `drop_one`.
     pub fn discard(&mut self, doomed: impl Fn(Label) -> bool, mut drop_one: impl FnMut(Label, M)) {
         let doomed: Vec<u32> = self

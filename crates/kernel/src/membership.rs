@@ -155,7 +155,6 @@ impl Membership {
 
 impl<N: Channel> Endpoint<N> {
     /// Says who the members of a context are: the processes that have these slots, or had them last.
-    /// The first world needs no saying: nobody else gets its slots.
     pub fn set_members(&mut self, context: u32, members: Vec<Peer>) {
         self.refresh();
         self.core.membership.succession.begin(context, std::iter::empty());
@@ -283,6 +282,17 @@ impl<N: Channel> Endpoint<N> {
         if changed || !self.core.membership.broken.is_empty() {
             self.fail_hopeless();
         }
+        self.let_slots_go(generation);
+    }
+
+    /// Lets the slots of those go of whom nothing is needed any more, and says how far this process has
+    /// looked: then others may get them.
+    fn let_slots_go(&self, generation: u32) {
+        let core = &self.core;
+        for &slot in core.membership.gone.keys() {
+            core.segment.settle(core.slot, slot, core.is_kept_in(slot));
+        }
+        core.segment.set_seen(core.slot, generation);
     }
 
     /// Takes note of one slot; true when somebody is newly gone.

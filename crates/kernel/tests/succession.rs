@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 
 use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Started, Wanted};
-use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_memory::{Buffer, Presence, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_transports::SharedMemory;
 
 /// A context that both processes know, and one that is made later.
@@ -125,6 +125,38 @@ fn where_somebody_is_awaited_the_next_process_is_meant() {
     let of_it = end.receive(from(Some(SLOT), NEW), area(&place));
     end.refresh();
     assert!(is_death(&failure(&mut end, of_it).unwrap()), "the one after that is another");
+}
+
+#[test]
+fn a_slot_is_kept_until_what_its_process_has_sent_is_received() {
+    let (segment, _) = begun();
+    let view =
+        || Segment::attach(segment.descriptor().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let (mine, theirs) = (view(), view());
+    mine.set_presence(0, Presence::Attached);
+    theirs.set_presence(SLOT, Presence::Attached);
+    view().set_presence(2, Presence::Finalized);
+    let mut end = end_of(&mine, 0);
+    end.set_members(OLD, vec![Peer(0), Peer(SLOT), Peer(2)]);
+    let mut sender = end_of(&theirs, SLOT);
+    let long = vec![7; 100_000];
+    assert!(sender.send(Peer(0), OLD, 1, area(&long)).is_ok());
+    sender.progress();
+    tell(&segment, 1, SlotState::Departed);
+    let since = segment.membership_generation();
+    assert!(segment.is_kept(SLOT, since), "nobody has looked");
+    end.refresh();
+    assert!(segment.is_kept(SLOT, since), "its data are there");
+    let place = vec![0; long.len()];
+    let received = end.receive(from(Some(SLOT), OLD), area(&place));
+    while !end.is_done(received) {
+        end.progress();
+    }
+    assert!(end.take(received).unwrap().result.is_ok());
+    segment.announce_membership();
+    end.refresh();
+    assert!(!segment.is_kept(SLOT, since));
+    assert_eq!(place, long);
 }
 
 #[test]

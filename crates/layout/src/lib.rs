@@ -31,4 +31,4 @@ pub use external32::ConversionError;
 pub use kind::{Family, Kind};
 pub use layout::{Block, Bounds, Layout, Member};
 pub use signature::{Run, Runs, Signature};
-pub use strips::Strip;
+pub use strips::{Beside, Strip};

@@ -25,6 +25,19 @@ pub struct Strip {
     pub length: usize,
     /// How many blocks there are.
     pub count: u64,
+    /// A second block beside each of these: members of structures, which are copied two by two.
+    pub beside: Option<Beside>,
+}
+
+/// A block beside each block of a strip, at the same distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// Where it begins in the user's buffer, in bytes from where the first one begins.
+    pub offset: i64,
+    /// Where it begins among the packed bytes, from where the first one begins.
+    pub packed: u64,
+    /// How long it is.
+    pub length: usize,
 }
 
 impl Layout {
@@ -71,6 +84,9 @@ const SHORT_LIST: u32 = 32;
 const ACROSS_BYTES: u64 = 16 * 1024;
 /// At least so many rows are walked across at once.
 const ACROSS_MIN: u64 = 16;
+
+/// Longer parts gain nothing from being copied two at once.
+const PAIRED_BYTES_MAX: u64 = 16;
 
 /// What is walked: an item, or a node of the table.
 #[derive(Clone, Copy)]
@@ -221,14 +237,7 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
             return self.whole(part, row.offset, row.packed);
         }
         if facts.dense {
-            return (self.each)(Strip {
-                offset: row.offset.wrapping_add(facts.true_bounds.lower),
-                stride: row.stride,
-                packed: row.packed as u64,
-                packed_stride: row.packed_stride,
-                length: facts.size as usize,
-                count: row.count,
-            });
+            return self.dense_row(facts, row, None);
         }
         match self.form(part) {
             Some((_, Form::Repeat(repeat))) => self.row_of_rows(repeat, row),
@@ -264,21 +273,68 @@ impl<'a, F: FnMut(Strip)> Walk<'a, F> {
         }
     }
 
-    /// A row of lists: each entry of them all.
+    /// A row of lists: each entry of them all, and two at once where both are short. Two loads and two
+    /// stores in a turn of a loop cost as much as one of each.
     fn row_of_lists(&mut self, list: Range<u32>, row: Row, size: u64) {
         let Some(tree) = self.layout.tree() else { return };
+        let entries = tree.list(list.start, list.end);
+        if let [first, second] = entries
+            && is_short(tree, first)
+            && is_short(tree, second)
+        {
+            return self.pairs(tree, (first, second), row);
+        }
         for rows in row.slices(size) {
-            for entry in tree.list(list.start, list.end) {
-                let (offset, packed) = place_of(entry, rows.offset, rows.packed);
-                self.row(Part::Node(entry.child), Row { offset, packed, ..rows });
+            let mut entries = entries.iter().peekable();
+            while let Some(entry) = entries.next() {
+                let second = match is_short(tree, entry) {
+                    true => entries.next_if(|next| is_short(tree, next)),
+                    false => None,
+                };
+                match second {
+                    Some(second) => self.pairs(tree, (entry, second), rows),
+                    None => {
+                        let (offset, packed) = place_of(entry, rows.offset, rows.packed);
+                        self.row(Part::Node(entry.child), Row { offset, packed, ..rows });
+                    }
+                }
             }
         }
+    }
+
+    /// Two short entries of each list of a row.
+    fn pairs(&mut self, tree: &Tree, (first, second): (&Entry, &Entry), row: Row) {
+        let (offset, packed) = place_of(first, row.offset, row.packed);
+        let beside = beside_of(tree, first, second);
+        self.dense_row(tree.facts(first.child), Row { offset, packed, ..row }, Some(beside));
+    }
+
+    /// All bytes of a row of dense parts, and of what is beside each.
+    #[inline]
+    fn dense_row(&mut self, facts: &Facts, row: Row, beside: Option<Beside>) {
+        (self.each)(Strip {
+            offset: row.offset.wrapping_add(facts.true_bounds.lower),
+            stride: row.stride,
+            packed: row.packed as u64,
+            packed_stride: row.packed_stride,
+            length: facts.size as usize,
+            count: row.count,
+            beside,
+        });
     }
 
     #[inline]
     fn block(&mut self, offset: i64, packed: i64, length: usize) {
         let packed = packed as u64;
-        (self.each)(Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1 });
+        (self.each)(Strip {
+            offset,
+            stride: 0,
+            packed,
+            packed_stride: 0,
+            length,
+            count: 1,
+            beside: None,
+        });
     }
 }
 
@@ -321,6 +377,23 @@ fn row_of(repeat: &Repeat, offset: i64) -> Row {
     }
 }
 
+/// Whether an entry of a list is one short block.
+fn is_short(tree: &Tree, entry: &Entry) -> bool {
+    let facts = tree.facts(entry.child);
+    facts.dense && facts.size <= PAIRED_BYTES_MAX
+}
+
+/// The dense second of two entries of a list, as it lies from the dense first one.
+fn beside_of(tree: &Tree, entry: &Entry, next: &Entry) -> Beside {
+    let (first, second) = (tree.facts(entry.child), tree.facts(next.child));
+    let start = |entry: &Entry, facts: &Facts| entry.offset.wrapping_add(facts.true_bounds.lower);
+    Beside {
+        offset: start(next, second).wrapping_sub(start(entry, first)),
+        packed: next.packed_start - entry.packed_start,
+        length: second.size as usize,
+    }
+}
+
 /// Where an entry of a list lies, in the buffer and among the packed bytes.
 fn place_of(entry: &Entry, offset: i64, packed: i64) -> (i64, i64) {
     (offset.wrapping_add(entry.offset), packed + entry.packed_start as i64)
@@ -344,8 +417,15 @@ mod tests {
     #[test]
     fn a_vector_is_one_strip_and_its_ends() {
         let vector = Layout::vector(10, 1, 32, &bytes(8)).unwrap();
-        let whole =
-            Strip { offset: 0, stride: 32, packed: 0, packed_stride: 8, length: 8, count: 10 };
+        let whole = Strip {
+            offset: 0,
+            stride: 32,
+            packed: 0,
+            packed_stride: 8,
+            length: 8,
+            count: 10,
+            beside: None,
+        };
         assert_eq!(strips(&vector, 1, 0..80), [whole]);
         let middle = strips(&vector, 1, 3..42);
         let lengths: Vec<_> = middle.iter().map(|strip| (strip.length, strip.count)).collect();
@@ -355,13 +435,16 @@ mod tests {
     }
 
     #[test]
-    fn structures_are_copied_member_by_member() {
+    fn structures_are_copied_two_members_at_once() {
         let member = |offset, layout| Member { offset, count: 1, layout };
-        let record = Layout::structure(&[member(0, bytes(4)), member(8, bytes(8))]).unwrap();
-        let strips = strips(&record, 100, 0..1200);
+        let members = [member(0, bytes(4)), member(8, bytes(8)), member(20, bytes(2))];
+        let record = Layout::structure(&members).unwrap();
+        let strips = strips(&record, 100, 0..1400);
         assert_eq!(strips.len(), 2);
-        assert_eq!((strips[1].offset, strips[1].stride, strips[1].count), (8, 16, 100));
-        assert_eq!((strips[1].packed, strips[1].packed_stride), (4, 12));
+        assert_eq!(strips[0].beside, Some(Beside { offset: 8, packed: 4, length: 8 }));
+        assert_eq!((strips[0].packed, strips[0].packed_stride, strips[0].count), (0, 14, 100));
+        assert_eq!((strips[1].offset, strips[1].stride, strips[1].count), (20, 22, 100));
+        assert_eq!((strips[1].packed, strips[1].length, strips[1].beside), (12, 2, None));
     }
 
     #[test]

@@ -244,9 +244,14 @@ proptest! {
             for index in 0..strip.count {
                 let place = strip.offset + index as i64 * strip.stride;
                 let packed = (strip.packed + index * strip.packed_stride) as usize;
-                for byte in 0..strip.length {
-                    assert_eq!(places[packed + byte], None, "a byte is copied twice");
-                    places[packed + byte] = Some(place + byte as i64);
+                let beside = strip.beside.map(|beside| {
+                    (place + beside.offset, packed + beside.packed as usize, beside.length)
+                });
+                for (place, packed, length) in beside.into_iter().chain([(place, packed, strip.length)]) {
+                    for byte in 0..length {
+                        assert_eq!(places[packed + byte], None, "a byte is copied twice");
+                        places[packed + byte] = Some(place + byte as i64);
+                    }
                 }
             }
         }).unwrap();

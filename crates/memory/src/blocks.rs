@@ -13,48 +13,51 @@ pub struct Spread {
     pub stride: i64,
 }
 
+/// What is copied: blocks of one length, and perhaps a second one with each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// How long each is, in bytes.
+    pub length: usize,
+    /// How many there are.
+    pub count: u64,
+    /// What is copied with each.
+    pub beside: Option<Beside>,
+}
+
+/// A second block that is copied with each of many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// Where it comes from, in bytes from where the first one does.
+    pub from: i64,
+    /// Where it goes to, in bytes from where the first one does.
+    pub to: i64,
+    /// How long it is, in bytes.
+    pub length: usize,
+}
+
 impl Buffer {
-    /// Copies `count` blocks of `length` bytes, from where `from` says in `bytes` to where `to` says
-    /// in this buffer. Says false, and copies nothing, unless all blocks lie within both.
+    /// Copies blocks from where `from` says in `bytes` to where `to` says in this buffer. Says false, and copies nothing, unless all blocks lie within both.
     #[inline]
-    pub fn write_blocks(
-        &self,
-        to: Spread,
-        bytes: Bytes<'_>,
-        from: Spread,
-        length: usize,
-        count: u64,
-    ) -> bool {
+    pub fn write_blocks(&self, to: Spread, bytes: Bytes<'_>, from: Spread, blocks: Blocks) -> bool {
         // SAFETY: the promise of whoever made the buffer keeps it writable.
         unsafe {
-            copy_checked(
-                bytes,
-                from,
-                (self.bytes().start().as_ptr(), self.len()),
-                to,
-                length,
-                count,
-            )
+            copy_checked(bytes, from, (self.bytes().start().as_ptr(), self.len()), to, blocks)
         }
     }
 }
 
 impl Bytes<'_> {
-    /// Copies `count` blocks of `length` bytes, from where `from` says to where `to` says in `room`.
-    /// Says false, and copies nothing, unless all blocks lie within both.
+    /// Copies blocks from where `from` says to where `to` says in `room`. Says false, and copies nothing, unless all blocks lie within both.
     #[inline]
     pub fn copy_blocks(
         &self,
         from: Spread,
         room: &mut [MaybeUninit<u8>],
         to: Spread,
-        length: usize,
-        count: u64,
+        blocks: Blocks,
     ) -> bool {
         // SAFETY: the room is exclusively ours.
-        unsafe {
-            copy_checked(*self, from, (room.as_mut_ptr().cast(), room.len()), to, length, count)
-        }
+        unsafe { copy_checked(*self, from, (room.as_mut_ptr().cast(), room.len()), to, blocks) }
     }
 
     /// The same into memory that has been written to before.
@@ -64,11 +67,10 @@ impl Bytes<'_> {
         from: Spread,
         target: &mut [u8],
         to: Spread,
-        length: usize,
-        count: u64,
+        blocks: Blocks,
     ) -> bool {
         // SAFETY: the target is exclusively ours.
-        unsafe { copy_checked(*self, from, (target.as_mut_ptr(), target.len()), to, length, count) }
+        unsafe { copy_checked(*self, from, (target.as_mut_ptr(), target.len()), to, blocks) }
     }
 }
 
@@ -82,13 +84,22 @@ unsafe fn copy_checked(
     from: Spread,
     room: (*mut u8, usize),
     to: Spread,
-    length: usize,
-    count: u64,
+    Blocks { length, count, beside }: Blocks,
 ) -> bool {
     if count == 0 || length == 0 {
         return true;
     }
-    if !from.lies_within(bytes.len(), length, count) || !to.lies_within(room.1, length, count) {
+    let lie_within = |from: Spread, to: Spread, length| {
+        from.lies_within(bytes.len(), length, count) && to.lies_within(room.1, length, count)
+    };
+    if !lie_within(from, to, length) {
+        return false;
+    }
+    let beside_lies_within = |Beside { from: behind, to: target, length }| {
+        let (from, to) = (from.moved(behind), to.moved(target));
+        from.zip(to).is_some_and(|(from, to)| lie_within(from, to, length))
+    };
+    if !beside.is_none_or(beside_lies_within) {
         return false;
     }
     // SAFETY: all blocks lie within the bytes, which their maker's promise keeps readable, and within
@@ -96,10 +107,11 @@ unsafe fn copy_checked(
     unsafe {
         let source = bytes.start().as_ptr().add(from.start as usize);
         let target = room.0.add(to.start as usize);
-        if count == 1 {
-            copy(source, target, length);
-        } else {
-            copy_blocks(Walker::new(source, from), Walker::new(target, to), length, count);
+        let walkers = (Walker::new(source, from), Walker::new(target, to));
+        match beside {
+            None if count == 1 => copy(source, target, length),
+            None => copy_blocks(walkers.0, walkers.1, length, count),
+            Some(beside) => copy_pairs(walkers.0, walkers.1, length, beside, count),
         }
     }
     true
@@ -123,6 +135,12 @@ impl Spread {
         };
         self.start.min(last) >= 0 && self.start.max(last) <= room
     }
+
+    /// The same distances from so many bytes later on.
+    #[inline]
+    fn moved(self, by: i64) -> Option<Self> {
+        Some(Self { start: self.start.checked_add(by)?, ..self })
+    }
 }
 
 /// A place that goes from block to block.
@@ -140,6 +158,12 @@ impl Walker {
     #[inline(always)]
     fn advance(&mut self) {
         self.at = self.at.wrapping_offset(self.stride);
+    }
+
+    /// From so many bytes later on.
+    #[inline(always)]
+    fn moved(self, by: i64) -> Self {
+        Self { at: self.at.wrapping_offset(by as isize), ..self }
     }
 }
 
@@ -174,6 +198,95 @@ unsafe fn copy_known<const LENGTH: usize>(mut source: Walker, mut target: Walker
     }
 }
 
+/// Copies the blocks, and what is beside each: in one loop where both are as short as members are. Blocks
+/// of a class are copied by the same instructions: one word, or the first and the last word, which overlap.
+///
+/// # Safety
+/// As [`copy_blocks`], for both.
+unsafe fn copy_pairs(source: Walker, target: Walker, length: usize, beside: Beside, count: u64) {
+    let (source_beside, target_beside) = (source.moved(beside.from), target.moved(beside.to));
+    macro_rules! by_class {
+        ($length:expr, $known:ident $known_arguments:tt) => {
+            match $length {
+                1 => by_class!(@ $known $known_arguments 1 false),
+                2 => by_class!(@ $known $known_arguments 2 false),
+                3 => by_class!(@ $known $known_arguments 2 true),
+                4 => by_class!(@ $known $known_arguments 4 false),
+                5..=7 => by_class!(@ $known $known_arguments 4 true),
+                8 => by_class!(@ $known $known_arguments 8 false),
+                9..=15 => by_class!(@ $known $known_arguments 8 true),
+                16 => by_class!(@ $known $known_arguments 16 false),
+                // SAFETY: the caller's promise.
+                _ => unsafe {
+                    copy_blocks(source, target, length, count);
+                    copy_blocks(source_beside, target_beside, beside.length, count);
+                },
+            }
+        };
+        (@ second () $word:literal $twice:literal) => {
+            by_class!(beside.length, both ($word $twice))
+        };
+        (@ both ($first:literal $first_twice:literal) $second:literal $second_twice:literal) => {
+            // SAFETY: the caller's promise; each word is as long as its block at most.
+            unsafe {
+                copy_known_pairs::<$first, $first_twice, $second, $second_twice>(
+                    (source, source_beside),
+                    (target, target_beside),
+                    (length - $first, beside.length - $second),
+                    count,
+                )
+            }
+        };
+    }
+    by_class!(length, second());
+}
+
+/// As [`copy_pairs`], for classes known when this was compiled. The last words begin at `last`.
+unsafe fn copy_known_pairs<
+    const FIRST: usize,
+    const FIRST_TWICE: bool,
+    const SECOND: usize,
+    const SECOND_TWICE: bool,
+>(
+    (mut source, mut source_beside): (Walker, Walker),
+    (mut target, mut target_beside): (Walker, Walker),
+    last: (usize, usize),
+    count: u64,
+) {
+    for _ in 0..count {
+        // SAFETY: the caller's promise; the blocks may lie anywhere.
+        unsafe {
+            copy_words::<FIRST, FIRST_TWICE>(source.at, target.at, last.0);
+            copy_words::<SECOND, SECOND_TWICE>(source_beside.at, target_beside.at, last.1);
+        }
+        source.advance();
+        source_beside.advance();
+        target.advance();
+        target_beside.advance();
+    }
+}
+
+/// Copies a word, and another one that begins at `last`, if it is to be done twice.
+///
+/// # Safety
+/// Both places are valid for these words, and do not overlap.
+#[inline(always)]
+unsafe fn copy_words<const WORD: usize, const TWICE: bool>(
+    source: *const u8,
+    target: *mut u8,
+    last: usize,
+) {
+    // SAFETY: the caller's promise; unaligned accesses are said to be.
+    unsafe {
+        let word = source.cast::<[u8; WORD]>().read_unaligned();
+        if TWICE {
+            let last_word = source.add(last).cast::<[u8; WORD]>().read_unaligned();
+            target.add(last).cast::<[u8; WORD]>().write_unaligned(last_word);
+        }
+        target.cast::<[u8; WORD]>().write_unaligned(word);
+    }
+}
+
 /// As [`copy_blocks`], for any length.
 unsafe fn copy_any(mut source: Walker, mut target: Walker, length: usize, count: u64) {
     for _ in 0..count {
@@ -205,7 +318,8 @@ mod tests {
                 let target = buffer(&mut memory);
                 let from = Spread { start: 5, stride: from };
                 let to = Spread { start: 7, stride: to };
-                assert!(target.write_blocks(to, Bytes::from(&source[..]), from, length, count));
+                let blocks = Blocks { length, count, beside: None };
+                assert!(target.write_blocks(to, Bytes::from(&source[..]), from, blocks));
                 let mut expected = vec![0xff; 4000];
                 for index in 0..count as usize {
                     let (read, write) = (5 + index * (length + 3), 7 + index * (length + 1));
@@ -222,10 +336,55 @@ mod tests {
         let mut memory = [0u8; 16];
         let mut write = |start, stride, from| {
             let (to, from) = (Spread { start, stride }, Spread { start: from, stride: 4 });
-            buffer(&mut memory).write_blocks(to, Bytes::from(&source[..]), from, 4, 4)
+            let blocks = Blocks { length: 4, count: 4, beside: None };
+            buffer(&mut memory).write_blocks(to, Bytes::from(&source[..]), from, blocks)
         };
         assert!(write(0, 4, 0) && write(12, -4, 0));
         assert!(!write(1, 4, 0) && !write(11, -4, 0) && !write(0, 5, 0) && !write(0, 4, 1));
         assert!(!write(-1, 4, 0) && !write(0, i64::MAX, 0) && !write(i64::MAX, 4, 0));
+    }
+
+    #[test]
+    fn every_pair_of_lengths_is_copied_exactly() {
+        let source: Vec<u8> = (0..250u8).cycle().take(4000).collect();
+        for first in [1, 2, 3, 4, 5, 7, 8, 11, 12, 16, 17, 24, 32, 40] {
+            for second in [1, 2, 3, 4, 6, 8, 9, 15, 16, 24, 28, 31, 33, 65] {
+                for count in [1u64, 2, 9] {
+                    let mut memory = vec![0xff; 4000];
+                    let mut expected = memory.clone();
+                    // The second lies in front of the first where it comes from, behind it where it goes.
+                    let (from, to) = (first + second + 3, first + second + 1);
+                    for index in 0..count as usize {
+                        let (read, write) = (second + 2 + index * from, index * to);
+                        expected[write..write + first].copy_from_slice(&source[read..read + first]);
+                        let (read, write) = (read - second - 1, write + first + 1);
+                        let block = &source[read..read + second];
+                        expected[write..write + second].copy_from_slice(block);
+                    }
+                    let beside =
+                        Beside { from: -(second as i64) - 1, to: first as i64 + 1, length: second };
+                    let from = Spread { start: second as i64 + 2, stride: from as i64 };
+                    let to = Spread { start: 0, stride: to as i64 };
+                    let blocks = Blocks { length: first, count, beside: Some(beside) };
+                    let bytes = Bytes::from(&source[..]);
+                    assert!(buffer(&mut memory).write_blocks(to, bytes, from, blocks));
+                    assert!(memory == expected, "{first} and {second} bytes {count} times");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_outside_are_refused() {
+        let source = [1u8; 16];
+        let mut memory = [0u8; 16];
+        let mut write = |from, to, length| {
+            let spread = Spread { start: 4, stride: 2 };
+            let blocks = Blocks { length: 1, count: 4, beside: Some(Beside { from, to, length }) };
+            buffer(&mut memory).write_blocks(spread, Bytes::from(&source[..]), spread, blocks)
+        };
+        assert!(write(-4, 5, 1) && write(5, -4, 1) && write(0, 0, 2));
+        assert!(!write(-5, 0, 1) && !write(0, -5, 1) && !write(6, 0, 1) && !write(0, 6, 1));
+        assert!(!write(5, 0, 2) && !write(i64::MAX, 0, 1) && !write(0, i64::MIN, 1));
     }
 }

@@ -12,11 +12,13 @@
 //! | [`segment`] | making, attaching, finding things in it |
 //! | [`membership`] | the words of the agent: who is there, who is gone |
 //! | [`observed`] | a segment as those see it who only look |
+//! | [`bond`] | who still needs what lies in a slot whose process is gone |
 //! | [`page`] | the page of each process: presence, what it waits for, counters |
 //! | [`ring`] | from one process to one other: a line per message |
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`remark`] | what a process says of a wait that has lasted for long |
 //! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
 //! | [`semaphore`] | units that processes hold, and what becomes of those of the dead |
@@ -33,6 +35,8 @@
 
 pub mod blocks;
 pub mod board;
+#[cfg(not(loom))]
+pub mod bond;
 pub mod bytes;
 #[cfg(all(feature = "crash-points", not(loom)))]
 pub mod crash_point;
@@ -67,6 +71,8 @@ pub mod plan;
 pub mod processors;
 #[cfg(not(loom))]
 pub mod region;
+#[cfg(not(loom))]
+pub mod remark;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
@@ -81,7 +87,7 @@ pub mod system;
 #[cfg(not(loom))]
 pub mod waiter;
 
-pub use blocks::Spread;
+pub use blocks::{Beside, Blocks, Spread};
 pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {

@@ -3,8 +3,9 @@
 //! ```text
 //! byte 0  generation: grows with every announced change; sleepers look again when it does
 //! byte 4  job state: 0 running, 1 ending
-//! 128 + 16 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
+//! 128 + 32 * slot   state (8 bits) | stopped (8) | cache (16) | incarnation (32)
 //!            + 8    process id (32) | raw wait status (32)
+//!            + 16   rank of the process that this one replaces, plus one (32) | which new start it is (32)
 //! ```
 
 use std::sync::atomic::Ordering;
@@ -31,6 +32,17 @@ pub struct SlotRecord {
     /// The raw wait status, once the process is gone; [`SlotRecord::UNKNOWN_STATUS`] where the
     /// agent was not its parent.
     pub status: i32,
+    /// Whom it replaces, if it was started again after a failure.
+    pub replaces: Option<Replaced>,
+}
+
+/// Whom a process replaces that was started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The rank that its first predecessor had.
+    pub rank: u32,
+    /// Which new start of that rank it is: 1 is the first.
+    pub number: u32,
 }
 
 impl SlotRecord {
@@ -38,8 +50,10 @@ impl SlotRecord {
     pub const UNKNOWN_STATUS: i32 = -1;
 
     /// The record in these words, which may be anything.
-    pub(crate) fn from_words([first, second]: [u64; 2]) -> Self {
+    pub(crate) fn from_words([first, second, third]: [u64; 3]) -> Self {
+        let replaces = (third as u32).checked_sub(1);
         Self {
+            replaces: replaces.map(|rank| Replaced { rank, number: (third >> 32) as u32 }),
             state: SlotState::from_bits(first as u8),
             incarnation: (first >> 32) as u32,
             pid: second as u32,
@@ -107,7 +121,15 @@ impl Segment {
         let place = self.record(slot);
         let first = self.long(place).load(Ordering::Acquire);
         let second = self.long(place + 8).load(Ordering::Acquire);
-        SlotRecord::from_words([first, second])
+        let third = self.long(place + 16).load(Ordering::Acquire);
+        SlotRecord::from_words([first, second, third])
+    }
+
+    /// The rank in the first world of the process that a slot has, or had last; none for all others, also
+    /// where they have got the slot of one that is gone.
+    pub fn rank_of(&self, slot: u32) -> Option<u32> {
+        let is_first = || self.slot_record(slot).incarnation <= 1;
+        (slot < self.plan().processes && is_first()).then_some(slot)
     }
 
     /// Writes what is known of a slot; for the agent only. Nobody is told before
@@ -120,6 +142,10 @@ impl Segment {
             | cache
             | u64::from(record.incarnation) << 32;
         let second = u64::from(record.pid) | (record.status as u32 as u64) << 32;
+        let third = record
+            .replaces
+            .map_or(0, |of| u64::from(of.rank.wrapping_add(1)) | u64::from(of.number) << 32);
+        self.long(place + 16).store(third, Ordering::Release);
         self.long(place + 8).store(second, Ordering::Release);
         self.long(place).store(first, Ordering::Release);
     }
@@ -184,11 +210,24 @@ mod tests {
             pid: 4711,
             stopped: true,
             status: -11,
+            replaces: Some(Replaced { rank: 2, number: 7 }),
         };
         segment.set_slot_record(3, record);
         assert_eq!(segment.slot_record(3), record);
         assert_eq!(segment.slot_record(2), SlotRecord::default());
         assert_eq!(segment.slot_record(u32::MAX), SlotRecord::default());
+    }
+
+    #[test]
+    fn a_rank_is_that_of_the_first_process_of_a_slot() {
+        let segment =
+            Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 4) });
+        assert_eq!(
+            (segment.rank_of(3), segment.rank_of(4), segment.rank_of(99)),
+            (Some(3), None, None)
+        );
+        segment.set_slot_record(3, SlotRecord { incarnation: 2, ..Default::default() });
+        assert_eq!(segment.rank_of(3), None);
     }
 
     #[test]

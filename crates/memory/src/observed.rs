@@ -13,15 +13,16 @@ use crate::board::roster::decode;
 use crate::board::{LinesPlace, ROSTER, WINDOW, are_lines, leader_of};
 use crate::membership::{JobState, SlotRecord};
 use crate::page::{
-    COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR,
-    WAITED_FOR_LINES, WaitRecord, WaitedFor,
+    COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
+    WaitRecord, WaitedFor,
 };
 use crate::plan::{LINE_BYTES, MEMBERSHIP_HEAD_BYTES, RECORD_BYTES, SegmentPlan};
+use crate::remark::{REMARK_END_WORDS, Remark};
 use crate::segment::{SLEEP_WORD, SegmentError, plan_of};
 use crate::sleep_word::RAISED;
 
 /// Words of a process's own page that are looked at.
-const PAGE_WORDS: usize = (WAITED_FOR_LINES / 8) as usize + 2 * WAITED_FOR;
+const PAGE_WORDS: usize = REMARK_END_WORDS;
 /// Words of a line.
 const LINE_WORDS: usize = (LINE_BYTES / 8) as usize;
 
@@ -43,6 +44,8 @@ pub struct SelfPortrait {
     pub counters: Counters,
     /// Whom it has waited for, longest first.
     pub waited_for: Vec<WaitedFor>,
+    /// What it says of this wait, once that has lasted for long.
+    pub remark: Option<Remark>,
     /// Whether it sleeps until somebody wakes it.
     pub is_asleep: bool,
 }
@@ -101,7 +104,7 @@ impl Observed {
             0 => JobState::Running,
             _ => JobState::Ending,
         };
-        let record = |pair: &[u64]| SlotRecord::from_words([pair[0], pair[1]]);
+        let record = |words: &[u64]| SlotRecord::from_words([words[0], words[1], words[2]]);
         (state, words[head..].chunks_exact(words_each).map(record).collect())
     }
 
@@ -113,9 +116,11 @@ impl Observed {
         let mut words = [0; PAGE_WORDS];
         self.read(self.plan.slot(slot), &mut words);
         let from = |line: u64| (line / 8) as usize;
+        let wait = WaitRecord::from_words(part::<WAIT_WORDS>(&words, from(WAIT_LINE)));
         Some(SelfPortrait {
             presence: Presence::from_bits(words[0] as u32),
-            wait: WaitRecord::from_words(part::<WAIT_WORDS>(&words, from(WAIT_LINE))),
+            wait,
+            remark: Remark::of_wait(&words, wait.since_ns),
             counters: Counters::from_words(part::<COUNTER_WORDS>(&words, from(COUNTER_LINE))),
             waited_for: WaitedFor::from_words(part(&words, from(WAITED_FOR_LINES))),
             is_asleep: self.word(self.plan.shared_page(slot) + SLEEP_WORD) as u32 == RAISED,

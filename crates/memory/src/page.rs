@@ -2,12 +2,16 @@
 //! process writes, everybody may read, also when it is wedged, stopped or dead.
 //!
 //! ```text
-//! line 0   presence (32 bits) | processor plus one (32)
+//! line 0   presence (32 bits) | processor plus one (32), generation of the membership acted upon
 //! line 1   operation (8 bits) | has peer (8) | has tag (8) | peer (32 high bits)
 //!          tag | context, bytes, since, board, number
-//! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps
+//! line 2   messages sent, bytes sent, messages received, bytes received, waits, waited ns, sleeps,
+//!          bytes laid on boards
 //! line 3   whom it waited for: slot plus one, ns; four of them
 //! line 4   four more
+//! 512      lines of the first world's board
+//! 1152     what it says of a wait that has lasted for long
+//! 2048     bonds: a bit for each slot
 //! ```
 //!
 //! A reader may see words of two waits at once. The time since which a wait lasts is its name: who
@@ -25,7 +29,7 @@ pub(crate) const COUNTER_LINE: u64 = 2 * LINE_BYTES;
 pub(crate) const WAITED_FOR_LINES: u64 = 3 * LINE_BYTES;
 /// Words of a wait, of the counters, and of those waited for.
 pub(crate) const WAIT_WORDS: usize = 6;
-pub(crate) const COUNTER_WORDS: usize = 7;
+pub(crate) const COUNTER_WORDS: usize = 8;
 /// How many of those that a process waited for are told apart.
 pub const WAITED_FOR: usize = 8;
 
@@ -185,6 +189,8 @@ pub struct Counters {
     pub waited_ns: u64,
     /// Times it slept in one.
     pub sleeps: u64,
+    /// Bytes that it laid on boards for others, in collective operations on one host.
+    pub bytes_laid: u64,
 }
 
 /// How long a process has waited for one other.
@@ -199,7 +205,7 @@ pub struct WaitedFor {
 impl Counters {
     pub(crate) fn from_words(words: [u64; COUNTER_WORDS]) -> Self {
         let [messages_sent, bytes_sent, messages_received, bytes_received, ..] = words;
-        let [.., waits, waited_ns, sleeps] = words;
+        let [.., waits, waited_ns, sleeps, bytes_laid] = words;
         Self {
             messages_sent,
             bytes_sent,
@@ -208,6 +214,7 @@ impl Counters {
             waits,
             waited_ns,
             sleeps,
+            bytes_laid,
         }
     }
 }
@@ -256,6 +263,12 @@ impl Tally {
         self.add(3, bytes);
     }
 
+    /// Counts what was laid on a board.
+    #[inline]
+    pub fn laid(&self, bytes: u64) {
+        self.add(7, bytes);
+    }
+
     /// Only the process of the slot adds, so this needs no exchange.
     #[inline]
     fn add(&self, at: usize, addend: u64) {
@@ -274,6 +287,12 @@ impl Segment {
 
     /// Says how far the program has come; for the process of the slot only.
     pub fn set_presence(&self, slot: u32, presence: Presence) {
+        if presence == Presence::Attached {
+            self.set_own_slot(slot);
+            if self.rank_of(slot).is_some() {
+                self.bond_first_world(slot);
+            }
+        }
         self.word(self.plan().slot(slot)).store(presence as u32, Ordering::Release);
     }
 
@@ -402,6 +421,7 @@ mod tests {
         (0..3).for_each(|_| tally.sent(10));
         tally.received(u64::MAX);
         tally.received(2);
+        tally.laid(9);
         segment.set_waited(0, 4, 5, 6);
         let counters = Counters {
             messages_sent: 3,
@@ -411,6 +431,7 @@ mod tests {
             waits: 4,
             waited_ns: 5,
             sleeps: 6,
+            bytes_laid: 9,
         };
         assert_eq!((segment.counters(0), segment.counters(1)), (counters, Counters::default()));
     }

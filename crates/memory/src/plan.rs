@@ -31,8 +31,12 @@ pub const BOARDS: u64 = 1024;
 pub const BOARD_BYTES: u64 = PAGE_BYTES;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
+/// Where a process says in its own page with whom it has to do.
+const BONDS: u64 = 2048;
+/// Bytes of that: a bit for each slot.
+pub(crate) const BOND_BYTES: u64 = SLOTS_MAX as u64 / 8;
 /// Bytes of one record of the membership.
-pub const RECORD_BYTES: u64 = 16;
+pub const RECORD_BYTES: u64 = 32;
 /// Bytes in front of the membership records.
 pub const MEMBERSHIP_HEAD_BYTES: u64 = 128;
 /// Words for what all processes of the job compute with.
@@ -218,6 +222,11 @@ impl SegmentPlan {
         self.slot(slot) + WORLD_LINES
     }
 
+    /// Where a process says with whom it has to do, in its own page.
+    pub(crate) fn bonds(&self, slot: u32) -> u64 {
+        self.slot(slot) + BONDS
+    }
+
     /// The shared words of a board that the process of `slot` leads.
     pub fn board(&self, slot: u32, board: u64) -> u64 {
         self.slot(slot) + 2 * PAGE_BYTES + board * BOARD_BYTES
@@ -277,6 +286,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_own_page_has_room_for_all_that_is_in_it() {
+        let plan = SegmentPlan::new(1, 2);
+        assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= plan.bonds(1));
+        assert_eq!(plan.bonds(1) + BOND_BYTES, plan.shared_page(1));
+    }
+
     /// The sums in `docs/memory-layout.md`.
     #[test]
     fn the_document_has_the_right_sums() {
@@ -294,7 +310,7 @@ mod tests {
         let document = [
             (8_192, 5_697_536, 113_950_720, 268_435_456, 5_482_668_032),
             (8_192, 7_766_016, 372_768_768, 268_435_456, 13_257_678_848),
-            (20_480, 8_945_664, 9_088_794_624, 16_908_288, 26_267_635_712),
+            (36_864, 8_945_664, 9_088_794_624, 16_908_288, 26_267_652_096),
         ];
         assert_eq!(sums, document);
     }

@@ -263,6 +263,7 @@ impl RegionView {
         memory.bytes = claimed.min(plan.heap_bytes_per_process - head_end) as usize;
         let is_fenced = plan.is_oversubscribed() || !waiter::is_registered();
         let hazard = NonNull::from(segment.hazard(own_slot));
+        segment.hold(place.slot);
         Some(Self { memory, place, hazard, is_fenced, segment: segment.clone() })
     }
 
@@ -342,6 +343,12 @@ impl RegionView {
         let result = if self.is_there() { body(&self.memory) } else { Err(AccessError::Gone) };
         hazard.store(0, Ordering::Release);
         result
+    }
+}
+
+impl Drop for RegionView {
+    fn drop(&mut self) {
+        self.segment.release(self.place.slot);
     }
 }
 

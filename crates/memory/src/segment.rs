@@ -20,13 +20,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::bond::Holdings;
 use crate::bytes::Bytes;
 use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 4 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x04");
+/// Version 5 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x05");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
@@ -62,6 +63,10 @@ struct Inner {
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
     heaps_taken: Mutex<Vec<u32>>,
+    /// What this process has of others.
+    holdings: Holdings,
+    /// This process's slot plus one; zero before it is known.
+    own: AtomicU32,
 }
 
 // SAFETY: all access to the shared bytes goes through atomics or raw copies; the rest is constant.
@@ -155,8 +160,10 @@ impl Segment {
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
         let bytes = plan.total_bytes();
         let shared_pages = (plan.shared_page(0), plan.slot_bytes());
-        let heaps_taken = Mutex::default();
-        Self(Arc::new(Inner { plan, start, bytes, shared_pages, file, heaps_taken }))
+        let (heaps_taken, own) = (Mutex::default(), AtomicU32::new(0));
+        let holdings = Holdings::new(plan.slots());
+        let inner = Inner { plan, start, bytes, shared_pages, file, heaps_taken, holdings, own };
+        Self(Arc::new(inner))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -253,6 +260,23 @@ impl Segment {
 
     fn group_number(&self) -> &AtomicU32 {
         self.word(self.shared_page(0) + GROUPS_WORD)
+    }
+
+    /// What this process has of others.
+    #[inline]
+    pub(crate) fn holdings(&self) -> &Holdings {
+        &self.0.holdings
+    }
+
+    /// The slot of this process, once it has joined.
+    #[inline]
+    pub(crate) fn own_slot(&self) -> Option<u32> {
+        self.0.own.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Says which slot is this process's.
+    pub(crate) fn set_own_slot(&self, slot: u32) {
+        self.0.own.store(slot + 1, Ordering::Relaxed);
     }
 
     /// Makes the caller the owner of this slot's heap, for as long as the segment is mapped. False

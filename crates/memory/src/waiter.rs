@@ -30,6 +30,7 @@ use std::time::Duration;
 use crate::membership::JobState;
 use crate::page::{WAITED_FOR, WaitRecord, WaitedFor};
 use crate::placement::{self, Squeeze};
+use crate::remark::{self, Remark};
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
 use crate::sync;
@@ -69,6 +70,9 @@ const PROBE_EVERY_NS: u64 = 10_000;
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// The same where the kernel offers no barrier, so that wake-ups may well be lost.
 const SLEEP_MAX_UNSAFE: Duration = Duration::from_millis(1);
+
+/// After so long a wait says more of itself, in nanoseconds: when its first sleep is over.
+const REMARKED_NS: u64 = 50_000_000;
 
 /// How a wait ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +121,12 @@ pub trait Waiting {
 
     /// What to write down for others to read. `since_ns` is filled in by the waiter.
     fn record(&self) -> WaitRecord;
+
+    /// Asked once when the wait has lasted for long: the slots any of which can end it; empty where
+    /// that is not known, or the record says it.
+    fn any_of(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Called when the process is about to sleep for the first time: the moment to hand sockets
     /// to whoever wakes it.
@@ -346,7 +356,7 @@ impl Waiter {
     ) -> (End, u64) {
         let patience = waiting.patience();
         let mut ladder = Ladder::new(self.crowded, began_ns, patience);
-        let (mut seen, mut now_ns) = (None, began_ns);
+        let (mut seen, mut now_ns, mut is_remarked) = (None, began_ns, false);
         loop {
             if waiting.poll() {
                 return (End::Ready, now_ns);
@@ -383,6 +393,12 @@ impl Waiter {
                     self.squeeze.ends();
                     let woken = self.sleep(waiting, news, now_ns, deadline_ns);
                     now_ns = self::now_ns();
+                    if !is_remarked && now_ns.saturating_sub(began_ns) >= REMARKED_NS {
+                        is_remarked = true;
+                        let (call, any_of) = (remark::call_of_this_thread(), waiting.any_of());
+                        let remark = Remark { since_ns: began_ns, call, any_of };
+                        self.segment.set_remark(self.slot, &remark);
+                    }
                     if woken {
                         ladder = Ladder::new(self.crowded, now_ns, patience);
                     }

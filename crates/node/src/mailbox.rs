@@ -494,8 +494,8 @@ impl Mailbox {
 
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let processes = self.shared.segment.plan().processes;
-        self.shared.error(error, time, |peer| (peer.0 < processes).then_some(peer.0 as usize))
+        let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
+        self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize))
     }
 }
 

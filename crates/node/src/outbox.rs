@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landeck_kernel::{Area, Peer, Started};
+use landeck_kernel::{Area, Failure, Peer, Started};
 use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
@@ -122,27 +122,69 @@ impl Outbox {
     /// # Errors
     /// [`Error::UrgentTooLong`], and as [`Outbox::post`].
     pub fn post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
+        self.post_urgent_until(values, None)
+    }
+
+    /// The same, waiting for room at most so long: the owner keeps 256 KiB of urgent messages that it
+    /// has not retrieved, and some more wait in the queue of its process.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], when nothing was posted; and as [`Outbox::post_urgent`].
+    pub fn post_urgent_within<T: Typed>(&self, values: &[T], time: Duration) -> Result<()> {
+        self.post_urgent_until(values, Some(time))
+    }
+
+    /// The same if there is room at once.
+    ///
+    /// # Errors
+    /// [`Error::WouldBlock`], when nothing was posted; and as [`Outbox::post_urgent`].
+    pub fn try_post_urgent<T: Typed>(&self, values: &[T]) -> Result<()> {
         let bytes = urgent_bytes(values)?;
-        let (to, context) = (self.peer(), self.address.context());
-        let send = |kernel: &mut Kernel| {
-            let tag = tag_of_values::<T>();
-            let sent = kernel.try_send_urgent(to, context, tag, Bytes::from(bytes));
-            match sent.transpose_true() {
-                None if !self.mark.is_set() => Some(Err(None)),
-                attempt => attempt.map(|sent| sent.map_err(Some)),
-            }
-        };
         if !self.mark.is_set() {
             return Err(self.gone());
         }
+        let mut kernel = self.shared.kernel.enter()?;
+        kernel.progress();
+        let sent = self.send_urgent(&mut kernel, tag_of_values::<T>(), bytes);
+        drop(kernel);
+        sent.map_or(Err(Error::WouldBlock), |sent| self.urgently(sent))
+    }
+
+    fn post_urgent_until<T: Typed>(&self, values: &[T], time: Option<Duration>) -> Result<()> {
+        let bytes = urgent_bytes(values)?;
+        if !self.mark.is_set() {
+            return Err(self.gone());
+        }
+        let send = |kernel: &mut Kernel| self.send_urgent(kernel, tag_of_values::<T>(), bytes);
         let at_once = send(&mut *self.shared.kernel.enter()?);
-        let (operation, peer) = (Operation::Send, Some(to.0));
+        let (operation, peer, context) =
+            (Operation::Send, Some(self.peer().0), self.address.context());
         let record = WaitRecord { operation, peer, context, ..WaitRecord::default() };
         let sent = match at_once {
             Some(sent) => Ok(sent),
-            None => self.shared.wait_until(&record, None, send),
+            None => self.shared.wait_until(&record, deadline_ns(time), send),
         };
-        match sent.map_err(|error| self.error(error, None))? {
+        self.urgently(sent.map_err(|error| self.error(error, time))?)
+    }
+
+    /// Sends past everything else, if there is room. None: there is none; an error without a failure: the
+    /// mailbox is gone.
+    fn send_urgent(
+        &self,
+        kernel: &mut Kernel,
+        tag: u32,
+        bytes: &[u8],
+    ) -> Option<std::result::Result<(), Option<Failure>>> {
+        let context = self.address.context();
+        let sent = kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes));
+        match sent.transpose_true() {
+            None if !self.mark.is_set() => Some(Err(None)),
+            attempt => attempt.map(|sent| sent.map_err(Some)),
+        }
+    }
+
+    fn urgently(&self, sent: std::result::Result<(), Option<Failure>>) -> Result<()> {
+        match sent {
             Ok(()) => Ok(()),
             Err(None) => Err(self.gone()),
             Err(Some(failure)) => Err(self.error(WaitError::Failure(failure), None)),
@@ -243,8 +285,8 @@ impl Outbox {
 
     #[cold]
     fn error(&self, error: WaitError, time: Option<Duration>) -> Error {
-        let processes = self.shared.segment.plan().processes;
-        self.shared.error(error, time, |peer| (peer.0 < processes).then_some(peer.0 as usize))
+        let rank_of = |peer: Peer| self.shared.segment.rank_of(peer.0);
+        self.shared.error(error, time, |peer| rank_of(peer).map(|rank| rank as usize))
     }
 }
 

@@ -14,7 +14,7 @@ use landeck_wire::Tag;
 
 use crate::collective::OperationId;
 use crate::error::Result;
-use crate::shared::WaitError;
+use crate::shared::{Kernel, WaitError};
 use crate::world::{From, Status, Tagged, World};
 
 /// The operations of one [`World::scope`].
@@ -192,12 +192,19 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             return Ok(None);
         }
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-        let first = self.world.shared.wait_until(&record, None, |kernel| {
+        let ready = |kernel: &mut Kernel| {
             requests.iter().position(|request| match request.state {
                 State::Complete(_) => true,
                 State::Pending(id) => kernel.is_done(id) || kernel.verdict(id).is_some(),
             })
-        });
+        };
+        let any_of = |kernel: &Kernel| {
+            kernel.any_of(requests.iter().filter_map(|request| match request.state {
+                State::Complete(_) => None,
+                State::Pending(id) => Some(id),
+            }))
+        };
+        let first = self.world.shared.wait_until_any(&record, ready, &any_of);
         let place = first.map_err(|error| self.world.error(error, None))?;
         let status = requests.remove(place).wait()?;
         Ok(Some((place, status)))

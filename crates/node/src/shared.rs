@@ -315,7 +315,7 @@ impl Shared {
         deadline_ns: Option<u64>,
     ) -> Result<Completion, WaitError> {
         let record = WaitRecord { operation: Operation::Wait, ..WaitRecord::default() };
-        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id))?
+        self.wait_for(Some(id), &record, deadline_ns, |kernel| kernel.take(id), &nobody)?
     }
 
     /// Waits until `ready` finds something. It is called with the kernel entered, after progress.
@@ -325,7 +325,18 @@ impl Shared {
         deadline_ns: Option<u64>,
         ready: impl FnMut(&mut Kernel) -> Option<T>,
     ) -> Result<T, WaitError> {
-        self.wait_for(None, record, deadline_ns, ready)
+        self.wait_for(None, record, deadline_ns, ready, &nobody)
+    }
+
+    /// The same for what any of several processes can end: `any_of` says which, once the wait has
+    /// lasted for long.
+    pub(crate) fn wait_until_any<T>(
+        &self,
+        record: &WaitRecord,
+        ready: impl FnMut(&mut Kernel) -> Option<T>,
+        any_of: AnyOf<'_>,
+    ) -> Result<T, WaitError> {
+        self.wait_for(None, record, None, ready, any_of)
     }
 
     /// Waits in turn with the other threads; as whoever has the turn, or behind it.
@@ -335,6 +346,7 @@ impl Shared {
         record: &WaitRecord,
         deadline_ns: Option<u64>,
         mut ready: impl FnMut(&mut Kernel) -> Option<T>,
+        any_of: AnyOf<'_>,
     ) -> Result<T, WaitError> {
         let mut follower = None;
         let result = loop {
@@ -342,7 +354,8 @@ impl Shared {
                 break Ok(found);
             }
             if let Some(mut waiter) = self.turn.try_enter()? {
-                break self.wait_with_turn(&mut waiter, id, record, deadline_ns, &mut ready);
+                let known = (record, any_of);
+                break self.wait_with_turn(&mut waiter, id, known, deadline_ns, &mut ready);
             }
             match &follower {
                 // First join the followers, then look once more whether it is our turn: whoever
@@ -372,7 +385,7 @@ impl Shared {
         &self,
         waiter: &mut Waiter,
         id: Option<OperationId>,
-        record: &WaitRecord,
+        (record, any_of): (&WaitRecord, AnyOf<'_>),
         deadline_ns: Option<u64>,
         ready: &mut impl FnMut(&mut Kernel) -> Option<T>,
     ) -> Result<T, WaitError> {
@@ -382,6 +395,7 @@ impl Shared {
             shared: self,
             id,
             record,
+            any_of,
             found: found_place,
             ready,
             news: self.segment.news(self.slot),
@@ -652,6 +666,14 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
     }
 }
 
+/// Asked for the slots any of which can end a wait, once that has lasted for long.
+type AnyOf<'a> = &'a dyn Fn(&Kernel) -> Vec<u32>;
+
+/// Nobody in particular can end a wait.
+fn nobody(_: &Kernel) -> Vec<u32> {
+    Vec::new()
+}
+
 /// The wait of the only thread for one request.
 struct OneRequest<'a> {
     shared: &'a Shared,
@@ -746,6 +768,7 @@ struct InTurn<'a, T, F> {
     shared: &'a Shared,
     id: Option<OperationId>,
     record: &'a WaitRecord,
+    any_of: AnyOf<'a>,
     found: &'a mut Option<T>,
     ready: &'a mut F,
     /// What others had told of when it was looked at last.
@@ -801,6 +824,10 @@ impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
             (Some(id), Ok(kernel)) => kernel.wait_record(id),
             _ => *self.record,
         }
+    }
+
+    fn any_of(&self) -> Vec<u32> {
+        self.shared.kernel.enter().map(|kernel| (self.any_of)(&kernel)).unwrap_or_default()
     }
 
     fn prepare_sleep(&mut self) {

@@ -16,6 +16,7 @@ use crate::collective::call::Manner;
 use crate::collective::groups::inside_of;
 use crate::error::{Error, Result};
 use crate::groups::Lease;
+use crate::job::WORLD_CONTEXT;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
 use crate::shared::{Kernel, Shared, WaitError};
@@ -111,7 +112,10 @@ pub struct World {
 impl World {
     pub(crate) fn new(shared: Arc<Shared>, context: u32, members: Arc<[Peer]>) -> Self {
         let own = Peer(shared.slot);
-        let rank = members.iter().position(|&member| member == own).unwrap_or(usize::MAX);
+        let own_rank = members.iter().position(|&member| member == own);
+        // Who has got the slot of somebody of the first world is not that one.
+        let is_successor = context == WORLD_CONTEXT && shared.segment.rank_of(own.0).is_none();
+        let rank = own_rank.filter(|_| !is_successor).unwrap_or(usize::MAX);
         let is_plain = members.iter().enumerate().all(|(rank, peer)| peer.0 as usize == rank);
         let manner = Manner { is_checked: shared.is_checked, ..Manner::default() };
         Self { shared, context, members, rank, manner, is_plain, _lease: None }

@@ -54,6 +54,8 @@ struct Pair {
 struct Route {
     segment: Segment,
     own_slot: u32,
+    /// The slot of the other process in that segment.
+    target: u32,
     bell: Doorbell,
 }
 
@@ -158,8 +160,12 @@ impl SharedMemory {
     ) -> Option<usize> {
         let known = u16::try_from(self.pairs.len() + 1).ok()?;
         let entry = self.index.get_mut(peer as usize)?;
-        let route =
-            Route { segment: segment.clone(), own_slot, bell: Doorbell::of(segment, target)? };
+        let route = Route {
+            segment: segment.clone(),
+            own_slot,
+            target,
+            bell: Doorbell::of(segment, target)?,
+        };
         let mailbox = MailboxSender::new(MailboxMemory::of(segment, target)?, own_slot);
         self.pairs.push(Pair {
             peer,
@@ -207,6 +213,7 @@ impl SharedMemory {
             return Ok(false);
         };
         let Some(memory) = RingMemory::of(segment, *slot, *next) else { return Ok(false) };
+        segment.bond(*slot, route.target);
         let number = *next as u32;
         let open = Header { class: Class::Kernel, ..Header::user(Kind::RingOpen, 0, number, 0) };
         pair.post(&open, Bytes::EMPTY)?;

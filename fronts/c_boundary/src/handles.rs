@@ -171,6 +171,12 @@ impl<T> Table<T> {
         }
     }
 
+    /// Whether a handle leads to something, which another thread may remove at any moment.
+    #[inline(always)]
+    pub fn is_there(&self, handle: u64) -> bool {
+        self.place(handle as u32).is_some_and(|place| self.leads_to(handle, place))
+    }
+
     /// Takes what a handle leads to; the handle is stale from now on. Of two threads that try, one
     /// gets it.
     ///

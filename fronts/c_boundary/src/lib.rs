@@ -55,6 +55,7 @@
 //! # assert_eq!(example_each(3, nothing), 0);
 //! ```
 
+pub mod caller;
 mod guard;
 mod handles;
 pub mod pointer;

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use landeck_c_boundary::{Table, pointer};
 
 use crate::mistake::Mistake;
+use crate::recent::{OfThread, Used};
 
 /// An object as the program holds it: a number in memory of its own, which may be copied.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle(pub(crate) u64);
 
-/// The objects of one kind. Whoever calls has its own reference, so an object that another thread
-/// destroys meanwhile is there until the call is over.
+/// The objects of one kind. Whoever calls has a reference, of its own or its thread's, so an object
+/// that another thread destroys meanwhile is there until the call is over.
 pub(crate) struct Objects<T>(Table<Arc<T>>);
 
-impl<T> Objects<T> {
+impl<T: OfThread> Objects<T> {
     pub(crate) const fn new(kind: u8) -> Self {
         Self(Table::new(kind))
     }
@@ -51,7 +52,7 @@ impl<T> Objects<T> {
         &self,
         argument: &'static str,
         place: *const Handle,
-    ) -> Result<Arc<T>, Mistake> {
+    ) -> Result<Used<T>, Mistake> {
         // SAFETY: the caller's promise.
         let handle = unsafe { pointer::read(argument, place) }?;
         self.of(handle)
@@ -59,7 +60,21 @@ impl<T> Objects<T> {
 
     /// The object of a handle.
     #[inline]
-    pub(crate) fn of(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
+    pub(crate) fn of(&self, handle: Handle) -> Result<Used<T>, Mistake> {
+        match T::recent(|recent| recent.find(handle)).flatten() {
+            Some(used) if self.0.is_there(handle.0) => Ok(used),
+            _ => self.look_up(handle),
+        }
+    }
+
+    #[inline(never)]
+    fn look_up(&self, handle: Handle) -> Result<Used<T>, Mistake> {
+        let object = self.reference(handle)?;
+        let kept = T::recent(|recent| recent.keep(handle, object.clone()));
+        Ok(kept.unwrap_or(Used::Own(object)))
+    }
+
+    fn reference(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
         // SAFETY: `deck.h` has the program destroy nothing at the moment in which another call with
         // it begins; from here on it has a reference of its own.
         Ok(Arc::clone(unsafe { self.0.get(handle.0) }?))
@@ -67,6 +82,8 @@ impl<T> Objects<T> {
 
     /// Takes an object away from the program.
     pub(crate) fn remove(&self, handle: Handle) -> Result<Arc<T>, Mistake> {
-        Ok(self.0.remove(handle.0)?)
+        let object = self.0.remove(handle.0)?;
+        T::recent(|recent| recent.forget(handle));
+        Ok(object)
     }
 }

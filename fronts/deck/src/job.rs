@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::host::attach::AttachError;
 use landeck::memory::Presence;
+use landeck::memory::remark::{CallName, name_calls};
 use landeck::{Job, Options, Progress, ThreadMode};
 
 use crate::errors;
@@ -97,11 +98,17 @@ pub(crate) fn abort(code: c_int, text: &str) -> Result<(), Mistake> {
     member.job.abort(code, text)
 }
 
+/// Which function of DECK this thread is in, for those who look from outside.
+fn called() -> Option<CallName> {
+    landeck_c_boundary::caller::innermost(&["deck_"]).map(|name| CallName::new(&name))
+}
+
 fn join(progress: Progress) -> Result<Member, Mistake> {
     let options = Options { threads: ThreadMode::Multiple, progress };
+    name_calls(called);
     match Job::join_with(options) {
         Ok(job) => {
-            let is_first = job.own_peer().0 < job.segment().plan().processes;
+            let is_first = job.segment().rank_of(job.own_peer().0).is_some();
             let node = is_first.then(|| job.own_peer().0 as c_int);
             Ok(Member { job, node, is_second: false })
         }

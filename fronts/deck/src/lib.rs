@@ -9,6 +9,7 @@
 //! | `mistake` | what is wrong with a call |
 //! | `arguments` | arguments that many functions have |
 //! | `handle` | the numbers by which programs hold objects |
+//! | `recent` | what a thread used last, found without counting references |
 //! | `job` | the job of this process, from deck_init to deck_done |
 //! | `objects` | what programs hold |
 //! | `functions` | the bodies of the functions, by chapter |
@@ -21,4 +22,5 @@ mod handle;
 mod job;
 mod mistake;
 mod objects;
+mod recent;
 mod shells;

@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
+use landeck::memory::remark::{CallName, name_calls};
 use landeck::{Loan, Options, Peer, ThreadMode, World};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
@@ -82,6 +83,12 @@ pub(crate) fn finish() -> Result<(), Mistake> {
     leave()
 }
 
+/// Which function of MPI this thread is in, for those who look from outside.
+fn called() -> Option<CallName> {
+    let name = landeck_c_boundary::caller::innermost(&["MPI_", "PMPI_"])?;
+    Some(CallName::new(name.strip_prefix('P').unwrap_or(&name)))
+}
+
 /// Joins the job, if this process is not in it yet. Returns the thread level there is.
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     let mut membership = lock();
@@ -92,6 +99,7 @@ pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
         IS_SINGLE.store(is_single, Ordering::Release);
         let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
         let options = Options { threads, ..Options::default() };
+        name_calls(called);
         membership.job = Some(as_member(landeck::Job::join_with(options)?)?);
         membership.thread_level = thread_level;
         MEMBER.store(std::process::id(), Ordering::Release);

@@ -71,6 +71,82 @@ fn a_launcher_that_answers_nonsense_is_told_of_and_nobody_is_alone() {
     }
 }
 
+/// More than any answer has, without an end.
+fn endless() -> &'static str {
+    Box::leak("x".repeat(20_000).into_boxed_str())
+}
+
+#[test]
+fn a_launcher_that_lies_is_told_of_and_nobody_waits() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let manners: [(pmi_server::Manner, &str); 9] = [
+        (|_, command| line(command == "get_my_kvsname", endless()), "xxx... ("),
+        (|_, command| line(command == "get_maxes", "cmd=maxes rc=0 keylen_max=64\n"), "get_maxes"),
+        (
+            |_, command| line(command == "get_maxes", "cmd=maxes keylen_max=9 vallen_max=1024\n"),
+            "cannot be sent to the launcher",
+        ),
+        (|_, command| line(command == "get", "cmd=get_result rc=0\n"), "makes no sense"),
+        // The answers to what was not asked yet.
+        (
+            |_, command| line(command == "init", "cmd=response_to_init\ncmd=put_result rc=0\n"),
+            "answer to \"get_maxes\" makes no sense",
+        ),
+        // All are said to have come before they have: nobody knows the others then.
+        (|_, command| line(command == "barrier_in", "cmd=barrier_out\n"), "knows no value of"),
+        // A job that there is not: those who look for it are elsewhere.
+        (
+            |_, command| line(command == "get", "cmd=get_result value=00000000000000ff.61\n"),
+            "must stay on one host",
+        ),
+        (
+            |rank, command| match (rank, command) {
+                (1, "get") => Reply::Last("cmd=get_result rc=0 val"),
+                _ => Reply::AsHydra,
+            },
+            "closed the conversation before it answered \"get\"",
+        ),
+        (
+            |rank, command| match (rank, command) {
+                (0, "put") => Reply::Last("cmd=put_result rc=0\n"),
+                _ => Reply::AsHydra,
+            },
+            "closed the conversation before it answered \"barrier_in\"",
+        ),
+    ];
+    for (manner, words) in manners {
+        let Ended { processes, .. } = pmi_server::run(2, &program("hello"), &[], manner);
+        assert!(processes.iter().all(|output| !output.status.success()), "{words}: {processes:?}");
+        let errors = processes.iter().map(|output| String::from_utf8_lossy(&output.stderr));
+        assert!(errors.into_iter().any(|text| text.contains(words)), "{words}: {processes:?}");
+    }
+}
+
+#[test]
+fn a_launcher_that_tells_wrong_places_is_told_of_and_nobody_waits() {
+    let _watchdog = Watchdog::start(LIMIT);
+    // What the processes are told, and what one of them says.
+    let told: [(&[(&str, &str)], &str); 8] = [
+        (&[("0", "0")], "PMI_RANK is \"0\""),
+        (&[("2", "2")], "PMI_RANK is \"2\""),
+        (&[("0", "")], "PMI_SIZE is \"\""),
+        (&[("0", "99999999999999999999")], "PMI_SIZE is \"99999999999999999999\""),
+        (&[("0", "4294967295")], "not 4294967295"),
+        (&[("0", "1000000")], "not 1000000"),
+        (&[("0", "2"), ("0", "2")], "has not"),
+        (&[("0", "2"), ("2", "3")], "it has no process of that number"),
+    ];
+    for (places, words) in told {
+        let places: Vec<_> =
+            places.iter().map(|&(rank, size)| (rank.to_owned(), size.to_owned())).collect();
+        let Ended { processes, .. } =
+            pmi_server::run_told(&places, &program("hello"), &[], |_, _| Reply::AsHydra);
+        assert!(processes.iter().all(|output| !output.status.success()), "{words}: {processes:?}");
+        let errors = processes.iter().map(|output| String::from_utf8_lossy(&output.stderr));
+        assert!(errors.into_iter().any(|text| text.contains(words)), "{words}: {processes:?}");
+    }
+}
+
 #[test]
 fn a_launcher_that_goes_ends_the_job() {
     let _watchdog = Watchdog::start(LIMIT);

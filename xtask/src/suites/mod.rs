@@ -80,13 +80,13 @@ const SUITES: &[Suite] = &[
     },
     Suite {
         name: "addresses",
-        shows: "the MPI front uses memory as it may",
+        shows: "the fronts use memory as they may",
         is_long: true,
         run: sanitizers::addresses,
     },
     Suite {
         name: "races",
-        shows: "no threads race in the MPI front",
+        shows: "no threads race in the fronts",
         is_long: true,
         run: sanitizers::races,
     },

@@ -1,7 +1,7 @@
-//! The tests of the MPI front with its library and their C programs built for a sanitizer: one finds
-//! wrong uses of memory and what C leaves undefined, the other races between threads.
+//! The tests of the fronts for MPI and DECK with their libraries and their C programs built for a sanitizer:
+//! one finds wrong uses of memory and what C leaves undefined, the other races between threads.
 //!
-//! The library is built by a nightly compiler, for races together with the standard library. The tests
+//! The libraries are built by a nightly compiler, for races together with the standard library. The tests
 //! themselves and the launcher are built as always: the sanitizer of races does not bear what a launcher
 //! does between the making of a process and its program.
 
@@ -28,10 +28,12 @@ const THREAD: Sanitizer = Sanitizer { name: "thread", runtime: "tsan", needs_sou
 /// What a runtime is told. Memory that there is not is an answer, as without it: the tests ask for that.
 const OPTIONS: &str = "allocator_may_return_null=1";
 
-/// The test programs whose library is ours. What runs with the library of others is left out.
-const TESTS: [&str; 8] = [
-    "test",
-    "--package=landeck-mpi",
+/// The packages of the libraries.
+const PACKAGES: [&str; 2] = ["--package=landeck-mpi", "--package=landeck-deck"];
+
+/// The test programs whose library is ours: `programs` is one of both. What runs with the library of
+/// others is left out.
+const TESTS: [&str; 6] = [
     "--test=chapters",
     "--test=programs",
     "--no-fail-fast",
@@ -56,17 +58,19 @@ fn run(runner: &Runner, sanitizer: &Sanitizer) -> Result<Tally, Problem> {
         Err(why) => return Ok(Tally::skipped_one(&format!("{}: {why}", sanitizer.name))),
     };
     let folder = runner.root().join("target").join(sanitizer.name);
-    let mut build = runner.cargo(&["+nightly", "build", "--package=landeck-mpi"]);
-    build.arg("--target").arg(&compiler.host).env("CARGO_TARGET_DIR", &folder);
+    let mut build = runner.cargo(&["+nightly", "build"]);
+    build.args(PACKAGES).arg("--target").arg(&compiler.host).env("CARGO_TARGET_DIR", &folder);
     build.env("RUSTFLAGS", format!("-Zsanitizer={}", sanitizer.name));
     if sanitizer.needs_sources {
         build.arg("-Zbuild-std=std,panic_unwind");
     }
-    let mut tally = runner.one(&format!("library for the {} sanitizer", sanitizer.name), build)?;
+    let mut tally =
+        runner.one(&format!("libraries for the {} sanitizer", sanitizer.name), build)?;
     if tally.failed > 0 {
         return Ok(tally);
     }
-    let mut tests = runner.cargo(&TESTS);
+    let mut tests = runner.cargo(&["test"]);
+    tests.args(PACKAGES).args(TESTS);
     tests.env("LANDECK_SANITIZER", sanitizer.name);
     tests.env("LANDECK_SANITIZER_RUNTIME", &compiler.runtime);
     let library = folder.join(&compiler.host).join("debug/libmpi_abi.so");

@@ -228,6 +228,11 @@ impl State {
         &self.held
     }
 
+    /// Whether a round of synchronisation goes on.
+    pub fn is_syncing(&self) -> bool {
+        self.is_syncing
+    }
+
     /// How the round with this number ended: none while it goes on; else who died in it.
     pub fn ended(&self, round: u64) -> Option<Option<u32>> {
         (self.rounds > round).then_some(if self.rounds == round + 1 {

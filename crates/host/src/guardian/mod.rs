@@ -16,7 +16,6 @@
 mod guard;
 mod message;
 
-use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -154,8 +153,6 @@ pub struct Guardian {
     segment: Segment,
     /// Children that this process had before: none of the job.
     spared: Vec<u32>,
-    /// Slots beyond the ranks that processes have got which were started again.
-    later: HashSet<u32>,
     state: State,
 }
 
@@ -206,8 +203,7 @@ pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianErr
             }
             let segment = segment.clone();
             let pid = pid.cast_unsigned();
-            let (later, state) = (HashSet::new(), State::Present);
-            Ok(Guardian { socket: ours, pid, segment, spared, later, state })
+            Ok(Guardian { socket: ours, pid, segment, spared, state: State::Present })
         }
     }
 }
@@ -238,12 +234,8 @@ impl Guardian {
                 }
                 Ok(_) => {
                     let Some(event) = self.event(&Message::decode(&bytes)) else { continue };
-                    match event {
-                        Event::AllEnded => self.state = State::Finished,
-                        Event::Started { slot, restart: 1.., .. } => {
-                            self.later.insert(slot);
-                        }
-                        _ => {}
+                    if event == Event::AllEnded {
+                        self.state = State::Finished;
                     }
                     return Ok(Some(event));
                 }
@@ -328,7 +320,7 @@ impl Guardian {
     fn close_membership(&self) {
         for slot in 0..self.segment.plan().slots() {
             let record = self.segment.slot_record(slot);
-            let is_ours = slot < self.segment.plan().processes || self.later.contains(&slot);
+            let is_ours = self.segment.rank_of(slot).is_some() || record.replaces.is_some();
             if is_ours && !record.state.is_gone() {
                 let (state, status) = (SlotState::Dead, libc::SIGKILL);
                 let record = SlotRecord { state, status, stopped: false, ..record };

@@ -8,6 +8,7 @@ use super::agreement::OwnPart;
 use super::deposits::Deposits;
 use super::difference::Difference;
 use super::history::History;
+use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
@@ -16,6 +17,7 @@ use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::membership::SlotState;
+use crate::page::Tally;
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::waiter;
@@ -43,6 +45,7 @@ pub struct Board {
     fenced: bool,
     pub(super) part: OwnPart,
     pub(super) ticket: u64,
+    tally: Tally,
 }
 
 #[derive(Clone, Copy)]
@@ -51,6 +54,9 @@ struct Member {
     /// Which process of the slot it is.
     incarnation: u32,
     lines: NonNull<Lines>,
+    /// The slot is not given to its next process as long as this board is open. In the first world,
+    /// which stays open for ever, what is needed of a slot is found out otherwise.
+    is_held: bool,
 }
 
 // SAFETY: the shared memory is used through atomics and read as `Bytes`; the segment handle keeps
@@ -99,30 +105,15 @@ pub enum Deposit<'a> {
     },
 }
 
-/// How an operation that all wait for has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It has not.
-    Open,
-    /// All have what they came for.
-    Done,
-    /// This member is gone, or has refused.
-    Failed(u32),
-    /// Not all came for the same thing.
-    Different,
-    /// This member lives, and could not do its part for all.
-    Spoiled(u32),
+impl Drop for Board {
+    fn drop(&mut self) {
+        held(&self.members).for_each(|slot| self.segment.release(slot));
+    }
 }
 
-/// What the one who comes finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
-    /// Others are to come, or nobody counts.
-    NotLast,
-    /// It is the last, and decides.
-    Last,
-    /// It is the last, and not all came for the same thing; that is decided.
-    Different,
+/// The slots that a board holds.
+fn held(members: &[Member]) -> impl Iterator<Item = u32> {
+    members.iter().filter(|member| member.is_held).map(|member| member.slot)
 }
 
 const DONE: u32 = 1;
@@ -148,14 +139,19 @@ impl Board {
         }
         let open = |(member, place): (usize, &LinesPlace)| {
             let lines = lines_at(segment, *place).ok_or(BoardBroken { member: member as u32 })?;
+            // Of the first world are those that had the slots at first, whoever has them now.
+            let is_of_world = *place == segment.world_lines(place.slot);
             let incarnation = segment.slot_record(place.slot).incarnation;
-            Ok(Member { slot: place.slot, incarnation, lines })
+            let incarnation = if is_of_world { incarnation.min(1) } else { incarnation };
+            Ok(Member { slot: place.slot, incarnation, lines, is_held: !is_of_world })
         };
         let members = members.iter().enumerate().map(open).collect::<Result<Box<[_]>, _>>()?;
         if own as usize >= members.len() {
             return Err(BoardBroken { member: own });
         }
+        held(&members).for_each(|slot| segment.hold(slot));
         Ok(Self {
+            tally: Tally::of(segment, members[own as usize].slot),
             shared: segment.place(shared, SHARED_BYTES).cast(),
             segment: segment.clone(),
             members,
@@ -326,6 +322,9 @@ impl Board {
         let line = self.own_line(number);
         line.set_inline(data, check);
         line.publish(number, signature);
+        if !data.is_empty() {
+            self.tally.laid(data.len() as u64);
+        }
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };
     }
@@ -348,6 +347,7 @@ impl Board {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);
+        self.tally.laid(length);
         let stated = Stated { has_come: true, number, signature, block: Some((filled, 0)) };
         self.stated[number as usize % WINDOW] = stated;
     }

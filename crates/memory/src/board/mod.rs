@@ -28,6 +28,8 @@ mod history;
 #[cfg(not(loom))]
 mod neighbours;
 #[cfg(not(loom))]
+mod outcome;
+#[cfg(not(loom))]
 mod place;
 #[cfg(not(loom))]
 mod pool;
@@ -49,6 +51,7 @@ pub use {
     difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
+    outcome::{Coming, Outcome},
     place::LinesPlace,
     pool::BoardPool,
     room::Room,

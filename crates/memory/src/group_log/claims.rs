@@ -6,10 +6,10 @@ use super::words::{Cell, Owner};
 use super::{CELL_BYTES, Described, GroupLog};
 use crate::bytes::Bytes;
 use crate::plan::PAGE_BYTES;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, prefetch_to_write};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
-const HOME_CELLS: u32 = 16;
+const HOME_CELLS: u32 = 32;
 /// The same of pages, at least as many as four messages need.
 const HOME_PAGES: u32 = 32;
 const HOME_MESSAGES: u32 = 4;
@@ -48,7 +48,27 @@ pub struct Claim<'a> {
     pages: u32,
 }
 
+/// A claim that was put aside. Its memory stays claimed until it is taken up again, or this process is
+/// gone.
+#[derive(Debug)]
+pub struct Aside {
+    cell: u32,
+    first_page: u32,
+    pages: u32,
+}
+
+/// The first of the cells that the process of a slot uses in turn, all of which there are.
+pub(super) fn home_cell(slot: u32, cells: u32) -> u32 {
+    slot.wrapping_mul(4 * HOME_CELLS) % (cells - HOME_CELLS)
+}
+
 impl GroupLog {
+    /// Goes on with a claim that was put aside, here.
+    pub fn take_up(&self, aside: Aside) -> Claim<'_> {
+        let Aside { cell, first_page, pages } = aside;
+        Claim { log: self, cell, first_page, pages }
+    }
+
     /// Claims a cell and, for a long message, pages. None when there are none now.
     #[inline]
     pub fn claim(
@@ -69,15 +89,38 @@ impl GroupLog {
     }
 
     fn claim_cell(&self, claims: &Claims, passed: &Passed, reach: Reach) -> Option<u32> {
-        let cells = self.shape.cells() as u32;
-        let home = self.slot.wrapping_mul(4 * HOME_CELLS) % cells;
-        let turn = claims.cell.fetch_add(1, Ordering::Relaxed);
-        let near = (0..HOME_CELLS).map(|step| (home + (turn + step) % HOME_CELLS) % cells);
+        let turn = claims.cell.load(Ordering::Relaxed);
+        claims.cell.store(turn.wrapping_add(1), Ordering::Relaxed);
+        // Threads that look at once find different cells, since each takes what it finds.
+        let next = self.home_cell + turn % HOME_CELLS;
+        match self.take_cell(next, passed) {
+            true => Some(next),
+            false => self.search_cell(turn, passed, reach),
+        }
+    }
+
+    #[cold]
+    fn search_cell(&self, turn: u32, passed: &Passed, reach: Reach) -> Option<u32> {
+        let (cells, home) = (self.shape.cells() as u32, self.home_cell);
+        let near = (1..HOME_CELLS).map(|step| home + turn.wrapping_add(step) % HOME_CELLS);
         let others = if reach == Reach::All { cells } else { 0 };
         let far = (0..others).map(|step| (home + HOME_CELLS + step) % cells);
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
     }
 
+    /// Asks for the lines that are written when a message is accepted at this place of the log and under
+    /// this number, all at once: others wrote there last.
+    #[inline]
+    pub fn prepare(&self, claims: &Claims, place: u64, number: u64) {
+        prefetch_to_write(self.log().word(place));
+        prefetch_to_write(self.broadcasts().word(number));
+        let next = self.home_cell + claims.cell.load(Ordering::Relaxed) % HOME_CELLS;
+        if let Some(cell) = self.cell(next) {
+            prefetch_to_write(cell.owner);
+        }
+    }
+
+    #[inline]
     fn take_cell(&self, cell: u32, passed: &Passed) -> bool {
         self.cell(cell).is_some_and(|cell| self.take(cell.owner, passed))
     }
@@ -220,15 +263,34 @@ impl Claim<'_> {
 
     /// Writes what the cell describes, and the bytes of the message.
     pub fn fill(&self, tag: u32, words: [u64; 3], data: Bytes<'_>) {
-        let described =
-            Described { tag, words, bytes: data.len() as u64, first_page: self.first_page };
+        self.describe(tag, words, data.len() as u64);
+        self.fill_part(data.len() as u64, 0, data);
+    }
+
+    /// Writes what the cell describes: a message of so many bytes, or details.
+    pub fn describe(&self, tag: u32, words: [u64; 3], bytes: u64) {
         if let Some(cell) = self.words() {
-            cell.describe(&described);
+            cell.describe(&Described { tag, words, bytes, first_page: self.first_page });
         }
-        if let Some(place) = self.log.data_place(self.cell, &described) {
-            self.log.area.copy_in(place, data);
+    }
+
+    /// Writes some of the bytes of a message of so many bytes, from byte `offset` on; nothing where it
+    /// has none.
+    pub fn fill_part(&self, bytes: u64, offset: u64, data: Bytes<'_>) {
+        let is_part = offset.checked_add(data.len() as u64).is_some_and(|end| end <= bytes);
+        let described = Described { bytes, first_page: self.first_page, ..Described::default() };
+        let place = self.log.data_place(self.cell, &described).filter(|_| is_part);
+        if let Some(place) = place {
+            self.log.area.copy_in(place + offset, data);
             super::stored();
         }
+    }
+
+    /// Keeps the memory, to go on later ([`GroupLog::take_up`]).
+    pub fn put_aside(self) -> Aside {
+        let Self { cell, first_page, pages, .. } = self;
+        self.end();
+        Aside { cell, first_page, pages }
     }
 
     /// Says of which message all this is now: it was accepted. The claim is over, and to be forgotten

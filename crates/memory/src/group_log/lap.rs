@@ -17,7 +17,7 @@ pub enum Look {
 /// are. A word names the number that it was written for.
 pub(crate) struct Lap<'a>(pub(crate) &'a [AtomicU64]);
 
-impl Lap<'_> {
+impl<'a> Lap<'a> {
     #[inline]
     pub(crate) fn look(&self, number: u64) -> Look {
         let word = self.word(number).load(Ordering::Acquire);
@@ -41,12 +41,13 @@ impl Lap<'_> {
         };
         let new = u64::from(tag(number)) << 32 | u64::from(value);
         let is_set = (seen >> 32) as u32 == before
-            && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok();
+            && word.compare_exchange(seen, new, Ordering::SeqCst, Ordering::Acquire).is_ok();
         super::stored();
         is_set
     }
 
-    fn word(&self, number: u64) -> &AtomicU64 {
+    #[inline]
+    pub(crate) fn word(&self, number: u64) -> &'a AtomicU64 {
         &self.0[(number % self.0.len() as u64) as usize]
     }
 }

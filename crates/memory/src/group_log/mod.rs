@@ -1,7 +1,7 @@
 //! The log of a named group, in memory of its own.
 //!
 //! ```text
-//! head         snapshot word | waiting for messages | waiting for anything else | held
+//! head         snapshot word | waiting for messages | waiting for anything else | held | roll
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
 //! requests     a word per slot: what it asks the server for, and what came of it
@@ -32,6 +32,7 @@
 mod claims;
 mod lap;
 mod requests;
+mod roll;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -43,12 +44,14 @@ use crate::bytes::Bytes;
 use crate::plan::{LINE_BYTES, PAGE_BYTES};
 use crate::segment::Segment;
 use crate::shared_area::SharedArea;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, light_barrier};
+use crate::{system, waiter};
 
-pub use claims::{Claim, Claims, Passed, Reach};
+pub use claims::{Aside, Claim, Claims, Passed, Reach};
 use lap::Lap;
 pub use lap::Look;
 pub use requests::Progress;
+pub use roll::Roll;
 use words::Cell;
 
 /// Entries that the log has room for.
@@ -64,10 +67,12 @@ pub const MESSAGES_MAX: u32 = 1 << 16;
 const SPARE_CELLS: u64 = 1 << 12;
 const CELL_STRIDE: u64 = 128;
 const HEAD_BYTES: u64 = PAGE_BYTES;
+/// Words of the head, each in a line of its own.
 const SNAPSHOT_WORD: usize = 0;
 const MESSAGE_WAITERS: usize = 8;
 const OTHER_WAITERS: usize = 16;
 const HELD: usize = 24;
+const ROLL: usize = 32;
 
 /// How large a group's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +110,10 @@ pub struct GroupLog {
     shape: GroupShape,
     slot: u32,
     incarnation: u32,
+    /// The first of the cells that this process uses in turn.
+    home_cell: u32,
+    /// Stores and looks of this process are kept apart by fences, not by the barriers of others.
+    is_fenced: bool,
     places: Places,
 }
 
@@ -189,8 +198,10 @@ impl GroupLog {
         let is_whole = area.len() as u64 >= shape.memory_bytes(slots) && slot < slots;
         is_whole.then(|| {
             let incarnation = segment.slot_record(slot).incarnation;
-            let segment = segment.clone();
-            Self { area, segment, shape, slot, incarnation, places: shape.places(slots) }
+            let is_fenced = segment.plan().is_oversubscribed() || !waiter::is_registered();
+            let (segment, places) = (segment.clone(), shape.places(slots));
+            let home_cell = claims::home_cell(slot, shape.cells() as u32);
+            Self { area, segment, shape, slot, incarnation, home_cell, is_fenced, places }
         })
     }
 
@@ -252,7 +263,11 @@ impl GroupLog {
             let word = number & words::TAKEN_MASK | u64::from(stamp) << words::TAKEN_BITS;
             mark.store(word, Ordering::Release);
             stored();
-            fence(Ordering::SeqCst);
+            // Unless this is the dear side of two barriers: `is_held`.
+            match self.is_fenced {
+                true => fence(Ordering::SeqCst),
+                false => light_barrier(),
+            }
             if self.head(HELD).load(Ordering::Relaxed) != 0 {
                 self.wake(WaitsFor::Others);
             }
@@ -301,6 +316,8 @@ impl GroupLog {
             }
             stored();
         }
+        // Whatever was published by who has not seen this is seen by the next look.
+        fence(Ordering::SeqCst);
     }
 
     /// Says that a broadcast of this process begins to be held, or ends it.
@@ -308,18 +325,22 @@ impl GroupLog {
         let word = self.head(HELD);
         if begins {
             word.fetch_add(1, Ordering::SeqCst);
+            // From here on whoever takes a message sees it, or has said so before the next look. Where
+            // the kernel refuses that, who waits looks by itself soon enough.
+            if !self.is_fenced {
+                let _ = system::barrier_everywhere();
+            }
         } else {
             word.fetch_sub(1, Ordering::SeqCst);
         }
         stored();
     }
 
-    /// Wakes all who wait for this, to look for themselves. What the dead left behind in the hints
-    /// costs a look at the slots.
+    /// Wakes all who wait for this, to look for themselves. What it is about was published by a
+    /// sequentially consistent exchange. What the dead left behind in the hints costs a look at the slots.
     #[inline]
     pub fn wake(&self, what: WaitsFor) {
-        fence(Ordering::SeqCst);
-        if self.head(hint(what)).load(Ordering::Relaxed) != 0 {
+        if self.head(hint(what)).load(Ordering::SeqCst) != 0 {
             self.wake_all(what);
         }
     }
@@ -327,7 +348,7 @@ impl GroupLog {
     #[cold]
     fn wake_all(&self, what: WaitsFor) {
         for slot in 0..self.segment.plan().slots() {
-            if slot != self.slot && self.waiting(slot, what).load(Ordering::Relaxed) != 0 {
+            if slot != self.slot && self.waiting(slot, what).load(Ordering::SeqCst) != 0 {
                 self.segment.tell_news(slot);
             }
         }

@@ -97,6 +97,30 @@ fn check_survivor(log: &GroupLog, is_accepted: bool, data: &[u8]) {
 }
 
 #[test]
+fn a_message_may_be_written_in_parts_with_other_things_between() {
+    let Fixture { views, .. } = fixture(8, 5 * PAGE_BYTES);
+    let data: Vec<u8> = (0..9_000u32).map(|at| (at * 7) as u8).collect();
+    let bytes = data.len() as u64;
+    let claims = Claims::default();
+    let claim = views[1].claim(&claims, bytes, &NOTHING, Reach::All).unwrap();
+    claim.describe(3, [1, 2, 4], bytes);
+    let mut aside = claim.put_aside();
+    for from in [0, 4_000, 8_000] {
+        let claim = views[1].take_up(aside);
+        claim.fill_part(bytes, from as u64, Bytes::from(&data[from..(from + 4_000).min(9_000)]));
+        claim.fill_part(bytes, bytes - 10, Bytes::from(&[0; 11][..]));
+        assert!(views[1].claim(&claims, 3 * PAGE_BYTES, &NOTHING, Reach::All).is_none(), "kept");
+        aside = claim.put_aside();
+    }
+    let claim = views[1].take_up(aside);
+    let cell = claim.cell();
+    claim.becomes_message(0);
+    let described = views[2].described(cell).unwrap();
+    assert_eq!(views[2].data(cell, &described).unwrap().to_vec(), data);
+    assert!(views[2].is_of(cell, 0));
+}
+
+#[test]
 fn details_of_an_entry_are_there_until_a_snapshot_covers_it() {
     let Fixture { segment, views, .. } = fixture(1, 0);
     let claim = views[0].claim(&Claims::default(), 0, &NOTHING, Reach::Home).unwrap();

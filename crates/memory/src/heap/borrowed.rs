@@ -82,6 +82,7 @@ impl Borrowed {
             window: place.window,
             drained: AtomicU64::new(0),
         };
+        segment.hold(place.owner);
         borrowed.fetch_lines();
         if borrowed.control().holders.who(borrowed.generation, borrowed.bit) == 0 {
             return Err(PlaceError::Stale { owner: place.owner });
@@ -161,6 +162,7 @@ impl Drop for Borrowed {
             // It may be waiting for room.
             waiter::wake(&self.segment, self.owner);
         }
+        self.segment.release(self.owner);
     }
 }
 

@@ -133,6 +133,7 @@ impl Heap {
         let record = record.ok_or(LendError::AnotherHeap)?;
         record.readers.clear();
         record.readers.extend_from_slice(readers);
+        readers.iter().for_each(|&reader| self.segment.bond(self.slot, reader));
         let filled = filled.min(handle.window);
         let control = handle.control();
         control.filled.0.store(filled, Ordering::Relaxed);

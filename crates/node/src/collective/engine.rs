@@ -24,7 +24,7 @@ use super::call::Call;
 use super::circle::{Circle, twin_of};
 use super::council::Councils;
 use super::fault::Fault;
-use super::groups::Estate;
+use super::groups::{Estate, contexts_beside};
 use super::running::Running;
 use super::table::{CollectiveId, Table};
 use super::visit::{Visit, Visited, fault_of};
@@ -122,6 +122,11 @@ impl DerefMut for Engine {
 impl Engine {
     pub(crate) fn new(segment: &Segment, slot: u32, mut endpoint: Endpoint<SharedMemory>) -> Self {
         endpoint.set_board(WORLD_CONTEXT, twin_of(WORLD_CONTEXT), segment.world_board());
+        // Others may get the slots of those who leave.
+        let world: Vec<Peer> = (0..segment.plan().processes).map(Peer).collect();
+        for context in contexts_beside(WORLD_CONTEXT) {
+            endpoint.set_members(context, world.clone());
+        }
         Self {
             segment: segment.clone(),
             places: places_in(segment),
@@ -723,6 +728,19 @@ impl Engine {
             OperationId::Message(id) => self.endpoint.failure_of_pending(id),
             OperationId::Collective(_) | OperationId::Signal(_) => None,
         }
+    }
+
+    /// The slots any of which can end one of these operations; empty where that is not known.
+    pub(crate) fn any_of(&self, operations: impl Iterator<Item = OperationId>) -> Vec<u32> {
+        let mut slots = Vec::new();
+        for operation in operations {
+            let OperationId::Message(id) = operation else { return Vec::new() };
+            let Some(peer) = self.endpoint.wait_record(id).peer else { return Vec::new() };
+            slots.push(peer);
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        slots
     }
 
     /// What a wait for this operation is to say of itself.

@@ -249,9 +249,8 @@ impl Engine {
     }
 
     fn forget_contexts(&mut self, context: u32) {
-        let founding = founding_of(context);
-        for context in [context, twin_of(context), founding, twin_of(founding)] {
-            self.forget_context(context);
+        for beside in contexts_beside(context) {
+            self.forget_context(beside);
         }
         if self.leave_council(context) {
             self.forget_context(council_of(context));
@@ -379,6 +378,13 @@ pub(crate) fn founding_of(context: u32) -> u32 {
 /// The context beside a group's own in which its members agree, and tell of its revocation.
 pub(crate) fn council_of(context: u32) -> u32 {
     context | COUNCIL_GENERATION << ContextId::INDEX_BITS
+}
+
+/// A group's own context, and those beside it in which its members talk to each other, but for the one in
+/// which they agree.
+pub(crate) fn contexts_beside(context: u32) -> [u32; 4] {
+    let founding = founding_of(context);
+    [context, twin_of(context), founding, twin_of(founding)]
 }
 
 /// The context beside a group's own for the messages of who builds upon it.

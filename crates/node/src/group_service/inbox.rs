@@ -149,6 +149,14 @@ impl Subscription {
         }
     }
 
+    /// Whether it was put out, where a descriptor has told of what is not there.
+    fn is_out(&self, place: &Place) -> Result<bool> {
+        if place.is_put_out || place.outstanding == 0 {
+            return Ok(place.is_put_out);
+        }
+        self.live.with(|mirror| Ok(mirror.state.member(self.seat).is_none()))
+    }
+
     /// The next message to tell of, and whether it is one that this member is not to get.
     fn next_untold(&self, place: &Place) -> Option<(u64, bool)> {
         let first = place.kept.front().map_or(place.next, |kept| kept.number);
@@ -267,7 +275,7 @@ impl Subscription {
                 place.note_taken(number);
             }
             match looked {
-                Looked::None if place.is_put_out => {
+                Looked::None if self.is_out(&place)? => {
                     place.is_over = true;
                     return Err(self.live.no_member(self.seat.id));
                 }

@@ -12,13 +12,14 @@ use landeck_memory::group_log::{
 use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
 use super::asking::{Answer, Desk, REQUEST_BIT};
+use super::coming::Everybody;
 use super::{GroupError, GroupOptions};
 use crate::error::{Error, Result};
 use crate::shared::Shared;
 use crate::shared_segment::Use;
 
 /// Times that others may be faster before something must be wrong.
-const ATTEMPTS: u32 = 1 << 20;
+pub(super) const ATTEMPTS: u32 = 1 << 20;
 
 /// A group as this process sees it. Any thread may use it, as the thread mode says.
 pub(super) struct Live {
@@ -40,6 +41,8 @@ pub(super) struct Mirror {
     passed: Passed,
     /// Broadcasts of this process that some have not taken, when it looked last.
     own: VecDeque<u64>,
+    /// All members as they stand on the roll, and the view that is from.
+    pub(super) everybody: Everybody,
     /// The generation of the membership for which all that is known here was looked through.
     tended: Option<u32>,
 }
@@ -64,6 +67,7 @@ impl Live {
             state: State::new(options.rules()),
             passed: Passed::default(),
             own: VecDeque::new(),
+            everybody: Everybody::default(),
             tended: None,
         };
         let mirror = Gate::new(shared.kernel.mode(), mirror);
@@ -83,6 +87,16 @@ impl Live {
     /// Does something with what is known, when all that was accepted so far is.
     pub(super) fn with<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
         let mut mirror = self.mirror.enter()?;
+        self.fold(&mut mirror)?;
+        self.tend(&mut mirror)?;
+        then(&mut mirror)
+    }
+
+    /// The same for who is about to send a message.
+    pub(super) fn with_lines<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
+        let mut mirror = self.mirror.enter()?;
+        let (place, number) = (mirror.state.position(), mirror.state.broadcasts());
+        self.log.prepare(&self.claims, place, number);
         self.fold(&mut mirror)?;
         self.tend(&mut mirror)?;
         then(&mut mirror)
@@ -134,15 +148,35 @@ impl Live {
         for _ in 0..ATTEMPTS {
             self.fold(mirror)?;
             check(mirror)?;
-            self.make_room(mirror)?;
-            let place = mirror.state.position();
-            if self.log.accept(place, entry.to_word()) {
-                let outcome = self.apply(mirror, place, entry, Whose::Own(message))?;
-                self.tell(mirror, entry, outcome);
-                return Ok((place, outcome));
+            if changes_who_comes(entry) && !self.log.roll().is_settled() {
+                self.close_roll(mirror)?;
+                continue;
+            }
+            if let Some(accepted) = self.accept(mirror, entry, message)? {
+                if changes_who_comes(entry) {
+                    self.close_stale_roll(mirror)?;
+                }
+                return Ok(accepted);
             }
         }
         Err(self.broken("its log does not take an entry"))
+    }
+
+    /// Has an entry accepted behind those that are known; none when there are others by now.
+    pub(super) fn accept(
+        &self,
+        mirror: &mut Mirror,
+        entry: EntryWord,
+        message: Option<&Claim<'_>>,
+    ) -> Result<Option<(u64, Outcome)>> {
+        self.make_room(mirror)?;
+        let place = mirror.state.position();
+        if !self.log.accept(place, entry.to_word()) {
+            return Ok(None);
+        }
+        let outcome = self.apply(mirror, place, entry, Whose::Own(message))?;
+        self.tell(mirror, entry, outcome);
+        Ok(Some((place, outcome)))
     }
 
     /// Memory for a message or the details of an entry; none when there is none now.
@@ -224,21 +258,23 @@ impl Live {
 
     /// Whether the group can be used; otherwise why not.
     pub(super) fn check_open(&self, state: &State) -> Result<()> {
-        let group = self.name.clone();
         match state.phase() {
             Phase::Open => Ok(()),
-            Phase::Destroying => Err(GroupError::Destroying { group }.into()),
-            Phase::Ended => Err(GroupError::GroupDestroyed { group }.into()),
+            Phase::Destroying => Err(GroupError::Destroying { group: self.name.clone() }.into()),
+            Phase::Ended => Err(self.destroyed()),
         }
+    }
+
+    #[cold]
+    fn destroyed(&self) -> Error {
+        GroupError::GroupDestroyed { group: self.name.clone() }.into()
     }
 
     /// The same for who began before: such calls end as soon as it is being destroyed.
     pub(super) fn check_goes_on(&self, state: &State) -> Result<()> {
         match state.phase() {
             Phase::Open => Ok(()),
-            Phase::Destroying | Phase::Ended => {
-                Err(GroupError::GroupDestroyed { group: self.name.clone() }.into())
-            }
+            Phase::Destroying | Phase::Ended => Err(self.destroyed()),
         }
     }
 
@@ -276,7 +312,15 @@ impl Live {
     }
 
     /// Folds what was accepted since.
-    fn fold(&self, mirror: &mut Mirror) -> Result<()> {
+    #[inline]
+    pub(super) fn fold(&self, mirror: &mut Mirror) -> Result<()> {
+        match self.log.look(mirror.state.position()) {
+            Look::Empty => Ok(()),
+            _ => self.fold_all(mirror),
+        }
+    }
+
+    fn fold_all(&self, mirror: &mut Mirror) -> Result<()> {
         let mut reloads = 0;
         loop {
             let place = mirror.state.position();
@@ -382,11 +426,17 @@ impl Live {
     }
 
     /// Says of members and of those who are held that they are gone, once somebody is.
+    #[inline]
     fn tend(&self, mirror: &mut Mirror) -> Result<()> {
         let generation = self.shared.segment.membership_generation();
-        if mirror.tended == Some(generation) {
-            return Ok(());
+        match mirror.tended == Some(generation) {
+            true => Ok(()),
+            false => self.say_who_is_gone(mirror, generation),
         }
+    }
+
+    #[cold]
+    fn say_who_is_gone(&self, mirror: &mut Mirror, generation: u32) -> Result<()> {
         mirror.tended = Some(generation);
         let gone = |slot, incarnation| self.how_gone(slot, incarnation);
         let members = mirror.state.members().iter().filter_map(|member| {
@@ -505,16 +555,23 @@ impl Live {
     }
 }
 
+/// Whether an entry changes of whom a synchronisation is, or ends the group.
+fn changes_who_comes(entry: EntryWord) -> bool {
+    match entry {
+        EntryWord::Join { .. }
+        | EntryWord::Leave(_)
+        | EntryWord::Died(_)
+        | EntryWord::Departed(_)
+        | EntryWord::Evict(_)
+        | EntryWord::Destroy
+        | EntryWord::End => true,
+        _ => false,
+    }
+}
+
 /// A wait for whoever it may be.
 pub(super) fn nobody(_: &Mirror) -> Option<u32> {
     None
-}
-
-/// The slot of a member that has not come to the round that goes on.
-pub(super) fn first_awaited(mirror: &Mirror) -> Option<u32> {
-    let awaited = mirror.state.awaited().next()?;
-    let member = mirror.state.members().iter().find(|member| member.id == awaited)?;
-    Some(member.slot)
 }
 
 /// An entry with the details that its cell has; none for details that are none.

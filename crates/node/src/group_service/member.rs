@@ -7,8 +7,9 @@ use landeck_groups::service::{EntryWord, Outcome, Seat};
 
 use super::asking::{Answer, Asked};
 use super::collective::Operations;
+use super::coming::Come;
 use super::inbox::Subscription;
-use super::live::{Live, Mirror, first_awaited};
+use super::live::Live;
 use super::sending::{Manner, Sender};
 use super::{Group, GroupError};
 use crate::error::{Error, Result};
@@ -20,16 +21,18 @@ use crate::world::deadline_ns;
 pub struct Member {
     group: Group,
     subscription: Arc<Subscription>,
-    /// The round of a synchronisation that was given up: it has come to that already.
+    /// A synchronisation that was given up: it has come to that already.
     round: Option<Coming>,
     pub(super) operations: Operations,
 }
 
-/// A round that a member has come to, and the request by which it did.
+/// A synchronisation that a member has come to.
 #[derive(Clone, Copy)]
-struct Coming {
-    round: u64,
-    asked: Option<Asked>,
+enum Coming {
+    /// By itself.
+    Come(Come),
+    /// By a request to the server, which is a round of the log.
+    Asked { round: u64, asked: Asked },
 }
 
 impl Group {
@@ -73,7 +76,11 @@ impl Live {
                 self.append(mirror, entry, |mirror| self.check_open(&mirror.state))?;
             claim.becomes_entry(place);
             match outcome {
-                Outcome::Joined(id) => Ok((Seat::new(id, place), mirror.state.broadcasts())),
+                Outcome::Joined(id) => {
+                    let (seat, all) = (Seat::new(id, place), mirror.state.broadcasts());
+                    // More may have been accepted since.
+                    Ok((seat, mirror.state.member(seat).map_or(all, |member| member.first)))
+                }
                 other => Err(self.not_joined(Answer::of(other))),
             }
         })
@@ -163,67 +170,52 @@ impl Member {
 
     fn sync_until(&mut self, time: Option<Duration>) -> Result<()> {
         let deadline = deadline_ns(time);
-        let coming = match self.round {
+        let coming = match self.round.take() {
             Some(coming) => coming,
             None => self.come(deadline)?,
         };
-        self.round = Some(coming);
         let (live, seat) = (&self.group.live, self.seat());
-        let over = |mirror: &mut Mirror| {
-            if let Some(died) = mirror.state.ended(coming.round) {
-                return Ok(Some(died));
-            }
-            live.check_goes_on(&mirror.state)?;
-            match mirror.state.member(seat) {
-                None => Err(live.no_member(seat.id)),
-                Some(_) => Ok(None),
-            }
-        };
-        let died = match (&live.desk, &coming.asked) {
-            (Some(desk), Some(asked)) => {
-                live.wait_for_reply(asked, desk, deadline, |mirror, told| {
-                    Ok(over(mirror)?.filter(|_| told))
+        let died = match (&live.desk, coming) {
+            (Some(desk), Coming::Asked { round, asked }) => {
+                live.wait_for_reply(&asked, desk, deadline, |mirror, told| {
+                    Ok(live.how_round_ended(mirror, seat, round)?.filter(|_| told))
                 })
             }
-            _ => live.wait(deadline, first_awaited, over),
+            (None, Coming::Asked { .. }) => Err(live.broken("it has no server any more")),
+            (_, Coming::Come(come)) => live.gather(seat, come, deadline),
         };
         let died = match died {
-            Err(Error::TimedOut(_)) => return Err(Error::TimedOut(time.unwrap_or_default())),
+            Err(Error::TimedOut(_)) => {
+                self.round = Some(coming);
+                return Err(Error::TimedOut(time.unwrap_or_default()));
+            }
             other => other,
         };
-        self.round = None;
         match died? {
             None => Ok(()),
             Some(member) => Err(GroupError::MemberDied { group: live.name.clone(), member }.into()),
         }
     }
 
-    /// Comes to the synchronisation.
+    /// Comes to the synchronisation, by the server if there is one.
     fn come(&self, deadline_ns: Option<u64>) -> Result<Coming> {
         let (live, seat) = (&self.group.live, self.seat());
+        let Some(desk) = &live.desk else { return live.come(seat, deadline_ns).map(Coming::Come) };
         live.wait_started(deadline_ns)?;
-        let check = |mirror: &mut Mirror| {
+        live.with(|mirror| {
             live.check_open(&mirror.state)?;
             match mirror.state.member(seat) {
                 None => Err(live.no_member(seat.id)),
                 Some(_) => Ok(()),
             }
-        };
-        if let Some(desk) = &live.desk {
-            live.with(check)?;
-            let (answer, round, asked) = live.ask_to_sync(desk, seat, deadline_ns)?;
-            return match answer {
-                Answer::Come(_) => Ok(Coming { round, asked: Some(asked) }),
-                Answer::Closed => {
-                    let closed = live.with(|mirror| live.check_goes_on(&mirror.state)).err();
-                    Err(closed.unwrap_or_else(|| live.no_member(seat.id)))
-                }
-                _ => Err(live.no_member(seat.id)),
-            };
-        }
-        let come = live.with(|mirror| live.append(mirror, EntryWord::Sync(seat), check))?;
-        match come {
-            (_, Outcome::Come(round)) => Ok(Coming { round, asked: None }),
+        })?;
+        let (answer, round, asked) = live.ask_to_sync(desk, seat, deadline_ns)?;
+        match answer {
+            Answer::Come(_) => Ok(Coming::Asked { round, asked }),
+            Answer::Closed => {
+                let closed = live.with(|mirror| live.check_goes_on(&mirror.state)).err();
+                Err(closed.unwrap_or_else(|| live.no_member(seat.id)))
+            }
             _ => Err(live.no_member(seat.id)),
         }
     }

@@ -51,7 +51,9 @@
 
 mod asking;
 mod collective;
+mod coming;
 mod error;
+mod gathering;
 mod inbox;
 mod live;
 mod member;

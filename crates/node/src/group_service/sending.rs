@@ -54,6 +54,13 @@ enum Attempt<'a> {
     Full,
 }
 
+/// What became of a broadcast that does not wait.
+enum Sent {
+    Accepted,
+    NotStarted,
+    NoRoom,
+}
+
 /// A broadcast that is held, for as long as others are to know.
 struct Holding<'a> {
     live: &'a Live,
@@ -69,26 +76,84 @@ impl Live {
     ) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
-        self.check_length(bytes.len() as u64)?;
-        if !self
-            .with(|mirror| self.may_send(mirror, sender).map(|()| mirror.state.has_started()))?
-        {
-            self.wait_for_start(manner)?;
-        }
-        let is_sent = match &self.desk {
-            Some(desk) => {
-                let deadline_ns = manner.deadline_ns().filter(|_| manner != Manner::AtOnce);
-                self.send_by_server(desk, tag, bytes, sender, None, deadline_ns)?
+        let length = bytes.len() as u64;
+        self.check_length(length)?;
+        loop {
+            let sent = match (&self.desk, length > COPIED_INSIDE) {
+                (Some(desk), _) => self.send_asking(desk, tag, bytes, sender, manner)?,
+                (None, true) => self.send_long(tag, bytes, sender)?,
+                (None, false) => {
+                    self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?
+                }
+            };
+            match sent {
+                Sent::Accepted => return Ok(()),
+                Sent::NotStarted => self.wait_for_start(manner)?,
+                Sent::NoRoom => return self.broadcast_held(tag, bytes, sender, manner),
             }
-            None => match self.prepare(bytes.len() as u64, sender)? {
-                Attempt::Ready(claim) => self.send(claim, tag, bytes, sender, None)?.is_none(),
-                Attempt::Full => false,
-            },
-        };
-        match is_sent {
-            true => Ok(()),
-            false => self.broadcast_held(tag, bytes, sender, manner),
         }
+    }
+
+    /// A short message, if there is room: all of it while nobody else of this process uses the group.
+    fn send_short(
+        &self,
+        mirror: &mut Mirror,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+    ) -> Result<Sent> {
+        self.may_send(mirror, sender)?;
+        if !mirror.state.has_started() {
+            return Ok(Sent::NotStarted);
+        }
+        if !self.has_room(mirror) {
+            return Ok(Sent::NoRoom);
+        }
+        let Some(claim) = self.claim(mirror, bytes.len() as u64)? else { return Ok(Sent::NoRoom) };
+        claim.fill(tag, self.words_of(sender), bytes);
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false };
+        if let Some((_, Outcome::Broadcast(number))) = self.accept(mirror, entry, Some(&claim))? {
+            claim.end();
+            Self::note_own(mirror, number);
+            return Ok(Sent::Accepted);
+        }
+        // Somebody was faster.
+        let left = self.append_message(mirror, claim, sender, None)?;
+        Ok(if left.is_none() { Sent::Accepted } else { Sent::NoRoom })
+    }
+
+    /// One that the server is asked for, of any length.
+    fn send_asking(
+        &self,
+        desk: &Desk,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+        manner: Manner,
+    ) -> Result<Sent> {
+        if !self.may_begin(sender)? {
+            return Ok(Sent::NotStarted);
+        }
+        let deadline_ns = manner.deadline_ns().filter(|_| manner != Manner::AtOnce);
+        let is_sent = self.send_by_server(desk, tag, bytes, sender, None, deadline_ns)?;
+        Ok(if is_sent { Sent::Accepted } else { Sent::NoRoom })
+    }
+
+    /// Whether the group has started, for who may send.
+    fn may_begin(&self, sender: Sender) -> Result<bool> {
+        self.with(|mirror| self.may_send(mirror, sender).map(|()| mirror.state.has_started()))
+    }
+
+    /// A long one, which is copied while others of this process may use the group.
+    fn send_long(&self, tag: u32, bytes: Bytes<'_>, sender: Sender) -> Result<Sent> {
+        if !self.may_begin(sender)? {
+            return Ok(Sent::NotStarted);
+        }
+        let Attempt::Ready(claim) = self.prepare(bytes.len() as u64, sender)? else {
+            return Ok(Sent::NoRoom);
+        };
+        let left = self.send(claim, tag, bytes, sender, None)?;
+        Ok(if left.is_none() { Sent::Accepted } else { Sent::NoRoom })
     }
 
     /// Asks the server for a broadcast; false when there is no room.
@@ -174,26 +239,37 @@ impl Live {
             if !is_long {
                 claim.fill(tag, words, bytes);
             }
-            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: ticket.is_some() };
-            let mut is_full = false;
-            let appended = self.append_with(mirror, entry, Some(&claim), |mirror| {
-                is_full = !self.has_room(mirror);
-                match is_full {
-                    true => Err(Error::WouldBlock),
-                    false => self.may_send_now(mirror, sender, ticket),
-                }
-            });
-            match appended {
-                Err(_) if is_full => Ok(Some(claim)),
-                Err(error) => Err(error),
-                Ok((_, Outcome::Broadcast(number))) => {
-                    claim.end();
-                    Self::note_own(mirror, number);
-                    Ok(None)
-                }
-                Ok(_) => Err(self.check_goes_on(&mirror.state).err().unwrap_or(Error::WouldBlock)),
-            }
+            self.append_message(mirror, claim, sender, ticket)
         })
+    }
+
+    /// Has a message accepted whose claim is filled; gives that back when there is no room by now.
+    fn append_message<'a>(
+        &'a self,
+        mirror: &mut Mirror,
+        claim: Claim<'a>,
+        sender: Sender,
+        ticket: Option<u32>,
+    ) -> Result<Option<Claim<'a>>> {
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: ticket.is_some() };
+        let mut is_full = false;
+        let appended = self.append_with(mirror, entry, Some(&claim), |mirror| {
+            is_full = !self.has_room(mirror);
+            match is_full {
+                true => Err(Error::WouldBlock),
+                false => self.may_send_now(mirror, sender, ticket),
+            }
+        });
+        match appended {
+            Err(_) if is_full => Ok(Some(claim)),
+            Err(error) => Err(error),
+            Ok((_, Outcome::Broadcast(number))) => {
+                claim.end();
+                Self::note_own(mirror, number);
+                Ok(None)
+            }
+            Ok(_) => Err(self.check_goes_on(&mirror.state).err().unwrap_or(Error::WouldBlock)),
+        }
     }
 
     /// Who was held may finish while the group is being destroyed.

@@ -4,7 +4,8 @@
 //! endpoint of its own, so it needs nothing of the thread mode and waits for nobody else's calls. What
 //! it does, it has accepted in the group's log like any process; so it keeps nothing that would be lost
 //! with it but whom to tell. It waits for no client and no member: what has no room yet is on its
-//! way, and members that do not retrieve hold their senders, not it.
+//! way, members that do not retrieve hold their senders, not it, and a long broadcast is written in
+//! pieces, with what others ask for in between.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,8 @@ use std::thread::JoinHandle;
 use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Phase};
 use landeck_host::objects::{self, ObjectKind, ObjectName};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
-use landeck_memory::group_log::WaitsFor;
-use landeck_memory::{Buffer, Bytes, Operation, Segment, WaitRecord};
+use landeck_memory::group_log::{Aside, Claim, WaitsFor};
+use landeck_memory::{Buffer, Operation, Segment, WaitRecord};
 use landeck_transports::wake_thread::without_signals;
 use landeck_wire::HostId;
 
@@ -30,6 +31,9 @@ use crate::shared::{Kernel, Shared};
 pub(crate) const FORWARDED: u32 = 1 << 17;
 /// Words in front of what is asked for.
 const HEAD_WORDS: usize = 4;
+const HEAD_BYTES: usize = 8 * HEAD_WORDS;
+/// Bytes of a broadcast that are written at a time.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Whether this process serves groups. One of each process.
 #[derive(Default)]
@@ -79,6 +83,17 @@ struct Server<'a> {
     groups: HashMap<u32, Served>,
     receiving: Vec<(u32, OperationId)>,
     sending: Vec<(OperationId, Box<[u64; 2]>)>,
+    filling: Vec<Filling>,
+}
+
+/// A broadcast on its way into the memory of its group: a piece of it, then what others ask for.
+struct Filling {
+    context: u32,
+    aside: Aside,
+    received: Received,
+    copied: usize,
+    words: [u64; 3],
+    was_held: bool,
 }
 
 /// A group that this process serves.
@@ -212,7 +227,8 @@ impl Office {
 impl<'a> Server<'a> {
     fn new(job: &'a Job, office: &'a Office) -> Self {
         let (arrivals, groups) = (Arc::default(), HashMap::new());
-        Self { job, office, arrivals, groups, receiving: Vec::new(), sending: Vec::new() }
+        let (receiving, sending, filling) = (Vec::new(), Vec::new(), Vec::new());
+        Self { job, office, arrivals, groups, receiving, sending, filling }
     }
 
     fn run(mut self) {
@@ -237,6 +253,7 @@ impl<'a> Server<'a> {
         self.office.is_over.load(Ordering::SeqCst)
             || !lock(&self.office.orders).is_empty()
             || !lock(&self.arrivals).is_empty()
+            || !self.filling.is_empty()
             || self.receiving.iter().any(|(_, id)| is_done(id))
             || self.sending.iter().any(|(id, _)| is_done(id))
             || self.groups.values().any(Served::has_news)
@@ -252,7 +269,10 @@ impl<'a> Server<'a> {
         }
         self.receive()?;
         for (context, peer, tag, received) in self.received()? {
-            self.handle(context, peer, tag, &received)?;
+            self.handle(context, peer, tag, received)?;
+        }
+        for filling in std::mem::take(&mut self.filling) {
+            self.fill(filling)?;
         }
         let mut kernel = self.job.shared.kernel.enter()?;
         self.sending.retain(|(id, _)| kernel.take(*id).is_none());
@@ -347,12 +367,11 @@ impl<'a> Server<'a> {
         Ok(received)
     }
 
-    fn handle(&mut self, context: u32, slot: u32, tag: u32, received: &Received) -> Result<()> {
-        let bytes = bytes_of(received);
+    fn handle(&mut self, context: u32, slot: u32, tag: u32, received: Received) -> Result<()> {
+        let bytes = bytes_of(&received);
         let mut head = [0u64; HEAD_WORDS];
-        let head_bytes = size_of_val(&head);
         let is_whole =
-            bytes.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut head)) == head_bytes;
+            bytes.copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut head)) == HEAD_BYTES;
         let (kind, number) = (tag >> Asking::NUMBER_BITS, tag & ((1 << Asking::NUMBER_BITS) - 1));
         let client = Client { slot, context: head[3] as u32, number };
         let record = self.job.shared.segment.slot_record(slot);
@@ -368,19 +387,39 @@ impl<'a> Server<'a> {
                 _ => Ok(()),
             },
             BROADCAST | HELD_BROADCAST => {
-                let data = bytes.part(head_bytes, bytes.len() - head_bytes);
-                let is_held = kind == HELD_BROADCAST;
                 let [who, member, tag, _] = head;
                 let words = [who, member, REQUEST_BIT | u64::from(number)];
-                let sent = served.broadcast(words, tag as u32, data, is_held)?;
-                if let Some((message, members)) = sent {
-                    let group = served.group.number();
-                    self.forward(group, message, member, &members)?;
-                }
-                Ok(())
+                let length = (bytes.len() - HEAD_BYTES) as u64;
+                let Some(aside) = served.prepare(words, tag as u32, length)? else {
+                    return Ok(());
+                };
+                let was_held = kind == HELD_BROADCAST;
+                self.fill(Filling { context, aside, received, copied: 0, words, was_held })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Writes a piece of a broadcast; after the last one it is accepted and sent on.
+    fn fill(&mut self, mut filling: Filling) -> Result<()> {
+        let Some(served) = self.groups.get(&filling.context) else { return Ok(()) };
+        let data = bytes_of(&filling.received);
+        let (length, copied) = (data.len() - HEAD_BYTES, filling.copied);
+        let piece = data.part(HEAD_BYTES + copied, PIECE_BYTES.min(length - copied));
+        filling.copied += piece.len();
+        let claim = served.group.live.log.take_up(filling.aside);
+        claim.fill_part(length as u64, copied as u64, piece);
+        if filling.copied < length {
+            filling.aside = claim.put_aside();
+            self.filling.push(filling);
+            return Ok(());
+        }
+        let Filling { words, was_held, .. } = filling;
+        let sent = served.broadcast(&claim, words, was_held)?;
+        let Some((message, members)) = sent else { return Ok(()) };
+        claim.end();
+        let group = served.group.number();
+        self.forward(group, message, words[1], &members)
     }
 
     fn do_asked(&mut self, context: u32, client: Client, asking: &Asking) -> Result<()> {
@@ -503,41 +542,69 @@ impl Served {
         })
     }
 
-    /// Has a broadcast accepted: its number, and who gets it. None when it was not.
-    fn broadcast(
-        &self,
-        words: [u64; 3],
-        tag: u32,
-        data: Bytes<'_>,
-        was_held: bool,
-    ) -> Result<Option<(u64, Vec<MemberRecord>)>> {
+    /// Memory for a broadcast; none when there is none, or nobody asks for it any more.
+    fn prepare(&self, words: [u64; 3], tag: u32, bytes: u64) -> Result<Option<Aside>> {
         let live = &self.group.live;
-        let (slot, incarnation, number) =
-            (words[0] as u32, (words[0] >> 32) as u32, words[2] as u32);
+        let (slot, incarnation, number) = asked_in(words);
         live.with(|mirror| {
             if !live.log.take_request(slot, incarnation, number) {
                 return Ok(None);
             }
             let claim = match live.has_room_for_others(mirror) {
-                true => live.claim(mirror, data.len() as u64)?,
+                true => live.claim(mirror, bytes)?,
                 false => None,
             };
-            let mut answer = Answer::NotNow;
-            if let Some(claim) = claim {
-                claim.fill(tag, words, data);
-                let entry = EntryWord::Broadcast { cell: claim.cell(), was_held };
-                let (_, outcome) = live.append_with(mirror, entry, Some(&claim), |_| Ok(()))?;
-                if let Outcome::Broadcast(message) = outcome {
-                    claim.end();
+            match claim {
+                Some(claim) => {
+                    claim.describe(tag, words, bytes);
+                    Ok(Some(claim.put_aside()))
+                }
+                None => {
+                    self.refuse(words, Answer::NotNow);
+                    Ok(None)
+                }
+            }
+        })
+    }
+
+    /// Has a broadcast accepted: its number, and who gets it. None when it was not.
+    fn broadcast(
+        &self,
+        claim: &Claim<'_>,
+        words: [u64; 3],
+        was_held: bool,
+    ) -> Result<Option<(u64, Vec<MemberRecord>)>> {
+        let live = &self.group.live;
+        live.with(|mirror| {
+            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held };
+            let mut is_full = false;
+            let appended = live.append_with(mirror, entry, Some(claim), |mirror| {
+                is_full = !live.has_room_for_others(mirror);
+                if is_full { Err(Error::WouldBlock) } else { Ok(()) }
+            });
+            match appended {
+                Ok((_, Outcome::Broadcast(message))) => {
                     return Ok(Some((message, mirror.state.members().to_vec())));
                 }
-                answer = Answer::Closed;
+                Ok(_) => self.refuse(words, Answer::Closed),
+                Err(_) if is_full => self.refuse(words, Answer::NotNow),
+                Err(error) => return Err(error),
             }
-            live.log.answer(slot, incarnation, number, answer.to_bits());
-            live.wake(WaitsFor::Others);
             Ok(None)
         })
     }
+
+    fn refuse(&self, words: [u64; 3], answer: Answer) {
+        let live = &self.group.live;
+        let (slot, incarnation, number) = asked_in(words);
+        live.log.answer(slot, incarnation, number, answer.to_bits());
+        live.wake(WaitsFor::Others);
+    }
+}
+
+/// Who has asked for a broadcast: slot and incarnation, and the number of the request.
+fn asked_in([who, _, request]: [u64; 3]) -> (u32, u32, u32) {
+    (who as u32, (who >> 32) as u32, request as u32)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use landeck_kernel::{Area, Failure};
+use landeck_kernel::{Area, Failure, area};
 use landeck_layout::{Layout, LayoutError, Strip};
 use landeck_memory::{Buffer, Bytes, Spread};
 
@@ -78,7 +78,7 @@ impl Memory<'_> {
         let each = |strip: Strip| {
             let from = Spread { start: strip.offset - span.lower, stride: strip.stride };
             let to = Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 };
-            items.copy_blocks(from, room, to, strip.length, strip.count);
+            items.copy_blocks(from, room, to, area::out_of(&strip));
         };
         self.layout.strips(self.count, 0..bytes, each).ok()?;
         // SAFETY: the caller keeps the room, of which the strips have filled these bytes.

@@ -88,7 +88,7 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
     }
     let record = WaitRecord { operation: Waited::Wait, ..WaitRecord::default() };
     let mut seen = None;
-    let found = world.shared.wait_until(&record, None, |kernel| {
+    let ready = |kernel: &mut Kernel| {
         kernel.refresh();
         // Only what changes can have ended any.
         if seen.replace(kernel.changes()) == Some(kernel.changes()) {
@@ -98,7 +98,14 @@ pub fn wait_any(world: &World, operations: &[Option<Operation>]) -> Result<Optio
             .iter()
             .position(|operation| operation.is_some_and(|one| is_over(kernel, one)));
         over.or_else(|| first_given_up(kernel, operations))
-    });
+    };
+    let any_of = |kernel: &Kernel| {
+        kernel.any_of(operations.iter().flatten().filter_map(|operation| match operation {
+            Operation::Pending(id) => Some(*id),
+            Operation::Complete(_) => None,
+        }))
+    };
+    let found = world.shared.wait_until_any(&record, ready, &any_of);
     found.map(Some).map_err(|error| world.error(error, None))
 }
 

@@ -122,6 +122,10 @@ impl Reader<'_> {
         if has_threads && process_figures::has_running_thread(member.record.pid) {
             return Conduct::Runs;
         }
+        let any_of = member.portrait.remark.as_ref().map_or(&[][..], |remark| &remark.any_of);
+        if !any_of.is_empty() {
+            return Conduct::Waits(Needs::Any(places_of(&self.places, any_of.iter().copied())));
+        }
         Conduct::Waits(self.needs(member.slot, wait))
     }
 

@@ -22,15 +22,18 @@
 //! | module | what |
 //! |---|---|
 //! | [`picture`] | what is seen of a job at a moment |
+//! | [`names`] | what the processes are called |
 //! | [`conduct`] | who needs whom, by two pictures |
 //! | [`verdict`] | why it does not go on; pure |
 //! | [`report`] | the same in words |
 
 pub mod conduct;
+pub mod names;
 pub mod picture;
 pub mod report;
 pub mod verdict;
 
+pub use names::{Names, Role};
 pub use picture::{Member, Picture};
 pub use report::Report;
 pub use verdict::Verdict;

@@ -6,13 +6,17 @@ use landeck_memory::observed::SelfPortrait;
 use landeck_memory::system::now_ns;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState};
 
+use super::names::Names;
+
 /// A job at a moment.
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// When it was taken, in nanoseconds of the monotonic clock.
     pub at_ns: u64,
-    /// Processes of the job's first world: ranks are the slots below this.
+    /// Processes of the job's first world.
     pub processes: u32,
+    /// What they are called.
+    pub names: Names,
     /// Whether it goes on.
     pub state: JobState,
     /// Everybody who is, was or is to be in it, by slot.
@@ -22,7 +26,7 @@ pub struct Picture {
 /// A process of a job at a moment.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its slot; below [`Picture::processes`] this is its rank in the first world.
+    /// Its slot; [`Picture::names`] has what it is called.
     pub slot: u32,
     /// What the agent says of it.
     pub record: SlotRecord,
@@ -81,10 +85,11 @@ impl Picture {
     /// time: enough for the first of two pictures of a [`Report`](super::Report).
     pub fn glance(job: &ObservedJob) -> Self {
         let (state, records) = job.segment.membership();
+        let processes = job.segment.plan().processes;
+        let names = Names::new(processes, (0..).zip(&records));
         let seen = (0u32..).zip(records).filter(|(_, record)| record.state != SlotState::Free);
         let members = seen.map(|(slot, record)| Member::see(job, slot, record)).collect();
-        let processes = job.segment.plan().processes;
-        Self { at_ns: now_ns(), processes, state, members }
+        Self { at_ns: now_ns(), processes, names, state, members }
     }
 
     /// The member of a slot.

@@ -7,15 +7,14 @@ use landeck_host::observe::ObservedJob;
 use landeck_host::report::{duration, size};
 use landeck_host::signals;
 use landeck_memory::observed::{Observed, Roster, Standing};
+use landeck_memory::remark::Remark;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
 
 use super::conduct::{Conducts, Groups, conducts, lasting};
+use super::names::NAMED_MAX;
 use super::picture::{Doing, Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 use crate::collective::signature::Signature;
-
-/// Names that a sentence lists; further ones are counted.
-const NAMED_MAX: usize = 12;
 
 /// What there is to say of a job.
 #[derive(Clone, Debug)]
@@ -99,11 +98,6 @@ impl Report {
     }
 }
 
-/// The name of a process: its rank, if it is one of the first world.
-pub fn name_of(slot: u32, processes: u32) -> String {
-    if slot < processes { format!("rank {slot}") } else { format!("guest {slot}") }
-}
-
 /// The name of the call that a process waits in.
 pub fn call_name(wait: &WaitRecord) -> String {
     match (wait.operation, wait.tag) {
@@ -111,41 +105,6 @@ pub fn call_name(wait: &WaitRecord) -> String {
         (Operation::Collective, None) => "agreement".to_owned(),
         (operation, _) => operation.as_str().to_owned(),
     }
-}
-
-/// The names of processes, neighbours joined: `ranks 0-3 7`.
-pub fn names_of(slots: &[u32], processes: u32) -> String {
-    let split = slots.partition_point(|&slot| slot < processes);
-    let (ranks, guests) = slots.split_at(split);
-    let part = |word: &str, slots: &[u32]| match slots {
-        [] => None,
-        [one] => Some(format!("{word} {one}")),
-        many => Some(format!("{word}s {}", ranges(many))),
-    };
-    let parts = [part("rank", ranks), part("guest", guests)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" and ")
-}
-
-/// Numbers in order, neighbours joined.
-fn ranges(numbers: &[u32]) -> String {
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(number) => *last = number,
-            _ => runs.push((number, number)),
-        }
-    }
-    let run = |&(first, last): &(u32, u32)| match last - first {
-        0 => first.to_string(),
-        1 => format!("{first} {last}"),
-        _ => format!("{first}-{last}"),
-    };
-    let mut text = runs.iter().take(NAMED_MAX).map(run).collect::<Vec<_>>().join(" ");
-    if runs.len() > NAMED_MAX {
-        let left: u32 = runs[NAMED_MAX..].iter().map(|(first, last)| last - first + 1).sum();
-        let _ = write!(text, " and {left} more");
-    }
-    text
 }
 
 struct Words<'a> {
@@ -303,7 +262,7 @@ impl Words<'_> {
             lines[place].since = lines[place].since.max(since);
         }
         for line in &mut lines {
-            line.who = names_of(&line.slots, now.processes);
+            line.who = now.names.many(&line.slots);
         }
         lines
     }
@@ -315,7 +274,7 @@ impl Words<'_> {
         let is_waiting = is_alive
             && (lasting(self.before, self.now, member).is_some()
                 || member.is_stopped() && wait.operation != Operation::None);
-        let call = is_waiting.then(|| self.call(at, &wait));
+        let call = is_waiting.then(|| self.call(at, &wait, member.portrait.remark.as_ref()));
         let since = is_waiting.then(|| since(self.now, &wait));
         let what = match (member.doing(), call) {
             (Doing::Stopped, Some(call)) => {
@@ -331,9 +290,15 @@ impl Words<'_> {
         (what, since)
     }
 
-    /// What a process waits for.
-    fn call(&mut self, at: u32, wait: &WaitRecord) -> String {
-        let mut text = call_name(wait);
+    /// What a process waits for, and in which function of a front, if that is known.
+    fn call(&mut self, at: u32, wait: &WaitRecord, remark: Option<&Remark>) -> String {
+        let function = remark.and_then(|remark| remark.call);
+        let mut text = function.map_or_else(String::new, |function| format!("{function}: "));
+        text += &call_name(wait);
+        if let Some(any_of) = remark.map(|remark| &remark.any_of).filter(|slots| !slots.is_empty())
+        {
+            let _ = write!(text, " for any of {}", self.now.names.many(any_of));
+        }
         let preposition = match wait.operation {
             Operation::Send => "to",
             Operation::Group => "for",
@@ -341,7 +306,7 @@ impl Words<'_> {
         };
         match wait.peer {
             Some(peer) => {
-                let _ = write!(text, " {preposition} {}", name_of(peer, self.now.processes));
+                let _ = write!(text, " {preposition} {}", self.now.names.one(peer));
             }
             None if wait.operation.has_message() => {
                 let _ = write!(text, " {preposition} anybody");
@@ -378,9 +343,9 @@ impl Words<'_> {
             true => String::new(),
             false if is_behind => format!(
                 ", which it may not begin before {} is over with earlier ones",
-                names_of(&slots, self.now.processes)
+                self.now.names.many(&slots)
             ),
-            false => format!(", missing {}", names_of(&slots, self.now.processes)),
+            false => format!(", missing {}", self.now.names.many(&slots)),
         }
     }
 
@@ -397,7 +362,7 @@ impl Words<'_> {
             Some(roster) => {
                 let mut slots: Vec<u32> = roster.members.iter().map(|place| place.slot).collect();
                 slots.sort_unstable();
-                format!("the group of {}", names_of(&slots, self.now.processes))
+                format!("the group of {}", self.now.names.many(&slots))
             }
         }
     }
@@ -431,7 +396,7 @@ impl Words<'_> {
     }
 
     fn names(&self, places: &[u32]) -> String {
-        names_of(&self.slots(places), self.now.processes)
+        self.now.names.many(&self.slots(places))
     }
 
     /// That these wait.
@@ -515,16 +480,6 @@ fn how_dead(record: SlotRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_neighbours_are_joined() {
-        assert_eq!(names_of(&[3], 4), "rank 3");
-        assert_eq!(names_of(&[0, 1], 4), "ranks 0 1");
-        assert_eq!(names_of(&[0, 1, 2, 5], 8), "ranks 0-2 5");
-        assert_eq!(names_of(&[1, 4, 5], 4), "rank 1 and guests 4 5");
-        let many: Vec<u32> = (0..40).map(|at| at * 2).collect();
-        assert!(names_of(&many, 80).ends_with(" 22 and 28 more"), "{}", names_of(&many, 80));
-    }
 
     #[test]
     fn deaths_have_their_reasons() {

@@ -1,7 +1,6 @@
 //! Collective operations.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::Arc;
 
 use landeck::collectives::Preset;
 use landeck::{Message, MessageWorld};
@@ -12,6 +11,7 @@ use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::objects::group::Group;
 use crate::objects::{GROUPS, MESSAGES, message};
+use crate::recent::Used;
 use crate::{errors, job};
 
 /// Longest name of an architecture.
@@ -57,13 +57,9 @@ pub(crate) unsafe fn gather(
     root: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let mut together = group.together()?;
-    let root = together.rank_of(root)?;
-    let world = together.world()?;
-    // SAFETY: as above.
-    let all = unsafe { at_root("all", all, world, root) }?;
-    replaced(&own, all.as_ref(), |own, all| Ok(world.gather(own, all, root)?))
+    unsafe {
+        to_root(g, own, ("all", all), root, |world, own, all, root| world.gather(own, all, root))
+    }
 }
 
 pub(crate) unsafe fn gather_any(
@@ -72,19 +68,14 @@ pub(crate) unsafe fn gather_any(
     all: *mut Handle,
     root: c_int,
 ) -> Result<(), Mistake> {
-    // SAFETY: the program gave the places of objects.
-    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
-    let mut together = group.together()?;
-    let root = together.rank_of(root)?;
-    let world = together.world()?;
-    // SAFETY: as above.
-    let all = unsafe { at_root("all", all, world, root) }?;
-    replaced(&own, all.as_ref(), |own, all| {
+    let gather = |world: &mut MessageWorld, own: &Message, all: &mut Message, root| {
         if let Some(messages) = world.gather_any(own, root)? {
             *all = joined(&messages);
         }
         Ok(())
-    })
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { to_root(g, own, ("all", all), root, gather) }
 }
 
 pub(crate) unsafe fn allgather(
@@ -93,11 +84,7 @@ pub(crate) unsafe fn allgather(
     all: *mut Handle,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (group, own, all) =
-        unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("all", all)?) };
-    let mut together = group.together()?;
-    let world = together.world()?;
-    replaced(&own, Some(&all), |own, all| Ok(world.all_gather(own, all)?))
+    unsafe { to_all(g, own, ("all", all), |world, own, all| world.all_gather(own, all)) }
 }
 
 pub(crate) unsafe fn allgather_any(
@@ -105,15 +92,12 @@ pub(crate) unsafe fn allgather_any(
     own: *mut Handle,
     all: *mut Handle,
 ) -> Result<(), Mistake> {
-    // SAFETY: the program gave the places of objects.
-    let (group, own, all) =
-        unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("all", all)?) };
-    let mut together = group.together()?;
-    let world = together.world()?;
-    replaced(&own, Some(&all), |own, all| {
+    let gather = |world: &mut MessageWorld, own: &Message, all: &mut Message| {
         *all = joined(&world.all_gather_any(own)?);
         Ok(())
-    })
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { to_all(g, own, ("all", all), gather) }
 }
 
 pub(crate) unsafe fn reduce(
@@ -123,15 +107,12 @@ pub(crate) unsafe fn reduce(
     op: c_int,
     root: c_int,
 ) -> Result<(), Mistake> {
-    // SAFETY: the program gave the places of objects.
-    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
     let combine = operation(op)?;
-    let mut together = group.together()?;
-    let root = together.rank_of(root)?;
-    let world = together.world()?;
-    // SAFETY: as above.
-    let result = unsafe { at_root("result", result, world, root) }?;
-    replaced(&own, result.as_ref(), |own, result| Ok(world.reduce(own, result, combine, root)?))
+    let reduce = |world: &mut MessageWorld, own: &Message, result: &mut Message, root| {
+        world.reduce(own, result, combine, root)
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { to_root(g, own, ("result", result), root, reduce) }
 }
 
 pub(crate) unsafe fn allreduce(
@@ -140,13 +121,12 @@ pub(crate) unsafe fn allreduce(
     result: *mut Handle,
     op: c_int,
 ) -> Result<(), Mistake> {
-    // SAFETY: the program gave the places of objects.
-    let (group, own, result) =
-        unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at("result", result)?) };
     let combine = operation(op)?;
-    let mut together = group.together()?;
-    let world = together.world()?;
-    replaced(&own, Some(&result), |own, result| Ok(world.all_reduce(own, result, combine)?))
+    let reduce = |world: &mut MessageWorld, own: &Message, result: &mut Message| {
+        world.all_reduce(own, result, combine)
+    };
+    // SAFETY: the program gave the places of objects.
+    unsafe { to_all(g, own, ("result", result), reduce) }
 }
 
 pub(crate) unsafe fn use_(g: *mut Handle, architecture: *const c_char) -> Result<(), Mistake> {
@@ -171,7 +151,7 @@ fn preset(name: &CStr) -> Result<Preset, Mistake> {
 
 /// # Safety
 /// Unless null or misaligned, `g` is readable.
-unsafe fn group(g: *mut Handle) -> Result<Arc<Group>, Mistake> {
+unsafe fn group(g: *mut Handle) -> Result<Used<Group>, Mistake> {
     // SAFETY: the caller's promise.
     let group = unsafe { GROUPS.at("g", g) }?;
     job::check()?;
@@ -187,7 +167,7 @@ unsafe fn at_root(
     place: *mut Handle,
     world: &MessageWorld,
     root: usize,
-) -> Result<Option<Arc<message::Message>>, Mistake> {
+) -> Result<Option<Used<message::Message>>, Mistake> {
     if world.world().rank() != root {
         return Ok(None);
     }
@@ -195,15 +175,55 @@ unsafe fn at_root(
     unsafe { MESSAGES.at(argument, place) }.map(Some)
 }
 
+/// An operation to which each member brings a message, and of which the root alone gets one: the
+/// argument with that name.
+///
+/// # Safety
+/// Unless null or misaligned, `g` and `own` are readable, and so is the result at the root.
+unsafe fn to_root(
+    g: *mut Handle,
+    own: *mut Handle,
+    (argument, result): (&'static str, *mut Handle),
+    root: c_int,
+    call: impl FnOnce(&mut MessageWorld, &Message, &mut Message, usize) -> landeck::Result<()>,
+) -> Result<(), Mistake> {
+    // SAFETY: the caller's promise.
+    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
+    let mut together = group.together()?;
+    let root = together.rank_of(root)?;
+    let world = together.world()?;
+    // SAFETY: as above.
+    let result = unsafe { at_root(argument, result, world, root) }?;
+    replaced(&own, result.as_ref(), |own, result| Ok(call(world, own, result, root)?))
+}
+
+/// The same where all members get one.
+///
+/// # Safety
+/// Unless null or misaligned, `g`, `own` and the result are readable.
+unsafe fn to_all(
+    g: *mut Handle,
+    own: *mut Handle,
+    (argument, result): (&'static str, *mut Handle),
+    call: impl FnOnce(&mut MessageWorld, &Message, &mut Message) -> landeck::Result<()>,
+) -> Result<(), Mistake> {
+    // SAFETY: the caller's promise.
+    let (group, own, result) =
+        unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at(argument, result)?) };
+    let mut together = group.together()?;
+    let world = together.world()?;
+    replaced(&own, Some(&result), |own, result| Ok(call(world, own, result)?))
+}
+
 /// Calls with what a member brings and what it gets, which may be the same message.
 fn replaced(
-    own: &Arc<message::Message>,
-    result: Option<&Arc<message::Message>>,
+    own: &Used<message::Message>,
+    result: Option<&Used<message::Message>>,
     call: impl FnOnce(&Message, &mut Message) -> Result<(), Mistake>,
 ) -> Result<(), Mistake> {
     match result {
         None => call(&*own.use_alone()?, &mut Message::new()),
-        Some(result) if Arc::ptr_eq(own, result) => {
+        Some(result) if own.is_same(result) => {
             let mut result = result.use_alone()?;
             let own = result.clone();
             call(&own, &mut result)

@@ -1,7 +1,7 @@
 //! Groups.
 
 use std::ffi::{c_char, c_int};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use landeck::{GroupOptions, MessageWorld, WhenFull};
@@ -12,6 +12,7 @@ use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::objects::group::{Group, Membership, left};
 use crate::objects::{GROUPS, MAILBOXES, MESSAGES};
+use crate::recent::Used;
 use crate::{errors, job};
 
 /// How a group is made, as C has it.
@@ -296,7 +297,7 @@ unsafe fn make(
 
 /// # Safety
 /// Unless null or misaligned, `g` is readable.
-unsafe fn named(g: *mut Handle) -> Result<Arc<Group>, Mistake> {
+unsafe fn named(g: *mut Handle) -> Result<Used<Group>, Mistake> {
     // SAFETY: the caller's promise.
     let group = unsafe { GROUPS.at("g", g) }?;
     job::check()?;

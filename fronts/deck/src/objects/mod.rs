@@ -9,6 +9,11 @@ pub(crate) mod thread;
 use landeck::{Semaphore, SharedSegment};
 
 use crate::handle::Objects;
+use crate::recent::{found_anew, kept_by_threads};
+
+kept_by_threads!(message::Message, mailbox::Mailbox, group::Group);
+// Somebody may wait to see these go.
+found_anew!(thread::Thread, Semaphore, SharedSegment);
 
 pub(crate) static THREADS: Objects<thread::Thread> = Objects::new(0x21);
 pub(crate) static SEMAPHORES: Objects<Semaphore> = Objects::new(0x22);

@@ -28,5 +28,6 @@ int main(int argc, char **argv)
     OK(deck_mbox_retrv_try(&mb, &m));
     CHECK(poll(&poller, 1, 0) == 0);
     OK(deck_collective_barrier(&all));
+    OK(deck_mbox_destroy(&mb));
     return end("descriptor");
 }

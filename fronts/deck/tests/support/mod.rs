@@ -1,5 +1,8 @@
 //! Builds the C programs against the library under test and runs them under the launcher.
 
+#[path = "../../../mpi/tests/support/sanitizer.rs"]
+mod sanitizer;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +21,9 @@ const GONE_LIMIT: Duration = Duration::from_secs(2);
 /// Runs programs under `landeck run` with these arguments, to the end of all.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     let trail = Trail::new();
-    let output = trail.run(&mut launcher(arguments), RUN_LIMIT);
+    // Where every access is looked at, it takes many times as long.
+    let slowness = if sanitizer::wanted().is_some() { 5 } else { 1 };
+    let output = trail.run(&mut launcher(arguments), slowness * RUN_LIMIT);
     trail.assert_gone(GONE_LIMIT);
     output
 }
@@ -55,8 +60,18 @@ pub(crate) fn compiled(source: &Path, libraries: &[&str]) -> PathBuf {
         making.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
         making.arg("-I").arg(own.join("include")).arg("-I").arg(own.join("tests/c"));
         making.arg("-I").arg(own.join("../mpi/include"));
-        making.arg(source).arg("-o").arg(&target).arg("-L").arg(&tools().libraries);
-        succeed(making.args(libraries).arg("-lm"));
+        let mut linking = making;
+        if let Some(sanitizer) = sanitizer::wanted() {
+            let object = target.with_extension("o");
+            sanitizer.compile(&mut linking, source, &object);
+            succeed(&mut linking);
+            linking = Command::new(compiler("CC", "cc"));
+            sanitizer.link(linking.arg("-pthread"), &object, &target);
+        } else {
+            linking.arg(source).arg("-o").arg(&target);
+        }
+        linking.arg("-L").arg(&tools().libraries).args(libraries).arg("-lm");
+        succeed(&mut linking);
     }
     target
 }
@@ -78,10 +93,15 @@ fn tools() -> &'static Tools {
     static TOOLS: OnceLock<Tools> = OnceLock::new();
     TOOLS.get_or_init(|| {
         let built = build(env!("CARGO"), &["landeck-deck", "landeck-mpi", "landeck-launcher"]);
-        let (libraries, programs) = (built.join("deck/lib"), built.join("deck/bin"));
+        let sanitizer = sanitizer::wanted();
+        // What is built for a sanitizer lies apart.
+        let own = built
+            .join(sanitizer.map_or_else(|| "deck".to_owned(), |it| format!("deck-{}", it.name)));
+        let (libraries, programs) = (own.join("lib"), own.join("bin"));
+        let from = sanitizer.and_then(|it| it.library.parent()).unwrap_or(&built);
         fs::create_dir_all(&programs).expect("the target folder can be written");
         for name in ["libdeck", "libmpi_abi"] {
-            offer_library(&libraries, name, &built.join(name).with_extension("so"));
+            offer_library(&libraries, name, &from.join(name).with_extension("so"));
         }
         Tools { launcher: built.join("landeck"), libraries, programs }
     })

@@ -1,6 +1,7 @@
 /* Every kind of function of the program that the library calls leaves it on its own way: it jumps, or throws
  * where this is compiled as C++ (escapes_cpp.cpp). The library goes on: nothing is half done, nobody waits. */
 #include "check.h"
+#include "leaves.h"
 
 #ifdef __cplusplus
 #define NAME "escapes_cpp"
@@ -218,11 +219,14 @@ static void from_requests(void)
     is_armed = 1;
     CHECK(ESCAPES(MPI_Waitall(2, all, MPI_STATUSES_IGNORE)));
     all_is_well();
+    CHECK(all[0] == MPI_REQUEST_NULL);
+    CHECK(MPI_Wait(&all[1], MPI_STATUS_IGNORE) == MPI_SUCCESS && in == rank);
     /* What frees it is called at its end. */
     MPI_Grequest_start(query, frees, cancels, &deleted, &request);
     MPI_Grequest_complete(request);
     is_armed = 1;
     CHECK(ESCAPES(MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE)));
+    CHECK(request == MPI_REQUEST_NULL);
     MPI_Grequest_start(query, frees, cancels, &deleted, &request);
     MPI_Grequest_complete(request);
     is_armed = 1;

@@ -2,6 +2,7 @@
  * of MPI_Reduce_local, on one process or on all; the library still
  * works, and nobody waits for who has jumped. */
 #include "check.h"
+#include "leaves.h"
 
 #include <setjmp.h>
 

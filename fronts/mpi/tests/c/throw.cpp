@@ -1,5 +1,6 @@
 /* The program's own operation throws out of MPI_Allreduce; the library still works, to the end. */
 #include "check.h"
+#include "leaves.h"
 
 #include <stdexcept>
 

@@ -59,7 +59,9 @@ pub(crate) fn run(
 ) -> Output {
     let trail = Trail::new();
     let mut command = command(launcher, library, processes, program);
-    let output = trail.run(command.args(arguments), RUN_LIMIT);
+    // Where every access is looked at, it takes many times as long.
+    let slowness = if sanitizer::wanted().is_some() { 5 } else { 1 };
+    let output = trail.run(command.args(arguments), slowness * RUN_LIMIT);
     trail.assert_gone(GONE_LIMIT);
     output
 }

@@ -24,6 +24,8 @@ pub(crate) enum Reply {
     AsHydra,
     /// This is answered.
     Line(&'static str),
+    /// This is answered, and then the launcher is gone.
+    Last(&'static str),
     /// The launcher closes all connections and is gone.
     Gone,
 }
@@ -56,14 +58,27 @@ struct State {
 
 /// Runs a program in so many processes, to the end of all.
 pub(crate) fn run(size: u32, program: &Path, arguments: &[&str], manner: Manner) -> Ended {
+    let size_text = size.to_string();
+    let places: Vec<_> = (0..size).map(|rank| (rank.to_string(), size_text.clone())).collect();
+    run_told(&places, program, arguments, manner)
+}
+
+/// Runs a program in as many processes as there are places: the ranks and sizes that they are told.
+pub(crate) fn run_told(
+    places: &[(String, String)],
+    program: &Path,
+    arguments: &[&str],
+    manner: Manner,
+) -> Ended {
+    let size = places.len() as u32;
     let trail = Trail::new();
     let server =
         Arc::new(Server { state: Mutex::default(), changed: Condvar::new(), manner, size });
     let (mut children, mut threads) = (Vec::new(), Vec::new());
-    for rank in 0..size {
+    for (rank, told) in (0..).zip(places) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
         server.lock().connections.push(ours.try_clone().expect("a descriptor"));
-        children.push(trail.spawn(command(rank, size, program, theirs).args(arguments)));
+        children.push(trail.spawn(command(told, program, theirs).args(arguments)));
         let server = server.clone();
         threads.push(thread::spawn(move || server.serve(rank, ours)));
     }
@@ -74,10 +89,10 @@ pub(crate) fn run(size: u32, program: &Path, arguments: &[&str], manner: Manner)
 }
 
 /// The program with its connection under number 7: a shell moves it there from the standard input.
-fn command(rank: u32, size: u32, program: &Path, connection: UnixStream) -> Command {
+fn command((rank, size): &(String, String), program: &Path, connection: UnixStream) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "exec 7<&0 </dev/null; exec \"$0\" \"$@\""]).arg(program);
-    command.env("PMI_FD", "7").env("PMI_RANK", rank.to_string()).env("PMI_SIZE", size.to_string());
+    command.env("PMI_FD", "7").env("PMI_RANK", rank).env("PMI_SIZE", size);
     command.env("LD_LIBRARY_PATH", &tools().libraries);
     command.stdin(Stdio::from(OwnedFd::from(connection)));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -97,15 +112,19 @@ impl Server {
             }
             said.push(line.clone());
             let command = word(&line, "cmd");
-            let reply = match (self.manner)(rank, &command) {
+            let manner = (self.manner)(rank, &command);
+            let reply = match manner {
                 Reply::AsHydra => self.reply(&command, &line),
-                Reply::Line(reply) => Some(reply.to_owned()),
+                Reply::Line(reply) | Reply::Last(reply) => Some(reply.to_owned()),
                 Reply::Gone => None,
             };
             match reply {
                 // Who is gone does not listen.
                 Some(reply) => drop(stream.write_all(reply.as_bytes())),
                 None => self.go(),
+            }
+            if matches!(manner, Reply::Last(_)) {
+                self.go();
             }
             is_over = command == "finalize";
         }

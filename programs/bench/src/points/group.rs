@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result};
+use landeck::{Group, GroupOptions, Mailbox, Member, Message, Result, ServedBy};
 
 use crate::batches::Batches;
 use crate::collective::{fill, holds};
@@ -13,6 +13,9 @@ use crate::{Bench, Trouble, report};
 const LONG_BYTES: usize = 1 << 30;
 /// Joins while they are.
 const JOINS: u32 = 200;
+/// Synchronisations one after the other, and how many at each end are compared.
+const ROUNDS: usize = 5_000;
+const ENDS: usize = 500;
 
 /// What all figures of groups begin with.
 struct Part {
@@ -31,10 +34,42 @@ fn group(bench: &Bench, options: GroupOptions) -> Result<Group> {
     made.map_or_else(|| bench.job.open_group(name), Ok)
 }
 
-/// Every size; the sender moves on with each broadcast.
-pub(crate) fn broadcast(bench: &Bench) -> std::result::Result<(), Trouble> {
+/// As the paper of 2000 has it: with a server, away from the process that begins.
+pub(crate) fn served(bench: &Bench) -> GroupOptions {
+    let last = bench.world.size() as u32 - 1;
+    GroupOptions::default().served_by(ServedBy::Process(last))
+}
+
+/// Synchronisations one after the other: the median of the first ones (`first`) and of the last ones
+/// (`last`), which are as quick.
+pub(crate) fn rounds(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
-    let group = group(bench, GroupOptions::default().minimum(world.size() as u32))?;
+    let group = group(bench, options.minimum(world.size() as u32))?;
+    let mut inbox = bench.job.mailbox()?;
+    let mut member = group.join(&mut inbox)?;
+    world.barrier()?;
+    let mut times = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        member.sync()?;
+        times.push(start.elapsed());
+    }
+    world.barrier()?;
+    if world.rank() == 0 {
+        for (form, from) in [("first", 0), ("last", ROUNDS - ENDS)] {
+            let times = &mut times[from..from + ENDS];
+            times.sort_unstable();
+            let median_ns = times[ENDS / 2].as_nanos() as f64;
+            report::print(&settings.figure, form, world.size(), 0, 0, "ns", median_ns);
+        }
+    }
+    Ok(member.leave()?)
+}
+
+/// Every size; the sender moves on with each broadcast.
+pub(crate) fn broadcast(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+    let (world, settings) = (&bench.world, &bench.settings);
+    let group = group(bench, options.minimum(world.size() as u32))?;
     let mut inbox = bench.job.mailbox()?;
     let member = group.join(&mut inbox)?;
     let mut part = Part { member, inbox, data: vec![0; settings.largest()] };

@@ -13,12 +13,14 @@
 //! | `mailbox` | one word to and fro: matched by rank, as values and as a message through named mailboxes |
 //! | `put` | one word to and fro: matched, and put into the other's memory with a notification |
 //! | `urgent` | one word to and fro under bulk: urgent, and in line |
-//! | `counting` | one word to and fro: as it is, and with ten more counts of each message |
+//! | `counting` | one word to and fro: as it is, and with eight more counts of each message |
 //! | `joining` | the call that joins a running job, in processes that rank 0 starts for it |
 //! | `why` | `landeck why` of this job, all of which waits for rank 0 |
 //! | `shared` | the memory that the whole job shares, when everybody has talked to four neighbours |
 //! | `delivery` | broadcasts by the `ways`, from the root's call to the last return |
 //! | `service` | `iterations` times a broadcast and a barrier |
+//! | `group_served` | as `group`, with a server that is asked by messages |
+//! | `group_rounds`, `group_rounds_served` | synchronisations one after the other: the first and the last ones |
 //! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
 //! | `group_join` | a join while another process broadcasts a gigabyte to the group |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
@@ -45,7 +47,7 @@ mod words;
 use std::process::ExitCode;
 
 use landeck::memory::processors;
-use landeck::{Job, Options, Progress};
+use landeck::{GroupOptions, Job, Options, Progress};
 
 use crate::collective::Operation;
 use crate::overlap::Share;
@@ -131,7 +133,10 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "delivery" => delivery::measure(bench),
         "service" => repeated::service(bench),
         "collective" => repeated::collective(bench),
-        "group" => group::broadcast(bench),
+        "group" => group::broadcast(bench, GroupOptions::default()),
+        "group_served" => group::broadcast(bench, group::served(bench)),
+        "group_rounds" => group::rounds(bench, GroupOptions::default()),
+        "group_rounds_served" => group::rounds(bench, group::served(bench)),
         "group_members" => group::members(bench),
         "group_join" => group::join_beside(bench),
         name => match Operation::by_name(name) {

@@ -7,8 +7,8 @@ use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::duration;
 use landeck::memory::system::now_ns;
 use landeck::memory::{JobState, SlotState};
+use landeck::seeing::Picture;
 use landeck::seeing::picture::{Doing, Member};
-use landeck::seeing::{Picture, report};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -66,9 +66,9 @@ fn listed(job: &ObservedJob, most: usize) -> String {
         age(job),
     );
     for member in picture.members.iter().take(most) {
-        let name = report::name_of(member.slot, plan.processes);
+        let name = picture.names.one(member.slot);
         text += &format!(
-            "  {name:<9} {:<11} {:<9}{}\n",
+            "  {name:<13} {:<11} {:<9}{}\n",
             pid_of(member),
             member.doing().as_str(),
             computed(member)
@@ -112,6 +112,7 @@ fn as_json(job: &ObservedJob) -> serde_json::Value {
     let members = picture.members.iter().map(|member| {
         json!({
             "slot": member.slot,
+            "name": picture.names.one(member.slot),
             "pid": member.record.pid,
             "state": member.doing().as_str(),
             "is_alive": member.record.state == SlotState::Alive,

@@ -1,7 +1,6 @@
 //! What the processes of a job do per second, from two pictures. Pure.
 
-use landeck::memory::SlotState;
-use landeck::memory::WaitRecord;
+use landeck::memory::{Counters, SlotState, WaitRecord};
 use landeck::seeing::Picture;
 use landeck::seeing::picture::{Doing, Member};
 
@@ -60,7 +59,7 @@ fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], second
         waiting_percent: if is_alive { waiting_percent } else { 0.0 },
         sent: Traffic {
             messages: per_second(new.messages_sent, old.messages_sent),
-            bytes: per_second(new.bytes_sent, old.bytes_sent),
+            bytes: per_second(given(new), given(old)),
         },
         received: Traffic {
             messages: per_second(new.messages_received, old.messages_received),
@@ -70,12 +69,18 @@ fn row(before: Option<&Member>, now: &Member, [from_ns, to_ns]: [u64; 2], second
     }
 }
 
+/// Bytes that a process has given to others: in messages, and laid on boards for all who want them.
+fn given(counters: Counters) -> u64 {
+    counters.bytes_sent.wrapping_add(counters.bytes_laid)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use landeck::host::process_figures::{Activity, ProcessFigures};
     use landeck::memory::observed::SelfPortrait;
-    use landeck::memory::{Counters, JobState, Operation, SlotRecord};
+    use landeck::memory::{JobState, Operation, SlotRecord};
+    use landeck::seeing::Names;
     use std::time::Duration;
 
     fn picture(at_ns: u64, counters: Counters, computed: Duration, wait: WaitRecord) -> Picture {
@@ -91,7 +96,13 @@ mod tests {
             portrait: SelfPortrait { counters, wait, ..SelfPortrait::default() },
             figures: Some(ProcessFigures { activity, computed, threads: 1 }),
         };
-        Picture { at_ns, processes: 1, state: JobState::Running, members: vec![member] }
+        Picture {
+            at_ns,
+            processes: 1,
+            names: Names::default(),
+            state: JobState::Running,
+            members: vec![member],
+        }
     }
 
     #[test]
@@ -101,7 +112,8 @@ mod tests {
         let before = picture(0, Counters::default(), Duration::from_secs(1), none);
         let counters = Counters {
             messages_sent: 20,
-            bytes_sent: 2_000,
+            bytes_sent: 1_500,
+            bytes_laid: 500,
             messages_received: 4,
             waited_ns: second / 2,
             ..Counters::default()

@@ -8,8 +8,8 @@ use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::decimal_size;
 use landeck::memory::{Operation, SlotState};
 use landeck::seeing::picture::Doing;
-use landeck::seeing::report::{Report, name_of};
-use landeck::seeing::{Picture, report};
+use landeck::seeing::report::Report;
+use landeck::seeing::{Names, Picture, report};
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Alignment, Constraint, Layout};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The columns: heading, width, whether numbers stand in it.
 const COLUMNS: [(&str, u16, bool); 10] = [
-    ("PROCESS", 10, false),
+    ("PROCESS", 13, false),
     ("PID", 8, true),
     ("STATE", 8, false),
     ("%CPU", 6, true),
@@ -80,7 +80,7 @@ struct Scene {
     verdict: String,
     is_stuck: bool,
     is_over: bool,
-    processes: u32,
+    names: Names,
     rows: Vec<Row>,
 }
 
@@ -102,7 +102,7 @@ impl Scene {
             verdict: report.verdict().to_owned(),
             is_stuck: !report.goes_on(),
             is_over: !now.is_alive(),
-            processes: now.processes,
+            names: now.names.clone(),
             rows: rows(before, now),
         }
     }
@@ -112,7 +112,7 @@ impl Scene {
         let number = |value: f64| if is_there { format!("{value:.0}") } else { String::new() };
         let bytes = |value: f64| if is_there { decimal_size(value as u64) } else { String::new() };
         [
-            name_of(row.slot, self.processes),
+            self.names.one(row.slot),
             if row.pid == 0 { "-".to_owned() } else { row.pid.to_string() },
             row.doing.as_str().to_owned(),
             row.computing_percent.map_or_else(String::new, number),
@@ -130,7 +130,7 @@ impl Scene {
         match (wait.operation, wait.peer) {
             (Operation::None, _) => String::new(),
             (operation, Some(peer)) => {
-                format!("{}: {}", operation.as_str(), name_of(peer, self.processes))
+                format!("{}: {}", operation.as_str(), self.names.one(peer))
             }
             (operation, None) if operation.has_message() => {
                 format!("{}: anybody", operation.as_str())

@@ -82,7 +82,7 @@ fn stacks_of(now: &Picture, report: &Report) -> String {
         .collect();
     let mut text = String::new();
     for member in shown.iter().take(STACKS_OF_MAX) {
-        let name = landeck::seeing::report::name_of(member.slot, now.processes);
+        let name = now.names.one(member.slot);
         text += &format!("  {name} (pid {}):\n", member.record.pid);
         text += &stacks::of_process(member.record.pid, give_up);
     }

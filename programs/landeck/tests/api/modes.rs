@@ -117,6 +117,50 @@ fn urgent_posts_pass_a_full_mailbox_and_long_ones_are_refused() {
 }
 
 #[test]
+fn urgent_posts_have_a_limit_and_lose_nothing() {
+    const TIME: Duration = Duration::from_millis(100);
+    let name = "modes::urgent_posts_have_a_limit_and_lose_nothing";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        if world.rank() == 0 {
+            let mut inbox = job.mailbox().unwrap();
+            inbox.register("urgent").unwrap();
+            world.barrier().unwrap();
+            // Not looking for messages meanwhile: they fill the queue, then there is no room.
+            std::thread::sleep(4 * TIME);
+            let count: u64 = world.receive(1, Tag(1)).unwrap().0;
+            let mut all: Vec<u64> = (0..count)
+                .map(|_| {
+                    let mut value = [0];
+                    inbox.retrieve_values(&mut value).unwrap();
+                    value[0]
+                })
+                .collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..count).collect::<Vec<_>>());
+            assert!(inbox.try_retrieve().unwrap().is_none());
+            return;
+        }
+        world.barrier().unwrap();
+        let urgent = job.find_mailbox("urgent").unwrap();
+        let mut count = 0u64;
+        let refused = loop {
+            match urgent.try_post_urgent(&[count]) {
+                Ok(()) => count += 1,
+                Err(error) => break error,
+            }
+            assert!(count < 1_000_000, "there is room for ever");
+        };
+        assert!(matches!(refused, Error::WouldBlock), "{refused}");
+        let began = Instant::now();
+        let late = urgent.post_urgent_within(&[count], TIME).unwrap_err();
+        assert!(matches!(late, Error::TimedOut(_)) && began.elapsed() >= TIME, "{late}");
+        world.send(&[count + 1], 0, Tag(1)).unwrap();
+        urgent.post_urgent(&[count]).unwrap();
+    });
+}
+
+#[test]
 fn a_message_that_is_held_is_received_by_nobody_else() {
     in_job(
         2,

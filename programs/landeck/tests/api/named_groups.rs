@@ -284,6 +284,36 @@ fn a_leave_counts_as_coming_and_nothing_enters_the_mailbox_any_more() {
     });
 }
 
+/// As many as have a place on the roll, and more.
+#[test]
+fn any_number_of_members_synchronises_also_when_some_leave_in_the_middle() {
+    let name =
+        "named_groups::any_number_of_members_synchronises_also_when_some_leave_in_the_middle";
+    in_job(1, name, ThreadMode::Single, |job| {
+        for count in [1, 2, 23, 24, 25, 40] {
+            let group = job.create_group(format!("of {count}"), options()).unwrap();
+            let mut boxes: Vec<Mailbox> = (0..count).map(|_| job.mailbox().unwrap()).collect();
+            let mut members: Vec<Member> =
+                boxes.iter_mut().map(|inbox| group.join(inbox).unwrap()).collect();
+            for _ in 0..3 {
+                let (last, early) = members.split_last_mut().unwrap();
+                for member in &mut *early {
+                    let waits = member.sync_within(Duration::ZERO).unwrap_err();
+                    assert!(matches!(waits, Error::TimedOut(_)), "{count}: {waits}");
+                }
+                last.sync().unwrap();
+                early.iter_mut().for_each(|member| member.sync().unwrap());
+            }
+            let left = members.split_off(count / 2);
+            for member in &mut members {
+                assert!(member.sync_within(Duration::ZERO).is_err());
+            }
+            left.into_iter().for_each(|member| member.leave().unwrap());
+            members.iter_mut().for_each(|member| member.sync().unwrap());
+        }
+    });
+}
+
 #[test]
 fn the_last_leave_ends_a_group_and_the_end_of_its_creator_does_not() {
     let name = "named_groups::the_last_leave_ends_a_group_and_the_end_of_its_creator_does_not";

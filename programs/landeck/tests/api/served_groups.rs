@@ -1,6 +1,7 @@
 //! Named groups with a server, as in the paper of 2000: how many messages each call costs, and that
 //! nothing is lost, or done twice, when the server is gone.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck::{
@@ -303,6 +304,66 @@ fn a_time_limit_takes_back_what_nobody_does() {
         if let Some(group) = made {
             let late = group.broadcast_within(&value(1), MOMENT).unwrap_err();
             assert!(matches!(late, Error::TimedOut(_) | Error::Group(_)), "{late}");
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_long_broadcast_does_not_hold_up_the_server() {
+    let name = "served_groups::a_long_broadcast_does_not_hold_up_the_server";
+    in_job(3, name, ThreadMode::Single, |job| {
+        const BYTES: usize = 48 << 20;
+        const ROUNDS: u64 = 4;
+        let world = job.world();
+        let group = group(job, "long", served().bytes(2 * BYTES as u64).persistent(true));
+        let words = match world.rank() {
+            0 => job.make_segment("turns", 4096).unwrap(),
+            _ => {
+                world.barrier().unwrap();
+                job.open_segment("turns").unwrap()
+            }
+        };
+        if world.rank() == 0 {
+            world.barrier().unwrap();
+        }
+        // Odd while a broadcast goes on; far above when all are over.
+        let turn = &words.words()[0];
+        let mut inbox = job.mailbox().unwrap();
+        match world.rank() {
+            0 => {
+                let member = group.join(&mut inbox).unwrap();
+                world.barrier().unwrap();
+                for round in 0..ROUNDS {
+                    let got = inbox.retrieve_within(LONG).unwrap().unpack_all::<u64>();
+                    assert_eq!((got.len(), got[0], got[BYTES / 8 - 1]), (BYTES / 8, round, round));
+                }
+                member.leave().unwrap();
+            }
+            1 => {
+                world.barrier().unwrap();
+                for round in 0..ROUNDS {
+                    let long = Message::new().pack(&vec![round; BYTES / 8]).clone();
+                    turn.fetch_add(1, Ordering::SeqCst);
+                    group.broadcast(&long).unwrap();
+                    turn.fetch_add(1, Ordering::SeqCst);
+                }
+                turn.fetch_add(1 << 32, Ordering::SeqCst);
+            }
+            _ => {
+                world.barrier().unwrap();
+                let mut meanwhile = 0;
+                loop {
+                    let before = turn.load(Ordering::SeqCst);
+                    group.join(&mut inbox).unwrap().leave().unwrap();
+                    let is_same = turn.load(Ordering::SeqCst) == before;
+                    meanwhile += u64::from(is_same && before % 2 == 1);
+                    if before >> 32 != 0 {
+                        break;
+                    }
+                }
+                assert!(meanwhile > ROUNDS, "{meanwhile} joins were answered during broadcasts");
+            }
         }
         world.barrier().unwrap();
     });

@@ -15,7 +15,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::{
-    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, is_member, is_soak, job_of, names_left_by, run_each,
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, SmallGroup, is_member, is_soak, job_of, names_left_by,
+    run_each, skipped,
 };
 use crate::traffic;
 
@@ -23,6 +24,9 @@ const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 2_000;
 /// On the average; a round takes a tenth of it on an idle machine.
 const ROUND_MAX: Duration = Duration::from_secs(2);
+/// More memory than a round ever has: its group only counts what is left.
+const GROUP_BYTES: u64 = 8 << 30;
+const PAGE_BYTES: usize = 4096;
 /// Between two looks for somebody to kill.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 
@@ -36,6 +40,9 @@ fn random_kills_are_survived_as_the_job_says() {
     let rounds = if is_soak() { ROUNDS_SOAK } else { ROUNDS };
     let _watchdog = Watchdog::start(ROUND_MAX * rounds as u32 + RUN_MAX);
     let seed = seed();
+    if SmallGroup::new(GROUP_BYTES).is_none() {
+        skipped("the memory that killed jobs leave", SmallGroup::NONE);
+    }
     let usual = (0..5).map(|_| length_of_an_unharmed_run(seed)).min().unwrap();
     let began = Instant::now();
     let mut tally = [0; OUTCOMES.len()];
@@ -124,6 +131,10 @@ impl Round {
         let trail = Trail::new();
         let (out, err) = (output_file(), output_file());
         let mut command = job_of(self.processes, TEST, &["--on-failure", self.on_failure]);
+        let group = SmallGroup::new(GROUP_BYTES);
+        if let Some(group) = &group {
+            command = group.inside(&command);
+        }
         command.env(traffic::SEED, self.traffic.to_string()).stdin(Stdio::null());
         command.stdout(out.try_clone().unwrap()).stderr(err.try_clone().unwrap());
         if self.with_threads {
@@ -135,6 +146,9 @@ impl Round {
         let status = trail.finish(launcher, RUN_MAX).status;
         trail.assert_gone(GONE_WITHIN);
         let story = Story { status, out: text_of(out), err: text_of(err) };
+        // What it has said is in memory of this test, which was filled by the job.
+        let said = [&story.out, &story.err].map(|text| text.len().next_multiple_of(PAGE_BYTES));
+        group.inspect(|group| group.assert_left(said.iter().sum::<usize>() as u64));
         self.judge(killed.as_ref(), &story)
     }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod agreement;
+mod clock;
 mod group_crashes;
 mod hardening;
 mod hosts;

@@ -1,7 +1,7 @@
 //! Processes that join a running job, as from another terminal, and leave it.
 
 use super::*;
-use landeck::{Options, Peer, Tag};
+use landeck::{Error, Options, Peer, Tag, World};
 use std::process::ExitStatus;
 
 /// In a guest: what it is to do.
@@ -25,15 +25,20 @@ fn is_guest() -> Option<String> {
 /// Rank 0's part: it meets one guest after the other, who send a number and get the next one.
 fn meet_guests(job: &Job) {
     for number in 0.. {
-        let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot_of(number))]).unwrap();
-        // An error while the last guest is gone and the next not there.
-        let received = std::iter::repeat_with(|| {
-            std::thread::sleep(Duration::from_millis(2));
-            pair.receive::<u64>(1, Tag(1)).ok()
-        });
-        let (received, _) = received.flatten().next().unwrap();
-        pair.send(&[received + 1], 1, Tag(2)).unwrap();
+        meet_guest(job, number, slot_of(number));
     }
+}
+
+/// Its part with one of them.
+fn meet_guest(job: &Job, number: u32, slot: u32) {
+    let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot)]).unwrap();
+    // An error while the last guest is gone and the next not there.
+    let received = std::iter::repeat_with(|| {
+        std::thread::sleep(Duration::from_millis(2));
+        pair.receive::<u64>(1, Tag(1)).ok()
+    });
+    let (received, _) = received.flatten().next().unwrap();
+    pair.send(&[received + 1], 1, Tag(2)).unwrap();
 }
 
 /// Where rank 0 and guest number n talk: this and n.
@@ -48,12 +53,16 @@ fn slot_of(number: u32) -> u32 {
 
 /// A guest's part.
 fn visit(name: &str, number: u32) {
+    visit_as(name, number, slot_of(number), number / GUESTS + 1);
+}
+
+/// The same for one that is to get this slot, as its process of this number.
+fn visit_as(name: &str, number: u32, slot: u32, incarnation: u32) {
     let began = Instant::now();
     let job = Job::join_running(name, Options::default()).unwrap();
     println!("joined within {:?} as slot {}", began.elapsed(), job.slot());
-    assert_eq!(job.slot(), slot_of(number));
-    assert_eq!(job.process().incarnation.0, number / GUESTS + 1);
-    let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot_of(number))]).unwrap();
+    assert_eq!((job.slot(), job.process().incarnation.0), (slot, incarnation));
+    let pair = job.world_of(CONTEXT + number, &[Peer(0), Peer(slot)]).unwrap();
     pair.send(&[41u64], 0, Tag(1)).unwrap();
     assert_eq!(pair.receive::<u64>(0, Tag(2)).unwrap().0, 42);
     job.leave().unwrap();
@@ -86,6 +95,62 @@ fn guests_come_go_and_others_take_their_slots() {
         succeeded(command);
         job.until_said(&["ps"], "guest 2");
     }
+    job.end();
+}
+
+/// Processes of the first world in the test below; the last two of them leave.
+const RANKS: u32 = 4;
+
+/// The slot of guest number n there: unused ones, those of the two that left, those of guests that did.
+fn slot_after_ranks(number: u32) -> u32 {
+    if number < GUESTS { RANKS + number } else { 2 + number - GUESTS }
+}
+
+/// Rank 0 and 1 there. Who left stays gone, whoever has its slot.
+fn stay_when_others_leave(job: &Job, world: &World) {
+    let has_left = |error: Error| error.to_string().contains("has left");
+    if world.rank() == 1 {
+        assert!(world.receive::<u64>(3, Tag(9)).is_err_and(has_left));
+        let _ = world.receive::<u64>(0, Tag(9)); // until the job ends
+        return;
+    }
+    (0..GUESTS).for_each(|number| meet_guest(job, number, slot_after_ranks(number)));
+    assert!(world.send(&[1u64], 2, Tag(9)).is_err_and(has_left));
+    (GUESTS..GUESTS + 2).for_each(|number| meet_guest(job, number, slot_after_ranks(number)));
+    assert!(world.send(&[1u64], 2, Tag(9)).is_err_and(has_left));
+    assert!(world.barrier().is_err_and(has_left));
+    // The last guest is met by who has found all that so.
+    meet_guest(job, GUESTS + 2, slot_after_ranks(GUESTS + 2));
+    stay();
+}
+
+#[test]
+fn guests_take_the_slots_of_ranks_that_left() {
+    const TEST: &str = "guests::guests_take_the_slots_of_ranks_that_left";
+    if let Some(name) = is_guest() {
+        let number = std::env::var("LANDECK_TEST_NUMBER").unwrap().parse().unwrap();
+        let incarnation = 1 + u32::from(number >= GUESTS);
+        return visit_as(&name, number, slot_after_ranks(number), incarnation);
+    }
+    if is_member() {
+        return take_part(|job, world| {
+            world.barrier().unwrap();
+            match world.rank() {
+                0 | 1 => stay_when_others_leave(job, world),
+                3 => assert!(world.receive::<u64>(2, Tag(9)).is_err(), "rank 2 leaves first"),
+                _ => {}
+            }
+        });
+    }
+    let job = Watched::start(RANKS as usize, TEST);
+    job.until_said(&["ps"], "2 left");
+    for number in 0..GUESTS + 3 {
+        let mut command = guest(&job, TEST, &[]);
+        command.env("LANDECK_TEST_NUMBER", number.to_string());
+        succeeded(command);
+    }
+    let said = job.until_said(&["ps"], "guest 2");
+    assert!(said.contains("rank 1") && !said.contains("rank 2"), "{said}");
     job.end();
 }
 

@@ -161,6 +161,9 @@ impl Batch {
             // SAFETY: as the caller says.
             Ok(end) => unsafe { self.tell(end, left) },
             Err(completing) => {
+                // The request is gone from here on, even if the program jumps out of what is called.
+                // SAFETY: as the caller says; `index` is one of theirs.
+                unsafe { self.several.requests.add(index).write(left) };
                 self.current = Some(Current { completing, left, keeper: None });
                 Ok(())
             }

@@ -1,0 +1,23 @@
+//! What the membership knows of a slot, as the segment has it.
+
+use landeck_groups::membership::{Record, State};
+use landeck_memory::membership::Replaced;
+use landeck_memory::{SlotRecord, SlotState};
+
+/// A record, as the segment has it.
+pub(super) fn written(record: Record) -> SlotRecord {
+    SlotRecord {
+        state: match record.state {
+            State::Free => SlotState::Free,
+            State::Reserved => SlotState::Reserved,
+            State::Alive => SlotState::Alive,
+            State::Departed => SlotState::Departed,
+            State::Dead => SlotState::Dead,
+        },
+        incarnation: record.incarnation,
+        pid: record.pid,
+        stopped: record.stopped,
+        status: record.status,
+        replaces: record.replaces.map(|of| Replaced { rank: of.rank, number: of.number }),
+    }
+}

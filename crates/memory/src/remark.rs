@@ -1,0 +1,170 @@
+//! Remarks: what a process says besides of a wait that has lasted for long, for who looks from outside.
+//!
+//! What it waits for stands in its wait record as soon as it waits for more than a moment. Some things
+//! take time to find out: which function of a front the program has called, and any of which others
+//! would end the wait. So they are found out when the wait has lasted for so long that somebody may ask,
+//! and calls that do not last pay nothing for them.
+//!
+//! ```text
+//! own page, byte 1152   since (64 bits): the wait that the rest is said of
+//!               1160   the function, 40 bytes of text, zero behind it
+//!               1216   how many slots (32 bits)
+//!               1224   the slots, 32 bits each, at most 30
+//! ```
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use crate::segment::Segment;
+
+/// Where it begins in the own page.
+const REMARK: u64 = 1152;
+/// Words from there to the function's name and to the slots.
+const CALL_AT: usize = 1;
+const COUNT_AT: usize = 8;
+const SLOTS_AT: usize = 9;
+const CALL_WORDS: usize = 5;
+/// Words up to its end, from the start of the page.
+pub(crate) const REMARK_END_WORDS: usize = (REMARK as usize / 8) + SLOTS_AT + SLOTS_MAX / 2;
+/// Most slots that it names.
+pub const SLOTS_MAX: usize = 30;
+
+/// The name of a function, cut where it is too long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallName([u64; CALL_WORDS]);
+
+impl CallName {
+    /// Most bytes of a name.
+    pub const BYTES_MAX: usize = CALL_WORDS * 8;
+
+    /// The name in this text: its letters, digits and underscores.
+    pub fn new(text: &str) -> Self {
+        let mut bytes = [0; Self::BYTES_MAX];
+        let is_part = |letter: &u8| letter.is_ascii_alphanumeric() || *letter == b'_';
+        let letters = text.bytes().filter(is_part);
+        bytes.iter_mut().zip(letters).for_each(|(place, letter)| *place = letter);
+        let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| bytes[at * 8 + byte]));
+        Self(std::array::from_fn(word))
+    }
+
+    /// The name in these words, which may be anything; none where there is no name.
+    fn from_words(words: &[u64]) -> Option<Self> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        let name = Self::new(&String::from_utf8_lossy(&bytes[..end]));
+        (name != Self::default()).then_some(name)
+    }
+}
+
+impl std::fmt::Display for CallName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = self.0.map(u64::to_ne_bytes);
+        let bytes = bytes.as_flattened();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        formatter.pad(&String::from_utf8_lossy(&bytes[..end]))
+    }
+}
+
+/// What is said of a wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remark {
+    /// The wait: since when it lasts, in nanoseconds of the monotonic clock.
+    pub since_ns: u64,
+    /// Which function the program has called.
+    pub call: Option<CallName>,
+    /// Any of these slots can end the wait; empty where that is not known.
+    pub any_of: Vec<u32>,
+}
+
+impl Remark {
+    /// What the words of an own page, which may be anything, say of the wait since then.
+    pub(crate) fn of_wait(page: &[u64], since_ns: u64) -> Option<Self> {
+        let words = page.get(REMARK as usize / 8..REMARK_END_WORDS)?;
+        if words[0] != since_ns || since_ns == 0 {
+            return None;
+        }
+        let count = (words[COUNT_AT] as u32 as usize).min(SLOTS_MAX);
+        let slots = words[SLOTS_AT..].iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
+        Some(Self {
+            since_ns,
+            call: CallName::from_words(&words[CALL_AT..CALL_AT + CALL_WORDS]),
+            any_of: slots.take(count).collect(),
+        })
+    }
+}
+
+static NAMER: OnceLock<fn() -> Option<CallName>> = OnceLock::new();
+
+/// Has this function asked which function the program has called, by a thread that has waited in that
+/// call for long. The first one that is given stays.
+pub fn name_calls(by: fn() -> Option<CallName>) {
+    let _ = NAMER.set(by); // a second one names the same calls
+}
+
+/// Which function this thread is in, where somebody can tell.
+pub(crate) fn call_of_this_thread() -> Option<CallName> {
+    NAMER.get().and_then(|name| name())
+}
+
+impl Segment {
+    /// Says something of the wait of a slot's process; for that process only. More slots than have room
+    /// are as good as none.
+    pub fn set_remark(&self, slot: u32, remark: &Remark) {
+        let place = self.plan().slot(slot) + REMARK;
+        let set =
+            |at: usize, value| self.long(place + at as u64 * 8).store(value, Ordering::Release);
+        set(0, 0);
+        for (at, word) in (CALL_AT..).zip(remark.call.unwrap_or_default().0) {
+            set(at, word);
+        }
+        let slots = if remark.any_of.len() <= SLOTS_MAX { &remark.any_of[..] } else { &[] };
+        for (at, pair) in (SLOTS_AT..).zip(slots.chunks(2)) {
+            let second = pair.get(1).copied().unwrap_or(0);
+            set(at, u64::from(pair[0]) | u64::from(second) << 32);
+        }
+        set(COUNT_AT, slots.len() as u64);
+        set(0, remark.since_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::SegmentPlan;
+
+    fn page(segment: &Segment, slot: u32) -> Vec<u64> {
+        let start = segment.plan().slot(slot);
+        let words = (0..REMARK_END_WORDS as u64).map(|at| segment.long(start + at * 8));
+        words.map(|word| word.load(Ordering::Relaxed)).collect()
+    }
+
+    fn segment() -> Segment {
+        Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) })
+    }
+
+    #[test]
+    fn a_remark_is_read_as_it_was_said_and_of_its_wait_alone() {
+        let segment = segment();
+        let call = Some(CallName::new("MPI_Waitany"));
+        for any_of in [vec![], vec![7], (0..SLOTS_MAX as u32).collect()] {
+            let remark = Remark { since_ns: 5, call, any_of };
+            segment.set_remark(1, &remark);
+            assert_eq!(Remark::of_wait(&page(&segment, 1), 5), Some(remark));
+            assert_eq!(Remark::of_wait(&page(&segment, 1), 6), None);
+        }
+        let many = Remark { since_ns: 5, call: None, any_of: vec![1; SLOTS_MAX + 1] };
+        segment.set_remark(1, &many);
+        let read = Remark::of_wait(&page(&segment, 1), 5).unwrap();
+        assert_eq!((read.call, read.any_of), (None, vec![]));
+        assert_eq!(Remark::of_wait(&page(&segment, 0), 0), None);
+    }
+
+    #[test]
+    fn names_are_plain_whatever_stands_there() {
+        assert_eq!(CallName::new("MPI_Recv\u{1b}[1m").to_string(), "MPI_Recv1m");
+        assert_eq!(CallName::new(&"x".repeat(99)).to_string().len(), CallName::BYTES_MAX);
+        assert_eq!(CallName::from_words(&[0; CALL_WORDS]), None);
+        let all_set = CallName::from_words(&[u64::MAX; CALL_WORDS]);
+        assert_eq!(all_set, None, "nothing of that is a letter");
+    }
+}

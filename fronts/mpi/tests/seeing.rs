@@ -1,0 +1,52 @@
+//! What `landeck why` says of an MPI program that does not go on.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use landeck_testing::{Trail, Watchdog};
+
+/// How long one test may take, with compiling.
+const LIMIT: Duration = Duration::from_secs(200);
+const SEEN_WITHIN: Duration = Duration::from_secs(30);
+
+/// Runs the program with these words until `landeck why` says all that is wanted.
+fn until_said(words: &[&str], wanted: &[&str]) {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = support::program("stuck");
+    let trail = Trail::new();
+    let name = format!("stuck-{}-{}", std::process::id(), words.len());
+    let mut command = Command::new(support::launcher());
+    command.args(["run", "-n", "3", "--name", &name, "--grace", "0.1"]).arg(program).args(words);
+    command.env("LD_LIBRARY_PATH", support::libraries());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let job = trail.spawn(&mut command);
+    let give_up = Instant::now() + SEEN_WITHIN;
+    loop {
+        let said = Command::new(support::launcher()).args(["why", &name]).output().unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        if wanted.iter().all(|words| said.contains(words)) {
+            break;
+        }
+        assert!(Instant::now() < give_up, "{wanted:?} are not in\n{said}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Command::new("kill").arg(job.id().to_string()).status().unwrap();
+    trail.finish(job, LIMIT);
+    trail.assert_gone(LIMIT);
+}
+
+#[test]
+fn a_receive_has_the_name_of_its_function() {
+    let stuck = "wait for each other in a circle: rank 0 for rank 1";
+    until_said(&[], &[stuck, "MPI_Recv: receive from rank 1, tag 7, world"]);
+}
+
+#[test]
+fn a_wait_for_any_of_several_names_its_peers() {
+    let wanted =
+        ["MPI_Waitany: wait for any of ranks 1 2", "MPI_Waitany: wait for any of ranks 0 1"];
+    until_said(&["any"], &wanted);
+}
