@@ -213,10 +213,10 @@ const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 unsafe fn copy_long(source: *const u8, target: *mut u8, length: usize) {
     #[cfg(target_arch = "x86_64")]
     if STRING_BYTES.contains(&length) && !lies_just_behind(target, source) && strings::are_fast() {
-        // SAFETY: the caller's promise.
+        // SAFETY: both ranges are valid and apart, and the processor has this copy.
         return unsafe { strings::copy(source, target, length) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: both ranges are valid for so many bytes, and no byte is in both.
     unsafe { std::ptr::copy_nonoverlapping(source, target, length) }
 }
 
