@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn a_damaged_text_is_named_by_its_line() {
         let text = record().to_string();
-        let missing = text.replace("switch_ps", "# switch_ps");
+        let missing = text.replace("\nswitch_ps", "\n# switch_ps");
         assert_eq!(missing.parse::<Record>(), Err(FiguresError::Missing { name: "switch_ps" }));
         let damaged = text.replace("line_ps = 31000", "line_ps = fast");
         let error = damaged.parse::<Record>().unwrap_err();

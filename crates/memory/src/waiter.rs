@@ -11,7 +11,7 @@
 //! ([`Waiting::neighbours`]): then a process keeps its processor for a moment, since what it waits
 //! for is about to come from another one, and the next operation begins with no switch.
 //! Their first turns they give away with nothing measured, recorded or asked; one wait in
-//! [`MEASURE_EVERY`] begins with the probe all the same, and the time of the others is counted in
+//! `MEASURE_EVERY` begins with the probe all the same, and the time of the others is counted in
 //! turns as long as the last one that was measured.
 //!
 //! Before it sleeps, a process raises its sleep word and looks once more; who publishes something

@@ -26,7 +26,9 @@ fn until_said(words: &[&str], wanted: &[&str]) {
     let job = trail.spawn(&mut command);
     let give_up = Instant::now() + SEEN_WITHIN;
     loop {
-        let said = succeed(Command::new(support::launcher()).args(["why", &name]));
+        // Until the job is there it fails, which says nothing of what is wanted either.
+        let said = Command::new(support::launcher()).args(["why", &name]).output();
+        let said = said.expect("the launcher can be started");
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         if wanted.iter().all(|words| said.contains(words)) {
             break;

@@ -43,7 +43,6 @@ mod statement;
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
-pub use neighbours::LOOKED_AT_MAX;
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
@@ -51,6 +50,7 @@ pub use {
     difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
+    neighbours::LOOKED_AT_MAX,
     outcome::{Coming, Outcome},
     place::LinesPlace,
     pool::BoardPool,

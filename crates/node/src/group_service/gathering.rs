@@ -5,6 +5,7 @@
 //! it falls asleep, so that who comes last has nobody to wake as long as all are awake.
 
 use landeck_groups::service::Seat;
+use landeck_memory::board::LOOKED_AT_MAX;
 use landeck_memory::group_log::WaitsFor;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
@@ -16,8 +17,6 @@ use crate::shared::{Kernel, why};
 
 /// In so many looks the messages are looked at once.
 const LOOKS_PER_PROGRESS: u32 = 32;
-/// Members of a group whose processors are looked at.
-const LOOKED_AT_MAX: u32 = 32;
 
 /// The wait of a member that has come, as the thread that has the turn.
 struct Gathering<'a> {

@@ -45,7 +45,7 @@
 //!   only thread of a process would wait for its own mailbox, it is told ([`GroupError::Full`]).
 //!
 //! A group may be made to have a **server** ([`GroupOptions::served_by`]), as DECK had it: then the same is
-//! asked of it by messages ([`asking`], [`serving`]). The log remains what a group is.
+//! asked of it by messages (`asking`, `serving`). The log remains what a group is.
 //!
 //! All processes of a group are on one host; on another, no group has the name.
 

@@ -804,9 +804,13 @@ fn a_descriptor_tells_of_what_comes_from_groups() {
                 member.leave().unwrap();
                 assert!(is_readable(&mut inbox, LONG));
                 assert_eq!(take(&mut inbox), 9);
-                // What a server had sent may come behind.
-                assert!(is_empty(&mut inbox));
-                assert!(!is_readable(&mut inbox, Duration::ZERO));
+                // What a server had sent may come behind, and is told of for nothing.
+                let mut for_nothing = 0;
+                while is_readable(&mut inbox, MOMENT) {
+                    assert!(is_empty(&mut inbox));
+                    for_nothing += 1;
+                }
+                assert!(for_nothing <= u32::from(name == "served"), "{name}: {for_nothing}");
             }
             world.barrier().unwrap();
         }

@@ -135,7 +135,10 @@ fn refuse_waits_for_a_time_of_day() {
         SeccompCmpOp::MaskedEq(libc::FUTEX_CLOCK_REALTIME as u64),
         libc::FUTEX_CLOCK_REALTIME as u64,
     );
-    let rule = SeccompRule::new(vec![realtime.unwrap()]).unwrap();
+    // Without a limit it is no matter which clock it names: the C library's joins do.
+    let is_limited = SeccompCondition::new(3, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
+    let conditions = vec![realtime.unwrap(), is_limited.unwrap()];
+    let rule = SeccompRule::new(conditions).unwrap();
     let rules = [(libc::SYS_futex, vec![rule])];
     let filter = SeccompFilter::new(
         rules.into_iter().collect(),
