@@ -37,6 +37,8 @@ struct Place {
     was_told: bool,
     /// It was seen to be no member any more, and that is still to be said.
     is_put_out: bool,
+    /// Its program has it leave: that it is no member then is nothing to tell of.
+    is_leaving: bool,
 }
 
 /// A subscription that a descriptor tells of, for as long as it does.
@@ -94,6 +96,7 @@ impl Subscription {
             outstanding: 0,
             was_told: false,
             is_put_out: false,
+            is_leaving: false,
         };
         let forwarded = live.desk.as_ref().map(|_| AtomicU64::new(first));
         Self { live, seat, place: Mutex::new(place), forwarded }
@@ -134,7 +137,7 @@ impl Subscription {
                 each();
             }
         }
-        if place.is_over || place.is_put_out {
+        if place.is_over || place.is_put_out || place.is_leaving {
             return;
         }
         // A broken group says so to whoever retrieves.
@@ -304,6 +307,7 @@ impl Subscription {
                 if place.is_over {
                     return Ok(false);
                 }
+                place.is_leaving = true;
                 let live = self.live.clone();
                 live.with(|mirror| {
                     let is_member = mirror.state.member(self.seat).is_some();
