@@ -53,6 +53,26 @@ fn all_architectures_stand_side_by_side() {
 }
 
 #[test]
+fn a_death_ends_the_operation_of_those_behind_it() {
+    let line = "broadcast --architecture pipeline -n 8 --sizes 8 --platform myrinet2000 --kill";
+    let ran = simulate(&format!("{line} 3@1us"));
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""));
+    let what = |members: &str| {
+        let line = ran.said.lines().find(|line| line.trim_start().starts_with(members));
+        line.unwrap_or_else(|| panic!("{members} is not in {}", ran.said)).to_owned()
+    };
+    assert!(what("0 to 1").contains("done"), "{}", ran.said);
+    assert!(what("2 ").contains("PeerFailed: member 3"), "{}", ran.said);
+    assert!(what("3 ").contains("ended"), "{}", ran.said);
+    assert!(what("4 to 7").contains("PeerFailed: member 3"), "{}", ran.said);
+    assert!(simulate(&format!("{line} 3@1s")).said.contains("Nobody fails"));
+    for (wrong, said) in [("8@1us", "0 to 7"), ("3", "3@12us"), ("3@11s", "at most 10 s")] {
+        let ran = simulate(&format!("{line} {wrong}"));
+        assert!(ran.code != Some(0) && ran.errors.contains(said), "{wrong}: {}", ran.errors);
+    }
+}
+
+#[test]
 fn the_grid_of_the_paper_is_written_as_a_page() {
     let place = place("paper");
     let ran =
