@@ -36,7 +36,8 @@ pub struct Beside {
 }
 
 impl Buffer {
-    /// Copies blocks from where `from` says in `bytes` to where `to` says in this buffer. Says false, and copies nothing, unless all blocks lie within both.
+    /// Copies blocks from where `from` says in `bytes` to where `to` says in this buffer. Says false,
+    /// and copies nothing, unless all blocks lie within both.
     #[inline]
     pub fn write_blocks(&self, to: Spread, bytes: Bytes<'_>, from: Spread, blocks: Blocks) -> bool {
         // SAFETY: the promise of whoever made the buffer keeps it writable.
@@ -47,7 +48,8 @@ impl Buffer {
 }
 
 impl Bytes<'_> {
-    /// Copies blocks from where `from` says to where `to` says in `room`. Says false, and copies nothing, unless all blocks lie within both.
+    /// Copies blocks from where `from` says to where `to` says in `room`. Says false, and copies
+    /// nothing, unless all blocks lie within both.
     #[inline]
     pub fn copy_blocks(
         &self,
@@ -198,71 +200,106 @@ unsafe fn copy_known<const LENGTH: usize>(mut source: Walker, mut target: Walker
     }
 }
 
-/// Copies the blocks, and what is beside each: in one loop where both are as short as members are. Blocks
-/// of a class are copied by the same instructions: one word, or the first and the last word, which overlap.
+/// Copies the blocks, and what is beside each: in one loop where both are as short as members are.
+/// Blocks of a class are copied by the same instructions: one word, or the first and the last word,
+/// which overlap.
 ///
 /// # Safety
 /// As [`copy_blocks`], for both.
 unsafe fn copy_pairs(source: Walker, target: Walker, length: usize, beside: Beside, count: u64) {
-    let (source_beside, target_beside) = (source.moved(beside.from), target.moved(beside.to));
-    macro_rules! by_class {
-        ($length:expr, $known:ident $known_arguments:tt) => {
-            match $length {
-                1 => by_class!(@ $known $known_arguments 1 false),
-                2 => by_class!(@ $known $known_arguments 2 false),
-                3 => by_class!(@ $known $known_arguments 2 true),
-                4 => by_class!(@ $known $known_arguments 4 false),
-                5..=7 => by_class!(@ $known $known_arguments 4 true),
-                8 => by_class!(@ $known $known_arguments 8 false),
-                9..=15 => by_class!(@ $known $known_arguments 8 true),
-                16 => by_class!(@ $known $known_arguments 16 false),
-                // SAFETY: the caller's promise.
-                _ => unsafe {
-                    copy_blocks(source, target, length, count);
-                    copy_blocks(source_beside, target_beside, beside.length, count);
-                },
-            }
-        };
-        (@ second () $word:literal $twice:literal) => {
-            by_class!(beside.length, both ($word $twice))
-        };
-        (@ both ($first:literal $first_twice:literal) $second:literal $second_twice:literal) => {
-            // SAFETY: the caller's promise; each word is as long as its block at most.
-            unsafe {
-                copy_known_pairs::<$first, $first_twice, $second, $second_twice>(
-                    (source, source_beside),
-                    (target, target_beside),
-                    (length - $first, beside.length - $second),
-                    count,
-                )
-            }
-        };
+    let pairs = Pairs { source, target, length, beside, count };
+    // SAFETY: all blocks are valid, says the caller; a class's word is as long as its block at most.
+    unsafe {
+        match length {
+            1 => pairs.copy_with_first::<1, false>(),
+            2 => pairs.copy_with_first::<2, false>(),
+            3 => pairs.copy_with_first::<2, true>(),
+            4 => pairs.copy_with_first::<4, false>(),
+            5..=7 => pairs.copy_with_first::<4, true>(),
+            8 => pairs.copy_with_first::<8, false>(),
+            9..=15 => pairs.copy_with_first::<8, true>(),
+            16 => pairs.copy_with_first::<16, false>(),
+            _ => pairs.copy_apart(),
+        }
     }
-    by_class!(length, second());
 }
 
-/// As [`copy_pairs`], for classes known when this was compiled. The last words begin at `last`.
-unsafe fn copy_known_pairs<
-    const FIRST: usize,
-    const FIRST_TWICE: bool,
-    const SECOND: usize,
-    const SECOND_TWICE: bool,
->(
-    (mut source, mut source_beside): (Walker, Walker),
-    (mut target, mut target_beside): (Walker, Walker),
-    last: (usize, usize),
+/// What [`copy_pairs`] copies.
+struct Pairs {
+    source: Walker,
+    target: Walker,
+    length: usize,
+    beside: Beside,
     count: u64,
-) {
-    for _ in 0..count {
-        // SAFETY: the caller's promise; the blocks may lie anywhere.
+}
+
+impl Pairs {
+    /// The class of the first blocks is known: a word, and whether there is a second one.
+    ///
+    /// # Safety
+    /// As [`copy_pairs`]; the first blocks are of this class.
+    unsafe fn copy_with_first<const FIRST: usize, const FIRST_TWICE: bool>(self) {
+        // SAFETY: as the caller says; a class's word is as long as its block at most.
         unsafe {
-            copy_words::<FIRST, FIRST_TWICE>(source.at, target.at, last.0);
-            copy_words::<SECOND, SECOND_TWICE>(source_beside.at, target_beside.at, last.1);
+            match self.beside.length {
+                1 => self.copy_both::<FIRST, FIRST_TWICE, 1, false>(),
+                2 => self.copy_both::<FIRST, FIRST_TWICE, 2, false>(),
+                3 => self.copy_both::<FIRST, FIRST_TWICE, 2, true>(),
+                4 => self.copy_both::<FIRST, FIRST_TWICE, 4, false>(),
+                5..=7 => self.copy_both::<FIRST, FIRST_TWICE, 4, true>(),
+                8 => self.copy_both::<FIRST, FIRST_TWICE, 8, false>(),
+                9..=15 => self.copy_both::<FIRST, FIRST_TWICE, 8, true>(),
+                16 => self.copy_both::<FIRST, FIRST_TWICE, 16, false>(),
+                _ => self.copy_apart(),
+            }
         }
-        source.advance();
-        source_beside.advance();
-        target.advance();
-        target_beside.advance();
+    }
+
+    /// First all blocks, then all that are beside them.
+    ///
+    /// # Safety
+    /// As [`copy_pairs`].
+    unsafe fn copy_apart(self) {
+        let (source, target) = self.beside();
+        // SAFETY: both kinds of blocks are valid, says the caller.
+        unsafe {
+            copy_blocks(self.source, self.target, self.length, self.count);
+            copy_blocks(source, target, self.beside.length, self.count);
+        }
+    }
+
+    /// Where the second blocks come from, and go to.
+    #[inline(always)]
+    fn beside(&self) -> (Walker, Walker) {
+        (self.source.moved(self.beside.from), self.target.moved(self.beside.to))
+    }
+
+    /// The classes of both are known.
+    ///
+    /// # Safety
+    /// As [`copy_pairs`]; the blocks are of these classes.
+    unsafe fn copy_both<
+        const FIRST: usize,
+        const FIRST_TWICE: bool,
+        const SECOND: usize,
+        const SECOND_TWICE: bool,
+    >(
+        self,
+    ) {
+        let (mut source_beside, mut target_beside) = self.beside();
+        let Self { mut source, mut target, length, beside, count } = self;
+        let (last, last_beside) = (length - FIRST, beside.length - SECOND);
+        for _ in 0..count {
+            // SAFETY: the words lie within their blocks, wherever those lie.
+            unsafe {
+                copy_words::<FIRST, FIRST_TWICE>(source.at, target.at, last);
+                copy_words::<SECOND, SECOND_TWICE>(source_beside.at, target_beside.at, last_beside);
+            }
+            source.advance();
+            source_beside.advance();
+            target.advance();
+            target_beside.advance();
+        }
     }
 }
 
@@ -276,7 +313,7 @@ unsafe fn copy_words<const WORD: usize, const TWICE: bool>(
     target: *mut u8,
     last: usize,
 ) {
-    // SAFETY: the caller's promise; unaligned accesses are said to be.
+    // SAFETY: both words are valid at both places; unaligned accesses are said to be.
     unsafe {
         let word = source.cast::<[u8; WORD]>().read_unaligned();
         if TWICE {

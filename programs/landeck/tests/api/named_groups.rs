@@ -4,11 +4,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Options,
-    Progress, ServedBy, Sum, Tag, ThreadMode, WhenFull,
+    Error, GroupError, GroupOptions, Mailbox, Member, Message, ObjectError, Options, Progress,
+    ServedBy, Sum, Tag, ThreadMode, WhenFull,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::support::named_groups::{all, group, next, value};
 use crate::support::{in_enduring_job, in_job, in_job_with, is_member, kill_myself};
 
 const MOMENT: Duration = Duration::from_millis(30);
@@ -16,33 +17,6 @@ const LONG: Duration = Duration::from_secs(20);
 
 fn options() -> GroupOptions {
     GroupOptions::default()
-}
-
-/// The group of this name, made by rank 0; all of the job call this.
-fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
-    let world = job.world();
-    let made = (world.rank() == 0).then(|| job.create_group(name, options).unwrap());
-    world.barrier().unwrap();
-    made.unwrap_or_else(|| job.open_group(name).unwrap())
-}
-
-/// All of the job as members, whose numbers are not their ranks.
-fn all(job: &Job, name: &str, options: GroupOptions) -> (Member, Mailbox) {
-    let group = group(job, name, options);
-    let mut inbox = job.mailbox().unwrap();
-    let member = group.join(&mut inbox).unwrap();
-    job.world().barrier().unwrap();
-    (member, inbox)
-}
-
-fn value(number: u64) -> Message {
-    let mut message = Message::new();
-    message.pack(&[number]);
-    message
-}
-
-fn next(inbox: &mut Mailbox) -> u64 {
-    inbox.retrieve_within(LONG).unwrap().unpack_value().unwrap()
 }
 
 fn is_empty(inbox: &mut Mailbox) -> bool {

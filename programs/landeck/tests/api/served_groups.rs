@@ -4,11 +4,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag,
-    ThreadMode,
-};
+use landeck::{Error, GroupError, GroupOptions, Job, Message, ServedBy, Tag, ThreadMode};
 
+use crate::support::named_groups::{all, group, next, value};
 use crate::support::{in_enduring_job, in_job, kill_myself};
 
 const LONG: Duration = Duration::from_secs(20);
@@ -16,24 +14,6 @@ const MOMENT: Duration = Duration::from_millis(30);
 
 fn served() -> GroupOptions {
     GroupOptions::default().served_by(ServedBy::Creator)
-}
-
-/// The group of this name, made by rank 0; all of the job call this.
-fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
-    let world = job.world();
-    let made = (world.rank() == 0).then(|| job.create_group(name, options).unwrap());
-    world.barrier().unwrap();
-    made.unwrap_or_else(|| job.open_group(name).unwrap())
-}
-
-fn value(number: u64) -> Message {
-    let mut message = Message::new();
-    message.pack(&[number]);
-    message
-}
-
-fn next(inbox: &mut Mailbox) -> u64 {
-    inbox.retrieve_within(LONG).unwrap().unpack_value().unwrap()
 }
 
 /// Messages that all processes of the job have sent, guests and servers among them.
@@ -140,15 +120,6 @@ fn without_a_server_calls_cost_no_messages() {
         });
         assert_eq!(sent, 0);
     });
-}
-
-/// All of the job as members of a group with a server.
-fn all(job: &Job, name: &str, options: GroupOptions) -> (Member, Mailbox) {
-    let group = group(job, name, options);
-    let mut inbox = job.mailbox().unwrap();
-    let member = group.join(&mut inbox).unwrap();
-    job.world().barrier().unwrap();
-    (member, inbox)
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! operation is then done or not, for all that live alike, and nobody hangs.
 
 use std::process::Stdio;
-use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use landeck::{
 };
 use landeck_testing::{Trail, Watchdog};
 
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, text};
+use crate::support::named_groups::value;
+use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, run_each, text};
 
 const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
 const CRASH: &str = "LANDECK_TEST_CRASH";
@@ -20,7 +20,6 @@ const PAST: &str = "the victim is past all stores";
 const DONE: &str = "survivor done";
 const VICTIM: usize = 2;
 const SURVIVORS: u32 = 2;
-const AT_ONCE: usize = 2;
 /// More stores no operation has.
 const STORES_MAX: u64 = 600;
 /// Turns of joining and leaving after which the log is about to need a snapshot.
@@ -50,19 +49,11 @@ fn who_dies_after_any_store_has_done_a_thing_or_not() {
         return take_part();
     }
     let _watchdog = Watchdog::start(WATCHED_FOR);
-    let waiting = Mutex::new(OPERATIONS.iter());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let next = waiting.lock().unwrap().next();
-                    let Some(&(operation, stores_min)) = next else { return };
-                    let all = (0..STORES_MAX).find(|&stores| run(operation, stores)).unwrap();
-                    println!("{operation}: killed after each of {} stores", all - 1);
-                    assert!(all > stores_min, "{operation} has {all} stores only");
-                }
-            });
-        }
+    run_each(OPERATIONS.len() as u64, |number| {
+        let (operation, stores_min) = OPERATIONS[number as usize];
+        let all = (0..STORES_MAX).find(|&stores| run(operation, stores)).unwrap();
+        println!("{operation}: killed after each of {} stores", all - 1);
+        assert!(all > stores_min, "{operation} has {all} stores only");
     });
 }
 
@@ -116,12 +107,6 @@ fn options() -> GroupOptions {
 /// By a survivor.
 fn served() -> GroupOptions {
     GroupOptions::default().served_by(ServedBy::Process(0))
-}
-
-fn value(number: u64) -> Message {
-    let mut message = Message::new();
-    message.pack(&[number]);
-    message
 }
 
 fn next(inbox: &mut Mailbox) -> Vec<u64> {

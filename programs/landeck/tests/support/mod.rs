@@ -3,6 +3,7 @@
 //! comes out.
 #![allow(dead_code, unused_imports)] // no test target needs all of it
 
+pub(crate) mod named_groups;
 mod seeded;
 mod small_group;
 

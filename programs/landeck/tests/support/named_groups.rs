@@ -1,0 +1,37 @@
+//! What tests of named groups share: groups of a whole job, and messages of one number.
+
+use std::time::Duration;
+
+use landeck::{Group, GroupOptions, Job, Mailbox, Member, Message};
+
+/// Longer than anything may take.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The group of this name, made by rank 0; all of the job call this.
+pub(crate) fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
+    let world = job.world();
+    let made = (world.rank() == 0).then(|| job.create_group(name, options).unwrap());
+    world.barrier().unwrap();
+    made.unwrap_or_else(|| job.open_group(name).unwrap())
+}
+
+/// All of the job as members, whose numbers are not their ranks.
+pub(crate) fn all(job: &Job, name: &str, options: GroupOptions) -> (Member, Mailbox) {
+    let group = group(job, name, options);
+    let mut inbox = job.mailbox().unwrap();
+    let member = group.join(&mut inbox).unwrap();
+    job.world().barrier().unwrap();
+    (member, inbox)
+}
+
+/// A message of one number.
+pub(crate) fn value(number: u64) -> Message {
+    let mut message = Message::new();
+    message.pack(&[number]);
+    message
+}
+
+/// The number in the next message.
+pub(crate) fn next(inbox: &mut Mailbox) -> u64 {
+    inbox.retrieve_within(LONG).unwrap().unpack_value().unwrap()
+}
