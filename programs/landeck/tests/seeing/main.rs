@@ -58,9 +58,13 @@ impl Watched {
 
     /// Runs `landeck` with the job's name behind these words.
     fn landeck(&self, words: &[&str]) -> Output {
+        self.landeck_command(words).output().unwrap()
+    }
+
+    fn landeck_command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
         command.env("XDG_RUNTIME_DIR", &self.runtime).args(words).arg(&self.name);
-        command.output().unwrap()
+        command
     }
 
     /// What `landeck` says of the job, as soon as this is in it.
