@@ -17,7 +17,14 @@ fn take_part(job: &Job) {
     world.barrier().unwrap();
     let group = made.unwrap_or_else(|| job.open_group("chat").unwrap());
     let mut inbox = job.mailbox().unwrap();
+    // In the order of the ranks.
+    if world.rank() == 1 {
+        world.barrier().unwrap();
+    }
     let member = group.join(&mut inbox).unwrap();
+    if world.rank() == 0 {
+        world.barrier().unwrap();
+    }
     world.barrier().unwrap();
     if world.rank() == 1 {
         member.leave().unwrap();
