@@ -17,7 +17,9 @@ pub struct Details {
     pub call_ps: u64,
     /// What a step of its plan takes that copies or combines a few bytes.
     pub step_ps: u64,
-    /// From one process to the next on a processor that eight share.
+    /// From one process to the other on a processor that two share and wait at a board.
+    pub turn_ps: u64,
+    /// The same to the next of eight.
     pub crowd_switch_ps: u64,
     /// Messages of [`MESSAGE_BYTES`] between two processes: half of a round trip.
     pub messages_ps: [u64; MESSAGE_BYTES.len()],
@@ -27,6 +29,7 @@ pub struct Details {
 pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("call_ps", "a call over messages, beside them"),
     ("step_ps", "a step that copies or combines a few bytes"),
+    ("turn_ps", "to the other of two processes on the same processor, at a board"),
     ("crowd_switch_ps", "to the next of eight processes on the same processor"),
     ("message_64_ps", "a message of 64 bytes"),
     ("message_512_ps", "a message of 512 bytes"),
@@ -37,7 +40,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = 3 + MESSAGE_BYTES.len();
+    pub(crate) const WORDS: usize = 4 + MESSAGE_BYTES.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces.
@@ -58,6 +61,7 @@ impl Details {
         Self {
             call_ps: 300_000,
             step_ps: 80_000,
+            turn_ps: switch_ps,
             crowd_switch_ps: switch_ps * 4 / 3,
             messages_ps: MESSAGE_BYTES.map(message),
         }
@@ -65,15 +69,15 @@ impl Details {
 
     /// As words.
     pub(crate) fn words(&self) -> [u64; Self::WORDS] {
-        let first = [self.call_ps, self.step_ps, self.crowd_switch_ps];
+        let first = [self.call_ps, self.step_ps, self.turn_ps, self.crowd_switch_ps];
         let mut all = first.into_iter().chain(self.messages_ps);
         array::from_fn(|_| all.next().unwrap_or(0))
     }
 
     /// From words.
     pub(crate) fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [call_ps, step_ps, crowd_switch_ps, messages_ps @ ..] = words;
-        Self { call_ps, step_ps, crowd_switch_ps, messages_ps }
+        let [call_ps, step_ps, turn_ps, crowd_switch_ps, messages_ps @ ..] = words;
+        Self { call_ps, step_ps, turn_ps, crowd_switch_ps, messages_ps }
     }
 
     /// The smaller one of each.

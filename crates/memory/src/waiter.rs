@@ -526,18 +526,21 @@ fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
 
 /// How often to poll before anything else. Polling pays when whoever is waited for has a processor
 /// of its own at that moment, which nobody can ask the kernel; so this learns from what happened.
-struct Spin {
+#[derive(Clone, Copy, Debug)]
+pub struct Spin {
     polls: u32,
     waits: u32,
 }
 
 impl Spin {
-    fn new(crowded: bool) -> Self {
+    /// Of one who has not waited yet; `crowded` where others want the processor.
+    pub fn new(crowded: bool) -> Self {
         Self { polls: if crowded { POLLS_CROWDED } else { POLLS_AT_ONCE }, waits: 0 }
     }
 
+    /// How often to poll in the wait that begins.
     #[inline]
-    fn polls(&mut self) -> u32 {
+    pub fn polls(&mut self) -> u32 {
         if self.polls == POLLS_AT_ONCE {
             return POLLS_AT_ONCE;
         }
@@ -545,12 +548,14 @@ impl Spin {
         if self.waits.is_multiple_of(EXPLORE_EVERY) { POLLS_AT_ONCE } else { self.polls }
     }
 
+    /// What was waited for came while it polled so often.
     #[inline]
-    fn paid(&mut self, polls: u32) {
+    pub fn paid(&mut self, polls: u32) {
         self.polls = polls;
     }
 
-    fn failed(&mut self, crowded: bool) {
+    /// It did not come, and the processor was given away; `crowded` if another wanted it.
+    pub fn failed(&mut self, crowded: bool) {
         self.polls = if crowded { (self.polls / 2).max(POLLS_CROWDED) } else { POLLS_AT_ONCE };
     }
 }

@@ -4,6 +4,10 @@
 //! not. Data that have room in a ring are copied in and then out, the one as long as the other in
 //! proportion to the rates of long copies; of longer ones both go on at once, unless who sends shares its
 //! processor.
+//!
+//! Where processes take turns, each finds less in its caches and has written down that it waits. How much
+//! longer a message takes by that is seen where two on one processor exchange one: from the one to the other
+//! is then a turn, as it is where they wait at a board, a message, and this.
 
 use landeck_collectives::{Details, Figures};
 
@@ -19,34 +23,40 @@ const RING_BYTES: u64 = 16 * 1024;
 pub(crate) struct Near {
     figures: Figures,
     details: Details,
+    /// At each end of a message where processes share processors.
+    turns_ps: u64,
 }
 
 impl Near {
     pub(crate) const fn new(figures: Figures, details: Details) -> Self {
-        Self { figures, details }
+        let Figures { switch_ps, message_ps, .. } = figures;
+        let turns_ps = switch_ps.saturating_sub(details.turn_ps).saturating_sub(message_ps) / 2;
+        Self { figures, details, turns_ps }
     }
 
     /// How long a sender is busy, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, is_shared: bool) -> (u64, u64) {
-        let begin_ps = self.overhead_ps() + self.figures.line_ps;
+        let overhead_ps = self.overhead_ps(is_shared);
+        let begin_ps = overhead_ps + self.figures.line_ps;
         let (rest_ps, out_ps) = (self.rest_ps(bytes), self.out_ps(bytes));
         if bytes <= RING_BYTES {
             let in_ps = rest_ps - out_ps;
-            return (self.overhead_ps() + in_ps, begin_ps + in_ps);
+            return (overhead_ps + in_ps, begin_ps + in_ps);
         }
         let in_ps = bytes_ps(bytes, self.figures.two_copy_kib_ps);
         let ahead_ps = if is_shared { in_ps } else { rest_ps - out_ps };
-        (self.overhead_ps() + in_ps, begin_ps + ahead_ps)
+        (overhead_ps + in_ps, begin_ps + ahead_ps)
     }
 
     /// How long a receiver is busy.
-    pub(crate) fn receive_ps(&self, bytes: u64) -> u64 {
-        self.overhead_ps() + self.out_ps(bytes)
+    pub(crate) fn receive_ps(&self, bytes: u64, is_shared: bool) -> u64 {
+        self.overhead_ps(is_shared) + self.out_ps(bytes)
     }
 
     /// At each end of every message.
-    fn overhead_ps(&self) -> u64 {
-        self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2
+    fn overhead_ps(&self, is_shared: bool) -> u64 {
+        let least_ps = self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2;
+        least_ps + if is_shared { self.turns_ps } else { 0 }
     }
 
     /// By so much longer than a message of a line.

@@ -12,7 +12,7 @@ use crate::time::Time;
 
 /// So many on one processor are a crowd: each finds less in the caches when its turn comes, and nobody
 /// knows who is next.
-pub(crate) const CROWD: usize = 5;
+const CROWD: usize = 5;
 
 /// All processors, and who runs on them.
 #[derive(Debug)]

@@ -112,6 +112,11 @@ impl Stages {
         }
     }
 
+    /// Whether a stage is what a measurement does around the calls.
+    pub(crate) fn is_around(&self, stage: u32) -> bool {
+        !matches!(self.kind(stage), Kind::Operation)
+    }
+
     fn length(&self) -> u32 {
         self.calls + if self.around.is_some() { 3 } else { 0 }
     }

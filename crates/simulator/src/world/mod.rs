@@ -1,6 +1,7 @@
 //! The world of a run: members, their processors, and what is under way between them.
 
 mod losses;
+mod rest;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,8 +9,7 @@ use std::sync::Arc;
 use landeck_collectives::{Action, Execution, Figures, Walk};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
-use landeck_memory::board::LOOKED_AT_MAX;
-use landeck_memory::waiter;
+use landeck_memory::waiter::Spin;
 
 use crate::board::{Board, Look};
 use crate::fault::Chance;
@@ -18,14 +18,12 @@ use crate::load::Sizes;
 use crate::near::Near;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::{Host, bytes_ps};
-use crate::processors::{CROWD, Processors, Turn};
+use crate::processors::{Processors, Turn};
 use crate::simulation::{Hosts, Report, Setting};
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
 use losses::Lost;
 
-/// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
-const LATE_NS: u64 = 250;
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
 const TAG: u32 = 0;
@@ -34,11 +32,6 @@ const EVENTS_BETWEEN_NEWS: u64 = 1 << 16;
 
 /// The number of a message.
 type MessageId = u32;
-
-/// How long it takes to pass a processor on, which so many share.
-const fn turn_ps(host: &Host, sharing: usize) -> u64 {
-    if sharing < CROWD { host.figures.switch_ps } else { host.details.crowd_switch_ps }
-}
 
 /// What happens.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +98,9 @@ struct Member {
     is_waiting: bool,
     is_holding: bool,
     holds: u32,
+    /// How often it polls for a message before that, as the product's waiter learns it; and in this wait.
+    spin: Spin,
+    polls: u32,
     /// When it ended, if it has; the first death that it has heard of, and when; why it gave up.
     dies: Option<Time>,
     told: Option<(u32, Time)>,
@@ -194,7 +190,7 @@ impl World {
         let processors = platform.host.processors;
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
-        let turn_ps = turn_ps(&platform.host, sharing);
+        let turn_ps = rest::turn_ps(&details, sharing);
         let first = |member: usize| stages.walk(member, 0).map(Execution::new);
         let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
@@ -283,14 +279,7 @@ impl World {
             Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
             Event::Death(member) => self.die(member, now),
             Event::Notice { host, dead } => self.notice(host, dead, now),
-            Event::Tired { member, hold } => {
-                let place = self.member(member);
-                if place.is_holding && place.holds == hold {
-                    place.is_holding = false;
-                    let turn = self.processors.leave(member, now);
-                    self.plan_turn(turn);
-                }
-            }
+            Event::Tired { member, hold } => self.tire(member, hold, now),
         }
     }
 
@@ -337,50 +326,13 @@ impl World {
         self.rest(member, now);
     }
 
-    /// A member that has nothing to do gives its processor away, or keeps it for a moment.
-    fn rest(&mut self, member: u32, now: Time) {
-        let hold_ps = self.hold_ps(member);
-        self.processors.dwell(member, hold_ps);
-        let place = self.member(member);
-        place.is_waiting = true;
-        if hold_ps > 0 {
-            place.is_holding = true;
-            place.holds += 1;
-            let hold = place.holds;
-            self.events.plan(now + hold_ps, Event::Tired { member, hold });
-            return;
-        }
-        let turn = self.processors.leave(member, now);
-        self.plan_turn(turn);
-    }
-
-    /// How long a member that waits at the board keeps its processor: not at all where one of those who
-    /// share it is waited for, else as long as [`waiter`] says.
-    fn hold_ps(&self, member: u32) -> u64 {
-        let place = &self.members[member as usize];
-        let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
-        let plan = execution.walk().plan();
-        if place.dies.is_some() || !self.processors.is_shared(member) || plan.size > LOOKED_AT_MAX {
-            return 0;
-        }
-        let board = self.board_of(member);
-        if self.processors.mates(member).any(|mate| board.waits_for(plan, step, mate)) {
-            return 0;
-        }
-        let is_behind = |mate: u32| self.members[mate as usize].stage < place.stage;
-        let each = self.processors.mates(member).count() as u32 + 1;
-        let hold_ns = match self.processors.mates(member).any(is_behind) {
-            true => waiter::behind_ns(each),
-            false => waiter::BESIDE_NS + LATE_NS,
-        };
-        hold_ns * 1000
-    }
-
     /// Before the first step of an execution: what the call itself takes. True when that keeps the
-    /// member busy.
+    /// member busy. What a measurement does around the calls goes the short way of groups with nothing
+    /// chosen, and what that takes is in the word on the board.
     fn call(&mut self, member: u32, now: Time) -> bool {
         let place = &mut self.members[member as usize];
-        if place.called > place.stage || self.host.call_ps == 0 {
+        let is_short = self.stages.is_around(place.stage);
+        if place.called > place.stage || self.host.call_ps == 0 || is_short {
             return false;
         }
         place.called = place.stage + 1;
@@ -437,9 +389,7 @@ impl World {
     }
 
     fn wake(&mut self, member: u32, now: Time) {
-        let place = self.member(member);
-        if std::mem::take(&mut place.is_holding) {
-            place.is_waiting = false; // it looks all the time
+        if self.member(member).finds_at_once() {
             self.events.plan(now, Event::Done(member));
             return;
         }
@@ -543,8 +493,8 @@ impl World {
             let place = self.member(member);
             if place.at_board.is_some() && place.is_waiting && !place.is_gone() {
                 // What its neighbours are to it may be another thing now.
-                let hold_ps = self.hold_ps(member);
-                self.processors.dwell(member, hold_ps);
+                let keeps_ps = self.keeps_ps(member);
+                self.processors.dwell(member, keeps_ps);
                 self.wake(member, now);
             }
         }
@@ -661,7 +611,7 @@ impl World {
         if message.transit.from != message.transit.to {
             return self.overhead_ps(message.bytes);
         }
-        self.near.receive_ps(message.bytes)
+        self.near.receive_ps(message.bytes, self.processors.is_shared(message.to))
     }
 
     /// A sender has handed a message over.
@@ -821,6 +771,8 @@ impl Member {
             is_waiting: true,
             is_holding: false,
             holds: 0,
+            spin: Spin::new(true),
+            polls: 0,
             dies: None,
             told: None,
             lost: None,

@@ -17,7 +17,7 @@ const JOB_S: &str = "90";
 const TAG: Tag = Tag(0);
 /// So many calls before they count: by then the members have their connections.
 const WARM: usize = 20;
-/// Batches; their median counts.
+/// Batches of messages; their median counts.
 const BATCHES: usize = 15;
 
 /// What one of the processes is to measure.
@@ -47,6 +47,12 @@ pub(crate) enum MeasuredError {
 /// would else run ahead of the others.
 pub(crate) const fn calls(operation: Operation) -> u32 {
     if operation.has_root() { 1 } else { 50 }
+}
+
+/// Batches of calls; their median counts. Of single calls, which differ more, there are more.
+pub(crate) const fn batches(operation: Operation) -> u32 {
+    let batches = BATCHES as u32;
+    if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
 /// The near and far placement of processors is told apart by this factor of a line's time.
@@ -193,8 +199,8 @@ fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) 
         blocks.call(way, operation)?;
     }
     let calls = calls(operation);
-    let batches = if calls > 1 { BATCHES } else { 20 * BATCHES };
-    let mut spans_us = Vec::with_capacity(batches);
+    let batches = batches(operation);
+    let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
         world.barrier()?;
         let begin_us = now_us();

@@ -113,8 +113,9 @@ pub(crate) struct SimulateArguments {
 const PROCESSES_MAX: u64 = 65_536;
 /// The most data: what a host can hold.
 const BYTES_MAX: u64 = 1 << 40;
-/// Rounds of a measurement that are simulated.
-const ROUNDS: u32 = 15;
+/// In a measurement nothing takes equally long twice: by up to so much of a thousand longer. Without it
+/// members that wait for each other may run in step for ever, which no machine does.
+const MEASURED_JITTER_PERMILLE: u32 = 50;
 /// As in Linux, the least time before TCP sends again.
 const RESEND_PS: u64 = 200_000_000_000;
 
@@ -188,19 +189,23 @@ impl SimulateArguments {
         if self.subject == Subject::Message {
             platform.host.call_ps = 0; // nobody calls an operation
         }
+        let is_compared = self.measured && self.subject != Subject::Message;
+        let jitter_permille = if is_compared && self.jitter == 0 {
+            MEASURED_JITTER_PERMILLE
+        } else {
+            10 * self.jitter
+        };
         let faults = Faults {
             seed: self.seed,
-            jitter_permille: 10 * self.jitter,
+            jitter_permille,
             loss_per_million: self.loss,
             resend_ps: RESEND_PS,
             deaths: self.kill.clone(),
         };
         let operation = self.operation();
         let task = Task { root: self.root, segments: self.segments, ..Task::new(operation) };
-        let calls = match self.measured && self.subject != Subject::Message {
-            true => Calls::Measured { rounds: ROUNDS, calls: measured::calls(operation) },
-            false => Calls::AtOnce,
-        };
+        let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
+        let calls = if is_compared { Calls::Measured { rounds, calls } } else { Calls::AtOnce };
         let placement = match (self.per_host, self.spread) {
             (Some(per_host), _) => Placement::PerHost(per_host),
             (None, true) => Placement::Spread,

@@ -1,6 +1,8 @@
 //! What two processes find out about their host by talking to each other.
 //!
-//! Rank 0 writes each finding as a line: its name and picoseconds. [`super`] reads them.
+//! Rank 0 writes each finding as a line: its name and picoseconds. [`super`] reads them. Each is the least
+//! of some batches, and of one where the time is over: what takes a microsecond on a free machine can take some
+//! milliseconds on a busy one.
 
 use clap::ValueEnum;
 use landeck::collectives::Way;
@@ -8,10 +10,12 @@ use landeck::collectives::architecture::Butterfly;
 use landeck::collectives::details::MESSAGE_BYTES;
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const TAG: Tag = Tag(0);
 const BATCHES: usize = 9;
+/// When a job has measured for so long it repeats nothing.
+const REPEATED_MAX: Duration = Duration::from_millis(300);
 const LONG_BYTES: usize = 512 * 1024;
 const LENT_BYTES: usize = 64 * 1024;
 
@@ -22,14 +26,11 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
-    /// From one process to the next where many share a processor.
+    /// From one process to the next where some share a processor and wait at a board.
     Crowd,
 }
 
 impl Subject {
-    /// How many are a crowd on a processor.
-    pub(crate) const CROWD: u32 = 8;
-
     /// Its name on the command line.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
@@ -46,29 +47,39 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
     let world = job.world();
     match (subject, world.size()) {
         (Subject::Messages, 2) => messages(&job, &world)?,
-        (Subject::Switch, 2) => report(&world, "switch", half_round_trip_ps(&world, 8, 500)?),
-        // Who comes last to a barrier goes on to the next; all others have a turn before that.
-        (Subject::Crowd, 3..) => {
-            super::pin(world.rank() % world.size().div_ceil(Subject::CROWD as usize));
-            let turns = f64::from(Subject::CROWD - 1);
-            report(&world, "crowd-switch", calls_ps(&world, 200, World::barrier)? / turns);
+        (Subject::Switch, 2) => {
+            let batches = Batches::begin(&world);
+            report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
         }
+        (Subject::Crowd, 2..) => turns(&world)?,
         _ => {}
     }
     job.leave()
 }
 
+/// From one to the next of those who share a processor. Who comes last to a barrier goes on to the next; all
+/// others have a turn before that.
+fn turns(world: &World) -> Result<()> {
+    let processors = (super::crowded() as usize).min(world.size());
+    super::pin(world.rank() % processors);
+    let turns = (world.size() / processors - 1).max(1);
+    let barrier_ps = Batches::begin(world).calls_ps(world, 40, World::barrier)?;
+    report(world, "turn", barrier_ps / turns as f64);
+    Ok(())
+}
+
 fn messages(job: &Job, world: &World) -> Result<()> {
-    let short = half_round_trip_ps(world, 8, 5_000)?;
-    let long = half_round_trip_ps(world, LONG_BYTES, 40)?;
+    let batches = Batches::begin(world);
+    let short = batches.half_round_trip_ps(8, 5_000)?;
+    let long = batches.half_round_trip_ps(LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
-    let barrier = calls_ps(world, 5_000, World::barrier)?;
+    let barrier = batches.calls_ps(world, 5_000, World::barrier)?;
     report(world, "message", short);
     for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 150]) {
-        let ps = half_round_trip_ps(world, bytes as usize, round_trips)?;
+        let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
     }
-    calls(world, short)?;
+    calls(&batches)?;
     report(world, "two-copy", per_kib(long - short, LONG_BYTES));
     report(world, "one-copy", per_kib(lent, LENT_BYTES));
     report(world, "barrier", barrier);
@@ -85,51 +96,90 @@ fn per_kib(ps: f64, bytes: usize) -> f64 {
     ps / (bytes as f64 / 1024.0)
 }
 
-/// Half of the time in which a message goes there and back: the least of some batches.
-fn half_round_trip_ps(world: &World, bytes: usize, round_trips: u32) -> Result<f64> {
-    let mut data = vec![1u8; bytes];
-    let other = 1 - world.rank();
-    let mut least_ps = f64::MAX;
-    for _ in 0..BATCHES {
-        let start = Instant::now();
-        for _ in 0..round_trips {
-            if world.rank() == 0 {
-                world.send(&data, other, TAG)?;
-                world.receive_into(&mut data, other, TAG)?;
-            } else {
-                world.receive_into(&mut data, other, TAG)?;
-                world.send(&data, other, TAG)?;
-            }
-        }
-        let batch_ps = start.elapsed().as_nanos() as f64 * 1e3;
-        least_ps = least_ps.min(batch_ps / f64::from(round_trips) / 2.0);
-    }
-    Ok(least_ps)
-}
-
-/// What a call over messages takes beside its message, and what each of an allreduce's two steps
-/// takes that a barrier does not have: a copy and a combination.
-fn calls(world: &World, message: f64) -> Result<()> {
+/// A barrier and an allreduce of two over messages: what the first takes beside its message is the call, and
+/// what the second takes beside the first are two steps, a copy and a combination.
+fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
+    let world = batches.world;
     let barriers = world.via(Way::by(Butterfly));
-    let barrier = calls_ps(&barriers, CALLS, World::barrier)?;
+    let barrier = batches.calls_ps(&barriers, CALLS, World::barrier)?;
     let sums = world.via(Way::by(Butterfly));
     let mut sum = [0u64];
-    let each = calls_ps(&sums, CALLS, |world| world.all_reduce_into(&[1], &mut sum, Sum))?;
-    report(world, "call", barrier - message);
-    report(world, "step", (each - barrier) / 2.0);
+    let each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
+    let allreduce = batches.calls_ps(&sums, CALLS, each)?;
+    report(world, "barrier-over-messages", barrier);
+    report(world, "allreduce-over-messages", allreduce);
     Ok(())
 }
 
-/// The time of a call: the least of some batches.
-fn calls_ps(world: &World, calls: u32, mut call: impl FnMut(&World) -> Result<()>) -> Result<f64> {
-    let mut least_ps = f64::MAX;
-    for _ in 0..BATCHES {
-        let start = Instant::now();
-        for _ in 0..calls {
-            call(world)?;
+/// Measurements of a job, of which each is repeated while there is time.
+struct Batches<'a> {
+    world: &'a World,
+    began: Instant,
+}
+
+impl<'a> Batches<'a> {
+    fn begin(world: &'a World) -> Self {
+        Self { world, began: Instant::now() }
+    }
+
+    /// Half of the time in which a message goes there and back.
+    fn half_round_trip_ps(&self, bytes: usize, round_trips: u32) -> Result<f64> {
+        let mut data = vec![1u8; bytes];
+        let (world, other) = (self.world, 1 - self.world.rank());
+        self.least_ps(2 * round_trips, || {
+            for _ in 0..round_trips {
+                if world.rank() == 0 {
+                    world.send(&data, other, TAG)?;
+                    world.receive_into(&mut data, other, TAG)?;
+                } else {
+                    world.receive_into(&mut data, other, TAG)?;
+                    world.send(&data, other, TAG)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The time of a call.
+    fn calls_ps(
+        &self,
+        world: &World,
+        calls: u32,
+        mut call: impl FnMut(&World) -> Result<()>,
+    ) -> Result<f64> {
+        self.least_ps(calls, || (0..calls).try_for_each(|_| call(world)))
+    }
+
+    /// The least time that one of so many things of a batch takes.
+    fn least_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        let batch_ps = || {
+            let start = Instant::now();
+            batch()?;
+            Ok(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(things))
+        };
+        least_of(batch_ps, || self.is_over())
+    }
+
+    /// Whether there is no time for another batch: rank 0 says so to all.
+    fn is_over(&self) -> Result<bool> {
+        let mut is_over = [u8::from(self.began.elapsed() >= REPEATED_MAX)];
+        self.world.broadcast(&mut is_over, 0)?;
+        Ok(is_over != [0])
+    }
+}
+
+/// The least of some batches: of one at least, and of no further one when the time is over.
+fn least_of(
+    mut batch_ps: impl FnMut() -> Result<f64>,
+    mut is_over: impl FnMut() -> Result<bool>,
+) -> Result<f64> {
+    let mut least_ps = batch_ps()?;
+    for _ in 1..BATCHES {
+        if is_over()? {
+            break;
         }
-        least_ps = least_ps.min(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(calls));
+        least_ps = least_ps.min(batch_ps()?);
     }
     Ok(least_ps)
 }
@@ -158,6 +208,21 @@ fn lent_ps(job: &Job, world: &World) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_repeated_when_the_time_is_over_and_everything_is_done_once() {
+        let batches_until = |over_after: usize| {
+            let batches = std::cell::Cell::new(0);
+            let batch_ps = || {
+                batches.set(batches.get() + 1);
+                Ok(100.0 - batches.get() as f64)
+            };
+            let least_ps = least_of(batch_ps, || Ok(batches.get() >= over_after)).unwrap();
+            assert_eq!(least_ps, 100.0 - batches.get() as f64);
+            batches.get()
+        };
+        assert_eq!([0, 1, 4, 1000].map(batches_until), [1, 1, 4, BATCHES]);
+    }
 
     #[test]
     fn subjects_have_the_names_that_the_command_line_knows() {

@@ -3,7 +3,10 @@
 //!
 //! What one process can find out is measured here ([`probe`]); what takes two, by jobs of two
 //! processes that this command starts with `landeck run` ([`measure`]): once with a processor for
-//! each, once with one for both; and one of eight on each of two.
+//! each, once with one for both; and by jobs of two and of eight on each of two processors.
+//!
+//! On a machine that is busy otherwise a switch of processes can take a thousand times as long. So after some
+//! time no round begins ([`ROUNDS_MAX`]), and in each job nothing is repeated ([`measure`]).
 
 pub(crate) mod measure;
 mod probe;
@@ -126,44 +129,67 @@ pub(crate) struct Found {
 /// One part of the measurement: it fills in what it finds out.
 type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 6] = [
     ("a line", line),
     ("copies", copies),
     ("messages", messages),
     ("a process switch", switch),
-    ("switches in a crowd", crowd),
+    ("turns of two", turns_of_two),
+    ("turns of eight", turns_of_eight),
 ];
 
 /// Each part is measured some times, and the least counts: whatever disturbs makes it longer.
 const ROUNDS: u64 = 12;
 /// On a machine that is very busy no further round begins after this time.
 const ROUNDS_MAX: Duration = Duration::from_secs(5);
-/// No word on the board takes less: it is a difference of two times.
-const DEPOSIT_MIN_PS: u64 = 10_000;
+/// No part of what was measured takes less: it is a difference of two times.
+const PART_MIN_PS: u64 = 10_000;
 
 /// Measures this host.
 pub(crate) fn measured() -> Result<Found, TuneError> {
     let bar = bar(ROUNDS * PARTS.len() as u64);
     let began = Instant::now();
-    let mut least = round(&bar)?;
-    for _ in 1..ROUNDS {
-        if began.elapsed() < ROUNDS_MAX {
-            let next = round(&bar)?;
-            least.figures = least.figures.least(next.figures);
-            least.details = least.details.least(next.details);
-        }
-    }
+    let least = least_of(|| round(&bar), || began.elapsed())?;
     bar.finish_and_clear();
-    if processors().len() > 1 {
-        // In the model a barrier of two is a word and a line.
-        let figures = &mut least.figures;
-        let word_ps = figures.deposit_ps.saturating_sub(figures.line_ps);
-        figures.deposit_ps = word_ps.max(DEPOSIT_MIN_PS);
+    Ok(parts_of(least, processors().len() > 1))
+}
+
+/// The least of each figure of some rounds: of one at least, and of none that would begin too late.
+fn least_of(
+    mut round: impl FnMut() -> Result<Found, TuneError>,
+    elapsed: impl Fn() -> Duration,
+) -> Result<Found, TuneError> {
+    let mut least = round()?;
+    for _ in 1..ROUNDS {
+        if elapsed() >= ROUNDS_MAX {
+            break;
+        }
+        let next = round()?;
+        least.figures = least.figures.least(next.figures);
+        least.details = least.details.least(next.details);
     }
     Ok(least)
 }
 
-/// Each part once; a barrier stands for the word in it.
+/// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
+/// which one was disturbed may be anything.
+fn parts_of(whole: Found, has_messages: bool) -> Found {
+    let Found { mut figures, mut details } = whole;
+    let barrier_ps = figures.deposit_ps;
+    let less = |whole_ps: u64, part_ps: u64| whole_ps.saturating_sub(part_ps).max(PART_MIN_PS);
+    // Of two on a processor one waits for the other's turn in each barrier; else it is one as of two.
+    details.turn_ps = less(details.turn_ps, barrier_ps);
+    if has_messages {
+        // In the model a barrier of two is a word and a line; one over messages is a call and a message, and
+        // an allreduce copies and combines besides.
+        figures.deposit_ps = less(barrier_ps, figures.line_ps);
+        details.step_ps = less(details.step_ps, details.call_ps) / 2;
+        details.call_ps = less(details.call_ps, figures.message_ps);
+    }
+    Found { figures, details }
+}
+
+/// Each part once. Of what [`parts_of`] takes apart it has the whole.
 fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::memory::processors::usable());
     let figures = Figures { processors, ..Figures::default() };
@@ -208,8 +234,8 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     let Found { figures, details } = found;
     for (name, value_ps) in job_of(2, Subject::Messages)? {
         match name.as_str() {
-            "call" => details.call_ps = value_ps,
-            "step" => details.step_ps = value_ps,
+            "barrier-over-messages" => details.call_ps = value_ps,
+            "allreduce-over-messages" => details.step_ps = value_ps,
             "message" => figures.message_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
             "two-copy" => figures.two_copy_kib_ps = value_ps,
@@ -234,15 +260,23 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
+/// The same where they wait at a board, which takes less than for a message.
+fn turns_of_two(found: &mut Found) -> Result<(), TuneError> {
+    found.details.turn_ps = turn_ps(2)?.unwrap_or(found.details.turn_ps);
+    Ok(())
+}
+
 /// The same with so many that what each needs is no longer in the processor's caches when its turn
 /// comes.
-fn crowd(found: &mut Found) -> Result<(), TuneError> {
-    let processors = processors().len().min(2) as u32;
-    let switches = job_of(processors * Subject::CROWD, Subject::Crowd)?;
-    if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "crowd-switch") {
-        found.details.crowd_switch_ps = value_ps;
-    }
+fn turns_of_eight(found: &mut Found) -> Result<(), TuneError> {
+    found.details.crowd_switch_ps = turn_ps(8)?.unwrap_or(found.details.crowd_switch_ps);
     Ok(())
+}
+
+/// From one to the next of so many on each of two processors, or on the only one.
+fn turn_ps(sharing: u32) -> Result<Option<u64>, TuneError> {
+    let found = job_of(crowded() * sharing, Subject::Crowd)?;
+    Ok(found.into_iter().find(|(name, _)| name == "turn").map(|(_, value_ps)| value_ps))
 }
 
 /// Runs with the first usable processor alone, which whoever is started inherits.
@@ -267,6 +301,11 @@ pub(crate) fn pin(number: usize) {
     let mut one = CpuSet::new();
     one.set(processor);
     let _ = sched_setaffinity(None, &one);
+}
+
+/// How many processors a crowd is measured on.
+pub(crate) fn crowded() -> u32 {
+    processors().len().clamp(1, 2) as u32
 }
 
 /// The processors that this process may use.
@@ -312,6 +351,58 @@ mod tests {
         for line in ["", "message", "message fast", "message 0", "message -3"] {
             assert_eq!(finding(line), None, "{line}");
         }
+    }
+
+    fn usual() -> Found {
+        let figures = Figures::default();
+        Found { figures, details: Details::of(&figures) }
+    }
+
+    #[test]
+    fn no_round_begins_when_the_time_is_over_and_the_first_always_does() {
+        let rounds_until = |over_after: u64| {
+            let rounds = std::cell::Cell::new(0u64);
+            let round = || {
+                rounds.set(rounds.get() + 1);
+                Ok(usual())
+            };
+            let is_over = || rounds.get() >= over_after;
+            least_of(round, || if is_over() { ROUNDS_MAX } else { Duration::ZERO }).unwrap();
+            rounds.get()
+        };
+        assert_eq!([0, 1, 5, 1000].map(rounds_until), [1, 1, 5, ROUNDS]);
+    }
+
+    #[test]
+    fn the_least_of_each_figure_counts() {
+        let mut rounds = [3, 1, 2].into_iter().cycle();
+        let round = || {
+            let mut found = usual();
+            let value_ps = rounds.next().unwrap_or(9);
+            (found.figures.line_ps, found.details.call_ps) = (value_ps, 10 - value_ps);
+            Ok(found)
+        };
+        let least = least_of(round, || Duration::ZERO).unwrap();
+        assert_eq!((least.figures.line_ps, least.details.call_ps), (1, 7));
+    }
+
+    #[test]
+    fn what_was_measured_as_a_whole_is_taken_apart() {
+        let mut whole = usual();
+        (whole.figures.deposit_ps, whole.figures.line_ps) = (90_000, 50_000);
+        whole.figures.message_ps = 75_000;
+        (whole.details.call_ps, whole.details.step_ps) = (355_000, 515_000);
+        whole.details.turn_ps = 1_500_000;
+        let Found { figures, details } = parts_of(whole, true);
+        assert_eq!((figures.deposit_ps, details.turn_ps), (40_000, 1_410_000));
+        assert_eq!((details.call_ps, details.step_ps), (280_000, 80_000));
+        whole.details.step_ps = 355_000;
+        assert_eq!(
+            parts_of(whole, true).details.step_ps,
+            PART_MIN_PS / 2,
+            "a difference of nothing"
+        );
+        assert_eq!(parts_of(whole, false).details.call_ps, 355_000, "it was not measured");
     }
 
     #[test]

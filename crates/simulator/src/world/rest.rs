@@ -1,0 +1,129 @@
+//! Waiting members: how long they keep their processor, and what it takes to pass that on.
+//!
+//! The product's waiter says for how long, here as there: at the board by what the others on the processor
+//! are to the wait, for a message by whether polling has paid before ([`Spin`]).
+
+use landeck_collectives::Details;
+use landeck_memory::board::LOOKED_AT_MAX;
+use landeck_memory::waiter;
+
+use super::{Event, Member, World};
+use crate::time::Time;
+
+/// Who polls for a while looks at the clock after some polls only, and so by half of those too late.
+const LATE_NS: u64 = 250;
+/// A look for a message, and the pause behind it.
+const POLL_NS: u64 = 25;
+/// The crowds that were measured on a processor are of two and of eight: so many doublings apart.
+const DOUBLINGS: u64 = 2;
+/// What larger ones take is not known.
+const SHARING_MAX: usize = 32;
+
+/// How long it takes to pass a processor on, which so many share: the more they are, the less each finds in
+/// the caches. From one power of two to the next it grows as between those that were measured.
+pub(super) fn turn_ps(details: &Details, sharing: usize) -> u64 {
+    let sharing = sharing.clamp(2, SHARING_MAX) as u64;
+    let doublings = sharing.ilog2();
+    let power = 1 << doublings;
+    let more_ps = details.crowd_switch_ps.saturating_sub(details.turn_ps);
+    let parts = u64::from(doublings - 1) * power + (sharing - power);
+    details.turn_ps + more_ps * parts / (DOUBLINGS * power)
+}
+
+impl World {
+    /// A member that has nothing to do gives its processor away, or keeps it for a moment.
+    pub(super) fn rest(&mut self, member: u32, now: Time) {
+        let keeps_ps = self.keeps_ps(member);
+        self.processors.dwell(member, keeps_ps);
+        let hold_ps = keeps_ps + self.polls_ps(member);
+        let place = self.member(member);
+        place.is_waiting = true;
+        if hold_ps > 0 {
+            place.is_holding = true;
+            place.holds += 1;
+            let hold = place.holds;
+            self.events.plan(now + hold_ps, Event::Tired { member, hold });
+            return;
+        }
+        let turn = self.processors.leave(member, now);
+        self.plan_turn(turn);
+    }
+
+    /// A member has kept its processor long enough, if it still waits as it did then.
+    pub(super) fn tire(&mut self, member: u32, hold: u32, now: Time) {
+        let place = self.member(member);
+        if !place.is_holding || place.holds != hold {
+            return;
+        }
+        place.is_holding = false;
+        if place.at_board.is_none() {
+            place.spin.failed(true);
+        }
+        let turn = self.processors.leave(member, now);
+        self.plan_turn(turn);
+    }
+
+    /// How long a member that waits at the board keeps its processor each time it has it: not at all where
+    /// one of those who share it is waited for, else as long as [`waiter`] says.
+    pub(super) fn keeps_ps(&self, member: u32) -> u64 {
+        let place = &self.members[member as usize];
+        let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
+        let plan = execution.walk().plan();
+        if place.dies.is_some() || !self.processors.is_shared(member) || plan.size > LOOKED_AT_MAX {
+            return 0;
+        }
+        let board = self.board_of(member);
+        if self.processors.mates(member).any(|mate| board.waits_for(plan, step, mate)) {
+            return 0;
+        }
+        let is_behind = |mate: u32| self.members[mate as usize].stage < place.stage;
+        let each = self.processors.mates(member).count() as u32 + 1;
+        let hold_ns = match self.processors.mates(member).any(is_behind) {
+            true => waiter::behind_ns(each),
+            false => waiter::BESIDE_NS + LATE_NS,
+        };
+        hold_ns * 1000
+    }
+
+    /// How long a member that begins to wait for a message polls for it where others want its processor.
+    fn polls_ps(&mut self, member: u32) -> u64 {
+        let is_shared = self.processors.is_shared(member);
+        let place = self.member(member);
+        if !is_shared || place.at_board.is_some() || place.execution.is_none() || place.is_gone() {
+            return 0;
+        }
+        place.polls = place.spin.polls();
+        u64::from(place.polls) * POLL_NS * 1000
+    }
+}
+
+impl Member {
+    /// Whether it still has its processor when what it waits for comes: it looks all the time.
+    pub(super) fn finds_at_once(&mut self) -> bool {
+        if !std::mem::take(&mut self.is_holding) {
+            return false;
+        }
+        if self.at_board.is_none() {
+            self.spin.paid(self.polls);
+        }
+        self.is_waiting = false;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::Figures;
+
+    #[test]
+    fn a_turn_takes_longer_with_each_doubling_of_those_who_share_a_processor() {
+        let figures = Figures::default();
+        let details = Details { turn_ps: 1000, crowd_switch_ps: 1400, ..Details::of(&figures) };
+        let sharing = [1, 2, 3, 4, 6, 8, 16, 32, 64];
+        let turns = [1000, 1000, 1100, 1200, 1300, 1400, 1600, 1800, 1800];
+        assert_eq!(sharing.map(|sharing| turn_ps(&details, sharing)), turns);
+        let odd = Details { crowd_switch_ps: 900, ..details };
+        assert_eq!(turn_ps(&odd, 8), 1000, "measured with errors");
+    }
+}
