@@ -302,6 +302,68 @@ fn a_measurement_is_simulated_with_what_it_does_around_the_calls() {
     assert!(matches!(across.go().unwrap_err(), SimulationError::NoBoard { hosts: 2, .. }));
 }
 
+/// This machine, two processors, as `landeck tune` has found it.
+fn measured() -> Platform {
+    let figures = landeck_collectives::Figures {
+        line_ps: 51_000,
+        message_ps: 74_000,
+        deposit_ps: 40_000,
+        switch_ps: 1_792_000,
+        ..landeck_collectives::Figures::default()
+    };
+    let details = landeck_collectives::Details {
+        turn_ps: 1_410_000,
+        crowd_switch_ps: 1_890_000,
+        ..landeck_collectives::Details::of(&figures)
+    };
+    Platform::of_host("measured", "", figures, details)
+}
+
+#[test]
+fn what_a_measurement_does_around_the_calls_goes_the_short_way() {
+    let mut host = host();
+    host.host.call_ps = 1_000_000_000;
+    let mut run = Run::new(Operation::Barrier, "board", 2, &host);
+    run.calls = Calls::Measured { rounds: 3, calls: 1 };
+    let report = run.go().unwrap();
+    let Outcome::Done(end) = report.outcomes[0] else { panic!("{:?}", report.outcomes) };
+    // Three calls on the board, each a quarter of one over messages; nothing else is as long.
+    assert!((750_000_000..760_000_000).contains(&end.ps()), "{}", end.ps());
+}
+
+#[test]
+fn who_waits_for_messages_learns_to_poll_where_that_pays() {
+    let host = measured();
+    let mut run = Run::new(Operation::Broadcast, "flat", 4, &host);
+    (run.clusters, run.bytes) = (1, 8);
+    run.calls = Calls::Measured { rounds: 300, calls: 1 };
+    run.faults.jitter_permille = 50;
+    let spans_ps = run.go().unwrap().spans_ps;
+    let middle_ps = |spans: &[u64]| {
+        let mut spans = spans.to_vec();
+        spans.sort_unstable();
+        spans[spans.len() / 2]
+    };
+    let (first_ps, last_ps) = (middle_ps(&spans_ps[..15]), middle_ps(&spans_ps[200..]));
+    assert!(last_ps + 500_000 < first_ps, "{first_ps} {last_ps}: one switch less");
+}
+
+#[test]
+fn a_switch_for_a_message_is_a_turn_and_a_longer_message() {
+    let time_ps = |turn_ps| {
+        let mut host = measured();
+        (host.host.details.turn_ps, host.host.details.crowd_switch_ps) = (turn_ps, turn_ps);
+        (host.host.processors, host.host.call_ps) = (1, 0);
+        let run = Run { bytes: 8, ..Run::new(Operation::Broadcast, "flat", 2, &host) };
+        run.go().unwrap().time().ps()
+    };
+    let figures = measured().host.figures;
+    let [all_ps, none_ps] = [figures.switch_ps, 0].map(time_ps);
+    // The first turn is member 0's, which gives its processor to member 1: two turns and a message.
+    assert_eq!(all_ps, 2 * figures.switch_ps + figures.message_ps - figures.line_ps);
+    assert_eq!(none_ps, figures.switch_ps - figures.line_ps, "the same once, without the turns");
+}
+
 #[test]
 fn who_is_spread_has_its_neighbour_on_another_host() {
     let platform = library::find("myrinet2000").unwrap();

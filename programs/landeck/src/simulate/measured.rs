@@ -12,6 +12,9 @@ use super::study::{Along, Series, Study};
 use super::table::{short, thousands};
 use crate::tune::{self, Found, TuneError};
 
+/// Processes are started so often, and the middle one counts: in one launch of five or so they lie
+/// so that all of it takes up to half as long again.
+const LAUNCHES: u32 = 3;
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
 const TAG: Tag = Tag(0);
@@ -88,6 +91,24 @@ pub(crate) fn times_us(
     clusters: u32,
     sizes: &[u64],
 ) -> std::result::Result<Vec<Option<f64>>, MeasuredError> {
+    let launches = (0..LAUNCHES).map(|_| launch(what, series, processes, clusters, sizes));
+    let launches = launches.collect::<std::result::Result<Vec<_>, _>>()?;
+    let of = |bytes: &u64| {
+        let found = launches.iter().flatten().filter(|(found, _)| found == bytes);
+        let times_us: Vec<f64> = found.map(|(_, us)| *us).collect();
+        if times_us.is_empty() { None } else { Some(median(times_us)) }
+    };
+    Ok(sizes.iter().map(of).collect())
+}
+
+/// Sizes and microseconds, as processes find them that are started once.
+fn launch(
+    what: &str,
+    series: &Series,
+    processes: u32,
+    clusters: u32,
+    sizes: &[u64],
+) -> std::result::Result<Vec<(u64, f64)>, MeasuredError> {
     let own = std::env::current_exe().map_err(MeasuredError::Start)?;
     let output = Command::new(&own)
         .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
@@ -105,8 +126,7 @@ pub(crate) fn times_us(
         let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
         return Err(MeasuredError::Job { processes, what, status, said });
     }
-    let of = |bytes: &u64| found.iter().find(|(found, _)| found == bytes).map(|(_, us)| *us);
-    Ok(sizes.iter().map(of).collect())
+    Ok(found)
 }
 
 fn finding(line: &str) -> Option<(u64, f64)> {
