@@ -361,7 +361,7 @@ fn a_switch_for_a_message_is_a_turn_and_a_longer_message() {
     let [all_ps, none_ps] = [figures.switch_ps, 0].map(time_ps);
     // The first turn is member 0's, which gives its processor to member 1: two turns and a message.
     assert_eq!(all_ps, 2 * figures.switch_ps + figures.message_ps - figures.line_ps);
-    assert_eq!(none_ps, figures.switch_ps - figures.line_ps, "the same once, without the turns");
+    assert_eq!(none_ps, figures.switch_ps, "where turns take nothing all of it is the message's");
 }
 
 #[test]
