@@ -192,3 +192,60 @@ impl Board {
 const fn one(cells: Cells, block: u32) -> Cells {
     Cells::new(cells.store, block, 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::{BoardStyle, Details, Group, Operation, Task, Way, plans};
+
+    fn board(size: u32) -> Board {
+        let figures = Figures::default();
+        let details = Details::of(&figures);
+        Board::new(&Host { processors: 2, figures, details, call_ps: 0, step_ps: 0 }, size)
+    }
+
+    fn steps_of(operation: Operation) -> Vec<Plan> {
+        let group = Group::whole(4).unwrap();
+        plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group)
+    }
+
+    #[test]
+    fn a_line_that_others_on_the_processor_have_fetched_is_near() {
+        let Figures { line_ps, deposit_ps, one_copy_kib_ps, .. } = Figures::default();
+        assert_eq!(board(2).line_ps, line_ps);
+        assert_eq!(board(8).line_ps, deposit_ps + line_ps / 2 / 4, "one of four fetches the half");
+        assert_eq!(board(2).take_ps(8), line_ps);
+        assert_eq!(board(2).take_ps(1024), 2 * line_ps + one_copy_kib_ps);
+    }
+
+    #[test]
+    fn what_all_combine_goes_in_pieces() {
+        let mut board = board(4);
+        let mut pieces = Vec::new();
+        while let Look::Piece(bytes, ..) = board.piece(100 * 1024, NOTHING) {
+            pieces.push(bytes / 1024);
+        }
+        assert_eq!(pieces, [32, 32, 32, 4]);
+        let last = pieces.iter().filter(|&&kib| board.piece_done(kib * 1024, NOTHING)).count();
+        assert_eq!(last, 1);
+    }
+
+    #[test]
+    fn a_scan_waits_for_those_before_alone() {
+        let plan = &steps_of(Operation::Scan)[1];
+        let is_it = |action: &Action| matches!(action, Action::CombineDeposits { .. });
+        let step = plan.steps.iter().position(|step| is_it(&step.action)).unwrap() as u32;
+        assert_eq!([0, 2, 3].map(|of| board(4).waits_for(plan, step, of)), [true, false, false]);
+    }
+
+    #[test]
+    fn who_lays_down_blocks_for_others_keeps_its_own() {
+        let plan = &steps_of(Operation::AllToAll)[1];
+        let is_it = |action: &Action| matches!(action, Action::Deposit { except: Some(_), .. });
+        let step = plan.steps.iter().position(|step| is_it(&step.action)).unwrap() as u32;
+        let sizes = Sizes::new(Operation::AllToAll, 1024, 1, 4);
+        let figures = Figures::default();
+        let three_ps = figures.deposit_ps + 3 * figures.local_copy_kib_ps;
+        assert_eq!(board(4).look(plan, step, &sizes), Look::Do(three_ps, NOTHING));
+    }
+}

@@ -147,6 +147,11 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_is_always_lost_arrives_some_time() {
+        assert_eq!(chance(0, 0, 1_000_000).lost_ps(), 16 * 9);
+    }
+
+    #[test]
     fn an_order_that_nobody_has_chosen_has_everything_once() {
         let mut things: Vec<u32> = (0..50).collect();
         chance(1, 0, 0).shuffle(&mut things);

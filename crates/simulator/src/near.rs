@@ -77,3 +77,32 @@ impl Near {
         bytes_ps(bytes, out).min(rest_ps)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG_BYTES: u64 = 1 << 20;
+
+    #[test]
+    fn who_shares_its_processor_has_copied_all_before_the_receiver_begins() {
+        let figures = Figures::default();
+        let near = Near::new(figures, Details::of(&figures));
+        let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
+        let in_ps = 1024 * figures.two_copy_kib_ps;
+        let whole = (overhead_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
+        assert_eq!(near.send_ps(LONG_BYTES, true), whole);
+        assert!(near.send_ps(LONG_BYTES, false).1 < whole.1);
+    }
+
+    #[test]
+    fn a_receiver_is_never_busy_for_longer_than_the_message_takes() {
+        let usual = Figures::default();
+        let figures = Figures { one_copy_kib_ps: 1_000_000, ..usual };
+        let details = Details::of(&usual);
+        let near = Near::new(figures, details);
+        let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
+        let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
+        assert_eq!(near.receive_ps(LONG_BYTES, false), overhead_ps + rest_ps);
+    }
+}

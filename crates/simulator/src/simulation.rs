@@ -247,7 +247,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    fn of(work: &Work<'_>, setting: &Setting<'_>) -> Result<Self, SimulationError> {
+    pub(crate) fn of(work: &Work<'_>, setting: &Setting<'_>) -> Result<Self, SimulationError> {
         let (size, platform) = (work.group.size(), setting.platform);
         let hosts = platform.hosts();
         let per_host = match (setting.placement, &platform.network) {
@@ -291,5 +291,21 @@ impl Hosts {
     /// The host of a member.
     pub(crate) const fn host(&self, member: u32) -> u32 {
         if self.is_spread { member % self.count } else { member / self.per_host }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_members_say_the_same() {
+        for (is_spread, of_host_one) in [(true, vec![1, 5]), (false, vec![2, 3])] {
+            let hosts = Hosts { per_host: 2, count: 4, is_spread };
+            assert_eq!(hosts.members(1, 7).collect::<Vec<_>>(), of_host_one);
+            for host in 0..4 {
+                assert!(hosts.members(host, 7).all(|member| hosts.host(member) == host));
+            }
+        }
     }
 }

@@ -155,3 +155,21 @@ impl Spans {
 fn walks(task: &Task, way: &Way, group: &Group) -> Vec<Arc<Walk>> {
     plans(task, way, group).into_iter().map(Walk::new).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_lasts_from_the_first_to_begin_to_the_last_to_be_through() {
+        let (task, group) = (Task::new(Operation::Barrier), Group::whole(2).unwrap());
+        let way = Way::Board(BoardStyle::Each);
+        let work = Work { task: &task, way: &way, group: &group, bytes: 0 };
+        let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 });
+        let mut spans = stages.spans();
+        for (stage, at) in [(0, 50), (0, 70), (1, 200), (1, 150), (2, 900)] {
+            stages.note(&mut spans, stage, Time::from_ps(at));
+        }
+        assert_eq!(spans.lengths_ps(), [150]);
+    }
+}

@@ -67,6 +67,19 @@ fn one_message_takes_two_overheads_the_latency_and_its_bytes() {
 }
 
 #[test]
+fn what_waits_at_a_card_and_what_is_under_way_is_counted() {
+    let of = |size, gap_ps| {
+        let task = Task::new(Operation::Broadcast);
+        let group = Group::whole(size).unwrap();
+        let report = simulate(&task, &Way::by(Flat), &group, 0, &network(gap_ps));
+        (report.waited_ps, report.most_in_flight)
+    };
+    assert_eq!(of(2, GAP_PS), (0, 1));
+    let (waited_ps, most_in_flight) = of(4, GAP_PS);
+    assert!(waited_ps > 0 && most_in_flight > 1, "{waited_ps} {most_in_flight}");
+}
+
+#[test]
 fn a_flat_broadcast_sends_one_after_the_other() {
     for n in [2u64, 3, 9, 100] {
         let group = Group::whole(n as u32).unwrap();

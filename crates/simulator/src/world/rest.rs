@@ -114,7 +114,31 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_collectives::Figures;
+    use crate::simulation::{Calls, Hosts, Setting, Work};
+    use crate::stages::Stages;
+    use crate::{Faults, Platform};
+    use landeck_collectives::architecture::Flat;
+    use landeck_collectives::{Figures, Group, Operation, Task, Way};
+
+    #[test]
+    fn who_gives_its_processor_away_polls_less_the_next_time() {
+        let figures = Figures::default();
+        let platform = Platform::of_host("host", "", figures, Details::of(&figures));
+        let (faults, group) = (Faults::default(), Group::whole(4).unwrap());
+        let (task, way) = (Task::new(Operation::Broadcast), Way::by(Flat));
+        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
+        let setting = Setting::new(&platform, &faults);
+        let hosts = Hosts::of(&work, &setting).unwrap();
+        let mut world = World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce));
+        let place = world.member(2);
+        place.spin.paid(64);
+        (place.is_holding, place.holds) = (true, 3);
+        world.tire(2, 2, Time::ZERO);
+        assert!(world.member(2).is_holding, "of an earlier wait");
+        world.tire(2, 3, Time::ZERO);
+        assert!(!world.member(2).is_holding);
+        assert_eq!(world.member(2).spin.polls(), 32);
+    }
 
     #[test]
     fn a_turn_takes_longer_with_each_doubling_of_those_who_share_a_processor() {
