@@ -130,7 +130,7 @@ mod tests {
     use std::time::Duration;
 
     fn watchdog() -> Watchdog {
-        Watchdog::start(Duration::from_secs(60))
+        Watchdog::start(Duration::from_secs(200))
     }
 
     fn segment() -> Segment {
