@@ -243,7 +243,10 @@ mod tests {
         let output =
             trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(5));
         let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        assert!(trail.processes().iter().any(|(pid, _)| *pid == orphan));
+        // While it becomes its program it has no environment.
+        while !trail.processes().iter().any(|(pid, _)| *pid == orphan) {
+            thread::yield_now();
+        }
         assert!(leftovers().iter().any(|left| left.contains(&orphan.to_string())));
         trail.kill();
         trail.assert_gone(Duration::from_secs(1));

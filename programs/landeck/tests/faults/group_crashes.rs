@@ -24,7 +24,7 @@ const SURVIVORS: u32 = 2;
 const STORES_MAX: u64 = 600;
 /// Turns of joining and leaving after which the log is about to need a snapshot.
 const TURNS_TO_SNAPSHOT: u64 = 1_022;
-const WATCHED_FOR: Duration = Duration::from_secs(550);
+const WATCHED_FOR: Duration = Duration::from_secs(1_500);
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// What the victim does when it dies, and how many stores that has at least.
@@ -75,12 +75,15 @@ fn run(operation: &str, stores: u64) -> bool {
 struct Part {
     job: Job,
     stores: u64,
+    /// Whether the victim asks a server that survives it.
+    asks: bool,
 }
 
 fn take_part() {
     let crash = std::env::var(CRASH).unwrap();
     let (operation, stores) = crash.split_once(':').unwrap();
-    let part = Part { job: Job::join().unwrap(), stores: stores.parse().unwrap() };
+    let (job, stores) = (Job::join().unwrap(), stores.parse().unwrap());
+    let part = Part { job, stores, asks: operation.starts_with("asked") };
     match operation {
         "serve" => part.serve(),
         "snapshot" => part.snapshot(),
@@ -150,8 +153,12 @@ impl Part {
         while !self.job.segment().slot_record(VICTIM as u32).state.is_gone() {
             thread::sleep(MOMENT);
         }
-        // What it had asked a server for may be done by now, or never is.
-        thread::sleep(MOMENT);
+        // What a server had in hand for it is done when it answers another, and all else never is.
+        if self.asks && self.job.world().rank() == 0 {
+            let settled = self.job.create_group("settled", served()).unwrap();
+            let mut inbox = self.job.mailbox().unwrap();
+            settled.join(&mut inbox).unwrap().leave().unwrap();
+        }
         self.job.world().among(&[0, 1], Tag(6)).unwrap().barrier().unwrap();
     }
 
