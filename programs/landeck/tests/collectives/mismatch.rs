@@ -173,7 +173,7 @@ fn what_nobody_asks_for_is_found_by_who_was_sent_it() {
     in_job(3, name, ThreadMode::Single, |job| {
         // Who is late to the call may find there already what nobody should have sent.
         for (before, late) in [(0, 3), (1, 0), (2, 1), (3, 2), (5, 3)] {
-            let world = world_of_all(job, before).via(Flat);
+            let world = world_of_all(job, 100 + before).via(Flat);
             (0..before).for_each(|_| world.barrier().unwrap());
             if world.rank() == late {
                 std::thread::sleep(Duration::from_millis(50));
