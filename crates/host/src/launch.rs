@@ -65,6 +65,8 @@ pub struct Launch {
     pub summary: bool,
     /// What all processes compute with.
     pub settings: [u64; SETTINGS_WORDS],
+    /// What a thread of the launcher does beside the job, whose identity it is given.
+    pub beside: Option<fn(&str)>,
 }
 
 /// A program of a job.
@@ -181,6 +183,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
+            beside: None,
         }
     }
 
@@ -204,7 +207,19 @@ impl Launch {
             let _ = io::stdout().write_all(plan.text().as_bytes());
             return Ok(0);
         }
-        Job::run(self, &plan, self.start(&plan)?)
+        let started = self.start(&plan)?;
+        self.work_beside(&started.segment)?;
+        Job::run(self, &plan, started)
+    }
+
+    /// Starts the thread that works beside the job. It ends with the process at the latest.
+    fn work_beside(&self, segment: &Segment) -> Result<(), LaunchError> {
+        let Some(work) = self.beside else { return Ok(()) };
+        let job = HostId(segment.plan().host).to_string();
+        let builder = std::thread::Builder::new().name("landeck-beside".to_owned());
+        // It inherits that the signals are the launcher's loop's.
+        builder.spawn(move || work(&job)).map_err(system("start a thread"))?;
+        Ok(())
     }
 
     /// Makes all that the job needs, and starts it.

@@ -21,6 +21,7 @@ use landeck::host::launch::{Launch, Program};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
 use landeck::memory::JobName;
+use landeck::{Job, Options};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -271,6 +272,10 @@ struct JobArguments {
     /// Let each process only read what another one alone writes: a stray write into that ends its writer
     #[arg(long)]
     harden: bool,
+    /// Serve the named groups that programs make for the launcher to serve (ServedBy::Launcher,
+    /// DECK_LAUNCHER), in a thread of it
+    #[arg(long)]
+    serve_groups: bool,
     /// Time between asking processes to end (TERM) and killing them
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
     grace: Duration,
@@ -352,6 +357,7 @@ impl JobArguments {
             is_hardened: self.harden,
             grace: self.grace,
             summary: self.summary,
+            beside: self.serve_groups.then_some(serve_groups as fn(&str)),
             ..Launch::new(programs)
         }
     }
@@ -369,6 +375,14 @@ impl ProgramArguments {
             inherit: !self.env_none,
             ..Program::new(name)
         }
+    }
+}
+
+/// Serves groups as a guest of a job, to its end.
+fn serve_groups(job: &str) {
+    let served = Job::join_running(job, Options::default()).and_then(|guest| guest.serve_groups());
+    if let Err(error) = served {
+        eprintln!("landeck run: the launcher serves no groups: {error}");
     }
 }
 

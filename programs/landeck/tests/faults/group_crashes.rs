@@ -1,5 +1,6 @@
 //! A process is killed after each store of each operation on a named group, one after the other: the
-//! operation is then done or not, for all that live alike, and nobody hangs.
+//! operation is then done or not, for all that live alike, and nobody hangs. A server is also stopped after
+//! each of its stores, and goes on later.
 
 use std::process::Stdio;
 use std::thread;
@@ -15,6 +16,7 @@ use crate::support::named_groups::value;
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, run_each, text};
 
 const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
+const STOP_TEST: &str = "group_crashes::a_server_that_is_stopped_after_any_store_keeps_nobody";
 const CRASH: &str = "LANDECK_TEST_CRASH";
 const PAST: &str = "the victim is past all stores";
 const DONE: &str = "survivor done";
@@ -57,6 +59,30 @@ fn who_dies_after_any_store_has_done_a_thing_or_not() {
     });
 }
 
+#[test]
+fn a_server_that_is_stopped_after_any_store_keeps_nobody() {
+    if is_member() {
+        let part = Part::of("stop").expect("it is asked for");
+        part.is_stopped_serving();
+        println!("{DONE}");
+        return part.job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(WATCHED_FOR);
+    let is_past = |&stores: &u64| {
+        let mut command = job_of(VICTIM + 1, STOP_TEST, &[]);
+        command.env(CRASH, format!("stop:{stores}")).stdin(Stdio::null());
+        let trail = Trail::new();
+        let ended = trail.run(&mut command, RUN_MAX);
+        let output = text(&ended);
+        assert!(ended.status.success(), "store {stores}: {output}");
+        assert_eq!(output.matches(DONE).count(), VICTIM + 1, "store {stores}: {output}");
+        output.contains(PAST)
+    };
+    let all = (1..STORES_MAX).find(is_past).unwrap();
+    println!("stopped after each of {} stores", all - 1);
+    assert!(all > 40, "a server makes {all} stores only");
+}
+
 /// One job; whether its victim came past all stores.
 fn run(operation: &str, stores: u64) -> bool {
     let trail = Trail::new();
@@ -79,8 +105,8 @@ struct Part {
 
 fn take_part() {
     let crash = std::env::var(CRASH).unwrap();
-    let (operation, stores) = crash.split_once(':').unwrap();
-    let part = Part { job: Job::join().unwrap(), stores: stores.parse().unwrap() };
+    let (operation, _) = crash.split_once(':').unwrap();
+    let part = Part::of(operation).expect("it is asked for");
     match operation {
         "serve" => part.serve(),
         "snapshot" => part.snapshot(),
@@ -114,6 +140,13 @@ fn next(inbox: &mut Mailbox) -> Vec<u64> {
 }
 
 impl Part {
+    /// This process's, if that is what it was started for.
+    fn of(operation: &str) -> Option<Self> {
+        let crash = std::env::var(CRASH).ok()?;
+        let stores = crash.strip_prefix(operation)?.strip_prefix(':')?.parse().ok()?;
+        Some(Self { job: Job::join().unwrap(), stores })
+    }
+
     fn is_victim(&self) -> bool {
         self.job.world().rank() == VICTIM
     }
@@ -326,6 +359,81 @@ impl Part {
             self.job.create_group("crash", options()).unwrap().destroy().unwrap();
         }
         self.agree(5);
+    }
+
+    /// The server is stopped while both others ask it for everything, and goes on when they are through.
+    fn is_stopped_serving(&self) {
+        let served = options().served_by(ServedBy::Creator).minimum(2);
+        let group = self.group(served, VICTIM);
+        let world = self.job.world();
+        if self.is_victim() {
+            crash_point::stop_after(self.stores);
+            (0..VICTIM).for_each(|rank| world.send(&[0u8], rank, Tag(1)).unwrap());
+            (0..VICTIM).for_each(|rank| drop(world.receive::<u8>(rank, Tag(2)).unwrap()));
+            let has_come = loop {
+                match crash_point::call_off() {
+                    Some(has_come) => break has_come,
+                    None => thread::sleep(MOMENT),
+                }
+            };
+            if !has_come {
+                println!("{PAST}");
+            }
+            (0..VICTIM).for_each(|rank| world.send(&[0u8], rank, Tag(7)).unwrap());
+            world.barrier().unwrap();
+            return world.barrier().unwrap();
+        }
+        world.receive::<u8>(VICTIM, Tag(1)).unwrap();
+        let mut inbox = self.job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        let all = self.insist(&mut member);
+        let mut seen: Vec<u64> = (0..all.len()).map(|_| next(&mut inbox)[0]).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, all);
+        member.sync().unwrap();
+        self.wake_the_victim();
+        world.barrier().unwrap();
+        // What it was in the middle of takes no effect any more.
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        self.agree(7);
+        self.go_on(&group, &mut inbox, &mut member);
+        member.leave().unwrap();
+        world.barrier().unwrap();
+    }
+
+    /// Broadcasts and synchronises, with limits and without: what all members have sent in the end.
+    fn insist(&self, member: &mut Member) -> Vec<u64> {
+        const EACH: u64 = 4;
+        let is_late = |error: &Error| matches!(error, Error::TimedOut(time) if *time == MOMENT);
+        for number in 0..EACH {
+            let message = value(u64::from(member.id()) << 32 | number);
+            if number % 2 == 1 {
+                member.broadcast(&message).unwrap();
+                member.sync().unwrap();
+                continue;
+            }
+            // Each of these calls ends at its limit, and has sent nothing then.
+            while let Err(error) = member.broadcast_within(&message, MOMENT) {
+                assert!(is_late(&error), "{error}");
+            }
+            while let Err(error) = member.sync_within(MOMENT) {
+                assert!(is_late(&error), "{error}");
+            }
+        }
+        (0..2u64).flat_map(|id| (0..EACH).map(move |number| id << 32 | number)).collect()
+    }
+
+    /// Has it go on, until it answers: it may not have been stopped so far.
+    fn wake_the_victim(&self) {
+        let world = self.job.world();
+        world.send(&[0u8], VICTIM, Tag(2)).unwrap();
+        let pid = self.job.segment().slot_record(VICTIM as u32).pid;
+        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        let mut answer = [0u8];
+        while world.receive_into_within(&mut answer, VICTIM, Tag(7), MOMENT).is_err() {
+            rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        }
     }
 
     /// The server dies while both others ask it for everything.
