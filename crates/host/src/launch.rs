@@ -65,9 +65,12 @@ pub struct Launch {
     pub summary: bool,
     /// What all processes compute with.
     pub settings: [u64; SETTINGS_WORDS],
-    /// What a thread of the launcher does beside the job, whose identity it is given.
-    pub beside: Option<fn(&str)>,
+    /// What a thread of the launcher does to serve named groups, if it is to.
+    pub serves_groups: Option<ServeGroups>,
 }
+
+/// Serves the named groups of the job with this identity, to its end; says what keeps it from that.
+pub type ServeGroups = fn(&str) -> Result<(), String>;
 
 /// A program of a job.
 #[derive(Debug, Clone)]
@@ -183,7 +186,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
-            beside: None,
+            serves_groups: None,
         }
     }
 
@@ -207,19 +210,7 @@ impl Launch {
             let _ = io::stdout().write_all(plan.text().as_bytes());
             return Ok(0);
         }
-        let started = self.start(&plan)?;
-        self.work_beside(&started.segment)?;
-        Job::run(self, &plan, started)
-    }
-
-    /// Starts the thread that works beside the job. It ends with the process at the latest.
-    fn work_beside(&self, segment: &Segment) -> Result<(), LaunchError> {
-        let Some(work) = self.beside else { return Ok(()) };
-        let job = HostId(segment.plan().host).to_string();
-        let builder = std::thread::Builder::new().name("landeck-beside".to_owned());
-        // It inherits that the signals are the launcher's loop's.
-        builder.spawn(move || work(&job)).map_err(system("start a thread"))?;
-        Ok(())
+        Job::run(self, &plan, self.start(&plan)?)
     }
 
     /// Makes all that the job needs, and starts it.
@@ -240,6 +231,7 @@ impl Launch {
             name,
             began_ns,
             is_hardened: self.is_hardened,
+            serves_groups: self.serves_groups.is_some(),
             ..usual
         })?;
         (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));

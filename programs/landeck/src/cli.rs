@@ -17,7 +17,7 @@ use landeck::collectives::{Nearness, Overrides};
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
-use landeck::host::launch::{Launch, Program};
+use landeck::host::launch::{Launch, Program, ServeGroups};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
 use landeck::memory::JobName;
@@ -357,7 +357,7 @@ impl JobArguments {
             is_hardened: self.harden,
             grace: self.grace,
             summary: self.summary,
-            beside: self.serve_groups.then_some(serve_groups as fn(&str)),
+            serves_groups: self.serve_groups.then_some(serve_groups as ServeGroups),
             ..Launch::new(programs)
         }
     }
@@ -379,11 +379,9 @@ impl ProgramArguments {
 }
 
 /// Serves groups as a guest of a job, to its end.
-fn serve_groups(job: &str) {
+fn serve_groups(job: &str) -> Result<(), String> {
     let served = Job::join_running(job, Options::default()).and_then(|guest| guest.serve_groups());
-    if let Err(error) = served {
-        eprintln!("landeck run: the launcher serves no groups: {error}");
-    }
+    served.map_err(|error| error.to_string())
 }
 
 /// The definition of what may stand after a colon.

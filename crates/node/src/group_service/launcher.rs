@@ -21,8 +21,8 @@ use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.
 const DESK: &str = "landeck: group server";
-/// A launcher that serves groups has joined its job by then.
-const JOINS_WITHIN: Duration = Duration::from_secs(2);
+/// A launcher that is to serve groups has joined its job by then.
+const JOINS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The launcher, where it serves groups.
 pub(super) struct ServingLauncher(Outbox);
@@ -69,7 +69,12 @@ impl Job {
             Err(ObjectError::Unknown { .. }) => None,
             found => Some(found.map(drop)),
         };
-        let until = deadline_ns(Some(JOINS_WITHIN));
+        // Where no launcher is to, another process may do it by now.
+        let joins_within = match self.segment().plan().serves_groups {
+            true => JOINS_WITHIN,
+            false => Duration::ZERO,
+        };
+        let until = deadline_ns(Some(joins_within));
         match self.shared.wait_until(&record, until, is_there) {
             Ok(found) => found?,
             Err(WaitError::TimedOut) => {

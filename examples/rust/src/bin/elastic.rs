@@ -12,12 +12,23 @@
 
 #![forbid(unsafe_code)]
 
+use std::process::ExitCode;
+
+use clap::Parser;
 use landeck::{
     Error, Group, GroupError, GroupOptions, Job, Mailbox, Maximum, Member, Message, Sum,
 };
+use landeck_examples::program::{self, Problem, say};
 
-/// Below this it counts, if nobody says otherwise.
-const BELOW: u64 = 1_000_000;
+/// Counts primes with helpers that come and go.
+#[derive(Debug, Parser)]
+#[command(name = "elastic")]
+struct Options {
+    /// Count the primes below this.
+    #[arg(default_value_t = 1_000_000)]
+    below: u64,
+}
+
 /// Numbers that each member looks at in a round.
 const SHARE: u64 = 2_000;
 /// Rounds after which a helper goes home.
@@ -37,35 +48,42 @@ enum Pause {
     Finished,
 }
 
-fn main() -> landeck::Result<()> {
-    let below = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(BELOW);
-    let job = Job::join()?;
-    let group = group(&job)?;
+fn main() -> ExitCode {
+    program::run(elastic)
+}
+
+fn elastic(job: &Job, options: &Options) -> Result<(), Problem> {
+    let below = options.below;
+    let group = group(job)?;
     let mut inbox = job.mailbox()?;
     let (mut count, mut visits) = (Count::default(), 0);
     loop {
-        match visit(&job, &group, &mut inbox, &mut count, below) {
+        match visit(job, &group, &mut inbox, &mut count, below) {
             Ok(Pause::Home) => visits += 1,
             Ok(Pause::Finished) => break,
             // The others have finished meanwhile, and the last of them has left.
             Err(Error::Group(GroupError::GroupDestroyed { .. })) => break,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     if job.world().rank() == 0 {
         let went = news(&mut inbox)?;
-        println!("{} primes below {below}; helpers went home {went} times", count.primes);
+        let primes = count.primes;
+        say(format_args!("{primes} primes below {below}; helpers went home {went} times"))?;
     } else {
         eprintln!("rank {} was at home {visits} times", job.world().rank());
     }
-    job.leave()
+    Ok(())
 }
 
-/// The group, which rank 0 makes.
+/// The group, which rank 0 makes: it starts when all have joined it once.
 fn group(job: &Job) -> landeck::Result<Group> {
     let world = job.world();
     let made = match world.rank() {
-        0 => Some(job.create_group("primes", GroupOptions::default())?),
+        0 => {
+            let all = GroupOptions::default().minimum(world.size() as u32);
+            Some(job.create_group("primes", all)?)
+        }
         _ => None,
     };
     world.barrier()?; // from here on the name is there
