@@ -41,8 +41,10 @@ pub(crate) fn stored() {
     if !IS_STOPPED.load(Ordering::SeqCst) {
         die();
     }
-    // Here it stands until somebody has it go on.
-    let _ = kill_process(getpid(), Signal::STOP);
+    // Sent to this thread, so that it does not go on before the others are stopped. Here it stands until
+    // somebody has the process go on.
+    // SAFETY: raising a signal touches no memory, and this one has no handler.
+    let _ = unsafe { libc::raise(libc::SIGSTOP) };
     LEFT.store(u64::MAX, Ordering::SeqCst);
 }
 
