@@ -12,7 +12,7 @@ const ENTRIES: u64 = 200;
 
 #[test]
 fn random_histories_keep_what_groups_promise() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let seed = seed();
     let mut outcomes = [0u64; 4];
     for number in 0..HISTORIES {
