@@ -54,7 +54,7 @@ fn draw(random: &mut Random, state: &State) -> Entry {
     };
     let slot = random.below(10) as u32;
     Entry::Plain(match random.below(40) {
-        0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0 },
+        0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0, by: 0 },
         8..16 => {
             return Entry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
         }
