@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_job_is_found_and_looked_at_while_it_lives() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(1);
         let host = HostId(segment.plan().host);
         let agent = serve_in_thread(&segment, 0, None).unwrap();
@@ -240,23 +240,28 @@ mod tests {
         let written = rustix::io::pwrite(job.segment.descriptor(), &[1; 8], 0);
         assert_eq!(written, Err(rustix::io::Errno::BADF), "it cannot be written");
         drop(agent);
-        assert!(!jobs().contains(&host));
+        // A child that another test starts has its socket until it becomes its program.
+        while jobs().contains(&host) {
+            std::thread::yield_now();
+        }
     }
 
     #[test]
     fn a_job_whose_agent_does_not_answer_is_found_where_it_is_open() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(2);
         let host = HostId(segment.plan().host);
         let job = observe(host).unwrap();
         assert_eq!((job.agent_pid, job.segment.plan()), (None, segment.plan()));
         drop((segment, job));
-        assert!(matches!(observe(host), Err(ObserveError::Unreachable { .. })));
+        // A child that another test starts has it open until it becomes its program.
+        let ended = std::iter::repeat_with(|| observe(host)).find_map(Result::err).unwrap();
+        assert!(matches!(ended, ObserveError::Unreachable { .. }), "{ended}");
     }
 
     #[test]
     fn a_job_is_found_by_its_name_and_the_first_digits_of_its_identity() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let named = |number, name| {
             let plan = segment(number).plan().clone();
             let plan = SegmentPlan { name: JobName::new(name), ..plan };

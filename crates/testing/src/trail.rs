@@ -227,32 +227,35 @@ mod tests {
 
     #[test]
     fn a_command_runs_to_its_end() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
-            trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(5));
+            trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(100));
         assert_eq!(output.status.code(), Some(3));
         assert_eq!((output.stdout, output.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-        trail.assert_gone(Duration::from_secs(1));
+        trail.assert_gone(Duration::from_secs(10));
     }
 
     #[test]
     fn an_orphan_is_found_and_killed() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
-            trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(5));
+            trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(100));
         let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        assert!(trail.processes().iter().any(|(pid, _)| *pid == orphan));
+        // While it becomes its program it has no environment.
+        while !trail.processes().iter().any(|(pid, _)| *pid == orphan) {
+            thread::yield_now();
+        }
         assert!(leftovers().iter().any(|left| left.contains(&orphan.to_string())));
         trail.kill();
-        trail.assert_gone(Duration::from_secs(1));
+        trail.assert_gone(Duration::from_secs(10));
     }
 
     #[test]
     #[should_panic(expected = "did not end within")]
     fn a_command_that_hangs_is_killed() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         Trail::new().run(&mut shell("sleep 100"), Duration::from_millis(100));
     }
 }

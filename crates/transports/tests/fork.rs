@@ -16,11 +16,11 @@ use landeck_wire::{Header, HostId, Incarnation, Kind, ProcessId, Slot};
 
 /// After so long a child that hangs is ended.
 const CHILD_SECONDS: u32 = 10;
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 #[test]
 fn a_child_leaves_the_parents_connections_and_thread_alone() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (mut one, mut other) = connected();
     let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
     let bell = Doorbell::of(&Segment::local(&plan), 0).unwrap();
