@@ -170,6 +170,67 @@ impl Buffer {
         unsafe { copy(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
         length
     }
+
+    /// The same, past the caches where the processor can: for more than they have room for. What is
+    /// written need not be fetched first and drives out nothing that is needed sooner.
+    #[inline(never)]
+    pub fn write_past_caches(&self, offset: usize, bytes: Bytes<'_>) -> usize {
+        let offset = offset.min(self.length);
+        let length = bytes.len().min(self.length - offset);
+        // SAFETY: the range was cut to the buffer, which the promise of `new` keeps writable.
+        unsafe { copy_past_caches(bytes.start.as_ptr(), self.start.as_ptr().add(offset), length) };
+        length
+    }
+}
+
+/// Copies `length` bytes past the caches; what is stored afterwards is seen afterwards.
+///
+/// # Safety
+/// As [`copy`].
+unsafe fn copy_past_caches(source: *const u8, target: *mut u8, length: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        const STRIPE_BYTES: usize = 64;
+        let head = target.align_offset(STRIPE_BYTES).min(length);
+        let stripes = (length - head) / STRIPE_BYTES;
+        let tail = head + stripes * STRIPE_BYTES;
+        // SAFETY: the three parts make up the ranges; the target of the middle one begins at a line.
+        unsafe {
+            copy(source, target, head);
+            streams::copy(source.add(head), target.add(head), stripes);
+            copy(source.add(tail), target.add(tail), length - tail);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        copy(source, target, length);
+    }
+}
+
+/// Stores that go past the caches.
+#[cfg(target_arch = "x86_64")]
+mod streams {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+
+    /// Copies so many lines, and waits until others would see them before what comes later.
+    ///
+    /// # Safety
+    /// Both ranges are valid for so many lines, and the target begins at one.
+    pub(super) unsafe fn copy(source: *const u8, target: *mut u8, lines: usize) {
+        let (source, target) = (source.cast::<__m128i>(), target.cast::<__m128i>());
+        for line in 0..lines {
+            // SAFETY: each line has four words, which lie within the ranges; the target's are aligned.
+            unsafe {
+                let words = [0, 1, 2, 3].map(|word| _mm_loadu_si128(source.add(4 * line + word)));
+                for (word, value) in words.into_iter().enumerate() {
+                    _mm_stream_si128(target.add(4 * line + word), value);
+                }
+            }
+        }
+        // SAFETY: every processor of this kind has it.
+        unsafe { _mm_sfence() };
+    }
 }
 
 /// Copies `length` bytes; short ones without a call.
@@ -203,7 +264,7 @@ pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
 /// It does not read the lines that it is about to write, and asks for those of another core in
 /// larger portions than a loop. The library's copy comes to it as well, after work that costs up to
 /// a fifth where the cores are far apart; of lengths beyond, the library knows more.
-const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
+const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=1 << 20;
 
 /// Copies more than a few words.
 ///

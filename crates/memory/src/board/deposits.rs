@@ -50,15 +50,23 @@ impl Deposits {
     /// A free block for `bytes` bytes: at least so long, and not more than twice.
     #[inline]
     pub(super) fn spare(&mut self, bytes: usize) -> Option<Block> {
-        let fits = |block: &Block| (bytes..=2 * bytes).contains(&block.len());
-        let at = if Self::go_round(bytes) {
-            self.spare.iter().position(fits)?
-        } else {
-            self.spare.iter().rposition(fits)?
-        };
+        if !Self::go_round(bytes) {
+            return self.last_spare(bytes);
+        }
+        let at = self.spare.iter().position(fits(bytes))?;
+        Some(self.take_spare(at))
+    }
+
+    /// The same, the last one back.
+    pub(super) fn last_spare(&mut self, bytes: usize) -> Option<Block> {
+        let at = self.spare.iter().rposition(fits(bytes))?;
+        Some(self.take_spare(at))
+    }
+
+    fn take_spare(&mut self, at: usize) -> Block {
         let block = self.spare.remove(at);
         self.spare_bytes -= block.len();
-        Some(block)
+        block
     }
 
     /// Keeps a block until all are over with an operation. Operations come in the order of their
@@ -129,6 +137,11 @@ impl Deposits {
         self.kept_bytes -= bytes;
         self.room.give_back(bytes);
     }
+}
+
+/// Whether a block has room for so many bytes, and not more than twice.
+fn fits(bytes: usize) -> impl Fn(&Block) -> bool {
+    move |block| (bytes..=2 * bytes).contains(&block.len())
 }
 
 impl Drop for Deposits {

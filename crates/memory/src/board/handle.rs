@@ -258,6 +258,12 @@ impl Board {
         self.deposits.spare(bytes)
     }
 
+    /// The same, the one that came back last, which is nearest to this processor.
+    pub fn last_spare(&mut self, bytes: usize) -> Option<Block> {
+        self.collect();
+        self.deposits.last_spare(bytes)
+    }
+
     /// Bytes of blocks that are kept for others.
     pub fn kept_bytes(&self) -> usize {
         self.deposits.kept_bytes()

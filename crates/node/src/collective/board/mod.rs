@@ -46,6 +46,8 @@ pub(crate) trait BlockMemory {
     /// Deposits of several blocks begin with a table of where each block begins: only their
     /// depositor knows how long they are.
     fn has_table(&self) -> bool;
+    /// What is taken is more than caches have room for.
+    fn goes_past_caches(&self) -> bool;
 }
 
 /// How far a step got.
@@ -149,12 +151,14 @@ pub(crate) struct Manner {
     /// afterwards, or who takes shares a processor with who deposits. What only others take, they
     /// copy out while this member copies in.
     is_whole: bool,
+    /// One of several rounds: the place that was used last is used again.
+    is_round: bool,
 }
 
 impl Manner {
     /// That of an operation whose data fit in a line.
     pub(crate) fn brief(counted: bool) -> Self {
-        Self { counted, in_block: false, is_whole: false }
+        Self { counted, ..Self::default() }
     }
 
     /// The same for one that is not planned: the operation's style, and the number of members.
@@ -180,7 +184,13 @@ impl Manner {
                 || any(|action| {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
+            is_round: false,
         }
+    }
+
+    /// The same of one of several rounds, or of the only one.
+    pub(crate) fn in_rounds(self, is_round: bool) -> Self {
+        Self { is_round, ..self }
     }
 }
 
@@ -493,6 +503,10 @@ mod tests {
 
         fn has_table(&self) -> bool {
             self.has_table
+        }
+
+        fn goes_past_caches(&self) -> bool {
+            self.block_words.is_multiple_of(4)
         }
     }
 
