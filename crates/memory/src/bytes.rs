@@ -173,7 +173,6 @@ impl Buffer {
 
     /// The same, past the caches where the processor can: for more than they have room for. What is
     /// written need not be fetched first and drives out nothing that is needed sooner.
-    #[inline(never)]
     pub fn write_past_caches(&self, offset: usize, bytes: Bytes<'_>) -> usize {
         let offset = offset.min(self.length);
         let length = bytes.len().min(self.length - offset);
@@ -264,7 +263,7 @@ pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
 /// It does not read the lines that it is about to write, and asks for those of another core in
 /// larger portions than a loop. The library's copy comes to it as well, after work that costs up to
 /// a fifth where the cores are far apart; of lengths beyond, the library knows more.
-const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=1 << 20;
+const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// Copies more than a few words.
 ///
@@ -392,6 +391,24 @@ mod tests {
                 assert_eq!(bytes.copy_to_slice(&mut target[to..to + length]), length);
                 assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
                 assert_eq!((target[to - 1], target[to + length]), (0xaa, 0xff), "wrote beside");
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_past_the_caches_is_written_exactly_wherever_it_lies() {
+        let source: Vec<u8> = (0..5_000usize).map(|at| (at * 7 + at / 251) as u8).collect();
+        for length in [0, 1, 63, 64, 65, 127, 128, 4_096, 4_500] {
+            for (from, to) in [(0, 0), (1, 3), (40, 64), (7, 65)] {
+                let mut target = vec![0xffu8; to + length + 1];
+                // SAFETY: `target` outlives the buffer and nobody else touches it meanwhile.
+                let buffer = unsafe { Buffer::of_mut(&mut target[..to + length]) };
+                let bytes = Bytes::from(&source[from..from + length]);
+                assert_eq!(buffer.write_past_caches(to, bytes), length);
+                assert_eq!(buffer.write_past_caches(to + length, bytes), 0, "there it ends");
+                assert!(target[to..to + length] == source[from..from + length], "{length} {from}");
+                assert!(target[..to].iter().all(|&byte| byte == 0xff), "wrote in front");
+                assert_eq!(target[to + length], 0xff, "wrote behind");
             }
         }
     }

@@ -190,8 +190,17 @@ mod tests {
             (0..).zip(blocks).for_each(|(number, block)| deposits.keep(number, block));
             assert!(deposits.spare(bytes).is_none() && deposits.kept_bytes() == 2 * bytes);
             deposits.settle(2);
-            assert_eq!(deposits.spare(bytes).unwrap().offset(), offsets[expected]);
-            assert!(deposits.is_empty() && deposits.spare(bytes / 2 - 1).is_none());
+            let spare = deposits.spare(bytes).unwrap();
+            assert_eq!(spare.offset(), offsets[expected]);
+            deposits.keep(2, spare);
+            deposits.settle(3);
+            let last = deposits.last_spare(bytes).unwrap();
+            assert_eq!(last.offset(), offsets[expected], "the one that was used last");
+            assert_eq!(deposits.last_spare(bytes).unwrap().offset(), offsets[1 - expected]);
+            assert!(deposits.is_empty());
+            deposits.keep(3, last);
+            deposits.settle(4);
+            assert!(deposits.spare(bytes / 2 - 1).is_none());
         }
     }
 
