@@ -162,7 +162,7 @@ pub(crate) fn prefetch_to_write<T>(value: &T) {
 #[inline(always)]
 pub(crate) fn prefetch_to_write_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: as above; processors that do not have the instruction do nothing.
+    // SAFETY: a hint that accesses nothing, whatever the address; processors without it do nothing.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags));
     }
