@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landeck::{
-    Error, GroupError, GroupOptions, Mailbox, Member, Message, ObjectError, Options, Progress,
+    Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ObjectError, Options, Progress,
     ServedBy, Sum, Tag, ThreadMode, WhenFull,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -813,59 +813,61 @@ fn threads_and_memory() -> (usize, u64) {
 #[test]
 fn a_thousand_groups_take_no_thread_each() {
     let name = "named_groups::a_thousand_groups_take_no_thread_each";
-    in_job(8, name, ThreadMode::Single, |job| {
-        const GROUPS: usize = 1_000;
-        let world = job.world();
-        for (kind, how) in
-            [("plain", options()), ("served", options().served_by(ServedBy::Creator))]
-        {
-            let (threads, memory) = threads_and_memory();
-            world.barrier().unwrap();
-            let began = Instant::now();
-            let mut members = Vec::new();
-            for number in 0..GROUPS {
-                let name = format!("{kind} {number}");
-                let how = how.minimum(8).messages(64).bytes(1 << 20);
-                // Each process makes its share.
-                let made =
-                    (number % 8 == world.rank()).then(|| job.create_group(&name, how).unwrap());
-                world.barrier().unwrap();
-                let group = made.unwrap_or_else(|| job.open_group(&name).unwrap());
-                let mut inbox = job.mailbox().unwrap();
-                members.push((group.join(&mut inbox).unwrap(), inbox));
-            }
-            world.barrier().unwrap();
-            let made = began.elapsed();
-            for (number, (member, _)) in (0..).zip(&members) {
-                if number % 8 == world.rank() {
-                    member.broadcast(&value(number as u64)).unwrap();
-                }
-            }
-            for (number, (_, inbox)) in (0..).zip(&mut members) {
-                assert_eq!(next(inbox), number);
-            }
-            for (member, _) in &mut members {
-                member.sync().unwrap();
-            }
-            let all = began.elapsed();
-            let (threads_now, memory_now) = threads_and_memory();
-            let more = threads_now - threads;
-            // One that serves, and one with which it watches the agent.
-            let most = if kind == "served" { 2 } else { 0 };
-            assert!(more <= most, "{more} threads for {GROUPS} groups");
-            let bytes = [memory_now.saturating_sub(memory)];
-            let bytes = world.all_reduce(bytes[0], Sum).unwrap();
-            if world.rank() == 0 {
-                println!(
-                    "{GROUPS} {kind} groups of 8: made and joined in {made:?}, with a broadcast and a \
-                     synchronisation each in {all:?}; {} KiB each, {more} threads more",
-                    bytes / GROUPS as u64 / 1024,
-                );
-            }
-            for (member, _) in members {
-                member.leave().unwrap();
-            }
-            world.barrier().unwrap();
+    in_job(8, name, ThreadMode::Single, |job| be_in_a_thousand(job, options(), 0));
+}
+
+#[test]
+fn a_thousand_served_groups_take_one_thread() {
+    let name = "named_groups::a_thousand_served_groups_take_one_thread";
+    let served = options().served_by(ServedBy::Creator);
+    // One that serves, and one with which it watches the agent.
+    in_job(8, name, ThreadMode::Single, |job| be_in_a_thousand(job, served, 2));
+}
+
+/// Makes its share of a thousand groups of all, with at most so many threads more, and uses each.
+fn be_in_a_thousand(job: &Job, how: GroupOptions, threads_max: usize) {
+    const GROUPS: usize = 1_000;
+    let world = job.world();
+    let (threads, memory) = threads_and_memory();
+    world.barrier().unwrap();
+    let began = Instant::now();
+    let mut members = Vec::new();
+    for number in 0..GROUPS {
+        let name = format!("group {number}");
+        let how = how.minimum(8).messages(64).bytes(1 << 20);
+        let made = (number % 8 == world.rank()).then(|| job.create_group(&name, how).unwrap());
+        world.barrier().unwrap();
+        let group = made.unwrap_or_else(|| job.open_group(&name).unwrap());
+        let mut inbox = job.mailbox().unwrap();
+        members.push((group.join(&mut inbox).unwrap(), inbox));
+    }
+    world.barrier().unwrap();
+    let made = began.elapsed();
+    for (number, (member, _)) in (0..).zip(&members) {
+        if number % 8 == world.rank() {
+            member.broadcast(&value(number as u64)).unwrap();
         }
-    });
+    }
+    for (number, (_, inbox)) in (0..).zip(&mut members) {
+        assert_eq!(next(inbox), number);
+    }
+    for (member, _) in &mut members {
+        member.sync().unwrap();
+    }
+    let all = began.elapsed();
+    let (threads_now, memory_now) = threads_and_memory();
+    let more = threads_now - threads;
+    assert!(more <= threads_max, "{more} threads for {GROUPS} groups");
+    let bytes = world.all_reduce(memory_now.saturating_sub(memory), Sum).unwrap();
+    if world.rank() == 0 {
+        println!(
+            "{GROUPS} groups of 8: made and joined in {made:?}, with a broadcast and a \
+             synchronisation each in {all:?}; {} KiB each, {more} threads more",
+            bytes / GROUPS as u64 / 1024,
+        );
+    }
+    for (member, _) in members {
+        member.leave().unwrap();
+    }
+    world.barrier().unwrap();
 }

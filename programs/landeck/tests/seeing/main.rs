@@ -21,9 +21,9 @@ use landeck_testing::{Trail, Watchdog};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// No test may take longer.
-const TEST_MAX: Duration = Duration::from_secs(90);
+const TEST_MAX: Duration = Duration::from_secs(200);
 /// Within this time what is looked for is to be seen.
-const SEEN_WITHIN: Duration = Duration::from_secs(20);
+const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// A job that goes on while it is looked at, with an index of its own.
 struct Watched {
@@ -58,9 +58,13 @@ impl Watched {
 
     /// Runs `landeck` with the job's name behind these words.
     fn landeck(&self, words: &[&str]) -> Output {
+        self.landeck_command(words).output().unwrap()
+    }
+
+    fn landeck_command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
         command.env("XDG_RUNTIME_DIR", &self.runtime).args(words).arg(&self.name);
-        command.output().unwrap()
+        command
     }
 
     /// What `landeck` says of the job, as soon as this is in it.
