@@ -12,7 +12,7 @@ const ENTRIES: u64 = 200;
 
 #[test]
 fn random_histories_keep_what_groups_promise() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let seed = seed();
     let mut outcomes = [0u64; 4];
     for number in 0..HISTORIES {
@@ -54,7 +54,7 @@ fn draw(random: &mut Random, state: &State) -> Entry {
     };
     let slot = random.below(10) as u32;
     Entry::Plain(match random.below(40) {
-        0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0 },
+        0..8 => EntryWord::Broadcast { cell: 1, was_held: random.below(2) == 0, by: 0 },
         8..16 => {
             return Entry::Join(Joining { slot, incarnation: 1, context: 1, place: 64 });
         }

@@ -662,7 +662,7 @@ mod tests {
     pub(super) const GUESTS: u32 = 2;
 
     pub(super) fn limited() -> Watchdog {
-        Watchdog::start(Duration::from_secs(60))
+        Watchdog::start(Duration::from_secs(200))
     }
 
     pub(super) fn segment(processes: u32) -> Segment {

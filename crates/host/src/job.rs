@@ -1,18 +1,23 @@
-//! A job that runs: one loop over everything that happens to it, in the launcher's only thread.
+//! A job that runs: one loop over everything that happens to it, in the launcher's first thread.
 
 use crate::guardian::{Command, Event, OnFailure, Restart};
 use crate::input::Input;
-use crate::launch::{LAUNCHER_FAILED, Launch, LaunchError, Started, TIMED_OUT, system};
+use crate::launch::{
+    LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, Started, TIMED_OUT, system,
+};
 use crate::output::{Output, Stream, last_lines};
 use crate::plan::Plan;
 use crate::process::{StartError, Step};
 use crate::report::{self, Deeds, Failure, FailureReport, Others, Who};
 use crate::signals::{self, Conduct, Reaction};
+use crate::socket::{Address, is_listened_to};
 use crate::stacks;
 use crate::watch::Watch;
 use landeck_memory::{Presence, WaitRecord, system as clock};
+use landeck_wire::HostId;
 use rustix::event::epoll::EventFlags;
 use std::collections::HashMap;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// What the loop is woken for.
@@ -54,6 +59,8 @@ pub(crate) struct Job<'a> {
     rooms: Option<[bool; 2]>,
     /// Whether the last round had anything to read.
     was_busy: bool,
+    /// What a thread is still to be started for.
+    serves_groups: Option<ServeGroups>,
 }
 
 /// What is known of a process.
@@ -118,6 +125,7 @@ impl Job<'_> {
             is_over: false,
             rooms: None,
             was_busy: true,
+            serves_groups: launch.serves_groups,
             started,
         };
         job.say_beforehand();
@@ -182,11 +190,31 @@ impl Job<'_> {
         Ok(())
     }
 
+    /// Starts the thread that serves groups, if there is to be one: who has started a process lets guests
+    /// join as well. It ends with the launcher at the latest.
+    fn serve_groups(&mut self) -> Result<(), LaunchError> {
+        let Some(serve) = self.serves_groups.take() else { return Ok(()) };
+        let host = HostId(self.started.segment.plan().host);
+        let work = move || {
+            // A job that is over has nothing to serve.
+            if let Err(why) = serve(&host.to_string())
+                && is_listened_to(&Address::of_job(host))
+            {
+                eprintln!("landeck run: the launcher serves no groups: {why}");
+            }
+        };
+        let builder = thread::Builder::new().name("landeck-groups".to_owned());
+        // It inherits that the signals are the launcher's loop's.
+        builder.spawn(work).map_err(system("start a thread"))?;
+        Ok(())
+    }
+
     fn hear_guardian(&mut self) -> Result<(), LaunchError> {
         while let Some(event) = self.started.guardian.next_event()? {
             self.was_busy = true;
             match event {
                 Event::Started { slot, pid, rank, restart } => {
+                    self.serve_groups()?;
                     self.ranks.insert(slot, rank);
                     let state = State::Running;
                     let process = Process { pid, slot, state, restarts: restart, deeds: None };

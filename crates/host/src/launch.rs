@@ -65,7 +65,12 @@ pub struct Launch {
     pub summary: bool,
     /// What all processes compute with.
     pub settings: [u64; SETTINGS_WORDS],
+    /// What a thread of the launcher does to serve named groups, if it is to.
+    pub serves_groups: Option<ServeGroups>,
 }
+
+/// Serves the named groups of the job with this identity, to its end; says what keeps it from that.
+pub type ServeGroups = fn(&str) -> Result<(), String>;
 
 /// A program of a job.
 #[derive(Debug, Clone)]
@@ -181,6 +186,7 @@ impl Launch {
             grace: GRACE,
             summary: false,
             settings: [0; SETTINGS_WORDS],
+            serves_groups: None,
         }
     }
 
@@ -225,6 +231,7 @@ impl Launch {
             name,
             began_ns,
             is_hardened: self.is_hardened,
+            serves_groups: self.serves_groups.is_some(),
             ..usual
         })?;
         (0..).zip(plan.caches()).for_each(|(slot, cache)| segment.set_cache(slot, cache));

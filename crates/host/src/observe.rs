@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_job_is_found_and_looked_at_while_it_lives() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(1);
         let host = HostId(segment.plan().host);
         let agent = serve_in_thread(&segment, 0, None).unwrap();
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_job_whose_agent_does_not_answer_is_found_where_it_is_open() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = segment(2);
         let host = HostId(segment.plan().host);
         let job = observe(host).unwrap();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_job_is_found_by_its_name_and_the_first_digits_of_its_identity() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let named = |number, name| {
             let plan = segment(number).plan().clone();
             let plan = SegmentPlan { name: JobName::new(name), ..plan };

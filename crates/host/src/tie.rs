@@ -82,7 +82,7 @@ mod tests {
     use std::time::Duration;
 
     fn tied() -> (Watchdog, Segment, UnixStream, Tie) {
-        let watchdog = Watchdog::start(Duration::from_secs(20));
+        let watchdog = Watchdog::start(Duration::from_secs(200));
         let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(7, 2) };
         let segment = Segment::local(&plan);
         let (ours, theirs) = UnixStream::pair().unwrap();

@@ -27,7 +27,7 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 /// Names the part that a process plays, when this program has started itself.
 const PART: &str = "LANDECK_TEST_PART";
 /// Far longer than any scenario takes, also on a loaded machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(200);
 /// How long a scenario waits for one thing.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What the product promises: nothing is left after this.

@@ -77,7 +77,7 @@ const LENGTHS: [usize; 16] = [
 
 #[test]
 fn every_length_arrives_whole_expected_or_not() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for round in 0..3u8 {
@@ -102,7 +102,7 @@ fn every_length_arrives_whole_expected_or_not() {
 
 #[test]
 fn messages_of_all_paths_stay_in_order() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let lengths = [8, 20_000, 8, 100, 300_000, 48, 16_384, 500_000, 1];
@@ -128,7 +128,7 @@ fn messages_of_all_paths_stay_in_order() {
 
 #[test]
 fn a_receiver_that_never_receives_bounds_the_sender_and_loses_nothing() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let data = pattern(8_000, 1);
@@ -156,7 +156,7 @@ fn a_receiver_that_never_receives_bounds_the_sender_and_loses_nothing() {
 
 #[test]
 fn what_is_tried_is_sent_whole_or_not_at_all() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     for length in [8, 10_000, 1_000_000] {
         let segment = segment(2);
         let mut both = kernels(&segment, 2);
@@ -185,7 +185,7 @@ fn what_is_tried_is_sent_whole_or_not_at_all() {
 
 #[test]
 fn a_flood_from_one_does_not_hold_up_another() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(3);
     let mut all = kernels(&segment, 3);
     let data = pattern(8_000, 1);
@@ -202,7 +202,7 @@ fn a_flood_from_one_does_not_hold_up_another() {
 
 #[test]
 fn a_message_longer_than_its_buffer_is_named_and_cut() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [16, 1_000, 100_000] {
@@ -221,7 +221,7 @@ fn a_message_longer_than_its_buffer_is_named_and_cut() {
 
 #[test]
 fn contexts_are_worlds_of_their_own() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     both[0].send(Peer(1), 1, 1, area(&[1])).unwrap();
@@ -234,7 +234,7 @@ fn contexts_are_worlds_of_their_own() {
 
 #[test]
 fn parts_that_lie_apart_travel_packed() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let byte = Layout::element(Kind::new(Family::Unsigned, 1).unwrap());
@@ -264,7 +264,7 @@ fn parts_that_lie_apart_travel_packed() {
 
 #[test]
 fn a_loan_is_read_where_it_was_written() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [1usize, 100, 1 << 20] {
@@ -285,7 +285,7 @@ fn a_loan_is_read_where_it_was_written() {
 
 #[test]
 fn references_to_what_does_not_exist_are_named_and_harm_nobody() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut receiver = kernels(&segment, 2).remove(1);
     let mut sender = SharedMemory::new(&segment, 0).unwrap();
@@ -307,7 +307,7 @@ fn references_to_what_does_not_exist_are_named_and_harm_nobody() {
 
 #[test]
 fn cancelled_operations_complete_and_others_go_on() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let (first, second) = (vec![0u8; 1], vec![0u8; 1]);
@@ -324,7 +324,7 @@ fn cancelled_operations_complete_and_others_go_on() {
 
 #[test]
 fn a_receive_is_not_given_up_once_its_message_has_come() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     for length in [8, 100_000] {
@@ -345,7 +345,7 @@ fn a_receive_is_not_given_up_once_its_message_has_come() {
 
 #[test]
 fn a_probe_tells_and_leaves() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     assert!(both[1].probe(any(1)).is_none());
@@ -359,7 +359,7 @@ fn a_probe_tells_and_leaves() {
 
 #[test]
 fn the_death_of_a_peer_ends_what_depends_on_it_and_nothing_else() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(3);
     let mut all = kernels(&segment, 3);
     let (one, two, three) = (vec![0u8; 1], vec![0u8; 1], vec![0u8; 1]);
@@ -383,7 +383,7 @@ fn the_death_of_a_peer_ends_what_depends_on_it_and_nothing_else() {
 
 #[test]
 fn a_death_in_the_middle_of_a_transfer_ends_it_on_both_sides() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     for dead in [0, 1] {
         let segment = segment(2);
         let mut both = kernels(&segment, 2);
@@ -402,7 +402,7 @@ fn a_death_in_the_middle_of_a_transfer_ends_it_on_both_sides() {
 
 #[test]
 fn a_revoked_context_ends_what_is_in_it() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);
     let mut both = kernels(&segment, 2);
     let into = vec![0u8; 1];
@@ -482,7 +482,7 @@ fn drive(kernel: &mut Kernel, id: RequestId) -> Completion {
 
 #[test]
 fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let plan = SegmentPlan { heap_bytes_per_process: 1 << 20, ..SegmentPlan::new(7, 2) };
     let segment = Segment::create(&plan).unwrap();
     let put = |state, incarnation| {

@@ -22,7 +22,7 @@ fn area(values: &[u8]) -> Area {
 
 #[test]
 fn blocks_come_back_after_a_ring_was_full() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let plan = SegmentPlan { heap_bytes_per_process: HEAP_BYTES, ..SegmentPlan::new(7, 2) };
     let segment = Segment::local(&plan);
     let [mut sender, mut receiver] = [0, 1].map(|slot| {

@@ -70,7 +70,7 @@ const LENGTHS: [usize; 7] = [0, 8, 48, 49, 16_385, 262_145, 3_000_000];
 
 #[test]
 fn a_synchronous_send_is_over_when_it_is_received_and_not_before() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     for length in LENGTHS {
         for is_expected in [false, true] {
@@ -95,7 +95,7 @@ fn a_synchronous_send_is_over_when_it_is_received_and_not_before() {
 
 #[test]
 fn synchronous_and_other_sends_keep_their_order() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let data: Vec<Vec<u8>> = (0..60u8).map(|number| vec![number; 10]).collect();
     let send = |kernel: &mut Kernel, number: usize| match number % 3 {
@@ -118,7 +118,7 @@ fn synchronous_and_other_sends_keep_their_order() {
 
 #[test]
 fn a_message_that_is_held_is_nobody_elses() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     for length in LENGTHS {
         let (first, second) = (pattern(length), vec![7; 5]);
@@ -143,7 +143,7 @@ fn a_message_that_is_held_is_nobody_elses() {
 
 #[test]
 fn what_is_held_and_given_up_takes_no_room() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let data = pattern(100_000);
     for _ in 0..300 {
@@ -158,7 +158,7 @@ fn what_is_held_and_given_up_takes_no_room() {
 
 #[test]
 fn a_send_that_has_met_nobody_is_taken_back() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     for length in LENGTHS {
         let data = pattern(length);
@@ -179,7 +179,7 @@ fn a_send_that_has_met_nobody_is_taken_back() {
 
 #[test]
 fn a_send_that_has_met_its_receive_goes_on() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     for (length, is_held) in [(8, false), (8, true), (3_000_000, false)] {
         let (data, into) = (pattern(length), vec![0; length]);
@@ -201,7 +201,7 @@ fn a_send_that_has_met_its_receive_goes_on() {
 
 #[test]
 fn a_send_that_has_met_nobody_ends_with_its_context() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let data = pattern(8);
     let send = pending(both[0].send_synchronous(Peer(1), 1, 3, area(&data)).unwrap());
@@ -212,7 +212,7 @@ fn a_send_that_has_met_nobody_ends_with_its_context() {
 
 #[test]
 fn parts_that_lie_apart_travel_on_every_path() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let triple = Layout::elements(Kind::BYTE, 3).unwrap().resized(Bounds { lower: 0, upper: 7 });
     for count in [1u64, 10, 16, 17, 5_000, 6_000, 400_000] {
@@ -241,7 +241,7 @@ fn parts_that_lie_apart_travel_on_every_path() {
 
 #[test]
 fn every_end_is_a_change() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let mut both = both();
     let into = vec![0; 300_000];
     for length in [0, 8, 300_000] {

@@ -60,7 +60,7 @@ fn is_revoked(end: &mut End, id: RequestId) -> bool {
 
 #[test]
 fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (_segment, [mut sender, mut receiver], board) = two();
     let (data, into) = (vec![5u8; LONG_BYTES], vec![0u8; LONG_BYTES]);
     let asked =
@@ -91,7 +91,7 @@ fn transfers_in_the_middle_end_on_both_sides_and_give_back_what_they_took() {
 
 #[test]
 fn what_arrives_in_a_revoked_context_is_not_kept() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (_segment, [mut sender, mut receiver], board) = two();
     let data = vec![5u8; 100_000];
     sender.send(Peer(1), CONTEXT, 1, area(&[1, 2, 3])).unwrap();
@@ -108,7 +108,7 @@ fn what_arrives_in_a_revoked_context_is_not_kept() {
 
 #[test]
 fn a_revoker_that_dies_before_it_has_told_anybody_is_noticed_by_its_death() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (segment, [mut end, _], board) = two();
     let into = vec![0u8; 8];
     let id = end.receive(Wanted { context: CONTEXT, source: Some(1), tag: None }, area(&into));

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn who_comes_second_waits_for_the_favourite() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         for _ in 0..200 {
             let lock = with_favourite(1);
             let counter = Arc::new(Counter { lock, value: UnsafeCell::new(0) });

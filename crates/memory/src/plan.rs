@@ -63,6 +63,8 @@ pub struct SegmentPlan {
     ///
     /// [`Segment::harden`]: crate::Segment::harden
     pub is_hardened: bool,
+    /// Whether the launcher serves named groups, or is about to.
+    pub serves_groups: bool,
     /// What the job is called, for people.
     pub name: JobName,
     /// When the job began, in nanoseconds of the monotonic clock.
@@ -149,6 +151,7 @@ impl SegmentPlan {
             heap_bytes_per_process: fair_share.min(HEAP_BYTES) / PAGE_BYTES * PAGE_BYTES,
             cpus: 1,
             is_hardened: false,
+            serves_groups: false,
             name: JobName::default(),
             began_ns: 0,
             settings: [0; SETTINGS_WORDS],

@@ -8,7 +8,7 @@
 //! | 8..16 | host identity |
 //! | 16..24 | processes (low half), guests (high half) |
 //! | 24..32 | heap bytes per process |
-//! | 32..40 | processors (low half), whether the job is hardened (high half) |
+//! | 32..40 | processors (low half), whether the job is hardened (bit 32) and its launcher serves groups (bit 33) |
 //! | 40..48 | when the job began, in nanoseconds of the monotonic clock |
 //! | 48..112 | the job's name |
 //! | 112..624 | what all processes of the job compute with |
@@ -32,6 +32,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x05");
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
 const HEADER_WORDS: usize = PLAN_WORDS + SETTINGS_WORDS;
+/// What stands beside the processors.
+const HARDENED_BIT: u32 = 32;
+const SERVES_GROUPS_BIT: u32 = 33;
 
 /// Where the sleep word lies in the shared page: apart from the mailbox tail.
 pub(crate) const SLEEP_WORD: u64 = 256;
@@ -360,7 +363,9 @@ fn header_words(plan: &SegmentPlan) -> [u64; HEADER_WORDS] {
         plan.host,
         u64::from(plan.processes) | u64::from(plan.guests) << 32,
         plan.heap_bytes_per_process,
-        u64::from(plan.cpus) | u64::from(plan.is_hardened) << 32,
+        u64::from(plan.cpus)
+            | u64::from(plan.is_hardened) << HARDENED_BIT
+            | u64::from(plan.serves_groups) << SERVES_GROUPS_BIT,
         plan.began_ns,
     ]);
     words[NUMBER_WORDS..PLAN_WORDS].copy_from_slice(&plan.name.to_words());
@@ -403,7 +408,8 @@ fn read_header(file: &OwnedFd) -> Result<SegmentPlan, SegmentError> {
         guests: (word(2) >> 32) as u32,
         heap_bytes_per_process: word(3),
         cpus: word(4) as u32,
-        is_hardened: word(4) >> 32 != 0,
+        is_hardened: word(4) >> HARDENED_BIT & 1 != 0,
+        serves_groups: word(4) >> SERVES_GROUPS_BIT & 1 != 0,
         began_ns: word(5),
         name: JobName::from_words(std::array::from_fn(|index| word(NUMBER_WORDS + index))),
         settings: std::array::from_fn(|index| word(PLAN_WORDS + index)),
@@ -448,11 +454,13 @@ mod tests {
 
     #[test]
     fn a_job_keeps_its_name() {
-        let (name, began_ns, is_hardened) = (JobName::new("heat"), 1 << 60, true);
-        let plan = SegmentPlan { name, began_ns, is_hardened, ..small() };
-        let made = Segment::create(&plan).unwrap();
-        let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
-        assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());
+        for (is_hardened, serves_groups) in [(false, true), (true, false), (true, true)] {
+            let (name, began_ns) = (JobName::new("heat"), 1 << 60);
+            let plan = SegmentPlan { name, began_ns, is_hardened, serves_groups, ..small() };
+            let made = Segment::create(&plan).unwrap();
+            let file = made.descriptor().unwrap().try_clone_to_owned().unwrap();
+            assert_eq!(Segment::attach(file).unwrap().plan(), made.plan());
+        }
     }
 
     #[test]

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_command_runs_to_its_end() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
             trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(5));
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn an_orphan_is_found_and_killed() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
             trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(5));
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "did not end within")]
     fn a_command_that_hangs_is_killed() {
-        let _watchdog = Watchdog::start(Duration::from_secs(20));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         Trail::new().run(&mut shell("sleep 100"), Duration::from_millis(100));
     }
 }

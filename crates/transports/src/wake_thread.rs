@@ -130,7 +130,7 @@ mod tests {
     use std::time::Duration;
 
     fn watchdog() -> Watchdog {
-        Watchdog::start(Duration::from_secs(60))
+        Watchdog::start(Duration::from_secs(200))
     }
 
     fn segment() -> Segment {
@@ -247,7 +247,9 @@ mod tests {
             never.looks
         };
         let alone = looks(None);
-        assert!(looks(Some(&wake)) > alone, "the byte that was there woke nobody");
+        // The thread may get no processor within one wait.
+        let rang = (0..100).any(|_| looks(Some(&wake)) > alone);
+        assert!(rang, "the byte that was there woke nobody");
     }
 
     #[test]

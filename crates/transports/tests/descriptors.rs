@@ -20,7 +20,7 @@ const STRANGERS: usize = 20;
 
 #[test]
 fn without_descriptors_connections_are_refused() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let token = Token::random().unwrap();
     let (mut receiver, mut sender) = (endpoint(0, &token), endpoint(1, &token));
     let address = receiver.listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_child_leaves_the_parents_connections_and_thread_alone() {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
     let (mut one, mut other) = connected();
     let plan = SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 1) };
     let bell = Doorbell::of(&Segment::local(&plan), 0).unwrap();

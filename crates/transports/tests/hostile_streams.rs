@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const HELLO_BYTES: usize = 64;
 
 fn watchdog() -> Watchdog {
-    Watchdog::start(Duration::from_secs(60))
+    Watchdog::start(Duration::from_secs(200))
 }
 
 fn local() -> SocketAddr {

@@ -69,6 +69,8 @@ typedef struct deck_group_options {
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
     int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+    int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
+    int server_node; /* DECK_NODE: which node */
 } deck_group_options_t;
 
 /* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
@@ -77,4 +79,14 @@ enum deck_when_full {
     DECK_HOLD = 0,
     DECK_EVICT = 1,
     DECK_REFUSE = 2
+};
+
+/* Where the server of a group is, as the paper of 2000 has one: there is none, as nobody is needed; a thread of the
+ * process that creates the group, as in the paper; a thread of a node, from when that opens or joins the group; a
+ * thread of the launcher (landeck run --serve-groups). */
+enum deck_served_by {
+    DECK_NOBODY = 0,
+    DECK_CREATOR = 1,
+    DECK_NODE = 2,
+    DECK_LAUNCHER = 3
 };

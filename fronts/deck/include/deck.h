@@ -80,6 +80,8 @@ typedef struct deck_group_options {
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
     int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
+    int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
+    int server_node; /* DECK_NODE: which node */
 } deck_group_options_t;
 
 /* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
@@ -88,6 +90,16 @@ enum deck_when_full {
     DECK_HOLD = 0,
     DECK_EVICT = 1,
     DECK_REFUSE = 2
+};
+
+/* Where the server of a group is, as the paper of 2000 has one: there is none, as nobody is needed; a thread of the
+ * process that creates the group, as in the paper; a thread of a node, from when that opens or joins the group; a
+ * thread of the launcher (landeck run --serve-groups). */
+enum deck_served_by {
+    DECK_NOBODY = 0,
+    DECK_CREATOR = 1,
+    DECK_NODE = 2,
+    DECK_LAUNCHER = 3
 };
 
 /* Errors. */
@@ -354,7 +366,8 @@ int deck_segment_destroy(deck_segment_t *g);
  * members at the moment of their acceptance: before it nobody sees the message, after it every one
  * of them that lives retrieves it from its mailbox exactly once, whoever dies, and all in one order.
  * Until a group has had its minimum of members once, broadcasts, synchronisation and collective
- * operations wait. There is no server that could die or be slow. */
+ * operations wait. A group has no server that could die or be slow, unless it is made to have one
+ * (deck_group_create_with). */
 
 /* Makes a group with a name that starts with so many members. */
 int deck_group_create(deck_group_t *g, char *g_name, int min);

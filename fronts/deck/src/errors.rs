@@ -120,7 +120,7 @@ pub(crate) const TOOLONG: c_int = 56;
 pub(crate) const TWICE: c_int = 57;
 /// The collective operations of the group went on without this member: leave and join again.
 pub(crate) const LEFTBEHIND: c_int = 58;
-/// The group has no server, and this process cannot be one: start the job with more room for guests.
+/// Nobody can serve the group: start the job with more room for guests, or with `landeck run --serve-groups` where the launcher is to serve it.
 pub(crate) const NOSERVER: c_int = 59;
 
 /// Every error: its number, its name, what it says.
@@ -184,5 +184,5 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (56, c"DECK_ETOOLONG", c"the message is longer than the memory of the group"),
     (57, c"DECK_ETWICE", c"a process is in the group twice, and collective operations have each process once"),
     (58, c"DECK_ELEFTBEHIND", c"the collective operations of the group went on without this member: leave and join again"),
-    (59, c"DECK_ENOSERVER", c"the group has no server, and this process cannot be one: start the job with more room for guests"),
+    (59, c"DECK_ENOSERVER", c"nobody can serve the group: start the job with more room for guests, or with `landeck run --serve-groups` where the launcher is to serve it"),
 ];

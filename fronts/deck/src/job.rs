@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use landeck::host::attach::AttachError;
 use landeck::memory::Presence;
 use landeck::memory::remark::{CallName, name_calls};
-use landeck::{Job, Options, Progress, ThreadMode};
+use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;
 use crate::mistake::Mistake;
@@ -84,6 +84,19 @@ pub(crate) fn node() -> Result<c_int, Mistake> {
         let text = "this process joined a running job: it is none of those that the job began with";
         Mistake::known(errors::NOTMEMBER, text)
     })
+}
+
+/// Where a node serves a group.
+pub(crate) fn place_of(node: c_int) -> Result<ServedBy, Mistake> {
+    // A second membership has another slot than its node's number.
+    if self::node().is_ok_and(|own| own == node) {
+        return Ok(ServedBy::Creator);
+    }
+    let nodes = with(|job| Ok(job.segment().plan().processes))?;
+    match u32::try_from(node) {
+        Ok(node) if node < nodes => Ok(ServedBy::Process(node)),
+        _ => Err(Mistake::value("server_node", node, "give the number of a node")),
+    }
 }
 
 /// Whether another library of this process is in the first world of the job for it.

@@ -188,7 +188,7 @@ fn code_of_group(error: &GroupError) -> c_int {
         GroupError::TwiceInProcess { .. } => errors::TWICE,
         GroupError::LeftBehind { .. } => errors::LEFTBEHIND,
         GroupError::Broken { .. } => errors::BROKEN,
-        GroupError::NoServer { .. } => errors::NOSERVER,
+        GroupError::NoServer { .. } | GroupError::NoServingLauncher { .. } => errors::NOSERVER,
     }
 }
 

@@ -58,6 +58,18 @@ fn groups() {
     runs("groups");
 }
 
+#[test]
+fn groups_with_a_server() {
+    runs("served");
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("served");
+    for nodes in ["1", "2", "4"] {
+        let program = program.to_str().expect("a path of ours");
+        let output = run(&["--serve-groups", "-n", nodes, program, "launcher"]);
+        assert_wrote(&output, &format!("served: {nodes} nodes agree"));
+    }
+}
+
 /// Runs a program whose last node dies, and checks what the others say.
 fn survives(name: &str, says: impl Fn(u32) -> String) {
     let _watchdog = Watchdog::start(LIMIT);

@@ -18,7 +18,7 @@ use support::{library, peer_or_skip, skip};
 /// How long one test may take.
 const LIMIT: Duration = Duration::from_secs(300);
 /// How long a compiler, or the program it made, may take.
-const STEP_LIMIT: Duration = Duration::from_secs(60);
+const STEP_LIMIT: Duration = Duration::from_secs(150);
 
 /// The languages: the variable that names the compiler, the usual one, the standard, the end of the
 /// file's name.

@@ -11,7 +11,7 @@ use landeck_testing::{Trail, Watchdog};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(200);
-const SEEN_WITHIN: Duration = Duration::from_secs(30);
+const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs the program with these words until `landeck why` says all that is wanted.
 fn until_said(words: &[&str], wanted: &[&str]) {

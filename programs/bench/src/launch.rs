@@ -220,21 +220,21 @@ mod tests {
 
     #[test]
     fn says_what_a_failed_program_said() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let outcome = run(&mut shell("echo no luck >&2; exit 3"), Duration::from_secs(10));
         assert_eq!(outcome.trouble.unwrap(), "ended with exit code 3: no luck");
     }
 
     #[test]
     fn a_hanging_program_is_ended() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let outcome = run(&mut shell("sleep 1000"), Duration::from_millis(200));
         assert!(outcome.trouble.unwrap().starts_with("did not end within"));
     }
 
     #[test]
     fn collects_samples_between_other_lines() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let line =
             r#"{"figure":"wait","form":"","n":2,"bytes":8,"pending":0,"unit":"%","value":0.1}"#;
         let outcome =

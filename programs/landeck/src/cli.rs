@@ -17,10 +17,11 @@ use landeck::collectives::{Nearness, Overrides};
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
-use landeck::host::launch::{Launch, Program};
+use landeck::host::launch::{Launch, Program, ServeGroups};
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
 use landeck::memory::JobName;
+use landeck::{Job, Options};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -271,6 +272,10 @@ struct JobArguments {
     /// Let each process only read what another one alone writes: a stray write into that ends its writer
     #[arg(long)]
     harden: bool,
+    /// Serve the named groups that programs make for the launcher to serve (ServedBy::Launcher,
+    /// DECK_LAUNCHER), in a thread of it
+    #[arg(long)]
+    serve_groups: bool,
     /// Time between asking processes to end (TERM) and killing them
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
     grace: Duration,
@@ -352,6 +357,7 @@ impl JobArguments {
             is_hardened: self.harden,
             grace: self.grace,
             summary: self.summary,
+            serves_groups: self.serve_groups.then_some(serve_groups as ServeGroups),
             ..Launch::new(programs)
         }
     }
@@ -370,6 +376,12 @@ impl ProgramArguments {
             ..Program::new(name)
         }
     }
+}
+
+/// Serves groups as a guest of a job, to its end.
+fn serve_groups(job: &str) -> Result<(), String> {
+    let served = Job::join_running(job, Options::default()).and_then(|guest| guest.serve_groups());
+    served.map_err(|error| error.to_string())
 }
 
 /// The definition of what may stand after a colon.

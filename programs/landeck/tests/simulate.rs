@@ -14,7 +14,7 @@ struct Ran {
 }
 
 fn simulate(line: &str) -> Ran {
-    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let _watchdog = Watchdog::start(Duration::from_secs(400));
     let output = Command::new(env!("CARGO_BIN_EXE_landeck"))
         .arg("simulate")
         .args(line.split_whitespace())

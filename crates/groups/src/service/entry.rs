@@ -2,15 +2,18 @@
 //!
 //! | bits of a word | |
 //! |---|---|
-//! | 0..28 | a cell with details, a member, or a number |
+//! | 0..28 | a cell with details (18 bits) and the server's epoch (9), a member, or a number |
 //! | 28..32 | what it is |
 
 use super::MEMBERS_MAX;
 
 const VALUE_BITS: u32 = 28;
 const VALUE_MASK: u32 = (1 << VALUE_BITS) - 1;
-const CELL_BITS: u32 = 27;
-const HELD_BIT: u32 = 1 << CELL_BITS;
+const CELL_BITS: u32 = 18;
+const CELL_MASK: u32 = (1 << CELL_BITS) - 1;
+const HELD_BIT: u32 = 1 << (VALUE_BITS - 1);
+/// Marks of epochs that entries have room for, but for 0.
+const EPOCH_MARKS: u32 = HELD_BIT / (CELL_MASK + 1) - 1;
 const SLOT_BITS: u32 = 14;
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
 /// Bits of an incarnation that entries have room for.
@@ -54,6 +57,8 @@ pub enum EntryWord {
         cell: u32,
         /// The sender has waited, and says afterwards that it does no more.
         was_held: bool,
+        /// Which server sends it ([`EntryWord::mark_of`]); 0 where there is none.
+        by: u32,
     },
     /// A mailbox becomes a member; the cell says which.
     Join {
@@ -105,6 +110,8 @@ pub enum EntryWord {
     Asked {
         /// The cell.
         cell: u32,
+        /// Which server ([`EntryWord::mark_of`]).
+        by: u32,
     },
 }
 
@@ -112,7 +119,9 @@ impl EntryWord {
     /// The word.
     pub const fn to_word(self) -> u32 {
         let (kind, value) = match self {
-            Self::Broadcast { cell, was_held } => (1, cell | if was_held { HELD_BIT } else { 0 }),
+            Self::Broadcast { cell, was_held, by } => {
+                (1, served(cell, by) | if was_held { HELD_BIT } else { 0 })
+            }
             Self::Join { cell } => (2, cell),
             Self::Leave(seat) => (3, seat.to_value()),
             Self::Died(seat) => (4, seat.to_value()),
@@ -128,7 +137,7 @@ impl EntryWord {
             Self::Cut { number } => (12, number),
             Self::Serve { cell } => (13, cell),
             Self::Vacate { epoch } => (14, epoch),
-            Self::Asked { cell } => (15, cell),
+            Self::Asked { cell, by } => (15, served(cell, by)),
         };
         kind << VALUE_BITS | value & VALUE_MASK
     }
@@ -136,9 +145,10 @@ impl EntryWord {
     /// What a word says; none for one that nobody has written.
     pub const fn from_word(word: u32) -> Option<Self> {
         let value = word & VALUE_MASK;
-        let (cell, seat) = (value & !HELD_BIT, Seat::from_value(value));
+        let (cell, seat) = (value & CELL_MASK, Seat::from_value(value));
+        let by = (value & !HELD_BIT) >> CELL_BITS;
         Some(match word >> VALUE_BITS {
-            1 => Self::Broadcast { cell, was_held: value & HELD_BIT != 0 },
+            1 => Self::Broadcast { cell, was_held: value & HELD_BIT != 0, by },
             2 => Self::Join { cell },
             3 => Self::Leave(seat),
             4 => Self::Died(seat),
@@ -152,7 +162,7 @@ impl EntryWord {
             12 => Self::Cut { number: value },
             13 => Self::Serve { cell: value },
             14 => Self::Vacate { epoch: value },
-            15 => Self::Asked { cell: value },
+            15 => Self::Asked { cell, by },
             _ => return None,
         })
     }
@@ -161,6 +171,17 @@ impl EntryWord {
     pub const fn low_bits(number: u64) -> u32 {
         number as u32 & VALUE_MASK
     }
+
+    /// How the entries of the server of an epoch, counted from 1, say whose they are. The same mark comes
+    /// again after 511 epochs.
+    pub const fn mark_of(epoch: u64) -> u32 {
+        1 + (epoch.wrapping_sub(1) % EPOCH_MARKS as u64) as u32
+    }
+}
+
+/// A cell, and which server has it accepted.
+const fn served(cell: u32, by: u32) -> u32 {
+    cell & CELL_MASK | (by & EPOCH_MARKS) << CELL_BITS
 }
 
 /// A mailbox that wants to be a member.
@@ -283,8 +304,8 @@ pub enum Entry {
     Join(Joining),
     /// A process takes the server's seat.
     Serve(Serving),
-    /// The server does what was asked for.
-    Asked(Asking),
+    /// The server does what was asked for: which one, as in [`EntryWord::Asked`].
+    Asked(Asking, u32),
     /// What needs no details.
     Plain(EntryWord),
 }
@@ -297,8 +318,8 @@ mod tests {
     fn words_say_what_was_written() {
         let seat = Seat::new(1023, u64::MAX - 5);
         for entry in [
-            EntryWord::Broadcast { cell: HELD_BIT - 1, was_held: true },
-            EntryWord::Broadcast { cell: 0, was_held: false },
+            EntryWord::Broadcast { cell: CELL_MASK, was_held: true, by: 0 },
+            EntryWord::Broadcast { cell: 0, was_held: false, by: EPOCH_MARKS },
             EntryWord::Join { cell: 7 },
             EntryWord::Leave(seat),
             EntryWord::Died(seat),
@@ -312,12 +333,21 @@ mod tests {
             EntryWord::Cut { number: 3 },
             EntryWord::Serve { cell: 5 },
             EntryWord::Vacate { epoch: EntryWord::low_bits(u64::MAX) },
-            EntryWord::Asked { cell: 6 },
+            EntryWord::Asked { cell: 6, by: EntryWord::mark_of(EPOCH_MARKS.into()) },
         ] {
             assert_eq!(EntryWord::from_word(entry.to_word()), Some(entry));
         }
         for word in [0, VALUE_MASK] {
             assert_eq!(EntryWord::from_word(word), None, "{word:#x}");
+        }
+    }
+
+    #[test]
+    fn servers_that_follow_each_other_have_different_marks() {
+        for epoch in [1, 2, 510, 511, 512, u64::MAX - 1] {
+            let marks = [epoch, epoch + 1].map(EntryWord::mark_of);
+            assert!(marks[0] != marks[1] && !marks.contains(&0), "{epoch}: {marks:?}");
+            assert!(marks.iter().all(|&mark| mark <= EPOCH_MARKS));
         }
     }
 

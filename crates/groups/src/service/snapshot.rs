@@ -165,7 +165,7 @@ mod tests {
             state.apply(Entry::Plain(entry));
         }
         state.apply(Entry::Plain(EntryWord::Hold { slot: 7, incarnation: 8 }));
-        state.apply(Entry::Plain(EntryWord::Broadcast { cell: 3, was_held: false }));
+        state.apply(Entry::Plain(EntryWord::Broadcast { cell: 3, was_held: false, by: 0 }));
         let who = Serving { slot: 3, incarnation: 7, context: u32::MAX };
         state.apply(Entry::Serve(who));
         state.apply(Entry::Plain(EntryWord::Vacate { epoch: 1 }));

@@ -104,6 +104,8 @@ pub struct Server {
 pub enum Outcome {
     /// Nothing: it came too late, or was said before.
     Nothing,
+    /// Nothing: a server says it that has the seat no more.
+    Stale,
     /// A message with this number is in the mailboxes of all members.
     Broadcast(u64),
     /// There is a new member.
@@ -287,7 +289,8 @@ impl State {
         match entry {
             Entry::Join(joining) => self.join(joining, at),
             Entry::Serve(who) => self.serve(who),
-            Entry::Asked(asking) => match asking.what {
+            Entry::Asked(_, by) if !self.is_served(by) => Outcome::Stale,
+            Entry::Asked(asking, _) => match asking.what {
                 Ask::Join { context, place } => {
                     let (slot, incarnation) = (asking.slot, asking.incarnation);
                     self.join(Joining { slot, incarnation, context, place }, at)
@@ -307,6 +310,7 @@ impl State {
 
     fn apply_plain(&mut self, word: EntryWord, at: u64) -> Outcome {
         match word {
+            EntryWord::Broadcast { by, .. } if by != 0 && !self.is_served(by) => Outcome::Stale,
             EntryWord::Broadcast { was_held, .. } => self.broadcast(was_held),
             EntryWord::Hold { slot, incarnation } => self.hold(slot, incarnation, at),
             EntryWord::Leave(seat) | EntryWord::Departed(seat) => self.remove(seat, Gone::Left),
@@ -495,6 +499,11 @@ impl State {
         Outcome::Seated(self.epochs)
     }
 
+    /// Whether the server whose entries have this mark has the seat.
+    fn is_served(&self, mark: u32) -> bool {
+        self.server.is_some_and(|server| EntryWord::mark_of(server.epoch) == mark)
+    }
+
     fn vacate(&mut self, epoch: u32) -> Outcome {
         match self.server {
             Some(server) if EntryWord::low_bits(server.epoch) == epoch => {
@@ -515,6 +524,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Asking;
     use super::*;
 
     fn group(minimum: u32) -> State {
@@ -550,7 +560,7 @@ mod tests {
     const HOLD: Entry = Entry::Plain(EntryWord::Hold { slot: 5, incarnation: 1 });
 
     const fn message(was_held: bool) -> Entry {
-        Entry::Plain(EntryWord::Broadcast { cell: 0, was_held })
+        Entry::Plain(EntryWord::Broadcast { cell: 0, was_held, by: 0 })
     }
 
     #[test]
@@ -739,12 +749,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_what_the_client_would_do() {
-        use super::super::Asking;
+    fn what_a_server_says_after_its_seat_was_taken_changes_nothing() {
         let mut state = with(1, 2);
+        let serving = |slot| Entry::Serve(Serving { slot, incarnation: 1, context: 3 });
+        let sync = Ask::Sync(seat(&state, 0));
+        let asked = Asking { slot: 0, incarnation: 1, number: 1, what: sync };
+        let message = |by| EntryWord::Broadcast { cell: 0, was_held: false, by };
+        let marks = [1, 2].map(EntryWord::mark_of);
+        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Stale, "nobody has the seat");
+        state.apply(serving(4));
+        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Broadcast(0));
+        plain(&mut state, EntryWord::Vacate { epoch: 1 });
+        assert_eq!(state.apply(Entry::Asked(asked, marks[0])), Outcome::Stale);
+        state.apply(serving(5));
+        assert_eq!(state.apply(Entry::Asked(asked, marks[0])), Outcome::Stale);
+        assert_eq!(plain(&mut state, message(marks[0])), Outcome::Stale);
+        assert_eq!((state.broadcasts(), state.is_syncing()), (1, false));
+        assert_eq!(state.apply(Entry::Asked(asked, marks[1])), Outcome::Come(0));
+        assert_eq!(plain(&mut state, message(marks[1])), Outcome::Broadcast(1));
+        assert_eq!(plain(&mut state, message(0)), Outcome::Broadcast(2), "by nobody's server");
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_the_client_would_do() {
+        let mut state = with(1, 2);
+        state.apply(Entry::Serve(Serving { slot: 4, incarnation: 1, context: 3 }));
         let seats = [0, 1].map(|id| seat(&state, id));
-        let mut ask =
-            |what| state.apply(Entry::Asked(Asking { slot: 9, incarnation: 1, number: 1, what }));
+        let asking = |what| Asking { slot: 9, incarnation: 1, number: 1, what };
+        let mut ask = |what| state.apply(Entry::Asked(asking(what), EntryWord::mark_of(1)));
         assert_eq!(ask(Ask::Join { context: 1, place: 8 }), Outcome::Joined(2));
         assert_eq!(ask(Ask::Sync(seats[0])), Outcome::Come(0));
         let leave = Ask::Leave { seat: seats[1], kept: 0 };

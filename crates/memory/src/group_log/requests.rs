@@ -1,14 +1,16 @@
 //! What became of the requests of each process, where a group has a server.
 //!
-//! One word per slot: the process writes that it asks for something, with the next number; the server
-//! takes that, before it has an entry accepted; whoever folds the entry writes what came of it. Nobody
-//! appends, or writes a snapshot, before it has folded what is in front: so when the server is gone,
-//! whoever has folded the log to its end finds here whether its request was accepted, and asks the
-//! next server again with the same number if it was not.
+//! One word per slot: the process writes that it asks the server of an epoch for something, with the next
+//! number; the server takes that, and says that it begins before it has an entry accepted; whoever folds
+//! the entry writes what came of it. Nobody appends, or writes a snapshot, before it has folded what is
+//! in front: so when the server is gone, or has lost its seat, whoever has folded the log to its end
+//! finds here whether its request was accepted, and asks the next server again with the same number
+//! if it was not. A server takes only what was asked in its own epoch: should it have been stopped
+//! meanwhile, it leaves alone what another one is asked for by now.
 //!
 //! | bits of a word | |
 //! |---|---|
-//! | 0..24 | what came of it |
+//! | 0..24 | what came of it; before that, the low bits of the epoch |
 //! | 24..28 | how far it is |
 //! | 28..40 | the low bits of which user of the slot it is |
 //! | 40..64 | its number |
@@ -26,13 +28,16 @@ const ASKED: u64 = 1;
 const TAKEN: u64 = 2;
 const ANSWERED: u64 = 3;
 const WITHDRAWN: u64 = 4;
+const BEGUN: u64 = 5;
+/// Times that somebody else may move a request on before it is broken: it has fewer stages.
+const ATTEMPTS: u32 = 8;
 
 /// How far a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The server has not taken it.
     Asked,
-    /// The server is about to have it accepted.
+    /// The server has it in hand.
     Taken,
     /// This came of it.
     Answered(u32),
@@ -61,15 +66,22 @@ impl Word {
     fn stage(self) -> u64 {
         self.0 >> STAGE_SHIFT & 0xf
     }
+
+    /// Whether it is at one of these stages, in this epoch if that matters.
+    fn is_at(self, stages: &[u64], epoch: Option<u64>) -> bool {
+        let is_then = epoch.is_none_or(|epoch| (self.0 ^ epoch) & ANSWER_MASK == 0);
+        is_then && stages.contains(&self.stage())
+    }
 }
 
 impl GroupLog {
-    /// Asks for something; the number of the request. A process asks for one thing at a time.
-    pub fn ask(&self) -> u32 {
+    /// Asks the server of an epoch for something; the number of the request. A process asks for one
+    /// thing at a time.
+    pub fn ask(&self, epoch: u64) -> u32 {
         let word = self.request(self.slot);
         let before = (word.load(Ordering::Acquire) >> NUMBER_SHIFT) as u32;
         let number = (before + 1) & NUMBER_MASK as u32;
-        word.store(Word::new(number, self.incarnation, ASKED, 0).0, Ordering::Release);
+        word.store(Word::new(number, self.incarnation, ASKED, epoch as u32).0, Ordering::Release);
         super::stored();
         number
     }
@@ -80,58 +92,76 @@ impl GroupLog {
         match word.stage() {
             _ if !word.is_of(number, self.incarnation) => Progress::None,
             ASKED => Progress::Asked,
-            TAKEN => Progress::Taken,
+            TAKEN | BEGUN => Progress::Taken,
             ANSWERED => Progress::Answered((word.0 & ANSWER_MASK) as u32),
             _ => Progress::None,
         }
     }
 
-    /// Asks again, as the server that was asked is gone, and its request was not accepted.
-    pub fn ask_again(&self, number: u32) {
-        self.move_on(self.slot, number, self.incarnation, &[TAKEN], ASKED, 0);
+    /// Asks the server of another epoch, as the one that was asked has the seat no more, and the request
+    /// was not accepted.
+    pub fn ask_again(&self, number: u32, epoch: u64) {
+        let from = &[ASKED, TAKEN, BEGUN];
+        self.move_on((self.slot, self.incarnation, number), from, None, (ASKED, epoch as u32));
     }
 
-    /// Takes a request back; false when the server has taken it. One that is `forlorn` was taken by
-    /// a server that is gone, and not accepted.
+    /// Takes a request back; false when the server has begun. One that is `forlorn` was begun by a
+    /// server that has the seat no more, and not accepted.
     pub fn withdraw(&self, number: u32, is_forlorn: bool) -> bool {
-        let from: &[u64] = if is_forlorn { &[ASKED, TAKEN] } else { &[ASKED] };
-        self.move_on(self.slot, number, self.incarnation, from, WITHDRAWN, 0)
+        let from: &[u64] = if is_forlorn { &[ASKED, TAKEN, BEGUN] } else { &[ASKED, TAKEN] };
+        self.move_on((self.slot, self.incarnation, number), from, None, (WITHDRAWN, 0))
     }
 
-    /// The server's: takes a request. False when it was taken back, done before, or is of a process
-    /// that is no more.
-    pub fn take_request(&self, slot: u32, incarnation: u32, number: u32) -> bool {
-        self.move_on(slot, number, incarnation, &[ASKED], TAKEN, 0)
+    /// The server's: takes a request of its epoch. False when it was taken back, done before, asked of
+    /// another server, or is of a process that is no more.
+    pub fn take_request(&self, slot: u32, incarnation: u32, number: u32, epoch: u64) -> bool {
+        let to = (TAKEN, epoch as u32);
+        self.move_on((slot, incarnation, number), &[ASKED], Some(epoch), to)
     }
 
-    /// Says what came of a request, unless somebody did.
+    /// The server's: is about to have a request accepted. False as with [`GroupLog::take_request`].
+    pub fn begin_request(&self, slot: u32, incarnation: u32, number: u32, epoch: u64) -> bool {
+        let to = (BEGUN, epoch as u32);
+        self.move_on((slot, incarnation, number), &[ASKED, TAKEN], Some(epoch), to)
+    }
+
+    /// The server's: says why it does not do what it has taken.
+    pub fn refuse(&self, slot: u32, incarnation: u32, number: u32, epoch: u64, answer: u32) {
+        let to = (ANSWERED, answer);
+        self.move_on((slot, incarnation, number), &[TAKEN, BEGUN], Some(epoch), to);
+    }
+
+    /// Says what came of a request that was accepted, unless somebody did.
     pub fn answer(&self, slot: u32, incarnation: u32, number: u32, answer: u32) {
-        self.move_on(slot, number, incarnation, &[ASKED, TAKEN], ANSWERED, answer);
+        let to = (ANSWERED, answer);
+        self.move_on((slot, incarnation, number), &[ASKED, TAKEN, BEGUN], None, to);
     }
 
+    /// Moves a request (slot, incarnation, number) on from one of some stages, in one epoch if that
+    /// matters.
     fn move_on(
         &self,
-        slot: u32,
-        number: u32,
-        incarnation: u32,
+        (slot, incarnation, number): (u32, u32, u32),
         from: &[u64],
-        to: u64,
-        answer: u32,
+        epoch: Option<u64>,
+        (to, value): (u64, u32),
     ) -> bool {
         if slot >= self.segment.plan().slots() {
             return false;
         }
         let word = self.request(slot);
-        let seen = word.load(Ordering::Acquire);
-        let fits = Word(seen).is_of(number, incarnation) && from.contains(&Word(seen).stage());
-        let new = Word::new(number, incarnation, to, answer).0;
-        // Whoever was faster has done the same, or the one who asks has taken it back.
-        let is_moved =
-            fits && word.compare_exchange(seen, new, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if is_moved {
-            super::stored();
+        let new = Word::new(number, incarnation, to, value).0;
+        for _ in 0..ATTEMPTS {
+            let seen = Word(word.load(Ordering::Acquire));
+            if !(seen.is_of(number, incarnation) && seen.is_at(from, epoch)) {
+                return false;
+            }
+            if word.compare_exchange(seen.0, new, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                super::stored();
+                return true;
+            }
         }
-        is_moved
+        false
     }
 
     fn request(&self, slot: u32) -> &AtomicU64 {

@@ -196,27 +196,39 @@ fn what_a_member_has_taken_is_not_its_successors() {
 fn a_request_is_answered_once_whoever_answers_it_and_however_often_it_is_asked() {
     let Fixture { views, .. } = fixture(1, 0);
     let (client, server, next) = (&views[0], &views[1], &views[2]);
-    let first = client.ask();
+    let first = client.ask(1);
     assert_eq!(client.progress(first), Progress::Asked);
-    assert!(!server.take_request(0, 2, first), "of another user of the slot");
-    assert!(server.take_request(0, 1, first) && !next.take_request(0, 1, first));
-    assert!(!client.withdraw(first, false), "too late");
+    assert!(!server.take_request(0, 2, first, 1), "of another user of the slot");
+    assert!(!next.take_request(0, 1, first, 2), "asked of another server");
+    assert!(server.take_request(0, 1, first, 1) && !server.take_request(0, 1, first, 1));
+    assert!(server.begin_request(0, 1, first, 1) && !client.withdraw(first, false), "too late");
+    assert_eq!(client.progress(first), Progress::Taken);
     // The first server is gone: it is asked for again, and taken again.
-    client.ask_again(first);
-    assert!(next.take_request(0, 1, first));
+    client.ask_again(first, 2);
+    assert!(!server.take_request(0, 1, first, 1) && !server.begin_request(0, 1, first, 1));
+    server.refuse(0, 1, first, 1, 6);
+    assert_eq!(client.progress(first), Progress::Asked, "who lost the seat refuses nothing");
+    assert!(next.begin_request(0, 1, first, 2));
     next.answer(0, 1, first, 7);
     server.answer(0, 1, first, 8);
     assert_eq!(client.progress(first), Progress::Answered(7));
-    client.ask_again(first);
-    assert!(!next.take_request(0, 1, first), "it was done");
-    let second = client.ask();
+    client.ask_again(first, 3);
+    assert!(!next.take_request(0, 1, first, 3), "it was done");
+    let second = client.ask(2);
     assert_eq!((client.progress(first), second), (Progress::None, first + 1));
     next.answer(0, 1, first, 9);
     assert_eq!(client.progress(second), Progress::Asked, "late answers change nothing");
-    assert!(client.withdraw(second, false) && !next.take_request(0, 1, second));
-    let third = client.ask();
-    assert!(next.take_request(0, 1, third) && client.withdraw(third, true));
-    assert!(!next.take_request(SLOTS, 1, third), "there is no such slot");
+    assert!(client.withdraw(second, false) && !next.take_request(0, 1, second, 2));
+    let third = client.ask(2);
+    assert!(next.take_request(0, 1, third, 2) && client.withdraw(third, false), "not begun");
+    assert!(!next.begin_request(0, 1, third, 2), "it was taken back");
+    let fourth = client.ask(2);
+    assert!(next.begin_request(0, 1, fourth, 2) && client.withdraw(fourth, true));
+    let fifth = client.ask(2);
+    assert!(next.take_request(0, 1, fifth, 2));
+    next.refuse(0, 1, fifth, 2, 5);
+    assert_eq!(client.progress(fifth), Progress::Answered(5));
+    assert!(!next.take_request(SLOTS, 1, fifth, 2), "there is no such slot");
 }
 
 #[test]
@@ -283,7 +295,7 @@ fn words_that_nobody_wrote_lead_to_wrong_data_at_worst() {
                 log.sweep(0..16, &[(number, random.bits() as u32)]);
             }
             log.set_taken(random.bits() as u32, 1, number);
-            log.answer(random.below(9) as u32, 1, log.ask(), random.bits() as u32);
+            log.answer(random.below(9) as u32, 1, log.ask(1), random.bits() as u32);
             log.wake(WaitsFor::Messages);
         }
     }

@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_pipeline_keeps_its_bytes_between_threads() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let (segment, mut heap) = heap();
         let data = pattern(3_000_000);
         let block = heap.allocate(70_000).unwrap();
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn blocks_come_back_from_many_threads() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let (segment, mut heap) = heap();
         let (to_readers, for_readers) = std::sync::mpsc::channel::<[Place; 2]>();
         let (to_second, for_second) = std::sync::mpsc::channel::<Place>();

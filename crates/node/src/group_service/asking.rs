@@ -4,12 +4,13 @@
 //! stands in the client's word of the log ([`landeck_memory::group_log::Progress`]). The messages say
 //! when to look. So when the server is gone, the client folds the log to its end: what was accepted
 //! is done, and the rest is asked of the next server with the same number. Who finds the seat empty
-//! and wants something takes it.
+//! and wants something takes it. Who can wait no longer for a server that has begun takes the seat away
+//! from it: then what it asked for was accepted before that, or never is.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landeck_groups::service::{Ask, Asking, MemberRecord, Outcome, Server};
+use landeck_groups::service::{Ask, Asking, EntryWord, MemberRecord, Outcome, Server};
 use landeck_kernel::{Area, Peer, Received, Started, Wanted};
 use landeck_memory::group_log::{Progress, WaitsFor};
 use landeck_memory::{Buffer, Bytes, Operation, SlotState, WaitRecord};
@@ -236,8 +237,12 @@ impl Live {
     }
 
     /// Asks for the group's end; it is over when [`Live::is_told`].
-    pub(super) fn ask_to_destroy(&self, desk: &Desk) -> Result<(Answer, Asked)> {
-        let (asked, answer) = self.ask(desk, Ask::Destroy, Until::Accepted, None)?;
+    pub(super) fn ask_to_destroy(
+        &self,
+        desk: &Desk,
+        deadline_ns: Option<u64>,
+    ) -> Result<(Answer, Asked)> {
+        let (asked, answer) = self.ask(desk, Ask::Destroy, Until::Accepted, deadline_ns)?;
         Ok((answer, asked))
     }
 
@@ -323,7 +328,7 @@ impl Live {
     ) -> Result<(Asked, Answer)> {
         let _turn = self.turn_to_ask(desk, deadline_ns)?;
         let mut server = self.seated(deadline_ns)?;
-        let number = self.log.ask();
+        let number = self.log.ask(server.epoch);
         loop {
             let asked = Asked { number, epoch: server.epoch };
             let done = self.post(desk, &server, &letter(number), number, deadline_ns);
@@ -334,21 +339,26 @@ impl Live {
                     server = self.seated(deadline_ns).inspect_err(|_| {
                         self.log.withdraw(number, true);
                     })?;
-                    self.log.ask_again(number);
+                    self.log.ask_again(number, server.epoch);
                 }
-                Err(error) => return self.give_up(desk, asked, error),
+                Err(error) => return self.give_up(asked, error),
             }
         }
     }
 
-    /// After an error: what was asked for is taken back, unless the server has it in hand.
-    fn give_up(&self, desk: &Desk, asked: Asked, error: Error) -> Result<(Asked, Answer)> {
+    /// After an error: what was asked for is taken back. A server that has begun may be stopped there, so
+    /// it loses the seat.
+    fn give_up(&self, asked: Asked, error: Error) -> Result<(Asked, Answer)> {
         if self.log.withdraw(asked.number, false) {
             return Err(error);
         }
-        match self.await_answer(desk, &asked, Until::Accepted, None)? {
-            Some(bits) => Ok((asked, Answer::from_bits(bits))),
-            None => {
+        if !matches!(self.log.progress(asked.number), Progress::Answered(_)) {
+            let entry = EntryWord::Vacate { epoch: EntryWord::low_bits(asked.epoch) };
+            self.with(|mirror| self.append(mirror, entry, |_| Ok(())))?;
+        }
+        match self.log.progress(asked.number) {
+            Progress::Answered(bits) => Ok((asked, Answer::from_bits(bits))),
+            _ => {
                 self.log.withdraw(asked.number, true);
                 Err(error)
             }

@@ -137,6 +137,14 @@ pub enum GroupError {
         /// What was in the way.
         why: String,
     },
+    /// The launcher was to serve the group.
+    #[error(
+        "the group \"{group}\" cannot be made: its server is to be in the launcher, which serves no groups. Start the job with `landeck run --serve-groups`, or have another process serve it"
+    )]
+    NoServingLauncher {
+        /// The group.
+        group: String,
+    },
     /// The group's memory holds what no process writes.
     #[error(
         "the memory of the group \"{group}\" was overwritten ({what}): destroy it, and make another one"

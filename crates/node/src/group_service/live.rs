@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use landeck_groups::service::{
-    Asking, Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, Serving, State,
+    Asking, Entry, EntryWord, Gone, Held, Joining, MemberRecord, Outcome, Phase, Server, Serving,
+    State,
 };
 use landeck_memory::group_log::{
     Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
@@ -347,7 +348,9 @@ impl Live {
         whose: Whose<'_>,
     ) -> Result<Outcome> {
         let entry = match word {
-            EntryWord::Join { cell } | EntryWord::Serve { cell } | EntryWord::Asked { cell } => {
+            EntryWord::Join { cell }
+            | EntryWord::Serve { cell }
+            | EntryWord::Asked { cell, .. } => {
                 let described = self.log.described(cell).map(|cell| cell.words);
                 // Cells of entries that a snapshot covers may be another's by now; but who claimed one
                 // has it until it says so.
@@ -381,14 +384,16 @@ impl Live {
                 }
                 self.log.put_broadcast(number, cell);
             }
-            (outcome, _, Entry::Asked(asking)) => self.answer(&asking, Answer::of(outcome)),
+            // Whoever has the seat now is asked for it.
+            (Outcome::Stale, ..) => {}
+            (outcome, _, Entry::Asked(asking, _)) => self.answer(&asking, Answer::of(outcome)),
             _ => {}
         }
         Ok(outcome)
     }
 
     /// Says what came of a request.
-    pub(super) fn answer(&self, asking: &Asking, answer: Answer) {
+    fn answer(&self, asking: &Asking, answer: Answer) {
         let Asking { slot, incarnation, number, .. } = *asking;
         self.log.answer(slot, incarnation, number, answer.to_bits());
     }
@@ -425,7 +430,8 @@ impl Live {
         }
     }
 
-    /// Says of members and of those who are held that they are gone, once somebody is.
+    /// Says of members and of those who are held that they are gone, once somebody is. A server that is
+    /// stopped loses its seat: whoever asked it asks the next one.
     #[inline]
     fn tend(&self, mirror: &mut Mirror) -> Result<()> {
         let generation = self.shared.segment.membership_generation();
@@ -448,10 +454,9 @@ impl Live {
         });
         let held = mirror.state.held().iter().filter(|held| self.is_gone(held));
         let held = held.map(|held| EntryWord::Release { ticket: held.ticket });
-        let server = mirror
-            .state
-            .server()
-            .filter(|server| gone(server.who.slot, server.who.incarnation).is_some());
+        let server = mirror.state.server().filter(|Server { who, .. }| {
+            gone(who.slot, who.incarnation).is_some() || self.is_stopped(who.slot)
+        });
         let vacate =
             server.map(|server| EntryWord::Vacate { epoch: EntryWord::low_bits(server.epoch) });
         for entry in members.chain(held).chain(vacate).collect::<Vec<_>>() {
@@ -463,6 +468,15 @@ impl Live {
     fn is_gone(&self, held: &Held) -> bool {
         let record = self.shared.segment.slot_record(held.slot);
         record.state.is_gone() || !held.is_of(record.incarnation)
+    }
+
+    /// Whether the process of a slot is stopped. A server is a guest of the job: its process's first slot
+    /// says so.
+    fn is_stopped(&self, slot: u32) -> bool {
+        let segment = &self.shared.segment;
+        let pid = segment.slot_record(slot).pid;
+        let mut records = (0..segment.plan().slots()).map(|slot| segment.slot_record(slot));
+        records.any(|it| it.state == SlotState::Alive && it.pid == pid && it.stopped)
     }
 
     fn how_gone(&self, slot: u32, incarnation: u32) -> Option<Gone> {
@@ -517,7 +531,7 @@ impl Live {
             Look::There(word) => match EntryWord::from_word(word)? {
                 EntryWord::Join { cell }
                 | EntryWord::Serve { cell }
-                | EntryWord::Asked { cell } => Some((place, cell)),
+                | EntryWord::Asked { cell, .. } => Some((place, cell)),
                 _ => None,
             },
             _ => None,
@@ -538,7 +552,7 @@ impl Live {
                 self.wake(WaitsFor::Others);
             }
             (EntryWord::Sync(_), Outcome::Come(round)) if mirror.state.ended(round).is_none() => {}
-            (_, Outcome::Nothing) => {}
+            (_, Outcome::Nothing | Outcome::Stale) => {}
             _ => self.wake(WaitsFor::Others),
         }
         if mirror.state.phase() != Phase::Open {
@@ -581,7 +595,8 @@ fn detailed(word: EntryWord, words: [u64; 3]) -> Option<Entry> {
     Some(match word {
         EntryWord::Join { .. } => Entry::Join(Joining { slot, incarnation, context, place }),
         EntryWord::Serve { .. } => Entry::Serve(Serving { slot, incarnation, context }),
-        _ => Entry::Asked(Asking::from_words(words)?),
+        EntryWord::Asked { by, .. } => Entry::Asked(Asking::from_words(words)?, by),
+        _ => return None,
     })
 }
 

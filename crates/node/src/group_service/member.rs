@@ -172,7 +172,10 @@ impl Member {
         let deadline = deadline_ns(time);
         let coming = match self.round.take() {
             Some(coming) => coming,
-            None => self.come(deadline)?,
+            None => match self.come(deadline) {
+                Err(Error::TimedOut(_)) => return Err(Error::TimedOut(time.unwrap_or_default())),
+                coming => coming?,
+            },
         };
         let (live, seat) = (&self.group.live, self.seat());
         let died = match (&live.desk, coming) {

@@ -55,6 +55,7 @@ mod coming;
 mod error;
 mod gathering;
 mod inbox;
+mod launcher;
 mod live;
 mod member;
 mod options;
@@ -78,11 +79,11 @@ use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
 use crate::world::deadline_ns;
 
-use asking::Answer;
 pub(crate) use asking::bytes_of;
+use asking::{Answer, Desk};
 pub use error::GroupError;
 pub(crate) use inbox::{Front, Subscription};
-use live::{Live, nobody};
+use live::{Live, Mirror, nobody};
 pub use member::Member;
 pub use options::{GroupOptions, ServedBy, WhenFull};
 use sending::{Manner, Sender};
@@ -127,17 +128,22 @@ impl Job {
     /// [`Error::Object`]: the bytes are no name, the name is taken, there is no memory, the agent does
     /// not answer; [`GroupError::Options`]; [`GroupError::NoServer`].
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
-        let options = options.made_by(self.shared.slot);
+        let name = ObjectName::new(name).map_err(ObjectError::from)?;
+        let launcher = self.serving_launcher(&name, options)?;
+        let options = options.made_by(self.shared.slot, launcher.as_ref());
         options.check()?;
         let shape =
             options.shape().ok_or(GroupError::Options { what: "the bytes are too many" })?;
-        let name = ObjectName::new(name).map_err(ObjectError::from)?;
         let (process, words) = (self.process(), options.to_words());
         let bytes = shape.memory_bytes(self.segment().plan().slots());
         for _ in 0..ATTEMPTS {
             match objects::make(process, ObjectKind::Group, Some(&name), bytes, words) {
                 Err(ObjectError::Taken { .. }) if self.is_over(&name)? => {}
-                made => return Group::of(&self.shared, process, &name, made?),
+                made => {
+                    let group = Group::of(&self.shared, process, &name, made?)?;
+                    launcher.map_or(Ok(()), |launcher| launcher.is_told_of(&name))?;
+                    return Ok(group);
+                }
             }
         }
         let name = name.as_str().to_owned();
@@ -275,7 +281,7 @@ impl Group {
         self.live.with(|mirror| Ok(mirror.state.broadcasts()))
     }
 
-    fn view_of(&self, mirror: &live::Mirror) -> GroupView {
+    fn view_of(&self, mirror: &Mirror) -> GroupView {
         let (host, state) = (HostId(self.live.shared.segment.plan().host), &mirror.state);
         GroupView {
             number: state.view(),
@@ -321,15 +327,16 @@ impl Group {
     /// The same, for a while; then nothing was sent.
     ///
     /// # Errors
-    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`], and as [`Group::broadcast`].
+    /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`Error::TimedOut`] where the group has a
+    /// server that did not do it in time; and as [`Group::broadcast`].
     pub fn broadcast_within(&self, message: &Message, time: Duration) -> Result<()> {
         self.live.broadcast(message, Sender::Stranger, Manner::within(time))
     }
 
-    /// The same if that is possible without waiting.
+    /// The same if that is possible without waiting: a server is given a second to answer.
     ///
     /// # Errors
-    /// As [`Group::broadcast_within`].
+    /// [`Error::WouldBlock`] where it did not, and as [`Group::broadcast_within`].
     pub fn try_broadcast(&self, message: &Message) -> Result<()> {
         self.live.broadcast(message, Sender::Stranger, Manner::AtOnce)
     }
@@ -357,31 +364,12 @@ impl Group {
     fn destroy_until(&self, time: Option<Duration>) -> Result<()> {
         let live = &self.live;
         let deadline_ns = deadline_ns(time);
-        let drained = |mirror: &mut live::Mirror| {
-            let has_ended = mirror.state.phase() == Phase::Ended;
-            Ok((has_ended || live.waits_for_itself(mirror)).then_some(has_ended))
-        };
         let has_drained = match &live.desk {
             None => {
-                live.with(|mirror| {
-                    live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
-                })?;
-                live.wait(deadline_ns, nobody, drained)
+                self.begin_to_destroy()?;
+                live.wait(deadline_ns, nobody, |mirror| Ok(self.has_drained(mirror)))
             }
-            Some(desk) => {
-                live.with(|mirror| live.check_open(&mirror.state))?;
-                let (answer, asked) = live.ask_to_destroy(desk)?;
-                if answer != Answer::Destroying {
-                    return Err(live
-                        .with(|mirror| live.check_open(&mirror.state))
-                        .err()
-                        .unwrap_or(Error::WouldBlock));
-                }
-                live.wait_for_reply(&asked, desk, deadline_ns, |mirror, told| {
-                    let has_drained = drained(mirror)?;
-                    Ok(has_drained.filter(|has_ended| told || !has_ended))
-                })
-            }
+            Some(desk) => self.destroy_by_server(desk, deadline_ns)?,
         };
         let ended = match has_drained {
             Ok(true) => Ok(()),
@@ -390,6 +378,40 @@ impl Group {
         };
         live.retire();
         ended
+    }
+
+    /// Has the server destroy it: whether all that was held has finished, once it has begun.
+    fn destroy_by_server(&self, desk: &Desk, deadline_ns: Option<u64>) -> Result<Result<bool>> {
+        let live = &self.live;
+        live.with(|mirror| live.check_open(&mirror.state))?;
+        match live.ask_to_destroy(desk, deadline_ns) {
+            Ok((Answer::Destroying, asked)) => {
+                Ok(live.wait_for_reply(&asked, desk, deadline_ns, |mirror, told| {
+                    Ok(self.has_drained(mirror).filter(|has_ended| told || !has_ended))
+                }))
+            }
+            Ok(_) => {
+                let why = live.with(|mirror| live.check_open(&mirror.state)).err();
+                Err(why.unwrap_or(Error::WouldBlock))
+            }
+            // The server did not in time: it is done without.
+            Err(Error::TimedOut(_)) => self.begin_to_destroy().map(|()| Ok(false)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn begin_to_destroy(&self) -> Result<()> {
+        let live = &self.live;
+        live.with(|mirror| {
+            live.append(mirror, EntryWord::Destroy, |mirror| live.check_open(&mirror.state))
+        })?;
+        Ok(())
+    }
+
+    /// Whether what was held has finished; false where that waits for this thread.
+    fn has_drained(&self, mirror: &Mirror) -> Option<bool> {
+        let has_ended = mirror.state.phase() == Phase::Ended;
+        (has_ended || self.live.waits_for_itself(mirror)).then_some(has_ended)
     }
 
     /// Ends what is held.

@@ -6,6 +6,7 @@ use landeck_groups::service::{MEMBERS_MAX, Rules, SNAPSHOT_WORDS_MAX};
 use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
 
 use super::GroupError;
+use super::launcher::ServingLauncher;
 
 /// Bits that the bytes have room in; above them stands a slot.
 const BYTES_BITS: u32 = 48;
@@ -41,6 +42,8 @@ pub enum ServedBy {
     Creator,
     /// The same in the process of this slot ([`crate::Job::slot`]), from when it opens the group.
     Process(u32),
+    /// The same in the launcher, beside all processes: `landeck run --serve-groups`.
+    Launcher,
 }
 
 /// What becomes of a broadcast for which there is no room, because a member does not retrieve.
@@ -118,21 +121,32 @@ impl GroupOptions {
     pub(super) fn first_server(&self) -> Option<u32> {
         match self.served_by {
             ServedBy::Process(slot) => Some(slot),
-            ServedBy::Nobody | ServedBy::Creator => None,
+            ServedBy::Nobody | ServedBy::Creator | ServedBy::Launcher => None,
         }
     }
 
-    /// The same where the creator is known.
-    pub(super) fn made_by(self, slot: u32) -> Self {
-        match self.served_by {
-            ServedBy::Creator => self.served_by(ServedBy::Process(slot)),
-            ServedBy::Nobody | ServedBy::Process(_) => self,
+    pub(super) fn is_for_launcher(&self) -> bool {
+        self.served_by == ServedBy::Launcher
+    }
+
+    /// The same where the creator is known, and the launcher if it is to serve.
+    pub(super) fn made_by(self, slot: u32, launcher: Option<&ServingLauncher>) -> Self {
+        match (self.served_by, launcher) {
+            (ServedBy::Creator, _) => self.served_by(ServedBy::Process(slot)),
+            (ServedBy::Launcher, Some(launcher)) => self.served_by(launcher.place()),
+            _ => self,
         }
     }
 
     /// How many members it takes to start.
     pub const fn members_to_start(&self) -> u32 {
         self.minimum
+    }
+
+    /// Whether it has a server, and where the first one is: in a group that was made, in no other place than
+    /// a process.
+    pub const fn served_by_whom(&self) -> ServedBy {
+        self.served_by
     }
 
     pub(super) fn full(&self) -> WhenFull {

@@ -26,24 +26,36 @@ pub(super) enum Sender {
     Member { seat: Seat, gets_it: bool },
 }
 
+/// How long who does not wait gives the server to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+
 /// How long to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Patient,
-    Until { deadline_ns: u64 },
+    Until { deadline_ns: u64, time: Duration },
     AtOnce,
 }
 
 impl Manner {
     pub(super) fn within(time: Duration) -> Self {
-        deadline_ns(Some(time)).map_or(Self::Patient, |deadline_ns| Self::Until { deadline_ns })
+        let until = |deadline_ns| Self::Until { deadline_ns, time };
+        deadline_ns(Some(time)).map_or(Self::Patient, until)
     }
 
     fn deadline_ns(self) -> Option<u64> {
         match self {
             Self::Patient => None,
-            Self::Until { deadline_ns } => Some(deadline_ns),
+            Self::Until { deadline_ns, .. } => Some(deadline_ns),
             Self::AtOnce => Some(0),
+        }
+    }
+
+    /// What a call says whose time is over.
+    fn too_late(self) -> Error {
+        match self {
+            Self::Until { time, .. } => Error::TimedOut(time),
+            Self::Patient | Self::AtOnce => Error::WouldBlock,
         }
     }
 }
@@ -111,7 +123,7 @@ impl Live {
         }
         let Some(claim) = self.claim(mirror, bytes.len() as u64)? else { return Ok(Sent::NoRoom) };
         claim.fill(tag, self.words_of(sender), bytes);
-        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false };
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false, by: 0 };
         if let Some((_, Outcome::Broadcast(number))) = self.accept(mirror, entry, Some(&claim))? {
             claim.end();
             Self::note_own(mirror, number);
@@ -134,9 +146,17 @@ impl Live {
         if !self.may_begin(sender)? {
             return Ok(Sent::NotStarted);
         }
-        let deadline_ns = manner.deadline_ns().filter(|_| manner != Manner::AtOnce);
-        let is_sent = self.send_by_server(desk, tag, bytes, sender, None, deadline_ns)?;
-        Ok(if is_sent { Sent::Accepted } else { Sent::NoRoom })
+        let deadline_ns = match manner {
+            Manner::AtOnce => deadline_ns(Some(ANSWER_WITHIN)),
+            _ => manner.deadline_ns(),
+        };
+        let is_sent = self.send_by_server(desk, tag, bytes, sender, None, deadline_ns);
+        match is_sent {
+            Ok(true) => Ok(Sent::Accepted),
+            Ok(false) => Ok(Sent::NoRoom),
+            Err(Error::TimedOut(_)) => Err(manner.too_late()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether the group has started, for who may send.
@@ -251,7 +271,8 @@ impl Live {
         sender: Sender,
         ticket: Option<u32>,
     ) -> Result<Option<Claim<'a>>> {
-        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: ticket.is_some() };
+        let was_held = ticket.is_some();
+        let entry = EntryWord::Broadcast { cell: claim.cell(), was_held, by: 0 };
         let mut is_full = false;
         let appended = self.append_with(mirror, entry, Some(&claim), |mirror| {
             is_full = !self.has_room(mirror);
@@ -318,7 +339,10 @@ impl Live {
                     // The memory is the server's to find; that there is some was to be seen.
                     drop(claim);
                     let deadline_ns = manner.deadline_ns();
-                    self.send_by_server(desk, tag, bytes, sender, Some(ticket), deadline_ns)?
+                    match self.send_by_server(desk, tag, bytes, sender, Some(ticket), deadline_ns) {
+                        Err(Error::TimedOut(_)) => return Err(manner.too_late()),
+                        is_sent => is_sent?,
+                    }
                 }
             };
             if is_sent {

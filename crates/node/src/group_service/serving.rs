@@ -283,8 +283,14 @@ impl<'a> Server<'a> {
 
     /// Takes the seat of a group, if it is free.
     fn sit_down(&mut self, order: &Order) -> Result<()> {
-        if self.groups.values().any(|served| served.group.number() == order.number) {
-            return Ok(());
+        let is_it = |served: &Served| served.group.number() == order.number;
+        let had = self.groups.iter().find(|(_, served)| is_it(served)).map(|(&context, _)| context);
+        if let Some(context) = had {
+            // Somebody may have taken the seat away.
+            self.look_after(context)?;
+            if self.groups.contains_key(&context) {
+                return Ok(());
+            }
         }
         let name = ObjectName::new(&order.name).map_err(objects::ObjectError::from)?;
         let (shared, process) = (&self.job.shared, self.job.process());
@@ -428,7 +434,7 @@ impl<'a> Server<'a> {
         match (asking.what, outcome) {
             (Ask::Sync(_), Outcome::Come(round)) => served.syncing.push((client, round)),
             (Ask::Destroy, Outcome::Destroying) => served.destroying.push(client),
-            (Ask::Sync(_) | Ask::Destroy, _) => {}
+            (Ask::Sync(_) | Ask::Destroy, _) | (_, Outcome::Stale) => {}
             (Ask::Join { .. } | Ask::Leave { .. }, _) => self.reply(client)?,
         }
         Ok(())
@@ -474,6 +480,10 @@ impl<'a> Server<'a> {
         let (told, is_over) = served.look()?;
         told.into_iter().try_for_each(|client| self.reply(client))?;
         if is_over && let Some(served) = self.groups.remove(&context) {
+            let is_its = |filling: &mut Filling| filling.context == context;
+            for filling in self.filling.extract_if(.., is_its) {
+                drop(served.group.live.log.take_up(filling.aside));
+            }
             self.leave(context, &served);
         }
         Ok(())
@@ -512,12 +522,14 @@ impl Served {
     fn accept(&self, asking: &Asking) -> Result<Option<Outcome>> {
         let live = &self.group.live;
         live.with(|mirror| {
-            if !live.log.take_request(asking.slot, asking.incarnation, asking.number) {
+            let Asking { slot, incarnation, number, .. } = *asking;
+            if !live.log.begin_request(slot, incarnation, number, self.epoch) {
                 return Ok(None);
             }
             let claim = live.claim_details(mirror, asking.to_words())?;
             let mut is_early = false;
-            let appended = live.append(mirror, EntryWord::Asked { cell: claim.cell() }, |mirror| {
+            let entry = EntryWord::Asked { cell: claim.cell(), by: self.mark() };
+            let appended = live.append(mirror, entry, |mirror| {
                 // Whoever leaves has a copy of what was accepted before.
                 is_early = match asking.what {
                     Ask::Leave { seat, kept } => {
@@ -529,8 +541,7 @@ impl Served {
             });
             match appended {
                 Err(_) if is_early => {
-                    live.answer(asking, Answer::NotNow);
-                    live.wake(WaitsFor::Others);
+                    self.refuse((slot, incarnation, number), Answer::NotNow);
                     Ok(None)
                 }
                 Err(error) => Err(error),
@@ -545,9 +556,10 @@ impl Served {
     /// Memory for a broadcast; none when there is none, or nobody asks for it any more.
     fn prepare(&self, words: [u64; 3], tag: u32, bytes: u64) -> Result<Option<Aside>> {
         let live = &self.group.live;
-        let (slot, incarnation, number) = asked_in(words);
+        let request = asked_in(words);
+        let (slot, incarnation, number) = request;
         live.with(|mirror| {
-            if !live.log.take_request(slot, incarnation, number) {
+            if !live.log.take_request(slot, incarnation, number, self.epoch) {
                 return Ok(None);
             }
             let claim = match live.has_room_for_others(mirror) {
@@ -560,7 +572,7 @@ impl Served {
                     Ok(Some(claim.put_aside()))
                 }
                 None => {
-                    self.refuse(words, Answer::NotNow);
+                    self.refuse(request, Answer::NotNow);
                     Ok(None)
                 }
             }
@@ -575,8 +587,13 @@ impl Served {
         was_held: bool,
     ) -> Result<Option<(u64, Vec<MemberRecord>)>> {
         let live = &self.group.live;
+        let request = asked_in(words);
+        let (slot, incarnation, number) = request;
         live.with(|mirror| {
-            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held };
+            if !live.log.begin_request(slot, incarnation, number, self.epoch) {
+                return Ok(None);
+            }
+            let entry = EntryWord::Broadcast { cell: claim.cell(), was_held, by: self.mark() };
             let mut is_full = false;
             let appended = live.append_with(mirror, entry, Some(claim), |mirror| {
                 is_full = !live.has_room_for_others(mirror);
@@ -586,19 +603,25 @@ impl Served {
                 Ok((_, Outcome::Broadcast(message))) => {
                     return Ok(Some((message, mirror.state.members().to_vec())));
                 }
-                Ok(_) => self.refuse(words, Answer::Closed),
-                Err(_) if is_full => self.refuse(words, Answer::NotNow),
+                // Who has asked asks the next server.
+                Ok((_, Outcome::Stale)) => {}
+                Ok(_) => self.refuse(request, Answer::Closed),
+                Err(_) if is_full => self.refuse(request, Answer::NotNow),
                 Err(error) => return Err(error),
             }
             Ok(None)
         })
     }
 
-    fn refuse(&self, words: [u64; 3], answer: Answer) {
+    fn refuse(&self, (slot, incarnation, number): (u32, u32, u32), answer: Answer) {
         let live = &self.group.live;
-        let (slot, incarnation, number) = asked_in(words);
-        live.log.answer(slot, incarnation, number, answer.to_bits());
+        live.log.refuse(slot, incarnation, number, self.epoch, answer.to_bits());
         live.wake(WaitsFor::Others);
+    }
+
+    /// How its entries say whose they are.
+    fn mark(&self) -> u32 {
+        EntryWord::mark_of(self.epoch)
     }
 }
 

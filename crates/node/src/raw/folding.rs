@@ -410,7 +410,7 @@ mod tests {
 
     /// Runs this on every member of a group of so many, each a thread.
     fn on_all(size: u32, body: impl Fn(&World) + Sync) {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, size) });
         let members: Arc<[Peer]> = (0..size).map(Peer).collect();
         thread::scope(|scope| {

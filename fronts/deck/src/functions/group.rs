@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use landeck::{GroupOptions, MessageWorld, WhenFull};
+use landeck::{GroupOptions, MessageWorld, ServedBy, WhenFull};
 use landeck_c_boundary::pointer;
 
 use crate::arguments::{count, name, time};
@@ -24,6 +24,8 @@ pub(crate) struct Options {
     persistent: c_int,
     when_full: c_int,
     evict_ms: c_int,
+    served_by: c_int,
+    server_node: c_int,
 }
 
 pub(crate) unsafe fn create(
@@ -263,18 +265,33 @@ impl Options {
         if self.bytes != 0 {
             options = options.bytes(self.bytes as u64);
         }
-        Ok(options.when_full(match (self.when_full, u64::try_from(self.evict_ms)) {
-            (0, _) => WhenFull::Hold,
-            (1, Ok(time_ms)) => WhenFull::Evict(Duration::from_millis(time_ms)),
-            (2, _) => WhenFull::Refuse,
-            (1, Err(_)) => {
-                return Err(Mistake::value("evict_ms", self.evict_ms, "give milliseconds"));
-            }
+        Ok(options.when_full(self.when_full()?).served_by(self.server()?))
+    }
+
+    fn when_full(&self) -> Result<WhenFull, Mistake> {
+        match (self.when_full, u64::try_from(self.evict_ms)) {
+            (0, _) => Ok(WhenFull::Hold),
+            (1, Ok(time_ms)) => Ok(WhenFull::Evict(Duration::from_millis(time_ms))),
+            (2, _) => Ok(WhenFull::Refuse),
+            (1, Err(_)) => Err(Mistake::value("evict_ms", self.evict_ms, "give milliseconds")),
             (other, _) => {
                 let choice = "give DECK_HOLD, DECK_EVICT or DECK_REFUSE";
-                return Err(Mistake::value("when_full", other, choice));
+                Err(Mistake::value("when_full", other, choice))
             }
-        }))
+        }
+    }
+
+    fn server(&self) -> Result<ServedBy, Mistake> {
+        match self.served_by {
+            0 => Ok(ServedBy::Nobody),
+            1 => Ok(ServedBy::Creator),
+            2 => job::place_of(self.server_node),
+            3 => Ok(ServedBy::Launcher),
+            other => {
+                let choice = "give DECK_NOBODY, DECK_CREATOR, DECK_NODE or DECK_LAUNCHER";
+                Err(Mistake::value("served_by", other, choice))
+            }
+        }
     }
 }
 

@@ -19,6 +19,9 @@ const TAG: Tag = Tag(0);
 const WARM: usize = 20;
 /// Batches; their median counts.
 const BATCHES: usize = 15;
+/// A batch takes about so long at most, where processes wait for processors too: so all sizes are
+/// measured within [`JOB_S`].
+const BATCH_MAX_US: f64 = 500_000.0;
 
 /// What one of the processes is to measure.
 #[derive(Debug, Args)]
@@ -163,37 +166,54 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
 
 /// Half of a round trip between the first two.
 fn message_us(world: &World, bytes: usize) -> Result<f64> {
-    let (mut data, own) = (vec![1u8; bytes], world.rank());
-    let round_trips = if bytes <= 16_384 { 2_000 } else { 50 };
+    let mut data = vec![1u8; bytes];
+    let usual = if bytes <= 16_384 { 2_000 } else { 50 };
+    let round_trips = in_a_batch(world, usual, || round_trip(world, &mut data))?;
     let mut batches = Vec::with_capacity(BATCHES);
     for _ in 0..BATCHES {
         let begin_us = now_us();
         for _ in 0..round_trips {
-            match own {
-                0 => {
-                    world.send(&data, 1, TAG)?;
-                    world.receive_into(&mut data, 1, TAG)?;
-                }
-                1 => {
-                    world.receive_into(&mut data, 0, TAG)?;
-                    world.send(&data, 0, TAG)?;
-                }
-                _ => {}
-            }
+            round_trip(world, &mut data)?;
         }
         batches.push((now_us() - begin_us) / f64::from(round_trips) / 2.0);
     }
     Ok(median(batches))
 }
 
-/// One call, of so many as [`calls`] says.
+fn round_trip(world: &World, data: &mut [u8]) -> Result<()> {
+    match world.rank() {
+        0 => {
+            world.send(data, 1, TAG)?;
+            world.receive_into(data, 1, TAG)?;
+        }
+        1 => {
+            world.receive_into(data, 0, TAG)?;
+            world.send(data, 0, TAG)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// How many calls are a batch, after some that do not count: `usual`, or fewer where they would take
+/// longer than [`BATCH_MAX_US`] by the clock of rank 0.
+fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -> Result<u32> {
+    let begin_us = now_us();
+    for _ in 0..WARM {
+        call()?;
+    }
+    let call_us = (now_us() - begin_us) / WARM as f64;
+    let mut count = [((BATCH_MAX_US / call_us) as u32).clamp(1, usual)];
+    world.broadcast(&mut count, 0)?;
+    Ok(count[0])
+}
+
+/// One call, of so many as [`calls`] says, or fewer on a host that is busy.
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
-    for _ in 0..WARM {
-        blocks.call(way, operation)?;
-    }
-    let calls = calls(operation);
-    let batches = if calls > 1 { BATCHES } else { 20 * BATCHES };
+    let usual = calls(operation);
+    let calls = in_a_batch(world, usual, || blocks.call(way, operation))?;
+    let batches = if usual > 1 { BATCHES } else { 20 * BATCHES };
     let mut spans_us = Vec::with_capacity(batches);
     for _ in 0..batches {
         world.barrier()?;

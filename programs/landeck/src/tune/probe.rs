@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn everything_takes_some_time() {
-        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let _watchdog = Watchdog::start(Duration::from_secs(200));
         assert!(copy_kib_ps() > 1 && reduction_kib_ps().is_some_and(|ps| ps > 1));
         if let [first, second, ..] = crate::tune::processors()[..] {
             assert!(line_ps(first, second) > 1);

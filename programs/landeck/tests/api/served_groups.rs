@@ -7,7 +7,7 @@ use std::time::Duration;
 use landeck::{Error, GroupError, GroupOptions, Job, Message, ServedBy, Tag, ThreadMode};
 
 use crate::support::named_groups::{all, group, next, value};
-use crate::support::{in_enduring_job, in_job, kill_myself};
+use crate::support::{in_enduring_job, in_job, is_member, job_of, kill_myself, run_well};
 
 const LONG: Duration = Duration::from_secs(20);
 const MOMENT: Duration = Duration::from_millis(30);
@@ -259,7 +259,7 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let (mut member, mut inbox) = all(job, "limits", served().minimum(2));
         if world.rank() == 0 {
             let early = member.sync_within(MOMENT).unwrap_err();
-            assert!(matches!(early, Error::TimedOut(_)), "{early}");
+            assert!(matches!(early, Error::TimedOut(MOMENT)), "{early}");
             world.barrier().unwrap();
             member.sync().unwrap();
         } else {
@@ -274,9 +274,56 @@ fn a_time_limit_takes_back_what_nobody_does() {
         let made = (world.rank() == 0).then(|| job.create_group("unserved", named).unwrap());
         if let Some(group) = made {
             let late = group.broadcast_within(&value(1), MOMENT).unwrap_err();
-            assert!(matches!(late, Error::TimedOut(_) | Error::Group(_)), "{late}");
+            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+            assert!(late.to_string().contains("30ms"), "{late}");
+            // Whoever has a limit for that ends the group without the server.
+            group.destroy_within(MOMENT).unwrap();
+            let gone = group.broadcast(&value(1)).unwrap_err();
+            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
         }
         world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn the_launcher_serves_beside_all_processes() {
+    let name = "served_groups::the_launcher_serves_beside_all_processes";
+    let options = GroupOptions::default().served_by(ServedBy::Launcher);
+    if !is_member() {
+        return run_well(&mut job_of(3, name, &["--serve-groups"]));
+    }
+    let job = Job::join().unwrap();
+    let world = job.world();
+    let (mut member, mut inbox) = all(&job, "launcher's", options.minimum(3));
+    for round in 0..50 {
+        if member.id() == round % 3 {
+            member.broadcast(&value(round.into())).unwrap();
+        }
+        assert_eq!(next(&mut inbox), u64::from(round));
+        member.sync().unwrap();
+    }
+    // It has no rank: no process of the program is the server's.
+    let ServedBy::Process(slot) = member.group().options().served_by_whom() else {
+        panic!("{:?}", member.group().options())
+    };
+    assert!(slot as usize >= world.size(), "slot {slot}");
+    // The messages are those of any server, one for each retrieval among them.
+    let (sent, ()) = cost(&job, || member.sync().unwrap());
+    assert_eq!(sent, 6);
+    member.leave().unwrap();
+    job.leave().unwrap();
+}
+
+#[test]
+fn a_launcher_that_serves_no_groups_is_named() {
+    let name = "served_groups::a_launcher_that_serves_no_groups_is_named";
+    in_job(1, name, ThreadMode::Single, |job| {
+        let options = GroupOptions::default().served_by(ServedBy::Launcher);
+        let none = job.create_group("nobody's", options).unwrap_err();
+        assert!(matches!(none, Error::Group(GroupError::NoServingLauncher { .. })), "{none}");
+        assert!(none.to_string().contains("--serve-groups"), "{none}");
+        // The name is free.
+        job.create_group("nobody's", GroupOptions::default()).unwrap();
     });
 }
 

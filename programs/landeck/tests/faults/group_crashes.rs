@@ -1,5 +1,6 @@
 //! A process is killed after each store of each operation on a named group, one after the other: the
-//! operation is then done or not, for all that live alike, and nobody hangs.
+//! operation is then done or not, for all that live alike, and nobody hangs. A server is also stopped after
+//! each of its stores, and goes on later.
 
 use std::process::Stdio;
 use std::thread;
@@ -15,6 +16,9 @@ use crate::support::named_groups::value;
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, run_each, text};
 
 const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
+const STOP_TEST: &str = "group_crashes::a_server_that_is_stopped_after_any_store_keeps_nobody";
+const STOPPED: &str = "stopped";
+const STOPPED_LIMITED: &str = "stopped, with limits";
 const CRASH: &str = "LANDECK_TEST_CRASH";
 const PAST: &str = "the victim is past all stores";
 const DONE: &str = "survivor done";
@@ -57,6 +61,37 @@ fn who_dies_after_any_store_has_done_a_thing_or_not() {
     });
 }
 
+#[test]
+fn a_server_that_is_stopped_after_any_store_keeps_nobody() {
+    if is_member() {
+        let limited = Part::of(STOPPED_LIMITED);
+        let has_limits = limited.is_some();
+        let part = limited.or_else(|| Part::of(STOPPED)).expect("it is asked for");
+        part.is_stopped_serving(has_limits);
+        println!("{DONE}");
+        return part.job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(WATCHED_FOR);
+    let all = (1..STORES_MAX).find(|&stores| run_stopped(STOPPED, stores)).unwrap();
+    println!("stopped after each of {} stores", all - 1);
+    assert!(all > 40, "a server makes {all} stores only");
+    // A limit that passes takes the seat away, so a server that is slow may make fewer.
+    for stores in 1..all {
+        run_stopped(STOPPED_LIMITED, stores);
+    }
+}
+
+/// One job; whether its server was never stopped.
+fn run_stopped(operation: &str, stores: u64) -> bool {
+    let mut command = job_of(VICTIM + 1, STOP_TEST, &[]);
+    command.env(CRASH, format!("{operation}:{stores}")).stdin(Stdio::null());
+    let ended = Trail::new().run(&mut command, RUN_MAX);
+    let output = text(&ended);
+    assert!(ended.status.success(), "{operation}, store {stores}: {output}");
+    assert_eq!(output.matches(DONE).count(), VICTIM + 1, "{operation}, store {stores}: {output}");
+    output.contains(PAST)
+}
+
 /// One job; whether its victim came past all stores.
 fn run(operation: &str, stores: u64) -> bool {
     let trail = Trail::new();
@@ -79,8 +114,8 @@ struct Part {
 
 fn take_part() {
     let crash = std::env::var(CRASH).unwrap();
-    let (operation, stores) = crash.split_once(':').unwrap();
-    let part = Part { job: Job::join().unwrap(), stores: stores.parse().unwrap() };
+    let (operation, _) = crash.split_once(':').unwrap();
+    let part = Part::of(operation).expect("it is asked for");
     match operation {
         "serve" => part.serve(),
         "snapshot" => part.snapshot(),
@@ -113,7 +148,23 @@ fn next(inbox: &mut Mailbox) -> Vec<u64> {
     inbox.retrieve_within(RUN_MAX).unwrap().unpack_all::<u64>()
 }
 
+/// Calls until the call is in time, with growing limits.
+fn until_in_time(mut call: impl FnMut(Duration) -> landeck::Result<()>) {
+    let mut limit = MOMENT;
+    while let Err(error) = call(limit) {
+        assert!(matches!(error, Error::TimedOut(time) if time == limit), "{error}");
+        limit *= 2;
+    }
+}
+
 impl Part {
+    /// This process's, if that is what it was started for.
+    fn of(operation: &str) -> Option<Self> {
+        let crash = std::env::var(CRASH).ok()?;
+        let stores = crash.strip_prefix(operation)?.strip_prefix(':')?.parse().ok()?;
+        Some(Self { job: Job::join().unwrap(), stores })
+    }
+
     fn is_victim(&self) -> bool {
         self.job.world().rank() == VICTIM
     }
@@ -150,9 +201,20 @@ impl Part {
         while !self.job.segment().slot_record(VICTIM as u32).state.is_gone() {
             thread::sleep(MOMENT);
         }
-        // What it had asked a server for may be done by now, or never is.
-        thread::sleep(MOMENT);
         self.job.world().among(&[0, 1], Tag(6)).unwrap().barrier().unwrap();
+    }
+
+    /// The same where a survivor may serve: what the victim has asked for is done then, or never is.
+    fn wait_until_all_is_done(&self, options: GroupOptions) {
+        self.wait_until_the_victim_is_gone();
+        let world = self.job.world().among(&[0, 1], Tag(8)).unwrap();
+        if options.served_by_whom() != ServedBy::Nobody && world.rank() == 0 {
+            // The thread that serves this group serves the other one, and does one thing after the other.
+            let mut other = self.job.mailbox().unwrap();
+            let group = self.job.create_group("beside", served()).unwrap();
+            group.join(&mut other).unwrap().leave().unwrap();
+        }
+        world.barrier().unwrap();
     }
 
     /// That both who live have found the same.
@@ -202,7 +264,7 @@ impl Part {
         }
         let mut member = group.join(&mut inbox).unwrap();
         self.job.world().barrier().unwrap();
-        self.wait_until_the_victim_is_gone();
+        self.wait_until_all_is_done(options);
         let started = group.view().unwrap().has_started;
         self.agree(u64::from(started));
         // The third starts the group, were it the dead or another one.
@@ -241,7 +303,7 @@ impl Part {
         if self.is_victim() {
             self.die_in(|| member.sync_within(Duration::from_millis(5)));
         }
-        self.wait_until_the_victim_is_gone();
+        self.wait_until_all_is_done(options);
         match member.sync() {
             Err(Error::Group(GroupError::MemberDied { member, .. })) => assert_eq!(member, dead),
             other => panic!("it took part, and died: {other:?}"),
@@ -263,7 +325,7 @@ impl Part {
         if self.is_victim() {
             self.die_in(|| member.broadcast_within(&message, Duration::from_millis(5)));
         }
-        self.wait_until_the_victim_is_gone();
+        self.wait_until_all_is_done(options);
         if is_held {
             assert_eq!(next(&mut inbox), [6]);
         }
@@ -326,6 +388,78 @@ impl Part {
             self.job.create_group("crash", options()).unwrap().destroy().unwrap();
         }
         self.agree(5);
+    }
+
+    /// The server is stopped while both others ask it for everything, and goes on when they are through.
+    fn is_stopped_serving(&self, has_limits: bool) {
+        let served = options().served_by(ServedBy::Creator).minimum(2);
+        let group = self.group(served, VICTIM);
+        let world = self.job.world();
+        if self.is_victim() {
+            crash_point::stop_after(self.stores);
+            (0..VICTIM).for_each(|rank| world.send(&[0u8], rank, Tag(1)).unwrap());
+            for rank in 0..VICTIM {
+                world.receive::<u8>(rank, Tag(2)).unwrap();
+            }
+            let has_come = loop {
+                match crash_point::call_off() {
+                    Some(has_come) => break has_come,
+                    None => thread::sleep(MOMENT),
+                }
+            };
+            if !has_come {
+                println!("{PAST}");
+            }
+            (0..VICTIM).for_each(|rank| world.send(&[0u8], rank, Tag(7)).unwrap());
+            world.barrier().unwrap();
+            return world.barrier().unwrap();
+        }
+        world.receive::<u8>(VICTIM, Tag(1)).unwrap();
+        let mut inbox = self.job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        let all = Self::insist(&mut member, has_limits);
+        let mut seen: Vec<u64> = (0..all.len()).map(|_| next(&mut inbox)[0]).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, all);
+        member.sync().unwrap();
+        self.wake_the_victim();
+        world.barrier().unwrap();
+        // What it was in the middle of takes no effect any more.
+        assert!(inbox.try_retrieve().unwrap().is_none(), "nothing comes twice");
+        self.agree(7);
+        self.go_on(&group, &mut inbox, &mut member);
+        member.leave().unwrap();
+        world.barrier().unwrap();
+    }
+
+    /// Broadcasts and synchronises: what all members have sent in the end.
+    fn insist(member: &mut Member, has_limits: bool) -> Vec<u64> {
+        const EACH: u64 = 4;
+        for number in 0..EACH {
+            let message = value(u64::from(member.id()) << 32 | number);
+            if has_limits && number % 2 == 0 {
+                // Each of these calls ends at its limit, and has sent nothing then.
+                until_in_time(|limit| member.broadcast_within(&message, limit));
+                until_in_time(|limit| member.sync_within(limit));
+            } else {
+                member.broadcast(&message).unwrap();
+                member.sync().unwrap();
+            }
+        }
+        (0..2u64).flat_map(|id| (0..EACH).map(move |number| id << 32 | number)).collect()
+    }
+
+    /// Has it go on, until it answers: it may not have been stopped so far.
+    fn wake_the_victim(&self) {
+        let world = self.job.world();
+        world.send(&[0u8], VICTIM, Tag(2)).unwrap();
+        let pid = self.job.segment().slot_record(VICTIM as u32).pid;
+        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        let mut answer = [0u8];
+        while world.receive_into_within(&mut answer, VICTIM, Tag(7), MOMENT).is_err() {
+            rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        }
     }
 
     /// The server dies while both others ask it for everything.
