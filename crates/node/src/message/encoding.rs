@@ -39,7 +39,7 @@ pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     ELEMENTS | (T::KIND.family() as u32) << 8 | T::KIND.size_bytes() as u32
 }
 
-pub(super) fn tag_of_kind(kind: Kind) -> u32 {
+pub(crate) fn tag_of_kind(kind: Kind) -> u32 {
     ELEMENTS | u32::from(code_of(kind))
 }
 
