@@ -47,15 +47,15 @@ PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # the flags are several words
 cc -Wall -Werror fronts/mpi/tests/c/hello.c -o "$prefix/hello" $(pkg-config --cflags --libs landeck)
-LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
+LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
     fail "a C program does not run under the installed launcher"
 
 # shellcheck disable=SC2046
 cc -Wall -Wextra -Werror examples/c/deck/first.c -o "$prefix/first" $(pkg-config --cflags --libs deck)
-LD_LIBRARY_PATH=$prefix/lib timeout 20 "$prefix/bin/landeck" run -n 3 "$prefix/first" |
+LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/first" |
     grep -q "the sum of 3 nodes is 3" || fail "a DECK program does not run under the installed launcher"
 "$prefix/bin/deckcc" -Wall -Werror examples/c/deck/first.c -o "$prefix/first"
-timeout 20 "$prefix/bin/landeck" run -n 2 "$prefix/first" | grep -q "the sum of 2 nodes is 1" ||
+timeout 150 "$prefix/bin/landeck" run -n 2 "$prefix/first" | grep -q "the sum of 2 nodes is 1" ||
     fail "a program of deckcc does not find its library"
 "$prefix/bin/deckcc" --show a.c | grep -q -- "-ldeck" || fail "deckcc --show shows nothing"
 if command -v man >/dev/null && command -v groff >/dev/null; then
@@ -69,7 +69,7 @@ fi
     PATH=$prefix/lib/landeck/bin:$PATH
     mpicc -Wall -Werror fronts/mpi/tests/c/ring.c -o "$prefix/ring"
     for starter in mpiexec mpirun; do
-        timeout 20 $starter -n 2 -genv A 1 "$prefix/ring" : -np 1 "$prefix/ring" |
+        timeout 150 $starter -n 2 -genv A 1 "$prefix/ring" : -np 1 "$prefix/ring" |
             grep -q "ring: 3 processes agree" || fail "a program of mpicc does not run under $starter"
     done
     # No code of an option that is refused is 0.

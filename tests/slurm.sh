@@ -99,12 +99,12 @@ cd "$folder"
 under() {
     for processes in 1 3 8; do
         for name in hello ring allreduce threads; do
-            timeout 60 srun --mpi="$1" -n $processes ./$name >output 2>&1 || fail "$name, n = $processes, $1: $(cat output)"
+            timeout 200 srun --mpi="$1" -n $processes ./$name >output 2>&1 || fail "$name, n = $processes, $1: $(cat output)"
             grep -q "$name: $processes processes agree" output || fail "$name, n = $processes, $1: $(cat output)"
         done
     done
     for way in abort kill; do
-        ! timeout 60 srun --mpi="$1" -n 3 ./killed 1 $way >output 2>&1 || fail "nobody hears of a process's end ($way, $1)"
+        ! timeout 200 srun --mpi="$1" -n 3 ./killed 1 $way >output 2>&1 || fail "nobody hears of a process's end ($way, $1)"
         ! grep -q "in vain" output || fail "somebody waited to the end ($way, $1)"
     done
     tried="$tried $1"
@@ -112,7 +112,7 @@ under() {
 
 tried=
 under pmi2
-timeout 60 srun --mpi=pmix -n 1 true 2>plugin.log && under pmix ||
+timeout 200 srun --mpi=pmix -n 1 true 2>plugin.log && under pmix ||
     echo "srun --mpi=pmix does not work here: $(head -n 1 plugin.log)"
-! timeout 60 srun --mpi=none -n 2 ./hello >output 2>&1 || fail "srun --mpi=none makes two jobs of one"
+! timeout 200 srun --mpi=none -n 2 ./hello >output 2>&1 || fail "srun --mpi=none makes two jobs of one"
 echo "slurm: programs run under srun with$tried"

@@ -629,7 +629,7 @@ mod tests {
     use super::*;
     use landeck_testing::Watchdog;
 
-    const LIMIT: Duration = Duration::from_secs(20);
+    const LIMIT: Duration = Duration::from_secs(200);
 
     fn none() -> Settings {
         Ok([0; SETTINGS_WORDS])

@@ -706,11 +706,13 @@ mod tests {
         let mut zero = bench.source(0, Stream::Output, "");
         let (other, _) = pipe().unwrap();
         bench.stdout = other.into();
-        bench.feed(&mut zero, "lost\n");
-        assert!(bench.output.is_broken(Stream::Output));
+        // A child that another test starts has all pipes until it becomes its program.
+        while !bench.output.is_broken(Stream::Output) {
+            bench.feed(&mut zero, "lost\n");
+        }
         assert!(bench.output.pipe(zero.0).is_none());
         assert_eq!(bench.output.take_ended().len(), 1);
-        assert!(zero.1.write_all(b"more").is_err());
+        while zero.1.write_all(b"more").is_ok() {}
     }
 
     #[test]

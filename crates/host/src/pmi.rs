@@ -580,7 +580,7 @@ mod tests {
 
     use landeck_testing::Watchdog;
 
-    const LIMIT: Duration = Duration::from_secs(20);
+    const LIMIT: Duration = Duration::from_secs(200);
 
     /// Answers one process as hydra does, until it finalizes, aborts or goes.
     fn serve(stream: impl Read + Write, replies: fn(&str) -> Option<String>) -> Vec<String> {

@@ -30,7 +30,7 @@ const EPISODE: Duration = Duration::from_millis(50);
 fn scribbles_lead_to_wrong_data_and_nothing_else() {
     let soak = std::env::var_os("LANDECK_SOAK").is_some();
     let length = Duration::from_secs(if soak { 60 } else { 2 });
-    let _watchdog = Watchdog::start(length + Duration::from_secs(30));
+    let _watchdog = Watchdog::start(length + Duration::from_secs(200));
     let mut random = Random::new(seed());
     let (began, mut sums) = (Instant::now(), [0; 6]);
     while began.elapsed() < length {

@@ -230,10 +230,10 @@ mod tests {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
-            trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(5));
+            trail.run(&mut shell("echo out; echo err >&2; exit 3"), Duration::from_secs(100));
         assert_eq!(output.status.code(), Some(3));
         assert_eq!((output.stdout, output.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
-        trail.assert_gone(Duration::from_secs(1));
+        trail.assert_gone(Duration::from_secs(10));
     }
 
     #[test]
@@ -241,12 +241,15 @@ mod tests {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         let trail = Trail::new();
         let output =
-            trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(5));
+            trail.run(&mut shell("sleep 100 >/dev/null 2>&1 & echo $!"), Duration::from_secs(100));
         let orphan: u32 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-        assert!(trail.processes().iter().any(|(pid, _)| *pid == orphan));
+        // While it becomes its program it has no environment.
+        while !trail.processes().iter().any(|(pid, _)| *pid == orphan) {
+            thread::yield_now();
+        }
         assert!(leftovers().iter().any(|left| left.contains(&orphan.to_string())));
         trail.kill();
-        trail.assert_gone(Duration::from_secs(1));
+        trail.assert_gone(Duration::from_secs(10));
     }
 
     #[test]

@@ -270,7 +270,9 @@ mod tests {
             wake.arm().unwrap();
             drop(wake);
         }
-        // Other tests of this process may have one each.
-        assert!(threads() <= 2);
+        // Other tests of this process may have one each, and one that ends is shown a moment longer.
+        while threads() > 2 {
+            std::thread::yield_now();
+        }
     }
 }

@@ -15,7 +15,7 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(100);
 const STRANGERS: usize = 20;
 
 #[test]

@@ -15,7 +15,7 @@ use landeck_testing::program::assert_wrote;
 use support::{Launcher, Library, mpich_or_skip, program, run};
 
 /// How long all programs may take together, with compiling.
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(1_000);
 
 /// The programs: name and text.
 fn chapters() -> Vec<(String, String)> {

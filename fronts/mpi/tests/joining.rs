@@ -11,7 +11,7 @@ use landeck_testing::{Trail, Watchdog};
 use support::{Launcher, Library, mpich_or_skip, program, run, skip};
 
 /// How long one test may take, with compiling.
-const LIMIT: Duration = Duration::from_secs(200);
+const LIMIT: Duration = Duration::from_secs(600);
 
 #[test]
 fn a_program_whose_descriptor_was_closed_joins_over_the_socket() {

@@ -10,7 +10,7 @@ use landeck_testing::program::assert_wrote;
 use support::{Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, skip};
 
 /// How long one test may take, with compiling.
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(1_000);
 
 /// The programs that check themselves.
 const PROGRAMS: [&str; 7] =

@@ -10,7 +10,7 @@ use landeck_testing::program::succeed;
 use landeck_testing::{Trail, Watchdog};
 
 /// How long one test may take, with compiling.
-const LIMIT: Duration = Duration::from_secs(200);
+const LIMIT: Duration = Duration::from_secs(600);
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 
 /// Runs the program with these words until `landeck why` says all that is wanted.

@@ -12,7 +12,7 @@ use landeck_testing::program::assert_wrote;
 use support::{Launcher, Library, interposer, program, run, skip};
 
 /// How long one test may take, with compiling.
-const LIMIT: Duration = Duration::from_secs(200);
+const LIMIT: Duration = Duration::from_secs(600);
 
 #[test]
 fn a_debugger_stops_in_a_function_of_the_library() {

@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn says_what_a_failed_program_said() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
-        let outcome = run(&mut shell("echo no luck >&2; exit 3"), Duration::from_secs(10));
+        let outcome = run(&mut shell("echo no luck >&2; exit 3"), Duration::from_secs(100));
         assert_eq!(outcome.trouble.unwrap(), "ended with exit code 3: no luck");
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let line =
             r#"{"figure":"wait","form":"","n":2,"bytes":8,"pending":0,"unit":"%","value":0.1}"#;
         let outcome =
-            run(&mut shell(&format!("echo hello; echo '{line}'")), Duration::from_secs(10));
+            run(&mut shell(&format!("echo hello; echo '{line}'")), Duration::from_secs(100));
         assert_eq!(outcome.samples.len(), 1);
         assert!(outcome.trouble.is_none());
     }

@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     OK(deck_msg_create(&m, 0));
     OK(deck_msg_pack(&m, DECK_INT, &number, 1));
     OK(deck_mbox_post(&next, &m));
-    CHECK(poll(&poller, 1, 20000) == 1);
+    CHECK(poll(&poller, 1, 100000) == 1);
     OK(deck_mbox_retrv_try(&mb, &m));
     CHECK(poll(&poller, 1, 0) == 0);
     OK(deck_collective_barrier(&all));

@@ -25,13 +25,13 @@ int main(int argc, char **argv)
         kill(getpid(), SIGKILL);
     }
     /* The synchronisation has begun with the victim as a member, or without. */
-    error = deck_group_sync_timed(&g, 20000);
+    error = deck_group_sync_timed(&g, 100000);
     CHECK(error == DECK_EMEMBERDIED || error == DECK_OK);
-    OK(deck_mbox_retrv_timed(&mb, &m, 20000));
+    OK(deck_mbox_retrv_timed(&mb, &m, 100000));
     OK(deck_msg_unpack(&m, DECK_INT, &number, 1));
     CHECK(number == 4711);
     FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
-    OK(deck_group_sync_timed(&g, 20000));
+    OK(deck_group_sync_timed(&g, 100000));
     OK(deck_group_view(&g, NULL, 0, &members));
     CHECK(members == nodes - 1);
     /* Collective operations go on without it. */

@@ -14,7 +14,7 @@ static void send(deck_group_t *g, deck_msg_t *m, int kind, int number)
 static int next(deck_mbox_t *mb, deck_msg_t *m, int *kind, int *number)
 {
     int values[3];
-    OK(deck_mbox_retrv_timed(mb, m, 20000));
+    OK(deck_mbox_retrv_timed(mb, m, 100000));
     OK(deck_msg_unpack(m, DECK_INT, values, 3));
     *kind = values[1];
     *number = values[2];
@@ -112,7 +112,7 @@ static void strangers(void)
         OK(deck_group_join(&g, &mb, name));
     }
     OK(deck_collective_barrier(&all));
-    if (node == nodes - 1) OK(deck_group_destroy_timed(&g, 10000));
+    if (node == nodes - 1) OK(deck_group_destroy_timed(&g, 100000));
     OK(deck_collective_barrier(&all));
     if (node == 0 && nodes > 1) FAILS(DECK_EGROUPDESTROYED, deck_group_sync(&g));
     if (node != nodes - 1) {

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     OK(deck_sem_fetch(&sem, "held"));
     OK(deck_collective_barrier(&all));
     /* The unit was held; whoever waits for it is told. */
-    do error = deck_sem_p_timed(&sem, 20000);
+    do error = deck_sem_p_timed(&sem, 100000);
     while (error == DECK_OK && deck_sem_v(&sem) == DECK_OK);
     CHECK(error == DECK_EOWNERDIED);
     FAILS(DECK_EDEAD, deck_collective_barrier(&all));

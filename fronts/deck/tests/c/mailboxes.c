@@ -40,7 +40,7 @@ static void everybody_to_everybody(void)
     }
     for (int i = 0; i < nodes; i++) {
         char text[8];
-        OK(deck_mbox_retrv_timed(&answers, &m, 20000));
+        OK(deck_mbox_retrv_timed(&answers, &m, 100000));
         OK(deck_msg_unpack(&m, DECK_LONG, &value, 1));
         CHECK(value / 100 == node);
         OK(deck_msg_unpack_string(&m, text, sizeof text, NULL));

@@ -60,7 +60,7 @@ static void producing(void)
     } else {
         OK(deck_sem_fetch(&work, "work"));
         for (int i = 0; i < 10; i++) {
-            OK(deck_sem_p_timed(&work, 20000));
+            OK(deck_sem_p_timed(&work, 100000));
             OK(deck_sem_spend(&work));
         }
         FAILS(DECK_EUNITS, deck_sem_spend(&work));

@@ -27,8 +27,8 @@ static void serves(int where, int server_node, const char *title)
         OK(deck_msg_clear(&m));
         OK(deck_msg_pack(&m, DECK_INT, values, 2));
         if (i % 2 == 0) OK(deck_group_bcast(&g, &m));
-        else OK(deck_group_bcast_timed(&g, &m, 20000));
-        OK(deck_group_sync_timed(&g, 20000));
+        else OK(deck_group_bcast_timed(&g, &m, 100000));
+        OK(deck_group_sync_timed(&g, 100000));
     }
     for (int i = 0; i < ROUNDS * nodes; i++) {
         OK(deck_mbox_retrv_try(&mb, &m));

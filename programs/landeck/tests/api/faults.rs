@@ -15,6 +15,8 @@ fn calls_that_need_the_dead_say_who_died_and_others_go_on() {
     let name = "faults::calls_that_need_the_dead_say_who_died_and_others_go_on";
     in_enduring_job(4, name, 137, |job| {
         let world = job.world();
+        // Who is not there yet has not died.
+        world.barrier().unwrap();
         if world.rank() == 2 {
             world.send(&[1u8], 0, Tag(1)).unwrap();
             std::thread::sleep(Duration::from_millis(50));
@@ -25,7 +27,7 @@ fn calls_that_need_the_dead_say_who_died_and_others_go_on() {
         }
         let began = Instant::now();
         let error = world.receive::<u8>(2, Tag(2)).unwrap_err();
-        assert!(began.elapsed() < NOTICED_WITHIN + Duration::from_millis(50));
+        assert!(began.elapsed() < NOTICED_WITHIN);
         let Error::PeerFailed { rank, how, .. } = &error else { panic!("{error}") };
         assert_eq!((*rank, how.as_str()), (Some(2), "was killed by signal 9"));
         assert!(matches!(world.send(&[1u8], 2, Tag(3)), Err(Error::PeerFailed { .. })));
@@ -93,7 +95,10 @@ fn a_stopped_process_fails_nobody() {
             let stopped =
                 world.receive_into_within(&mut [0u8], 1, Tag(2), Duration::from_millis(300));
             assert!(matches!(stopped, Err(Error::TimedOut(_))), "{stopped:?}");
-            assert!(job.segment().slot_record(1).stopped, "it is shown");
+            // It is shown, before long.
+            while !job.segment().slot_record(1).stopped {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             // The others go on meanwhile.
             world.send(&[5u8], 2, Tag(5)).unwrap();
             assert_eq!(world.receive::<u8>(2, Tag(6)).unwrap().0, 6);

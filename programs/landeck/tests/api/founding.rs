@@ -108,6 +108,8 @@ fn a_world_is_duplicated_while_others_are_not_there_yet() {
                 if round == 9 {
                     // Who does not want it any more may say so.
                     drop((first, second));
+                    // Who leaves now would be missed by those who still wait for one of them.
+                    world.barrier().unwrap();
                     break;
                 }
                 let (first, second) = (first.finish().unwrap(), second.finish().unwrap());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use landeck::{Any, Error, Tag, ThreadMode};
 
-use crate::support::{in_job, is_member};
+use crate::support::{Count, in_job, is_member};
 
 const LENGTHS: [usize; 9] = [0, 1, 6, 7, 100, 2_048, 2_049, 40_000, 1_000_000];
 
@@ -166,7 +166,7 @@ fn what_is_left_of_a_scope_is_given_up() {
 #[test]
 fn what_would_wait_says_so_and_time_ends_waits() {
     in_job(2, "messages::what_would_wait_says_so_and_time_ends_waits", ThreadMode::Single, |job| {
-        let world = job.world();
+        let (world, is_full) = (job.world(), Count::new(job, "is full"));
         let time = Duration::from_millis(20);
         let mut nothing = [0u8; 1];
         let timed_out = world.receive_into_within(&mut nothing, Any, Tag(50), time);
@@ -181,12 +181,13 @@ fn what_would_wait_says_so_and_time_ends_waits() {
                 assert!(sent < 1_000_000, "nobody receives");
             };
             assert!(matches!(refused, Error::WouldBlock), "{refused}");
+            is_full.add_one();
             world.send(&[sent], 1, Tag(2)).unwrap();
             // Who leaves early would end the other's waits otherwise.
             world.receive::<u8>(1, Tag(3)).unwrap();
         } else {
             // Rank 0 goes on filling while this process does not look.
-            std::thread::sleep(Duration::from_millis(100));
+            is_full.wait_for(1);
             let (count, _) = (world.probe(0, Tag(1)).unwrap(), ());
             assert_eq!(count.bytes(), 800);
             let mut received = 0u64;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use landeck::{Any, Error, Job, Message, Repeated, SendMode, Tag, ThreadMode};
 
-use crate::support::{in_enduring_job, in_job, kill_myself};
+use crate::support::{Count, NOTICED_WITHIN, in_enduring_job, in_job, kill_myself};
 
 const MOMENT: Duration = Duration::from_millis(60);
 
@@ -12,12 +12,11 @@ const MOMENT: Duration = Duration::from_millis(60);
 fn a_synchronous_send_ends_with_its_receive_and_a_buffered_one_before() {
     let name = "modes::a_synchronous_send_ends_with_its_receive_and_a_buffered_one_before";
     in_job(2, name, ThreadMode::Single, |job| {
-        let world = job.world();
+        let (world, begun) = (job.world(), Count::new(job, "begun"));
         let long = vec![3u64; 1_000_000];
         if world.rank() == 0 {
-            let began = Instant::now();
             world.send_in(SendMode::Synchronous, &[1u8], 1, Tag(1)).unwrap();
-            assert!(began.elapsed() >= MOMENT / 2, "its receive had not begun");
+            assert_eq!(begun.get(), 1, "its receive had not begun");
             // A standard send of this length would wait for a receive that comes last.
             world.send_in(SendMode::Buffered, &long, 1, Tag(2)).unwrap();
             world.send_in(SendMode::Buffered, &[4u8], 1, Tag(3)).unwrap();
@@ -25,6 +24,7 @@ fn a_synchronous_send_ends_with_its_receive_and_a_buffered_one_before() {
             return;
         }
         std::thread::sleep(MOMENT);
+        begun.add_one();
         assert_eq!(world.receive::<u8>(0, Tag(1)).unwrap().0, 1);
         assert_eq!(world.receive::<u8>(0, Tag(4)).unwrap().0, 5);
         assert_eq!(world.receive::<u8>(0, Tag(3)).unwrap().0, 4);
@@ -53,7 +53,7 @@ fn urgent_messages_overtake_what_waits() {
     let name = "modes::urgent_messages_overtake_what_waits";
     in_job(2, name, ThreadMode::Single, |job| {
         const BULK: usize = 1_000;
-        let world = job.world();
+        let (world, is_sent) = (job.world(), Count::new(job, "is sent"));
         if world.rank() == 0 {
             let bulk = vec![7u8; 16 * 1024];
             world
@@ -63,6 +63,7 @@ fn urgent_messages_overtake_what_waits() {
                         requests.push(scope.send(&bulk, 1, Tag(1))?);
                     }
                     world.send_urgent(&[9u64], 1, Tag(2))?;
+                    is_sent.add_one();
                     assert_eq!(world.receive::<u64>(1, Tag(3))?.0, 10);
                     let mut last = requests.pop().unwrap();
                     assert!(last.test()?.is_none(), "much is still on its way");
@@ -71,6 +72,8 @@ fn urgent_messages_overtake_what_waits() {
                 .unwrap();
             return;
         }
+        // Who receives all the time may have much of it before the urgent one is sent.
+        is_sent.wait_for(1);
         assert_eq!(world.receive::<u64>(Any, Tag(2)).unwrap().0, 9);
         world.send_urgent(&[10u64], 0, Tag(3)).unwrap();
         assert_eq!(world.receive::<u64>(0, Tag(4)).unwrap().0, 11);
@@ -121,13 +124,13 @@ fn urgent_posts_have_a_limit_and_lose_nothing() {
     const TIME: Duration = Duration::from_millis(100);
     let name = "modes::urgent_posts_have_a_limit_and_lose_nothing";
     in_job(2, name, ThreadMode::Single, |job| {
-        let world = job.world();
+        let (world, is_late) = (job.world(), Count::new(job, "is late"));
         if world.rank() == 0 {
             let mut inbox = job.mailbox().unwrap();
             inbox.register("urgent").unwrap();
             world.barrier().unwrap();
             // Not looking for messages meanwhile: they fill the queue, then there is no room.
-            std::thread::sleep(4 * TIME);
+            is_late.wait_for(1);
             let count: u64 = world.receive(1, Tag(1)).unwrap().0;
             let mut all: Vec<u64> = (0..count)
                 .map(|_| {
@@ -155,6 +158,7 @@ fn urgent_posts_have_a_limit_and_lose_nothing() {
         let began = Instant::now();
         let late = urgent.post_urgent_within(&[count], TIME).unwrap_err();
         assert!(matches!(late, Error::TimedOut(_)) && began.elapsed() >= TIME, "{late}");
+        is_late.add_one();
         world.send(&[count + 1], 0, Tag(1)).unwrap();
         urgent.post_urgent(&[count]).unwrap();
     });
@@ -273,7 +277,8 @@ fn what_a_dead_reader_held_comes_back() {
 
 /// Bytes in use, once they are as many as this or after a while.
 fn in_use(job: &Job, wanted: u64) -> u64 {
-    for _ in 0..100 {
+    let give_up = Instant::now() + NOTICED_WITHIN;
+    while Instant::now() < give_up {
         if job.heap_in_use().unwrap() == wanted {
             break;
         }

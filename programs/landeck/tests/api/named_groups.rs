@@ -13,7 +13,7 @@ use crate::support::named_groups::{all, group, next, value};
 use crate::support::{in_enduring_job, in_job, in_job_with, is_member, kill_myself};
 
 const MOMENT: Duration = Duration::from_millis(30);
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(100);
 
 fn options() -> GroupOptions {
     GroupOptions::default()
@@ -346,6 +346,7 @@ fn destruction_ends_what_waits_and_leaves_what_was_accepted() {
         }
         let (mut member, mut inbox) = all(job, "synchronised", options());
         member.broadcast(&value(world.rank() as u64)).unwrap();
+        world.barrier().unwrap();
         if world.rank() == 0 {
             std::thread::sleep(MOMENT);
             member.group().destroy().unwrap();
@@ -474,7 +475,7 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
                 1 => {
                     world.barrier().unwrap();
                     assert_eq!(next(&mut inbox), 1);
-                    std::thread::sleep(MOMENT);
+                    wait_until_held(job, 0);
                     let destroyed = match in_vain {
                         true => member.group().destroy_within(MOMENT),
                         false => member.group().destroy_within(LONG),
@@ -488,11 +489,15 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
                         assert_eq!(members.len(), 1);
                     }
                 }
-                _ => world.barrier().unwrap(),
+                _ => {
+                    world.barrier().unwrap();
+                    // It retrieves when the destruction waits for what is held, or never does.
+                    if !in_vain {
+                        wait_until_held(job, 1);
+                    }
+                }
             }
-            if !in_vain {
-                std::thread::sleep(2 * MOMENT);
-            } else {
+            if in_vain {
                 world.barrier().unwrap();
             }
             let mut last = u64::from(world.rank() < 2);
@@ -504,6 +509,13 @@ fn destruction_lets_held_broadcasts_finish_or_says_what_is_lost() {
             world.barrier().unwrap();
         }
     });
+}
+
+/// Waits until a process waits in a group.
+fn wait_until_held(job: &Job, slot: u32) {
+    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+        std::thread::sleep(MOMENT / 10);
+    }
 }
 
 #[test]
@@ -856,7 +868,7 @@ fn be_in_a_thousand(job: &Job, how: GroupOptions, threads_max: usize) {
     }
     let all = began.elapsed();
     let (threads_now, memory_now) = threads_and_memory();
-    let more = threads_now - threads;
+    let more = threads_now.saturating_sub(threads);
     assert!(more <= threads_max, "{more} threads for {GROUPS} groups");
     let bytes = world.all_reduce(memory_now.saturating_sub(memory), Sum).unwrap();
     if world.rank() == 0 {

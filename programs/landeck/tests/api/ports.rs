@@ -7,7 +7,7 @@ use landeck_testing::{Trail, Watchdog};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, text};
 
-const TIME: Duration = Duration::from_secs(20);
+const TIME: Duration = Duration::from_secs(100);
 
 /// A name that no other run of this test uses.
 fn name() -> String {

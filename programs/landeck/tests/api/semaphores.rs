@@ -155,6 +155,8 @@ fn waiters_are_told_of_a_holder_that_dies_and_recover() {
     in_enduring_job(3, name, 137, |job| {
         let world = job.world();
         let turn = semaphore(&job, "turn", 1);
+        // It goes with its last user, who is not to be the one that dies.
+        world.barrier().unwrap();
         if world.rank() == 2 {
             let _permit = turn.take().unwrap();
             world.send(&[1u8], 0, Tag(1)).unwrap();
@@ -167,7 +169,7 @@ fn waiters_are_told_of_a_holder_that_dies_and_recover() {
         let began = Instant::now();
         let told = turn.take().map(drop).unwrap_err();
         assert!(is_owner_died(&told, 2), "{told}");
-        assert!(began.elapsed() < NOTICED_WITHIN + 4 * MOMENT);
+        assert!(began.elapsed() < NOTICED_WITHIN);
         // Until somebody recovers, everybody is told.
         let told = turn.try_take().map(drop).unwrap_err();
         assert!(is_owner_died(&told, 2), "{told}");

@@ -27,6 +27,7 @@ fn who_calls_another_operation_is_named() {
                 assert_named(&world.barrier().unwrap_err(), &[2]);
             }
         }
+        meet_before_leaving(job);
     });
 }
 
@@ -46,6 +47,7 @@ fn who_only_looks_whether_it_is_over_finds_out_as_well() {
             Ok(())
         });
         assert_named(&error.unwrap_err(), &[0, 1]);
+        meet_before_leaving(job);
     });
 }
 
@@ -66,7 +68,13 @@ fn who_names_another_root_is_named() {
             assert!(text.contains("gather with root 0"), "{text}");
             assert!(text.contains("gather with root 1"), "{text}");
         }
+        meet_before_leaving(job);
     });
+}
+
+/// Who leaves is out of reach of those that have not found out yet.
+fn meet_before_leaving(job: &landeck::Job) {
+    job.world().barrier().unwrap();
 }
 
 fn assert_named(error: &Error, ranks: &[usize]) {
@@ -169,6 +177,8 @@ fn a_revoked_world_does_nothing_more() {
         in_job(n, "faults::a_revoked_world_does_nothing_more", ThreadMode::Single, |job| {
             let world = world_of_all(job, 9);
             world.barrier().unwrap();
+            // Who is still in that barrier would be told of the revocation there.
+            job.world().barrier().unwrap();
             world.revoke().unwrap();
             assert!(matches!(world.barrier(), Err(Error::Revoked)));
             job.world().barrier().unwrap();

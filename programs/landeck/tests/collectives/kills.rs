@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landeck::collectives::Way;
 use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
-use landeck::{Any, Error, Job, Sum, User, World};
+use landeck::{Any, Error, Job, Sum, Tag, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -14,11 +14,13 @@ use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 1_000;
 const TEST: &str = "kills::who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else";
+/// On the average.
+const ROUND_MAX: Duration = Duration::from_secs(6);
 const SEED: &str = "LANDECK_KILLS_SEED";
 /// A member is killed so long after the first operation, at most.
 const KILLED_WITHIN_US: u64 = 20_000;
 /// Survivors are told of the death at the latest after this.
-const TOLD_WITHIN: Duration = Duration::from_secs(5);
+const TOLD_WITHIN: Duration = Duration::from_secs(60);
 
 #[test]
 fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
@@ -26,7 +28,7 @@ fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
         return take_part();
     }
     let rounds = if is_soak() { ROUNDS_SOAK } else { ROUNDS };
-    let _watchdog = Watchdog::start(RUN_MAX + Duration::from_secs(rounds));
+    let _watchdog = Watchdog::start(RUN_MAX + ROUND_MAX * rounds as u32);
     let seed = seed();
     for number in 0..rounds {
         let seed = seed.wrapping_add(number << 32);
@@ -71,6 +73,10 @@ fn broadcast_to_the_dead() {
         }
     };
     assert!(matches!(error, Error::PeerFailed { rank: Some(2), .. }), "{error}");
+    // Who leaves is missed by one that has not been told of the dead yet.
+    let other = 1 - world.rank();
+    world.send(&[0u8], other, Tag(1)).unwrap();
+    world.receive::<u8>(other, Tag(1)).unwrap();
     println!("SURVIVED");
 }
 

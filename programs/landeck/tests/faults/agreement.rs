@@ -17,7 +17,7 @@ const JOBS: u64 = 40;
 const JOBS_SOAK: u64 = 400;
 const PROCESSES: usize = 6;
 /// On the average.
-const JOB_MAX: Duration = Duration::from_secs(4);
+const JOB_MAX: Duration = Duration::from_secs(10);
 /// All kills of a job happen within this time.
 const KILLS_WITHIN_US: u64 = 30_000;
 
@@ -38,7 +38,7 @@ fn those_who_live_agree_whoever_dies_whenever() {
     let [agreements, shrinks] = [0, 1].map(|what| told.iter().map(|job| job[what]).sum::<u64>());
     let kills = jobs * (PROCESSES as u64 - 1);
     println!("{kills} kills in {:?}: {agreements} agreements, {shrinks} shrinks", began.elapsed());
-    assert!(shrinks >= jobs && agreements > shrinks);
+    assert!(shrinks >= jobs && agreements >= shrinks);
 }
 
 /// One job; how often its survivor has agreed and shrunk.
@@ -154,9 +154,11 @@ fn a_revoker_that_dies_at_once_has_revoked() {
         return trail.assert_gone(GONE_WITHIN);
     }
     let job = Job::join().unwrap();
-    let (first, began) = (job.world(), Instant::now());
+    let first = job.world();
     // The one who dies is no member of what the others wait for, but for the group itself.
     let group = first.duplicate().unwrap();
+    first.barrier().unwrap();
+    let began = Instant::now();
     let wait = Duration::from_millis(200);
     let error = match group.rank() {
         0 => {
@@ -169,7 +171,7 @@ fn a_revoker_that_dies_at_once_has_revoked() {
         _ => group.receive_vec::<u8>(1, Any).unwrap_err(),
     };
     assert!(matches!(error, Error::Revoked), "{error}");
-    assert!(began.elapsed() < NOTICED_WITHIN + wait);
+    assert!(began.elapsed() < NOTICED_WITHIN);
     while !matches!(first.send(&[0u8], 0, Tag(2)), Err(Error::PeerFailed { .. })) {
         thread::sleep(Duration::from_millis(1));
     }

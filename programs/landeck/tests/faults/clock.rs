@@ -64,7 +64,7 @@ fn a_clock_that_jumps_changes_nothing() {
     if std::env::var_os(FILTER).is_some() {
         refuse_waits_for_a_time_of_day();
         let library = std::env::var_os(FILTER).unwrap();
-        let mut job = job_of(2, NAME, &["--timeout", "100", "--grace", "1"]);
+        let mut job = job_of(2, NAME, &["--timeout", "140", "--grace", "1"]);
         panic!("cannot start the launcher: {}", job.env("LD_PRELOAD", library).exec());
     }
     let folder = std::env::temp_dir().join(format!("landeck-clock-{}", std::process::id()));
@@ -87,7 +87,7 @@ fn a_clock_that_jumps_changes_nothing() {
 fn take_part(job: &Job) {
     const TIME: Duration = Duration::from_millis(300);
     /// On a machine with a lot to do.
-    const LATE: Duration = Duration::from_secs(20);
+    const LATE: Duration = Duration::from_secs(60);
     let looks = [0; 2].map(|_| SystemTime::now());
     let jump = looks[0].duration_since(looks[1]).unwrap_or_else(|error| error.duration());
     assert!(jump > Duration::from_secs(3_600), "the clock does not jump: {jump:?}");

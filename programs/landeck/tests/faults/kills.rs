@@ -23,7 +23,7 @@ use crate::traffic;
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 2_000;
 /// On the average; a round takes a tenth of it on an idle machine.
-const ROUND_MAX: Duration = Duration::from_secs(2);
+const ROUND_MAX: Duration = Duration::from_secs(6);
 /// More memory than a round ever has: its group only counts what is left.
 const GROUP_BYTES: u64 = 8 << 30;
 const PAGE_BYTES: usize = 4096;

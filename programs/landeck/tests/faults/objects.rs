@@ -16,8 +16,8 @@ use landeck::{
 use landeck_testing::{Random, Trail, Watchdog, seed};
 
 use crate::scribble::{
-    EPISODE, EPISODES, EPISODES_SOAK, PROCESSES, SCRIBBLER, SEED, WHOLE, draw_word, judge,
-    watch_calls,
+    EPISODE, EPISODE_MAX, EPISODES, EPISODES_SOAK, PROCESSES, SCRIBBLER, SEED, WHOLE, draw_word,
+    judge, watch_calls,
 };
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of};
 
@@ -30,7 +30,7 @@ fn scribbles_over_objects_crash_nobody() {
         return take_part();
     }
     let episodes = if is_soak() { EPISODES_SOAK } else { EPISODES };
-    let _watchdog = Watchdog::start(RUN_MAX + 4 * EPISODE * episodes);
+    let _watchdog = Watchdog::start(RUN_MAX + EPISODE_MAX * episodes);
     let mut random = Random::new(seed());
     for _ in 0..episodes {
         let name = "objects::scribbles_over_objects_crash_nobody";

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use landeck::{Any, Error, Job, Tag, ThreadMode};
 use rustix::fs::fstat;
 
-use crate::support::in_job;
+use crate::support::{Count, in_job};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -28,7 +28,7 @@ const COUNT: Tag = Tag(100);
 fn who_cannot_send_is_told_so_and_keeps_nothing() {
     let name = "pressure::who_cannot_send_is_told_so_and_keeps_nothing";
     in_job(2, name, ThreadMode::Single, |job| {
-        let world = job.world();
+        let (world, kinds_sent) = (job.world(), Count::new(job, "kinds sent"));
         for (tag, length) in (0..).map(Tag).zip([1, 500, 2_000]) {
             if world.rank() == 0 {
                 let (private, shared) = (private_bytes(), segment_bytes(job));
@@ -36,9 +36,10 @@ fn who_cannot_send_is_told_so_and_keeps_nothing() {
                 assert!(sent > 0 && sent < 10_000, "{sent} messages of {length} values");
                 assert_grown_by(private, private_bytes(), SLACK_BYTES);
                 assert_grown_by(shared, segment_bytes(job), CHANNEL_BYTES);
+                kinds_sent.add_one();
                 world.send(&[sent], 1, COUNT).unwrap();
             } else {
-                thread::sleep(PAUSE);
+                kinds_sent.wait_for(u64::from(tag.0) + 1);
                 let mut next = 0u64;
                 while world.probe(0, Any).unwrap().tag() == tag {
                     let (values, _) = world.receive_vec::<u64>(0, tag).unwrap();
@@ -94,6 +95,7 @@ fn what_nobody_asked_for_is_kept_within_bounds() {
     let name = "pressure::what_nobody_asked_for_is_kept_within_bounds";
     in_job(4, name, ThreadMode::Single, |job| {
         let world = job.world();
+        let counts = [Count::new(job, "sent by 1"), Count::new(job, "sent by 2")];
         match world.rank() {
             0 => {
                 let before = private_bytes();
@@ -109,21 +111,33 @@ fn what_nobody_asked_for_is_kept_within_bounds() {
                 assert_eq!(next, [0, EACH, EACH]);
             }
             3 => {
-                // The others have long been stopped by then.
-                thread::sleep(PAUSE);
+                wait_until_stopped(&counts);
+                assert!(counts.iter().all(|sent| sent.get() < EACH), "the last ones wait");
                 world.send(&[1u8], 0, Tag(9)).unwrap();
             }
-            _ => {
+            rank => {
                 let before = private_bytes();
-                let began = Instant::now();
                 (0..EACH).for_each(|number| {
                     world.send(&[number; LENGTH], 0, Tag(1)).unwrap();
+                    counts[rank - 1].add_one();
                 });
-                assert!(began.elapsed() > PAUSE / 3, "the last sends wait for the receiver");
                 assert_grown_by(before, private_bytes(), SLACK_BYTES);
             }
         }
     });
+}
+
+/// Waits until all have begun to count, and none has gone on for a while.
+fn wait_until_stopped(counts: &[Count; 2]) {
+    let mut last = [0; 2];
+    loop {
+        thread::sleep(PAUSE);
+        let now = counts.each_ref().map(Count::get);
+        if now == last && now.iter().all(|&count| count > 0) {
+            return;
+        }
+        last = now;
+    }
 }
 
 /// Tries to send for a while; returns how often that went well.

@@ -21,10 +21,12 @@ pub(crate) const PROCESSES: usize = 4;
 pub(crate) const SCRIBBLER: usize = 3;
 /// How long one job is scribbled upon: what is lost to it is lost for the job's life.
 pub(crate) const EPISODE: Duration = Duration::from_millis(100);
+/// How long a job takes for it on the average, with its start, where the machine has a lot to do.
+pub(crate) const EPISODE_MAX: Duration = Duration::from_secs(10);
 pub(crate) const EPISODES: u32 = 20;
 pub(crate) const EPISODES_SOAK: u32 = 600;
 /// No call with a limit may take longer.
-const CALL_MAX: Duration = Duration::from_secs(10);
+const CALL_MAX: Duration = Duration::from_secs(50);
 /// The exit code of a process in which one did.
 const HANGS: i32 = 86;
 /// The line of a process that came to its end.
@@ -42,7 +44,7 @@ fn scribbles_under_traffic_crash_nobody() {
         return take_part();
     }
     let episodes = if is_soak() { EPISODES_SOAK } else { EPISODES };
-    let _watchdog = Watchdog::start(RUN_MAX + 4 * EPISODE * episodes);
+    let _watchdog = Watchdog::start(RUN_MAX + EPISODE_MAX * episodes);
     let mut random = Random::new(seed());
     for number in 0..episodes {
         let name = "scribble::scribbles_under_traffic_crash_nobody";
@@ -66,7 +68,7 @@ fn scribbles_under_collective_operations_crash_nobody() {
         return take_part_together();
     }
     let episodes = if is_soak() { EPISODES_SOAK } else { EPISODES };
-    let _watchdog = Watchdog::start(RUN_MAX + 4 * EPISODE * episodes);
+    let _watchdog = Watchdog::start(RUN_MAX + EPISODE_MAX * episodes);
     let mut random = Random::new(seed());
     for _ in 0..episodes {
         let name = "scribble::scribbles_under_collective_operations_crash_nobody";

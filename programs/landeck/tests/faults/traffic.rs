@@ -30,7 +30,8 @@ pub(crate) fn take_part() {
     let seed = std::env::var(SEED).unwrap().parse().unwrap();
     let with_threads = std::env::var_os(THREADS).is_some();
     let threads = if with_threads { ThreadMode::Multiple } else { ThreadMode::Single };
-    println!("{JOB} {}", std::env::var("LANDECK_JOB").unwrap());
+    // On a line of its own: the test harness has begun one.
+    println!("\n{JOB} {}", std::env::var("LANDECK_JOB").unwrap());
     let job = or_end(Job::join_with(Options { threads, ..Options::default() }));
     let walker = |thread| {
         let (job, world) = (&job, job.world());

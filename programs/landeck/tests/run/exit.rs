@@ -39,7 +39,7 @@ fn the_last_lines_are_those_of_the_failed_process() {
 
 #[test]
 fn with_notify_the_others_go_on() {
-    let script = "[ $RANK = 0 ] && exit 4; sleep 0.3; echo done";
+    let script = "[ $RANK = 0 ] && exit 4; sleep 3; echo done";
     let ended = run_shells(3, &["--on-failure", "notify"], script);
     assert_eq!((ended.code, ended.out.as_str()), (Some(4), "done\ndone\n"));
     assert!(ended.err.contains("rank 0 of 3"), "{}", ended.err);
@@ -72,7 +72,7 @@ fn what_cannot_be_started_is_126_or_127() {
 
 #[test]
 fn the_time_limit_is_124_and_says_where_everybody_is() {
-    let ended = run(&["-n", "2", "--timeout", "0.2", "--stacks", "sleep", "50"]);
+    let ended = run(&["-n", "2", "--timeout", "3", "--stacks", "sleep", "50"]);
     assert_eq!(ended.code, Some(124));
     assert!(ended.err.contains("(--timeout): 2 of its 2 processes still run."), "{}", ended.err);
     assert!(ended.err.contains("  rank 1 (pid "), "{}", ended.err);
@@ -83,7 +83,7 @@ fn the_time_limit_is_124_and_says_where_everybody_is() {
 #[test]
 fn who_does_not_want_to_end_is_killed_after_the_grace_time() {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
-    let ended = run_shells(2, &["--timeout", "0.3", "--grace", "0.2"], script);
+    let ended = run_shells(2, &["--timeout", "3", "--grace", "0.2"], script);
     assert_eq!(ended.code, Some(124));
     assert_eq!(ended.out, "ready\nready\n");
 }

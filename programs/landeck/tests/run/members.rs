@@ -33,7 +33,9 @@ fn the_report_says_what_the_dead_waited_for() {
         let _ = world.receive::<u32>(1, Tag(7));
     } else {
         let (pid, _) = world.receive::<u32>(0, Tag(1)).unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+        while job.segment().wait_record(0).tag != Some(7) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         send(pid, rustix::process::Signal::KILL);
         let _ = world.receive::<u32>(0, Tag(1));
     }
@@ -43,7 +45,7 @@ fn the_report_says_what_the_dead_waited_for() {
 fn the_time_limit_says_who_waits_for_whom() {
     if !is_member() {
         let test = "the_time_limit_says_who_waits_for_whom";
-        let ended = run_members(test, &["--timeout", "1", "--grace", "0.1"]);
+        let ended = run_members(test, &["--timeout", "8", "--grace", "0.1"]);
         assert_eq!(ended.code, Some(124));
         for line in
             ["): receive from rank 1, tag 7, group world, since ", "): receive from any rank"]

@@ -65,7 +65,7 @@ fn a_crash_loop_is_slowed_down_and_given_up() {
 
 #[test]
 fn where_that_was_asked_for_the_others_go_on_without_it() {
-    let script = "[ $RANK = 1 ] && exit 3; sleep 0.5; echo done";
+    let script = "[ $RANK = 1 ] && exit 3; sleep 4; echo done";
     let ended = run_shells(2, &["--on-failure", "restart:1,notify"], script);
     assert_eq!((ended.code, ended.out.as_str()), (Some(3), "done\n"), "{}", ended.err);
     assert!(ended.err.contains("The other process goes on (--on-failure restart)."));
@@ -86,8 +86,8 @@ fn a_program_that_is_not_there_is_not_tried_again() {
 
 #[test]
 fn what_a_failed_process_had_started_does_not_meet_the_next_one() {
-    let script = "[ $LANDECK_RESTART ] && sleep 0.3 && exit 0
-        (trap '' HUP TERM; sleep 0.2; echo of the first) & exit 1";
+    let script = "[ $LANDECK_RESTART ] && sleep 4 && exit 0
+        (trap '' HUP TERM; sleep 3; echo of the first) & exit 1";
     let ended = run_shells(1, &["--on-failure", "restart"], script);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{}", ended.err);
 }

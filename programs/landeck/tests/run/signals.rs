@@ -43,7 +43,7 @@ fn termination_gives_time_and_then_kills() {
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "got\ngot\n"));
 
     let stubborn = "trap 'echo got' TERM; echo ready; while :; do sleep 0.05; done";
-    let running = start_shells(2, &["--grace", "0.3"], stubborn);
+    let running = start_shells(2, &["--grace", "3"], stubborn);
     running.signal(Signal::TERM);
     let ended = running.end();
     assert_eq!((ended.code, ended.out.as_str()), (Some(137), "got\ngot\n"));

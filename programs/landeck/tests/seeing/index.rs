@@ -14,14 +14,26 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
     assert_eq!(entries(), 1);
     // The launcher and the guardian at once: nobody is left who could tidy up.
     let processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
-    for pid in processes {
-        let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL);
+    for signal in [Signal::STOP, Signal::KILL] {
+        for &pid in &processes {
+            let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
+        }
+        // Who is killed first has no time to be missed.
+        while signal == Signal::STOP && !processes.iter().all(|&pid| is_halted(pid)) {
+            std::thread::yield_now();
+        }
     }
     job.trail.assert_gone(support::GONE_WITHIN);
     assert_eq!(entries(), 1, "nobody has looked");
     let said = support::text(&job.landeck(&["why"]));
     assert!(said.contains("no job"), "{said}");
     assert_eq!(entries(), 0);
+}
+
+/// Whether a process does nothing at present, because of a signal, or any more.
+fn is_halted(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, fields)| fields.starts_with(['T', 'Z', 'X']))
 }
 
 #[test]

@@ -69,10 +69,15 @@ impl Watched {
 
     /// What `landeck` says of the job, as soon as this is in it.
     fn until_said(&self, words: &[&str], wanted: &str) -> String {
+        self.until_all_said(words, &[wanted])
+    }
+
+    /// The same, as soon as all of these are: each process comes to where it is stuck by itself.
+    fn until_all_said(&self, words: &[&str], wanted: &[&str]) -> String {
         let give_up = Instant::now() + SEEN_WITHIN;
         loop {
             let said = support::text(&self.landeck(words));
-            if said.contains(wanted) {
+            if wanted.iter().all(|wanted| said.contains(wanted)) {
                 return said;
             }
             assert!(Instant::now() < give_up, "{wanted:?} is not in\n{said}");

@@ -68,9 +68,9 @@ fn a_stopped_process_is_named_and_the_job_goes_on_after_it_does() {
     job.until_said(&["why"], "Not stuck");
     let pid = job.pids()[2];
     signal(pid, Signal::STOP);
-    let said = job.until_said(&["why"], "rank 2 is stopped by a signal or a debugger");
-    assert!(said.contains("ranks 0 1 wait for it."), "{said}");
-    assert!(said.contains("allreduce, world, missing rank 2"), "{said}");
+    let stopped = "rank 2 is stopped by a signal or a debugger";
+    let missing = "allreduce, world, missing rank 2";
+    let said = job.until_all_said(&["why"], &[stopped, "ranks 0 1 wait for it.", missing]);
     assert!(said.contains(&format!("kill -CONT {pid}")), "{said}");
     job.until_said(&["ps"], "stopped");
     signal(pid, Signal::CONT);
@@ -87,9 +87,10 @@ fn whoever_does_not_come_is_named() {
         });
     }
     let job = Watched::start(4, "why::whoever_does_not_come_is_named");
-    let said = job.until_said(&["why"], "Not stuck: ranks 0-2 wait since ");
+    let wait = "Not stuck: ranks 0-2 wait since ";
+    let sleeps = " for rank 3, which sleeps in no call of ours";
+    let said = job.until_all_said(&["why"], &[wait, sleeps]);
     assert!(said.contains("missing rank 3"), "{said}");
-    assert!(said.contains(" for rank 3, which sleeps in no call of ours"), "{said}");
     assert!(said.contains("ranks 0-2 ") && said.contains("barrier, world"), "{said}");
     assert_eq!(job.landeck(&["why"]).status.code(), Some(0));
     job.end();
@@ -108,8 +109,8 @@ fn a_member_of_a_group_waits_for_one_that_is_in_the_operation() {
         });
     }
     let job = Watched::start(5, "why::a_member_of_a_group_waits_for_one_that_is_in_the_operation");
-    let said = job.until_said(&["why"], "ranks 2 4 wait for each other");
-    assert!(said.contains("barrier, the group of ranks 0 2 4, missing rank 2"), "{said}");
+    let missing = "barrier, the group of ranks 0 2 4, missing rank 2";
+    job.until_all_said(&["why"], &["ranks 2 4 wait for each other", missing]);
     job.end();
 }
 

@@ -5,14 +5,16 @@ use std::time::Duration;
 use landeck::{Group, GroupOptions, Job, Mailbox, Member, Message};
 
 /// Longer than anything may take.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(100);
 
-/// The group of this name, made by rank 0; all of the job call this.
+/// The group of this name, made by rank 0; all of the job call this, and have it afterwards.
 pub(crate) fn group(job: &Job, name: &str, options: GroupOptions) -> Group {
     let world = job.world();
     let made = (world.rank() == 0).then(|| job.create_group(name, options).unwrap());
     world.barrier().unwrap();
-    made.unwrap_or_else(|| job.open_group(name).unwrap())
+    let group = made.unwrap_or_else(|| job.open_group(name).unwrap());
+    world.barrier().unwrap();
+    group
 }
 
 /// All of the job as members, whose numbers are not their ranks.
