@@ -90,6 +90,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Copies all of them behind those that `target` has.
+    #[inline]
     pub fn append_to(&self, target: &mut Vec<u8>) {
         target.reserve(self.length);
         let length = self.copy_to(target.spare_capacity_mut()).min(self.length);
