@@ -145,7 +145,7 @@ fn use_mailbox(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 
     while !over.load(Ordering::Relaxed) {
         let sender = &mut senders[random.below(2) as usize];
         let _ = sender.post(random.bits(), 0, Bytes::from(&[1; 48][..]));
-        let _ = (receiver.has_next(), receiver.is_full());
+        let _ = (receiver.has_next(), receiver.is_empty_again());
         let everywhere = random.once_in(8);
         let (dead, held) = (random.below(9) as u32, random.below(9) as u32);
         let post = receiver.peek(everywhere, |slot| slot == dead, |slot, _| slot == held);

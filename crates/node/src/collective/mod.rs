@@ -38,6 +38,7 @@ mod mismatch;
 mod plans;
 mod roll_call;
 mod running;
+pub(crate) mod sight;
 pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;

@@ -21,6 +21,7 @@ use super::hands::Hands;
 use super::mismatch::Mismatch;
 use super::roll_call::RollCall;
 use super::running::Place;
+use super::sight::Sight;
 use super::signature::Signature;
 
 /// How far a visit got.
@@ -154,12 +155,12 @@ impl Visit {
 
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
         if let Some(roll_call) = &self.roll_call {
-            return roll_call.verdict(board);
+            return roll_call.verdict(board, sight);
         }
         let step = self.walk.plan().steps.get(self.step)?;
-        self.at.verdict(&step.action, board)
+        self.at.verdict(&step.action, board, sight)
     }
 
     /// How many members there are.

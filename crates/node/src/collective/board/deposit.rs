@@ -131,7 +131,7 @@ impl AtBoard {
     }
 
     pub(super) fn whoever_differs(&self, board: &Board) -> BoardError {
-        self.different(board).unwrap_or(BoardError::Broken(board.own()))
+        self.different(board, 0..board.size()).unwrap_or(BoardError::Broken(board.own()))
     }
 }
 
