@@ -36,7 +36,7 @@ use crate::mailbox::MailboxAddress;
 use crate::typed::Typed;
 use piece::{Form, Memory, Piece, SHORT_BYTES_MAX, Storage};
 
-pub(crate) use encoding::tag_of_values;
+pub(crate) use encoding::{tag_of_kind, tag_of_values};
 
 /// Why a message does not do what was asked. It is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -39,7 +39,7 @@ pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     tag_of_kind(T::KIND)
 }
 
-pub(super) const fn tag_of_kind(kind: Kind) -> u32 {
+pub(crate) const fn tag_of_kind(kind: Kind) -> u32 {
     ELEMENTS | code_of(kind) as u32
 }
 
