@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
 use landeck_memory::{Bytes, Segment, Tally};
-use landeck_wire::{Class, Header, Kind, Reference};
+use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
@@ -158,7 +158,8 @@ impl Core {
     fn receive_otherwise(&mut self, id: RequestId, status: Status, data: Bytes<'_>) {
         let completion = match self.requests.get(id) {
             Some(Work::Posted { target: Target::Area(area), .. }) => {
-                Completion { result: put(area, status, data), data: None }
+                let result = put(area, &status, data).map(|()| status).map_err(|failure| *failure);
+                Completion { result, data: None }
             }
             _ => Completion { result: Ok(status), data: Some(Received::Private(data.to_vec())) },
         };
@@ -287,25 +288,17 @@ impl Core {
     }
 
     fn arrive_reference(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Ok(reference) = Reference::decode(&data.to_vec()) else {
+        let Some((place, length)) = decode_reference(data) else {
             self.broken(Peer(label.source), BrokenPeer::Reference);
             return Verdict::Taken;
         };
-        let place = Place {
-            owner: reference.owner,
-            generation: reference.generation,
-            offset: reference.offset,
-            window: reference.window,
-        };
         match self.matching.match_arrival(label) {
             Some(id) => {
-                let bytes = reference.length;
-                let status =
-                    Status { peer: Peer(label.source), tag: label.tag, bytes, cancelled: false };
-                self.receive_elsewhere(id, status, place);
+                let (peer, tag, bytes) = (Peer(label.source), label.tag, length);
+                self.receive_elsewhere(id, Status { peer, tag, bytes, cancelled: false }, place);
                 Verdict::Taken
             }
-            None => self.keep(label, Kept::Elsewhere { place, length: reference.length }),
+            None => self.keep(label, Kept::Elsewhere { place, length }),
         }
     }
 
@@ -404,29 +397,45 @@ impl Sink for Core {
     }
 }
 
+/// Where the data of a message lie, and how many they are.
+fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
+    let mut bytes = [0; REFERENCE_BYTES];
+    let length = data.len().min(REFERENCE_BYTES + 1);
+    data.copy_to_slice(&mut bytes);
+    let Reference { owner, generation, offset, length: total, window } =
+        Reference::decode(bytes.get(..length)?).ok()?;
+    Some((Place { owner, generation, offset, window }, total))
+}
+
 /// Puts a whole message into its area.
 #[inline]
-fn put(area: &Area, status: Status, data: Bytes<'_>) -> Result<Status, Failure> {
+fn put(area: &Area, status: &Status, data: Bytes<'_>) -> Result<(), Box<Failure>> {
     area.write(0, data);
-    if area.packed_bytes() < status.bytes {
-        return Err(Failure::truncated(status, area));
+    match area.packed_bytes() < status.bytes {
+        true => Err(Box::new(Failure::truncated(*status, area))),
+        false => Ok(()),
     }
-    Ok(status)
 }
 
 /// A receive without a request: it takes the message it wants as it arrives, and leaves the others
 /// to the endpoint. Only for when nothing is posted or kept, or it would overtake.
+///
+/// What is known of the message is written where the caller reads it, and a failure is boxed: large
+/// results are copied from call to call in words that are wider than those they were written in, which
+/// a processor cannot forward, and the caller waits for the length.
 pub(crate) struct Direct<'a> {
     pub(crate) core: &'a mut Core,
     pub(crate) wanted: &'a Wanted,
     pub(crate) area: &'a Area,
     /// A message that is longer than the area is left to the endpoint as well.
     pub(crate) is_whole: bool,
-    pub(crate) result: Option<Result<Status, Failure>>,
+    /// What is known of the message, if `result` says that there is one.
+    pub(crate) status: &'a mut Status,
+    pub(crate) result: Option<Result<(), Box<Failure>>>,
 }
 
 impl Sink for Direct<'_> {
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
         let label = Label { context: header.context, source: from.0, tag: header.tag };
         let is_it =
@@ -436,11 +445,70 @@ impl Sink for Direct<'_> {
         if !is_it || self.core.matching.waiting() != 0 {
             return self.core.arrive(from, header, data);
         }
-        let status =
-            Status { peer: from, tag: header.tag, bytes: data.len() as u64, cancelled: false };
-        self.core.count_received(status.bytes);
-        self.result = Some(put(self.area, status, data));
+        let bytes = data.len() as u64;
+        *self.status = Status { peer: from, tag: header.tag, bytes, cancelled: false };
+        self.core.count_received(bytes);
+        self.result = Some(put(self.area, self.status, data));
         Verdict::Taken
+    }
+
+    fn broken(&mut self, from: Peer, what: BrokenPeer) {
+        self.core.broken(from, what);
+    }
+}
+
+/// A receive without a request and without memory for the data, under the same conditions. What comes
+/// piece by piece is left to the endpoint.
+pub(crate) struct DirectOwn<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) completion: Option<Completion>,
+}
+
+impl DirectOwn<'_> {
+    /// What a message brought, if all of it is there.
+    #[inline]
+    fn received(&self, from: Peer, header: &Header, data: Bytes<'_>) -> Option<Completion> {
+        let status = |bytes| Status { peer: from, tag: header.tag, bytes, cancelled: false };
+        if header.kind == Kind::Eager {
+            let received = Received::Private(data.to_vec());
+            return Some(Completion {
+                result: Ok(status(data.len() as u64)),
+                data: Some(received),
+            });
+        }
+        // A loan is filled before anybody is told of it.
+        if header.kind != Kind::Reference || !header.flags.contains(Flags::LOAN) {
+            return None;
+        }
+        let (place, bytes) = decode_reference(data).filter(|(place, all)| place.window >= *all)?;
+        let segment = self.core.heap_segments.get(&from.0).unwrap_or(&self.core.segment);
+        Some(match Borrowed::open(segment, place) {
+            Ok(block) => Completion {
+                result: Ok(status(bytes)),
+                data: Some(Received::Borrowed { block, length: bytes as usize }),
+            },
+            Err(_) => {
+                let failure = Failure::PeerBroken { peer: from, what: BrokenPeer::Reference };
+                Completion { result: Err(failure), data: None }
+            }
+        })
+    }
+}
+
+impl Sink for DirectOwn<'_> {
+    #[inline]
+    fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
+        let label = Label { context: header.context, source: from.0, tag: header.tag };
+        let may_be_it = self.completion.is_none()
+            && self.wanted.accepts(label)
+            && self.core.matching.waiting() == 0;
+        if may_be_it && let Some(completion) = self.received(from, header, data) {
+            self.core.count_received(completion.result.as_ref().map_or(0, |status| status.bytes));
+            self.completion = Some(completion);
+            return Verdict::Taken;
+        }
+        self.core.arrive(from, header, data)
     }
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {

@@ -11,7 +11,7 @@ use landeck_memory::{Bytes, Operation, Segment, WaitRecord};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
-use crate::arrival::{Core, Direct};
+use crate::arrival::{Core, Direct, DirectOwn};
 use crate::failure::Failure;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
@@ -313,10 +313,25 @@ impl<N: Channel> Endpoint<N> {
         self.check(to, context)?;
         self.core.tally.sent(block.len() as u64);
         let header = Header::user(Kind::Reference, 0, context, tag);
-        let loan = Some(block);
-        let id = self.core.requests.insert(Work::Queued { to, header, area: Area::EMPTY, loan });
-        self.queue(to, id);
-        Ok(self.settled(id))
+        if self.core.backlog.has_any_to(to) {
+            let (area, loan) = (Area::EMPTY, Some(block));
+            let id = self.core.requests.insert(Work::Queued { to, header, area, loan });
+            self.queue(to, id);
+            return Ok(self.settled(id));
+        }
+        let bytes = block.len();
+        match self.start_loan(to, header, block) {
+            Work::Done(Completion { result, .. }) => {
+                // The reader has work now: the best time to look for the next block.
+                self.core.heap.prepare(bytes);
+                result.map(Started::Complete)
+            }
+            waiting => {
+                let id = self.core.requests.insert(waiting);
+                self.core.backlog.push(to, id);
+                Ok(Started::Pending(id))
+            }
+        }
     }
 
     /// Queues a send behind earlier ones and tries at once.
@@ -348,11 +363,17 @@ impl<N: Channel> Endpoint<N> {
         self.core.matching.is_empty() && self.far.is_empty() && !self.core.is_busy()
     }
 
-    /// Looks for a message once and receives it without a request. Only while the endpoint is
-    /// quiet; none when the message is not there, or needs more than one look.
+    /// Looks for a message once and receives it without a request; what is known of it is in `status`
+    /// then. Only while the endpoint is quiet; none when the message is not there, or needs more than
+    /// one look.
     #[inline]
-    pub fn receive_now(&mut self, wanted: &Wanted, area: &Area) -> Option<Result<Status, Failure>> {
-        self.receive_direct(wanted, area, false)
+    pub fn receive_now(
+        &mut self,
+        wanted: &Wanted,
+        area: &Area,
+        status: &mut Status,
+    ) -> Option<Result<(), Box<Failure>>> {
+        self.receive_direct(wanted, area, false, status)
     }
 
     /// The same, but only a message for which the area has room; a longer one is kept.
@@ -361,8 +382,9 @@ impl<N: Channel> Endpoint<N> {
         &mut self,
         wanted: &Wanted,
         area: &Area,
-    ) -> Option<Result<Status, Failure>> {
-        self.receive_direct(wanted, area, true)
+        status: &mut Status,
+    ) -> Option<Result<(), Box<Failure>>> {
+        self.receive_direct(wanted, area, true, status)
     }
 
     #[inline]
@@ -371,13 +393,26 @@ impl<N: Channel> Endpoint<N> {
         wanted: &Wanted,
         area: &Area,
         is_whole: bool,
-    ) -> Option<Result<Status, Failure>> {
-        let mut direct = Direct { core: &mut self.core, wanted, area, is_whole, result: None };
+        status: &mut Status,
+    ) -> Option<Result<(), Box<Failure>>> {
+        let core = &mut self.core;
+        let mut direct = Direct { core, wanted, area, is_whole, status, result: None };
         match wanted.source {
             Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
             None => self.near.poll_into(&mut direct),
         };
         direct.result
+    }
+
+    /// The same for a message of any length that comes at once: a loan stays where it is.
+    #[inline]
+    pub fn receive_own_now(&mut self, wanted: &Wanted) -> Option<Completion> {
+        let mut direct = DirectOwn { core: &mut self.core, wanted, completion: None };
+        match wanted.source {
+            Some(source) => self.near.poll_peer_into(Peer(source), &mut direct),
+            None => self.near.poll_into(&mut direct),
+        };
+        direct.completion
     }
 
     #[inline(always)]

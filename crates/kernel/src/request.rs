@@ -37,6 +37,11 @@ pub struct Status {
     pub cancelled: bool,
 }
 
+impl Status {
+    /// Of no message yet: to be written over.
+    pub const NONE: Self = Self { peer: Peer(0), tag: 0, bytes: 0, cancelled: false };
+}
+
 /// How an operation ended, with the data where it brought any of its own.
 #[derive(Debug)]
 pub struct Completion {

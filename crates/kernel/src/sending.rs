@@ -201,14 +201,14 @@ impl<N: Channel> Endpoint<N> {
         if self.channel(to).heap_segment(to).is_none() {
             return Work::failed(Failure::OutsideBuffer { buffer_bytes: block.len() });
         }
-        let Ok(lent) = self.core.heap.lend(block, &[to.0], bytes) else {
+        let Ok(given) = self.core.heap.give(block, to.0) else {
             return Work::failed(Failure::Gone);
         };
         let header = Header { flags: Flags::LOAN, ..header };
-        match self.announce(to, &header, lent.place(0), bytes) {
+        match self.announce(to, &header, given.place(), bytes) {
             Ok(()) => Work::Done(sent(to, header.tag, bytes)),
             Err(error) => {
-                let loan = Some(lent.withdraw());
+                let loan = Some(self.core.heap.withdraw(given));
                 match error {
                     SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
                     _ => Work::Queued { to, header, area: Area::EMPTY, loan },

@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how the helpers of a test report")]
 
 use std::ptr::NonNull;
+use std::time::Duration;
 
+use landeck_channel::Channel;
 use landeck_kernel::{Area, Endpoint, Failure, Peer, RequestId, Started, Wanted};
-use landeck_memory::{Buffer, Presence, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_memory::{Buffer, Bytes, Presence, Segment, SegmentPlan, SlotRecord, SlotState};
+use landeck_testing::Watchdog;
 use landeck_transports::SharedMemory;
+use landeck_wire::{Header, Kind};
 
 /// A context that both processes know, and one that is made later.
 const OLD: u32 = 3;
@@ -102,6 +106,38 @@ fn what_is_said_to_the_last_process_does_not_reach_the_next_one() {
         end.send(Peer(SLOT), OLD + 100, 1, area(&[7])).is_err(),
         "a context beside the old one"
     );
+}
+
+#[test]
+fn the_next_process_is_not_broken_because_the_last_one_was() {
+    let _watchdog = Watchdog::start(Duration::from_secs(60));
+    let (segment, mut end) = begun();
+    let mut last = SharedMemory::new(&segment, SLOT).unwrap();
+    // Too short to be a reference.
+    last.try_send(Peer(0), &Header::user(Kind::Reference, 3, OLD, 1), Bytes::from(&[0; 3][..]))
+        .unwrap();
+    let members = [Peer(0), Peer(SLOT)];
+    while end.failure_of_group(OLD, &members).is_none() {
+        end.progress();
+    }
+    let failure = end.failure_of_group(OLD, &members);
+    assert!(matches!(failure, Some(Failure::PeerBroken { peer: Peer(SLOT), .. })), "{failure:?}");
+    succeed(&segment, 2);
+    end.refresh();
+    end.set_members(NEW, members.to_vec());
+    assert_eq!(end.failure_of_group(NEW, &members), None);
+}
+
+#[test]
+fn what_was_lent_to_the_last_process_comes_back_though_its_end_was_not_seen() {
+    let (segment, mut end) = begun();
+    // Too long for a ring.
+    let data = [5; 20_000];
+    assert!(matches!(end.send(Peer(SLOT), OLD, 1, area(&data)).unwrap(), Started::Complete(_)));
+    assert!(end.heap_in_use() >= data.len() as u64);
+    succeed(&segment, 2);
+    end.refresh();
+    assert_eq!(end.heap_in_use(), 0);
 }
 
 #[test]

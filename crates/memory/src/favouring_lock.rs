@@ -210,12 +210,17 @@ mod model {
     struct Counter {
         lock: FavouringLock,
         value: Data<u32>,
+        turns: AtomicUsize,
     }
 
+    /// The checker changes turns where two threads use one atomic, and not where they use the same
+    /// data: so there is an atomic inside as well.
     fn count(counter: &Counter, thread: usize) {
         let way = counter.lock.take(thread);
+        let turns = counter.turns.load(Ordering::Relaxed);
         // SAFETY: the lock is held; the checker would notice if that were not enough.
         counter.value.with_mut(|value| unsafe { *value += 1 });
+        counter.turns.store(turns + 1, Ordering::Relaxed);
         counter.lock.give(way);
     }
 
@@ -225,13 +230,15 @@ mod model {
     fn the_favourite_and_another_take_turns_in_every_schedule() {
         crate::sync::model(|| {
             let lock = FavouringLock::new(Some(1));
-            let counter = Arc::new(Counter { lock, value: Data::new(0) });
+            let (value, turns) = (Data::new(0), AtomicUsize::new(0));
+            let counter = Arc::new(Counter { lock, value, turns });
             let other = counter.clone();
             let other = thread::spawn(move || count(&other, 2));
             (0..2).for_each(|_| count(&counter, 1));
             other.join().unwrap();
             // SAFETY: the other thread has ended.
             counter.value.with(|value| assert_eq!(unsafe { *value }, 3));
+            assert_eq!(counter.turns.load(Ordering::Relaxed), 3);
         });
     }
 }

@@ -74,6 +74,8 @@ pub struct MailboxReceiver {
     memory: MailboxMemory,
     /// First slot that is not known to be consumed.
     position: u32,
+    /// The same when the queue was last seen empty.
+    empty_at: u32,
 }
 
 /// A message in the queue.
@@ -297,7 +299,7 @@ impl MailboxSender {
 impl MailboxReceiver {
     /// The end that retrieves, of a queue that has never been used.
     pub fn new(memory: MailboxMemory) -> Self {
-        Self { memory, position: 0 }
+        Self { memory, position: 0, empty_at: 0 }
     }
 
     /// Whether the next slot holds something. One load; misses what lies behind a stopped poster.
@@ -321,11 +323,17 @@ impl MailboxReceiver {
         }
     }
 
-    /// Whether no slot is free: posters may be waiting.
-    pub fn is_full(&self) -> bool {
-        let last = self.position.wrapping_add(self.memory.slot_count - 1);
-        let seen = self.memory.slot(last).state.load(Ordering::Relaxed);
-        phase(seen) != FREE && seen >> 32 == self.memory.lap(last)
+    /// Whether the queue is empty and posters may be waiting that have found it full: to be asked after
+    /// each post that was consumed, and true once. Whoever found it full had so many posts in front of
+    /// it as [`MailboxSender::post`] lets in, and all of them were consumed since.
+    #[inline]
+    pub fn is_empty_again(&mut self) -> bool {
+        if self.has_next() {
+            return false;
+        }
+        let consumed =
+            self.position.wrapping_sub(std::mem::replace(&mut self.empty_at, self.position));
+        consumed >= self.memory.slot_count - self.memory.slot_count / RESERVED_PART
     }
 
     /// Looks for the first message that is not `held`, by its poster and head. `is_dead` tells which posters are
@@ -448,6 +456,25 @@ mod tests {
         let found = (post.source, post.head, post.position());
         receiver.consume(found.2);
         Some(found)
+    }
+
+    #[test]
+    fn who_finds_it_full_of_all_but_what_is_reserved_is_told_when_it_is_empty() {
+        let (mut receiver, mut senders) = queue(16, 1);
+        let retrieve_all = |receiver: &mut MailboxReceiver| {
+            let mut told = Vec::new();
+            while retrieve(receiver, &[]).is_some() {
+                told.push(receiver.is_empty_again());
+            }
+            (told.len(), told.iter().filter(|&&is_told| is_told).count(), told.last().copied())
+        };
+        for _ in 0..3 {
+            (0..14).for_each(|number| senders[0].post(number, 0, Bytes::EMPTY).unwrap());
+            assert_eq!(senders[0].post(14, 0, Bytes::EMPTY), Err(MailboxFull));
+            assert_eq!(retrieve_all(&mut receiver), (14, 1, Some(true)));
+            (0..13).for_each(|number| senders[0].post(number, 0, Bytes::EMPTY).unwrap());
+            assert_eq!(retrieve_all(&mut receiver), (13, 0, Some(false)), "nobody was refused");
+        }
     }
 
     #[test]

@@ -125,6 +125,15 @@ impl Segment {
         SlotRecord::from_words([first, second, third])
     }
 
+    /// Which process of a slot it is, counted from 1: the same as in its record, in one load.
+    #[inline]
+    pub fn incarnation(&self, slot: u32) -> u32 {
+        match slot < self.plan().slots() {
+            true => (self.long(self.record(slot)).load(Ordering::Acquire) >> 32) as u32,
+            false => 0,
+        }
+    }
+
     /// The rank in the first world of the process that a slot has, or had last; none for all others, also
     /// where they have got the slot of one that is gone.
     pub fn rank_of(&self, slot: u32) -> Option<u32> {

@@ -155,14 +155,19 @@ pub(crate) fn prefetch_at(place: *const i8) {
 /// The same, since it will be written soon: one way instead of two, when somebody else wrote it last.
 #[inline(always)]
 pub(crate) fn prefetch_to_write<T>(value: &T) {
+    prefetch_to_write_at(std::ptr::from_ref(value).cast());
+}
+
+/// The same for a place that may be anywhere.
+#[inline(always)]
+pub(crate) fn prefetch_to_write_at(place: *const i8) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: as above; processors that do not have the instruction do nothing.
+    // SAFETY: a hint that accesses nothing, whatever the address; processors without it do nothing.
     unsafe {
-        let address = std::ptr::from_ref(value);
-        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags));
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom))))]
-    let _ = value;
+    let _ = place;
 }
 
 /// Runs a model in every schedule with few preemptions: `LOOM_MAX_PREEMPTIONS`, or 2.

@@ -145,7 +145,7 @@ fn use_mailbox(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 
     while !over.load(Ordering::Relaxed) {
         let sender = &mut senders[random.below(2) as usize];
         let _ = sender.post(random.bits(), 0, Bytes::from(&[1; 48][..]));
-        let _ = (receiver.has_next(), receiver.is_full());
+        let _ = (receiver.has_next(), receiver.is_empty_again());
         let everywhere = random.once_in(8);
         let (dead, held) = (random.below(9) as u32, random.below(9) as u32);
         let post = receiver.peek(everywhere, |slot| slot == dead, |slot, _| slot == held);
@@ -242,13 +242,15 @@ fn use_heap(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
     let mut heap = Heap::of(segment, 0).expect("nobody has the heap of slot 0");
     let (mut holdings, mut allocated) = (Holdings::default(), 0);
     while !over.load(Ordering::Relaxed) {
-        match random.below(8) {
+        match random.below(10) {
             0 | 1 => allocated += u64::from(allocate(&mut heap, &mut holdings, &mut random)),
             2 => lend(segment, &mut heap, &mut holdings, &mut random),
             3 => read(&holdings, &mut random),
             4 => drop(holdings.borrowed.pop_front()),
             5 => drop(holdings.lent.pop_front()),
             6 => fill(&mut holdings, &mut random),
+            7 => give(segment, &mut heap, &mut holdings, &mut random),
+            8 => heap.prepare(random.below(100_000) as usize),
             _ if random.once_in(32) => heap.reclaim_from(1),
             _ => heap.collect(),
         }
@@ -292,6 +294,17 @@ fn lend(segment: &Segment, heap: &mut Heap, holdings: &mut Holdings, random: &mu
         holdings.blocks.push_back(lent.withdraw());
     } else {
         holdings.lent.push_back(lent);
+    }
+}
+
+fn give(segment: &Segment, heap: &mut Heap, holdings: &mut Holdings, random: &mut Random) {
+    let Some(block) = holdings.blocks.pop_front() else { return };
+    let given = heap.give(block, 1).expect("its own block");
+    if random.once_in(8) {
+        return holdings.blocks.push_back(heap.withdraw(given));
+    }
+    if let Ok(borrowed) = Borrowed::open(segment, given.place()) {
+        holdings.borrowed.push_back(borrowed);
     }
 }
 

@@ -52,9 +52,6 @@ use crate::world::deadline_ns;
 use availability::Availability;
 use from_groups::FromGroups;
 
-/// Bytes that a message may have to be retrieved in one step.
-const SHORT_BYTES: usize = 256;
-
 /// Why a mailbox does not do what was asked. Nothing is lost.
 #[derive(Debug, thiserror::Error)]
 pub enum MailboxError {
@@ -273,6 +270,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
+    #[inline]
     pub fn retrieve_into(&mut self, message: &mut Message) -> Result<()> {
         self.take_message(message, None)
     }
@@ -380,18 +378,24 @@ impl Mailbox {
         }
     }
 
+    #[inline]
     fn take_message(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
         if !self.groups.is_empty() {
             return self.take_message_of_any(message, time);
         }
-        let mut room = message.room(SHORT_BYTES);
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
-        let area = Area::contiguous(unsafe { Buffer::of_mut(&mut room) });
-        let found = self.shared.receive_whole_now(&self.wanted(None), &area);
-        if let Some(status) = found.map_err(|error| self.error(error, None))? {
+        let area = Area::contiguous(unsafe { Buffer::of_mut(message.short_room()) });
+        let mut status = Status::NONE;
+        let found = self.shared.receive_whole_now(&self.wanted(None), &area, &mut status);
+        if found.map_err(|error| self.error(error, None))? {
             self.note(&status);
-            return Ok(message.receive_part(status.tag, room, 0, status.bytes as usize)?);
+            return Ok(message.receive_short(status.tag, status.bytes as usize)?);
         }
+        self.wait_and_take(message, time)
+    }
+
+    #[inline(never)]
+    fn wait_and_take(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
         let status = self.wait(time)?;
         self.take_kept(message, status.tag)
     }
@@ -403,8 +407,9 @@ impl Mailbox {
         // SAFETY: `receive_whole_now` leaves no request behind.
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let wanted = self.wanted(Some(tag_of_values::<T>()));
-        let found = self.shared.receive_whole_now(&wanted, &area);
-        if let Some(status) = found.map_err(|error| self.error(error, None))? {
+        let mut status = Status::NONE;
+        let found = self.shared.receive_whole_now(&wanted, &area, &mut status);
+        if found.map_err(|error| self.error(error, None))? {
             self.note(&status);
             return Ok(status.bytes as usize / size_of::<T>());
         }
@@ -474,6 +479,7 @@ impl Mailbox {
         Ok(kernel.probe(wanted))
     }
 
+    #[inline]
     fn wanted(&self, tag: Option<u32>) -> Wanted {
         Wanted { context: self.address.context, source: None, tag }
     }
@@ -485,9 +491,10 @@ impl Mailbox {
         }
     }
 
+    #[inline]
     fn note(&mut self, status: &Status) {
         let slot = Slot(status.peer.0);
-        let incarnation = Incarnation(self.shared.segment.slot_record(slot.0).incarnation);
+        let incarnation = Incarnation(self.shared.segment.incarnation(slot.0));
         let host = self.address.process.host;
         self.last_poster = Some(ProcessId { host, slot, incarnation });
     }

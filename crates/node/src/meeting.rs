@@ -19,6 +19,7 @@ use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::circle::Circle;
 use crate::collective::engine::board_fault;
+use crate::collective::sight::Sight;
 use crate::collective::visit::Visit;
 use crate::shared::{Kernel, Shared, WaitError, why};
 
@@ -122,6 +123,7 @@ impl Shared {
             call,
             visit,
             polls: 0,
+            sleeps: 0,
             outcome: None,
         };
         let end = waiter.wait(&mut visiting, None);
@@ -147,6 +149,8 @@ struct Meeting<'a, 'b> {
 struct Stage<'a> {
     brief: Brief<'a>,
     polls: u32,
+    /// How often it was about to sleep.
+    sleeps: u32,
     outcome: Option<Result<(), Fault>>,
     is_asleep: bool,
     /// When it fell asleep.
@@ -156,7 +160,7 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     #[inline(always)]
     fn of(brief: Brief<'a>) -> Self {
-        Self { brief, polls: 0, outcome: None, is_asleep: false, awaits_room: false }
+        Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep: false, awaits_room: false }
     }
 }
 
@@ -180,9 +184,9 @@ impl Meeting<'_, '_> {
         self.stage.outcome = Some(Err(fault));
     }
 
-    /// Looks why it can never be over, at the words of all members.
+    /// Looks why it can never be over.
     #[cold]
-    fn judge(&mut self) {
+    fn judge(&mut self, sight: Sight) {
         self.endpoint.refresh();
         if self.stage.outcome.is_none()
             && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
@@ -191,7 +195,7 @@ impl Meeting<'_, '_> {
         }
         let Some(board) = &self.circle.board else { return };
         if self.stage.outcome.is_none()
-            && let Some(error) = self.stage.brief.verdict(board)
+            && let Some(error) = self.stage.brief.verdict(board, sight)
         {
             // What the gone have brought still counts.
             self.look();
@@ -202,6 +206,12 @@ impl Meeting<'_, '_> {
                 self.fail(error);
             }
         }
+    }
+
+    #[cold]
+    fn judge_before_sleep(&mut self) {
+        self.stage.sleeps = self.stage.sleeps.wrapping_add(1);
+        self.judge(Sight::before_sleep(self.stage.sleeps));
     }
 
     #[inline]
@@ -241,7 +251,7 @@ impl Waiting for Meeting<'_, '_> {
     fn poll_before_sleep(&mut self) -> bool {
         self.endpoint.progress_thoroughly();
         if !self.poll() {
-            self.judge();
+            self.judge_before_sleep();
         }
         if self.stage.outcome.is_none() {
             self.shared.let_sockets_wake(self.endpoint);
@@ -256,7 +266,7 @@ impl Waiting for Meeting<'_, '_> {
         let place = &self.circle.place;
         let is_revoked = self.circle.board.as_ref().is_some_and(Board::is_revoked);
         if is_revoked || self.endpoint.failure_of_group(place.context, &place.members).is_some() {
-            self.judge();
+            self.judge(Sight::All);
         }
         self.stage.outcome.as_ref().map(|_| End::PeerFailed)
     }
@@ -357,7 +367,7 @@ impl Waiting for MeetingInTurn<'_, '_> {
             return true;
         }
         let is_over = self.alone(|meeting| {
-            meeting.judge();
+            meeting.judge_before_sleep();
             if meeting.stage.outcome.is_none() {
                 meeting.shared.let_sockets_wake(meeting.endpoint);
             }
@@ -396,15 +406,17 @@ struct Visiting<'a> {
     call: &'a Call,
     visit: Visit,
     polls: u32,
+    /// As that of a [`Stage`].
+    sleeps: u32,
     outcome: Option<Result<(), Fault>>,
 }
 
 impl Visiting<'_> {
     #[cold]
-    fn judge(&mut self) {
+    fn judge(&mut self, sight: Sight) {
         if self.outcome.is_none() {
             let (call, visit) = (self.call, &mut self.visit);
-            self.kernel.judge_visit(self.context, call, visit, &mut self.outcome);
+            self.kernel.judge_visit(self.context, call, visit, (sight, &mut self.outcome));
         }
     }
 }
@@ -435,7 +447,8 @@ impl Waiting for Visiting<'_> {
     fn poll_before_sleep(&mut self) -> bool {
         self.kernel.progress_thoroughly();
         if !self.poll() {
-            self.judge();
+            self.sleeps = self.sleeps.wrapping_add(1);
+            self.judge(Sight::before_sleep(self.sleeps));
         }
         if self.outcome.is_none() {
             self.shared.let_sockets_wake(self.kernel);
@@ -446,7 +459,7 @@ impl Waiting for Visiting<'_> {
     /// As that of a [`Meeting`].
     fn verdict(&mut self) -> Option<End> {
         if self.kernel.is_group_broken(self.context) {
-            self.judge();
+            self.judge(Sight::All);
         }
         self.outcome.as_ref().map(|_| End::PeerFailed)
     }

@@ -34,9 +34,9 @@ use landeck_memory::{Buffer, Bytes};
 
 use crate::mailbox::MailboxAddress;
 use crate::typed::Typed;
-use piece::{Form, Memory, Piece, Storage};
+use piece::{Form, Memory, Piece, SHORT_BYTES_MAX, Storage};
 
-pub(crate) use encoding::tag_of_values;
+pub(crate) use encoding::{tag_of_kind, tag_of_values};
 
 /// Why a message does not do what was asked. It is as it was before.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -151,6 +151,7 @@ impl Message {
     }
 
     /// Packs values behind those that are there. They are copied.
+    #[inline]
     pub fn pack<T: Typed>(&mut self, values: &[T]) -> &mut Self {
         self.append(Form::Elements(T::KIND), Bytes::from(bytes_of(values)))
     }
@@ -189,8 +190,13 @@ impl Message {
     ///
     /// # Errors
     /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`].
+    #[inline]
     pub fn unpack<T: Typed>(&mut self, into: &mut [T]) -> Result<()> {
-        self.take(Form::Elements(T::KIND), bytes_of_mut(into))
+        let (form, into) = (Form::Elements(T::KIND), bytes_of_mut(into));
+        match self.take_within_piece(form, into) {
+            true => Ok(()),
+            false => self.take(form, into),
+        }
     }
 
     /// Unpacks one value.
@@ -268,9 +274,16 @@ impl Message {
 
     /// Takes everything out. Its memory is used for what is packed next, unless another message
     /// shares it.
+    #[inline]
     pub fn clear(&mut self) {
         self.pieces.clear();
         self.rewind();
+        if !matches!(self.memories[..], [] | [Memory::Short(_)]) {
+            self.clear_memories();
+        }
+    }
+
+    fn clear_memories(&mut self) {
         self.memories.truncate(1);
         if self.memories.first_mut().is_some_and(|memory| !memory.make_short()) {
             self.memories.clear();
@@ -375,9 +388,28 @@ impl Message {
         self.pieces.push(Piece { memory, ..piece });
     }
 
+    #[inline]
     fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
-        self.extend(form, |storage| bytes.append_to(storage));
+        if !self.begin(form, bytes) {
+            self.extend(form, |storage| bytes.append_to(storage));
+        }
         self
+    }
+
+    /// Packs the first, and most often the only, few bytes into the memory that is there; false where
+    /// it takes more.
+    #[inline]
+    fn begin(&mut self, form: Form, bytes: Bytes<'_>) -> bool {
+        let Self { memories, pieces, .. } = self;
+        let [Memory::Short(own)] = &mut memories[..] else { return false };
+        let length = bytes.len();
+        if !pieces.is_empty() || length == 0 || length > SHORT_BYTES_MAX {
+            return false;
+        }
+        own.clear();
+        bytes.append_to(own);
+        pieces.push(Piece { memory: 0, start: 0, length, form });
+        true
     }
 
     /// Puts a new piece behind the others, or lets the last one grow, by what `write` appends.
@@ -402,6 +434,7 @@ impl Message {
         }
     }
 
+    #[inline]
     fn bytes_of(&self, piece: &Piece) -> Bytes<'_> {
         self.memories[piece.memory].bytes().part(piece.start, piece.length)
     }
@@ -426,6 +459,23 @@ impl Message {
         }
     }
 
+    /// Takes bytes that the next piece has all of, which is most often so; false where it has not.
+    #[inline]
+    fn take_within_piece(&mut self, form: Form, into: &mut [u8]) -> bool {
+        let Some(piece) = self.pieces.get(self.next) else { return false };
+        let left = piece.length - self.taken;
+        if !piece.form.is_like(form) || into.is_empty() || into.len() > left {
+            return false;
+        }
+        self.bytes_of(piece).part(self.taken, into.len()).copy_to_slice(into);
+        match into.len() == left {
+            true => (self.next, self.taken) = (self.next + 1, 0),
+            false => self.taken += into.len(),
+        }
+        true
+    }
+
+    #[inline(never)]
     fn take(&mut self, form: Form, into: &mut [u8]) -> Result<()> {
         let mut at = 0;
         self.take_with(form, into.len(), |bytes| at += bytes.copy_to_slice(&mut into[at..]))

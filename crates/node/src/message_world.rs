@@ -44,7 +44,7 @@ use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
 use crate::error::{Error, Result};
-use crate::message::{Message, MessageError};
+use crate::message::{Message, MessageError, tag_of_kind};
 use crate::together::parts_of;
 use crate::world::World;
 
@@ -68,6 +68,8 @@ pub struct MessageWorld {
     preset: Option<Preset>,
     /// Bytes of room beside the head in the next broadcast or scatter: all members know the same.
     room_bytes: usize,
+    /// Where what the root hands out is brought together.
+    packed: Vec<u8>,
 }
 
 /// What stands in front of a message.
@@ -95,7 +97,7 @@ impl MessageWorld {
     /// A world whose collective operations take messages. All members make theirs at the same
     /// place of what they do together.
     pub fn new(world: World) -> Self {
-        Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES }
+        Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES, packed: Vec::new() }
     }
 
     /// The world itself.
@@ -156,6 +158,17 @@ impl MessageWorld {
     pub fn scatter(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<()> {
         let room_bytes = self.room_bytes;
         let is_root = self.world.rank() == root;
+        if is_root && self.pack_parts(all) {
+            let mut room = own.room(HEAD_BYTES + room_bytes);
+            // SAFETY: the parts are there until the operation is over, which is before this returns.
+            let buffer = unsafe { Buffer::of_mut(&mut self.packed) };
+            let parts = Blocks::Equal { buffer, block_bytes: HEAD_BYTES + room_bytes };
+            self.with(Operation::Scatter, |world| {
+                scatter(world, parts, writable(&mut room), root, false)
+            })?;
+            let head = Head::read(&room)?;
+            return self.finish(own, &head, room);
+        }
         let parts = if is_root { all.split(self.world.size())? } else { Vec::new() };
         let mut headers = vec![Vec::new(); parts.len()];
         let outgoing = parts.iter().zip(&mut headers);
@@ -269,6 +282,29 @@ impl MessageWorld {
         let mut world = self.world.via(preset.way(operation));
         world.manner.is_late = preset.order(operation) == Some(Order::Late);
         call(&world)
+    }
+
+    /// Brings the equal parts of a message together, each behind its head, as [`Slots`] does, but without
+    /// making messages of them. False where they are not values of one kind, or too long for one step.
+    fn pack_parts(&mut self, all: &Message) -> bool {
+        let Ok((kind, values)) = all.run() else { return false };
+        let (members, slot_bytes) = (self.world.size(), HEAD_BYTES + self.room_bytes);
+        let bytes = values.packed_bytes() as usize / members;
+        let is_even = values.packed_bytes() == (bytes * members) as u64
+            && (bytes as u64).is_multiple_of(kind.size_bytes());
+        if !is_even || bytes > self.room_bytes || slot_bytes.saturating_mul(members) > PACKED_BYTES
+        {
+            return false;
+        }
+        let head = Head { tag: tag_of_kind(kind), bytes, longest: bytes, is_uneven: false };
+        let words = head.to_words();
+        self.packed.clear();
+        for part in 0..members {
+            self.packed.extend_from_slice(bytes_of(&words));
+            values.append_to((part * bytes) as u64, bytes, &mut self.packed);
+            self.packed.resize((part + 1) * slot_bytes, 0);
+        }
+        true
     }
 
     /// Makes room for the next message as for this one, which came in this room.

@@ -67,8 +67,12 @@ impl Outbox {
     /// # Errors
     /// [`MailboxError::Gone`], [`Error::PeerFailed`] when the owner is no more, [`Error::Ended`],
     /// [`Error::Thread`].
+    #[inline]
     pub fn post(&self, message: &Message) -> Result<()> {
-        self.post_message(message, Until::Sent, None)
+        match message.outgoing_piece() {
+            Some((tag, bytes)) => self.post_bytes(tag, bytes, Until::Sent, None),
+            None => self.post_message(message, Until::Sent, None),
+        }
     }
 
     /// The same, but gives up after a time; then nothing was posted.
@@ -103,9 +107,8 @@ impl Outbox {
     /// As [`Outbox::post`].
     #[inline]
     pub fn post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
-        // SAFETY: `post_area` returns when nothing reads the values any more.
-        let area = Area::contiguous(unsafe { Buffer::of(values) });
-        self.post_area(tag_of_values::<T>(), area, Until::Sent, None)
+        let bytes = Bytes::from(bytes_of(values));
+        self.post_bytes(tag_of_values::<T>(), bytes, Until::Sent, None)
     }
 
     /// The same if that is possible without waiting.
@@ -194,16 +197,23 @@ impl Outbox {
     fn post_message(&self, message: &Message, until: Until, time: Option<Duration>) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
-        // SAFETY: `post_area` returns when nothing reads message and scratch any more.
-        let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
-        self.post_area(tag, area, until, time)
+        self.post_bytes(tag, bytes, until, time)
     }
 
+    /// Returns when nothing reads the bytes any more.
     #[inline]
-    fn post_area(&self, tag: u32, area: Area, until: Until, time: Option<Duration>) -> Result<()> {
+    fn post_bytes(
+        &self,
+        tag: u32,
+        bytes: Bytes<'_>,
+        until: Until,
+        time: Option<Duration>,
+    ) -> Result<()> {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
+        // SAFETY: `finish` returns when the request has ended or was abandoned, whatever happens.
+        let area = Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) });
         let (to, context) = (self.peer(), self.address.context());
         let mut kernel = self.shared.kernel.enter()?;
         let started = match until {

@@ -121,24 +121,41 @@ impl Shared {
         area: Area,
         deadline_ns: Option<u64>,
     ) -> Result<Status, WaitError> {
-        let found = self.receive_at_once(|kernel| kernel.receive_now(&wanted, &area))?;
+        let mut status = Status::NONE;
+        let found =
+            self.receive_at_once(|kernel| kernel.receive_now(&wanted, &area, &mut status))?;
         if let Some(result) = found {
-            return result.map_err(WaitError::Failure);
+            return result.map(|()| status).map_err(|failure| WaitError::Failure(*failure));
         }
         let id = self.kernel.enter()?.receive(wanted, area);
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
     /// Receives into an area if the message comes before long and the area has room for it; what
-    /// else comes is kept.
+    /// else comes is kept. True if it came: then `status` says what is known of it.
     #[inline]
     pub(crate) fn receive_whole_now(
         &self,
         wanted: &Wanted,
         area: &Area,
-    ) -> Result<Option<Status>, WaitError> {
-        let found = self.receive_at_once(|kernel| kernel.receive_whole_now(wanted, area))?;
-        found.transpose().map_err(WaitError::Failure)
+        status: &mut Status,
+    ) -> Result<bool, WaitError> {
+        let found =
+            self.receive_at_once(|kernel| kernel.receive_whole_now(wanted, area, status))?;
+        match found {
+            None => Ok(false),
+            Some(Ok(())) => Ok(true),
+            Some(Err(failure)) => Err(WaitError::Failure(*failure)),
+        }
+    }
+
+    /// Receives a message of any length.
+    pub(crate) fn receive_own(&self, wanted: Wanted) -> Result<Completion, WaitError> {
+        if let Some(completion) = self.receive_at_once(|kernel| kernel.receive_own_now(&wanted))? {
+            return Ok(completion);
+        }
+        let id = self.kernel.enter()?.receive_own(wanted);
+        self.wait_or_abandon(id.into(), None)
     }
 
     /// The first step of a wait for something that others write to memory: looks a few times.
@@ -153,10 +170,10 @@ impl Shared {
 
     /// The first step of a receive: looks a few times for its message.
     #[inline]
-    fn receive_at_once(
+    fn receive_at_once<T>(
         &self,
-        take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
-    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        take: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<Option<T>, WaitError> {
         match self.kernel.mode() {
             ThreadMode::Single => self.receive_now(take),
             ThreadMode::Multiple => self.receive_in_turn(take),
@@ -165,10 +182,10 @@ impl Shared {
 
     /// The first step of a receive that is alone.
     #[inline]
-    fn receive_now(
+    fn receive_now<T>(
         &self,
-        mut take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
-    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        mut take: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<Option<T>, WaitError> {
         let mut kernel = self.kernel.enter()?;
         let mut result = None;
         if kernel.is_quiet() {
@@ -182,10 +199,10 @@ impl Shared {
 
     /// The same where other threads may come in between; not if one of them has the turn.
     #[inline]
-    fn receive_in_turn(
+    fn receive_in_turn<T>(
         &self,
-        mut take: impl FnMut(&mut Kernel) -> Option<Result<Status, Failure>>,
-    ) -> Result<Option<Result<Status, Failure>>, WaitError> {
+        mut take: impl FnMut(&mut Kernel) -> Option<T>,
+    ) -> Result<Option<T>, WaitError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
         let mut result = None;
         waiter.look(|| {

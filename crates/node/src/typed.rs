@@ -49,7 +49,7 @@ typed! {
     f64: Float,
 }
 
-/// In the order of their codes in messages.
+/// In the order of their codes in messages, which is that of their declaration.
 const FAMILIES: [Family; 10] = [
     Family::Byte,
     Family::Character,
@@ -64,9 +64,8 @@ const FAMILIES: [Family; 10] = [
 ];
 
 /// A kind as two bytes.
-pub(crate) fn code_of(kind: Kind) -> u16 {
-    let family = FAMILIES.iter().position(|&family| family == kind.family());
-    (family.unwrap_or(0) as u16) << 8 | kind.size_bytes() as u16
+pub(crate) const fn code_of(kind: Kind) -> u16 {
+    (kind.family() as u16) << 8 | kind.size_bytes() as u16
 }
 
 /// The kind with this code; none when there is no such kind.
@@ -86,6 +85,7 @@ mod tests {
                 let kind = Kind::new(family, bytes).unwrap();
                 assert_eq!(kind_of(code_of(kind)), Some(kind));
             }
+            assert_eq!(FAMILIES[family as usize], family);
         }
         assert_eq!(code_of(f64::KIND), 4 << 8 | 8);
         for code in [0, 0xff08, 10 << 8 | 8, 65] {

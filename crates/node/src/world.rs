@@ -347,11 +347,8 @@ impl World {
         tag: impl Into<Tagged>,
     ) -> Result<(Loaned<T>, Status)> {
         let wanted = self.wanted(from.into(), tag.into())?;
-        let id = self.shared.kernel.enter()?.receive_own(wanted);
-        let completion = self
-            .shared
-            .wait_or_abandon(id.into(), None)
-            .map_err(|error| self.error(error, None))?;
+        let completion =
+            self.shared.receive_own(wanted).map_err(|error| self.error(error, None))?;
         let status = self.status(&completion)?;
         Ok((Loaned::new(completion.data)?, status))
     }

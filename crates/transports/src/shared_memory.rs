@@ -9,6 +9,8 @@
 //! A process of another job on this host is reached in *its* segment, where we are a guest with a
 //! slot of our own; it reaches us as a guest in ours ([`SharedMemory::add_foreign`]).
 
+use std::sync::atomic::{Ordering, fence};
+
 use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, URGENT_BYTES_MAX, Verdict};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
 use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
@@ -30,8 +32,6 @@ pub struct SharedMemory {
     home: Segment,
     slot: u32,
     mailbox: MailboxReceiver,
-    /// The mailbox had no room since it was last empty.
-    was_full: bool,
     /// For each slot of the home segment, one more than its place in `pairs`; zero when unknown.
     index: Box<[u16]>,
     pairs: Vec<Pair>,
@@ -80,7 +80,6 @@ impl SharedMemory {
             home: home.clone(),
             slot,
             mailbox,
-            was_full: false,
             index: vec![0; (home.plan().slots() + PROVISIONAL) as usize].into(),
             pairs: Vec::new(),
             listening: Vec::new(),
@@ -285,10 +284,8 @@ impl SharedMemory {
             post.data.copy_to_slice(&mut data);
             match self.deliver_post(source, head, label, &data, sink) {
                 Verdict::Taken => {
-                    self.was_full |= self.mailbox.is_full();
                     self.mailbox.consume(position);
-                    if self.was_full && !self.mailbox.has_next() {
-                        self.was_full = false;
+                    if self.mailbox.is_empty_again() {
                         self.wake_posters();
                     }
                     return true;
@@ -299,7 +296,10 @@ impl SharedMemory {
     }
 
     /// Wakes those who wait for room in our mailbox; they have no ring to be waked through.
+    #[cold]
     fn wake_posters(&self) {
+        // What they wait for is looked at after the room was made.
+        fence(Ordering::SeqCst);
         for slot in 0..self.home.plan().slots() {
             let wait = self.home.wait_record(slot);
             if wait.operation != Operation::None

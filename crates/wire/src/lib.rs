@@ -15,6 +15,6 @@ pub mod descriptor;
 pub mod header;
 pub mod identity;
 
-pub use descriptor::{Reference, ReferenceError};
+pub use descriptor::{REFERENCE_BYTES, Reference, ReferenceError};
 pub use header::{Class, Flags, HEADER_BYTES, Header, HeaderError, Kind};
 pub use identity::{ContextId, HostId, Incarnation, MailboxId, MemberId, ProcessId, Slot, Tag};

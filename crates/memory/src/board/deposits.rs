@@ -50,15 +50,23 @@ impl Deposits {
     /// A free block for `bytes` bytes: at least so long, and not more than twice.
     #[inline]
     pub(super) fn spare(&mut self, bytes: usize) -> Option<Block> {
-        let fits = |block: &Block| (bytes..=2 * bytes).contains(&block.len());
-        let at = if Self::go_round(bytes) {
-            self.spare.iter().position(fits)?
-        } else {
-            self.spare.iter().rposition(fits)?
-        };
+        if !Self::go_round(bytes) {
+            return self.last_spare(bytes);
+        }
+        let at = self.spare.iter().position(fits(bytes))?;
+        Some(self.take_spare(at))
+    }
+
+    /// The same, the last one back.
+    pub(super) fn last_spare(&mut self, bytes: usize) -> Option<Block> {
+        let at = self.spare.iter().rposition(fits(bytes))?;
+        Some(self.take_spare(at))
+    }
+
+    fn take_spare(&mut self, at: usize) -> Block {
         let block = self.spare.remove(at);
         self.spare_bytes -= block.len();
-        Some(block)
+        block
     }
 
     /// Keeps a block until all are over with an operation. Operations come in the order of their
@@ -131,6 +139,11 @@ impl Deposits {
     }
 }
 
+/// Whether a block has room for so many bytes, and not more than twice.
+fn fits(bytes: usize) -> impl Fn(&Block) -> bool {
+    move |block| (bytes..=2 * bytes).contains(&block.len())
+}
+
 impl Drop for Deposits {
     fn drop(&mut self) {
         self.room.give_back(self.kept_bytes);
@@ -177,8 +190,17 @@ mod tests {
             (0..).zip(blocks).for_each(|(number, block)| deposits.keep(number, block));
             assert!(deposits.spare(bytes).is_none() && deposits.kept_bytes() == 2 * bytes);
             deposits.settle(2);
-            assert_eq!(deposits.spare(bytes).unwrap().offset(), offsets[expected]);
-            assert!(deposits.is_empty() && deposits.spare(bytes / 2 - 1).is_none());
+            let spare = deposits.spare(bytes).unwrap();
+            assert_eq!(spare.offset(), offsets[expected]);
+            deposits.keep(2, spare);
+            deposits.settle(3);
+            let last = deposits.last_spare(bytes).unwrap();
+            assert_eq!(last.offset(), offsets[expected], "the one that was used last");
+            assert_eq!(deposits.last_spare(bytes).unwrap().offset(), offsets[1 - expected]);
+            assert!(deposits.is_empty());
+            deposits.keep(3, last);
+            deposits.settle(4);
+            assert!(deposits.spare(bytes / 2 - 1).is_none());
         }
     }
 

@@ -206,8 +206,7 @@ impl Board {
         self.history.add(call, self.over)
     }
 
-    /// Whether this member may come to an operation: all are over with the one that had its lines
-    /// before.
+    /// Whether this member may come to an operation: all are over with the last one in its lines.
     #[inline]
     pub fn has_room(&mut self, number: u32) -> bool {
         number.wrapping_sub(self.settled) < WINDOW as u32 || self.settle(number)
@@ -248,14 +247,19 @@ impl Board {
         }
     }
 
-    /// A block for `bytes` bytes of those that were deposited before: at least so long, and not
-    /// more than twice.
+    /// A block of those deposited before: for `bytes` bytes at least, and not more than twice.
     #[inline]
     pub fn spare(&mut self, bytes: usize) -> Option<Block> {
         if !Deposits::go_round(bytes) {
             self.collect();
         }
         self.deposits.spare(bytes)
+    }
+
+    /// The same, the one that came back last, which is nearest to this processor.
+    pub fn last_spare(&mut self, bytes: usize) -> Option<Block> {
+        self.collect();
+        self.deposits.last_spare(bytes)
     }
 
     /// Bytes of blocks that are kept for others.
@@ -371,8 +375,7 @@ impl Board {
         self.wake();
     }
 
-    /// Says that this member comes neither to an operation nor to any after it: its group is
-    /// broken.
+    /// Says that this member comes to no operation from this one on: its group is broken.
     #[cold]
     pub fn refuse(&mut self, number: u32) {
         let refused = &self.own_lines().refused;

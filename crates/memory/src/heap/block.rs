@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, OWNER};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER};
 use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
@@ -31,6 +31,11 @@ pub struct Lent {
     drained: u64,
 }
 
+/// A block that was given to one reader, whom it remains to tell where it is. Dropped, it is the
+/// reader's alone: the owner touches its words no more, which the reader is about to write.
+#[must_use]
+pub struct Given(Handle);
+
 /// What a heap and its handle to one block share, in private memory.
 pub(super) struct Tie {
     pub(super) segment: Segment,
@@ -50,6 +55,8 @@ pub(super) struct Handle {
     pub(super) offset: u64,
     /// Bytes of data.
     pub(super) window: u64,
+    /// It was given to its reader: this handle gives nothing back.
+    pub(super) is_given: bool,
 }
 
 // SAFETY: the memory behind a handle is used through atomics, or by the handle alone; `tie` keeps
@@ -70,11 +77,32 @@ impl Handle {
         // SAFETY: the data follow the control lines within the block.
         unsafe { self.control.cast::<u8>().add(CONTROL_BYTES as usize) }
     }
+
+    /// Where the reader with this number finds the block.
+    #[inline]
+    fn place(&self, reader: usize) -> Place {
+        Place {
+            owner: self.tie.slot,
+            generation: self.generation,
+            offset: self.offset + CONTROL_BYTES + reader as u64,
+            window: self.window,
+        }
+    }
+
+    /// The block is its owner's alone again, whoever was to read it.
+    fn take_back(&mut self) {
+        self.control().holders.hand_out(self.generation, OWNER);
+        self.tie.held.store(true, Ordering::Release);
+        self.is_given = false;
+    }
 }
 
 impl Drop for Handle {
     #[inline]
     fn drop(&mut self) {
+        if self.is_given {
+            return;
+        }
         self.tie.held.store(false, Ordering::Release);
         if self.control().holders.give_back(self.generation, OWNER) {
             let head = self.tie.segment.return_word(self.tie.slot);
@@ -125,12 +153,7 @@ impl Lent {
     /// Where the reader with this number, in the order of [`super::Heap::lend`], finds the block.
     #[inline]
     pub fn place(&self, reader: usize) -> Place {
-        Place {
-            owner: self.handle.tie.slot,
-            generation: self.handle.generation,
-            offset: self.handle.offset + CONTROL_BYTES + reader as u64,
-            window: self.handle.window,
-        }
+        self.handle.place(reader)
     }
 
     /// Bytes put in so far.
@@ -196,8 +219,28 @@ impl Lent {
     }
 
     /// Takes the block back from its readers, for a place that never reached any.
-    pub fn withdraw(self) -> Block {
-        self.handle.control().holders.hand_out(self.handle.generation, OWNER);
+    pub fn withdraw(mut self) -> Block {
+        self.handle.take_back();
         Block(self.handle)
+    }
+}
+
+impl Given {
+    #[inline]
+    pub(super) fn new(mut handle: Handle) -> Self {
+        handle.is_given = true;
+        handle.tie.held.store(false, Ordering::Release);
+        Self(handle)
+    }
+
+    /// Where its reader finds it.
+    #[inline]
+    pub fn place(&self) -> Place {
+        self.0.place(HEIR)
+    }
+
+    pub(super) fn taken_back(mut self) -> Handle {
+        self.0.take_back();
+        self.0
     }
 }

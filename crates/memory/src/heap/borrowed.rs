@@ -3,10 +3,11 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, READERS_MAX};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER};
 use super::space::GRAIN;
 use super::{Place, returns};
 use crate::bytes::Bytes;
+use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 use crate::{sync, waiter};
 
@@ -65,7 +66,7 @@ impl Borrowed {
         let plan = segment.plan();
         let end = start.checked_add(place.window);
         let possible = place.owner < plan.slots()
-            && reader < READERS_MAX as u64
+            && reader <= HEIR as u64
             && start >= CONTROL_BYTES
             && end.is_some_and(|end| end <= plan.heap_bytes_per_process);
         if !possible {
@@ -73,8 +74,10 @@ impl Borrowed {
             return Err(PlaceError::Impossible { owner, offset, window });
         }
         let at = plan.heap(place.owner) + start - CONTROL_BYTES;
+        let control = segment.place(at, CONTROL_BYTES + place.window).cast();
+        fetch_lines(control);
         let borrowed = Self {
-            control: segment.place(at, CONTROL_BYTES + place.window).cast(),
+            control,
             segment: segment.clone(),
             owner: place.owner,
             generation: place.generation,
@@ -83,7 +86,9 @@ impl Borrowed {
             drained: AtomicU64::new(0),
         };
         segment.hold(place.owner);
-        borrowed.fetch_lines();
+        if borrowed.bit != OWNER {
+            sync::prefetch_to_write(segment.return_word(place.owner));
+        }
         if borrowed.control().holders.who(borrowed.generation, borrowed.bit) == 0 {
             return Err(PlaceError::Stale { owner: place.owner });
         }
@@ -132,23 +137,22 @@ impl Borrowed {
         }
     }
 
-    /// Asks at once for all lines that a reader of little data needs, which the owner wrote last: each
-    /// of them takes as long as a message.
-    #[inline]
-    fn fetch_lines(&self) {
-        let control = self.control();
-        sync::prefetch_to_write(&control.holders);
-        sync::prefetch(&control.filled);
-        sync::prefetch_to_write(self.segment.return_word(self.owner));
-        sync::prefetch_at(self.control.as_ptr().wrapping_add(1).cast());
-    }
-
     #[inline]
     fn control(&self) -> &Control {
         // SAFETY: `open` checked that the control lines lie within a heap of the segment, aligned;
         // they stay mapped while the segment handle lives and are only used atomically.
         unsafe { self.control.as_ref() }
     }
+}
+
+/// Asks at once for all lines that a reader of little data needs, which the owner wrote last: each of
+/// them takes as long as a message.
+#[inline]
+fn fetch_lines(control: NonNull<Control>) {
+    let line = control.cast::<[u8; LINE_BYTES as usize]>().as_ptr();
+    sync::prefetch_to_write_at(line.cast());
+    sync::prefetch_at(line.wrapping_add(1).cast());
+    sync::prefetch_at(control.as_ptr().wrapping_add(1).cast());
 }
 
 impl Drop for Borrowed {
@@ -158,7 +162,9 @@ impl Drop for Borrowed {
         // Read before the owner can have it back and use it anew.
         let number = control.number.load(Ordering::Relaxed);
         if control.holders.give_back(self.generation, self.bit) {
-            returns::push(self.segment.return_word(self.owner), number, &control.link);
+            if self.bit != OWNER {
+                returns::push(self.segment.return_word(self.owner), number, &control.link);
+            }
             // It may be waiting for room.
             waiter::wake(&self.segment, self.owner);
         }

@@ -26,6 +26,13 @@ pub(super) const CONTROL_BYTES: u64 = 192;
 /// The bit of the owner's own handle.
 pub(super) const OWNER: u32 = 1 << 31;
 
+/// The number of a reader to whom the block was given: it has the owner's bit, and gives the block back
+/// without a word, since the owner looks after those that it gave away.
+#[cfg(not(loom))]
+pub(super) const HEIR: usize = 31;
+#[cfg(not(loom))]
+const _: () = assert!(1 << HEIR == OWNER && HEIR == READERS_MAX);
+
 /// The control lines of one block, all of them shared.
 #[cfg(not(loom))]
 #[repr(C, align(64))]

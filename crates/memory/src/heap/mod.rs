@@ -14,6 +14,10 @@
 //! it. A block is free again when the owner's handle and all readers have given it back, or
 //! have died ([`Heap::reclaim_from`]).
 //!
+//! A block may also be given away whole, to one reader ([`Heap::give`]): that one has the owner's bit,
+//! and gives it back with one store and no entry on the return stack. The owner looks itself whether
+//! what it gave away came back, a few blocks at a time and before it needs one ([`Heap::prepare`]).
+//!
 //! What the owner knows of its arena (where there is room, which block is whose) it keeps in
 //! private memory. In the segment stand only the control lines of each block (`control.rs`) and
 //! the head of the return stack (`returns.rs`): whatever happens to them, a block is lost or a
@@ -36,7 +40,7 @@ mod space;
 pub use control::READERS_MAX;
 #[cfg(not(loom))]
 pub use {
-    block::{Block, Lent},
+    block::{Block, Given, Lent},
     borrowed::{Borrowed, PlaceError},
     mark::{Mark, MarkView},
     owner::{Heap, HeapFull, LendError},
@@ -330,6 +334,63 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_was_given_away_is_its_readers_alone() {
+        let (segment, mut heap) = heap();
+        let mut block = heap.allocate(1000).unwrap();
+        block.copy_from_slice(&pattern(1000));
+        let given = heap.give(block, 1).unwrap();
+        let place = given.place();
+        drop(given);
+        heap.sweep();
+        assert!(heap.bytes_in_use() > 0, "the reader has it");
+        let borrowed = Borrowed::open(&segment, place).unwrap();
+        assert_eq!(borrowed.piece(0, 1000).to_vec(), pattern(1000));
+        drop(borrowed);
+        heap.collect();
+        assert_eq!(heap.bytes_in_use(), 0);
+        let unread = heap.allocate(1000).unwrap();
+        drop(heap.give(unread, 2).unwrap());
+        heap.reclaim_from(2);
+        assert_eq!(heap.bytes_in_use(), 0, "who died before it looked has nothing");
+    }
+
+    #[test]
+    fn a_gift_that_never_reached_anybody_is_the_owners_again() {
+        let (segment, mut heap) = heap();
+        let block = heap.allocate(100).unwrap();
+        let given = heap.give(block, 1).unwrap();
+        let place = given.place();
+        let block = heap.withdraw(given);
+        heap.collect();
+        heap.sweep();
+        assert!(heap.bytes_in_use() > 0, "the owner has it");
+        drop(block);
+        assert!(Borrowed::open(&segment, place).is_err());
+        heap.collect();
+        assert_eq!(heap.bytes_in_use(), 0);
+    }
+
+    #[test]
+    fn a_block_that_was_prepared_is_the_next_one_out() {
+        let (segment, mut heap) = heap();
+        let first = heap.allocate(1000).unwrap();
+        let place = first.as_ptr();
+        let given = heap.give(first, 1).unwrap();
+        let borrowed = Borrowed::open(&segment, given.place()).unwrap();
+        drop(given);
+        let in_use = heap.bytes_in_use();
+        heap.prepare(1000);
+        assert_eq!(heap.bytes_in_use(), in_use, "nobody has the new one");
+        drop(borrowed);
+        let second = heap.allocate(1000).unwrap();
+        assert_ne!(second.as_ptr(), place, "the prepared one");
+        drop(heap.give(second, 1).unwrap());
+        heap.prepare(1000);
+        assert_eq!(heap.allocate(1000).unwrap().as_ptr(), place, "the one that came back");
+        heap.prepare(usize::MAX);
+    }
+
+    #[test]
     fn a_withdrawn_loan_is_the_owners_again() {
         let (segment, mut heap) = heap();
         let block = heap.allocate(100).unwrap();
@@ -354,7 +415,7 @@ mod tests {
             Place { offset: 0, ..good },
             Place { offset: u64::MAX, ..good },
             Place { offset: HEAP_BYTES - 64, ..good },
-            Place { offset: good.offset + 31, ..good },
+            Place { offset: good.offset + 32, ..good },
             Place { window: u64::MAX, ..good },
             Place { window: HEAP_BYTES, ..good },
         ];

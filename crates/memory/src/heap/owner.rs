@@ -1,15 +1,20 @@
 //! The owner's end of a heap: allocating, lending, taking back.
 
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block::{Block, Handle, Lent, Tie};
+use super::block::{Block, Given, Handle, Lent, Tie};
 use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX};
 use super::returns;
 use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
+use crate::sync;
+
+/// So many blocks that were given away are looked at for one that is needed.
+const GIVEN_LOOKS: usize = 4;
 
 /// Data of blocks from this size on begin in the middle of a page.
 const MIDDLE_BYTES_MIN: u64 = 8 << 10;
@@ -24,6 +29,8 @@ pub struct Heap {
     records: Vec<Record>,
     /// Free blocks of each class, the last one back on top: its pages are warm.
     free: Box<[Vec<u32>]>,
+    /// Blocks of each class that were given away, and may have come back.
+    given: Box<[VecDeque<u32>]>,
     /// Numbers of records without a block.
     vacant: Vec<u32>,
     /// The use that was given out last.
@@ -41,6 +48,8 @@ struct Record {
     generation: u32,
     /// The slots of its readers; their place here is their bit among the holders.
     readers: Vec<u32>,
+    /// It was given to its one reader, who has the owner's bit.
+    is_given: bool,
     /// Somebody may yet write its link word: it stays a block at this place for ever.
     pinned: bool,
     tie: Arc<Tie>,
@@ -97,6 +106,7 @@ impl Heap {
             slot,
             records: Vec::new(),
             free: vec![Vec::new(); CLASSES].into_boxed_slice(),
+            given: vec![VecDeque::new(); CLASSES].into_boxed_slice(),
             vacant: Vec::new(),
             // Not where the slot's last process began: its references must not fit ours.
             generation: crate::system::now_ns() as u32,
@@ -128,12 +138,7 @@ impl Heap {
             return Err(LendError::TooManyReaders(readers.len()));
         }
         let Block(handle) = block;
-        let record = self.records.get_mut(handle.number as usize);
-        let record = record.filter(|record| Arc::ptr_eq(&record.tie, &handle.tie));
-        let record = record.ok_or(LendError::AnotherHeap)?;
-        record.readers.clear();
-        record.readers.extend_from_slice(readers);
-        readers.iter().for_each(|&reader| self.segment.bond(self.slot, reader));
+        self.note_readers(&handle, readers)?;
         let filled = filled.min(handle.window);
         let control = handle.control();
         control.filled.0.store(filled, Ordering::Relaxed);
@@ -142,8 +147,108 @@ impl Heap {
         Ok(Lent::new(handle, filled))
     }
 
+    /// Gives a block, all of whose bytes it is to see, to the process of one slot: what lending does
+    /// with less said, since the owner keeps no hold on the block. As for [`Heap::lend`], no slot that
+    /// [`Heap::reclaim_from`] was already called for.
+    ///
+    /// # Errors
+    /// [`LendError::AnotherHeap`]; the block is freed.
+    #[inline]
+    pub fn give(&mut self, block: Block, reader: u32) -> Result<Given, LendError> {
+        let Block(handle) = block;
+        self.note_readers(&handle, &[reader])?;
+        let control = handle.control();
+        // What stands there already is not written again: its line need not travel.
+        if control.filled.0.load(Ordering::Relaxed) != handle.window {
+            control.filled.0.store(handle.window, Ordering::Relaxed);
+        }
+        let record = &mut self.records[handle.number as usize];
+        record.is_given = true;
+        self.given[class_below(record.capacity)].push_back(handle.number);
+        Ok(Given::new(handle))
+    }
+
+    /// Takes a block back from its reader, for a place that never reached it.
+    pub fn withdraw(&mut self, given: Given) -> Block {
+        let handle = given.taken_back();
+        if let Some(record) = self.records.get_mut(handle.number as usize) {
+            record.is_given = false;
+            let given = &mut self.given[class_below(record.capacity)];
+            // Most often it was the last one given.
+            if let Some(at) = given.iter().rposition(|&number| number == handle.number) {
+                given.remove(at);
+            }
+        }
+        Block(handle)
+    }
+
+    /// Has a block of this size at hand for the next [`Heap::allocate`], if there is room for one. Of use
+    /// after a block was given away, while nobody waits for this process: what readers gave back and
+    /// where it lies takes two transfers of lines to see.
+    pub fn prepare(&mut self, bytes: usize) {
+        if bytes as u64 > self.segment.plan().heap_bytes_per_process {
+            return;
+        }
+        let class = class_above(bytes as u64);
+        if self.free[class].is_empty()
+            && !self.take_back_given(class)
+            && let Some(number) = self.carve(class_bytes(class))
+        {
+            self.free[class].push(number);
+        }
+        if let Some(&number) = self.free[class].last() {
+            let control = self.control_lines(self.records[number as usize].offset);
+            sync::prefetch_to_write_at(control.as_ptr().wrapping_add(1).cast());
+        }
+    }
+
+    /// Writes down who may read a block from now on.
+    #[inline]
+    fn note_readers(&mut self, handle: &Handle, readers: &[u32]) -> Result<(), LendError> {
+        let record = self.records.get_mut(handle.number as usize);
+        let record = record.filter(|record| Arc::ptr_eq(&record.tie, &handle.tie));
+        let record = record.ok_or(LendError::AnotherHeap)?;
+        record.readers.clear();
+        record.readers.extend_from_slice(readers);
+        readers.iter().for_each(|&reader| self.segment.bond(self.slot, reader));
+        Ok(())
+    }
+
     /// Takes back the blocks that were returned since the last time.
     pub fn collect(&mut self) {
+        self.collect_stack();
+        for class in 0..CLASSES {
+            for _ in 0..self.given[class].len() {
+                self.take_next_given(class);
+            }
+        }
+    }
+
+    /// Takes back one block of a class that was given away and has come back, if there is one among the
+    /// few that are looked at now.
+    #[inline]
+    fn take_back_given(&mut self, class: usize) -> bool {
+        (0..GIVEN_LOOKS.min(self.given[class].len())).any(|_| self.take_next_given(class))
+    }
+
+    /// Looks at the one that was given away first, or not looked at for longest; true if it is free now.
+    #[inline]
+    fn take_next_given(&mut self, class: usize) -> bool {
+        let Some(number) = self.given[class].pop_front() else { return false };
+        let record = &self.records[number as usize];
+        if record.state != State::Out || !record.is_given {
+            return false; // it came back another way
+        }
+        // It will be handed out again before long.
+        sync::prefetch_to_write(&self.control(record.offset).holders);
+        let is_back = self.take_back(number);
+        if !is_back {
+            self.given[class].push_back(number);
+        }
+        is_back
+    }
+
+    fn collect_stack(&mut self) {
         let mut next = returns::take(self.segment.return_word(self.slot));
         // Whatever the links say, no more entries than blocks.
         for _ in 0..self.records.len() {
@@ -153,7 +258,9 @@ impl Heap {
                 return;
             }
             next = returns::below(&self.control(record.offset).link);
-            self.take_back(number);
+            if !record.is_given {
+                self.take_back(number);
+            }
         }
     }
 
@@ -165,6 +272,7 @@ impl Heap {
                 self.reclaim_block(number, dead_slot);
             }
         }
+        self.forget_returned();
     }
 
     /// Bytes in blocks that somebody holds, control lines included.
@@ -193,7 +301,8 @@ impl Heap {
         if let Some(number) = self.free[class].pop() {
             return Some(number);
         }
-        self.collect();
+        self.collect_stack();
+        self.take_back_given(class);
         if let Some(number) = self.free[class].pop() {
             return Some(number);
         }
@@ -237,6 +346,7 @@ impl Heap {
             capacity,
             generation: 0,
             readers: Vec::new(),
+            is_given: false,
             pinned: false,
             tie: Arc::new(Tie { segment, slot, held: AtomicBool::new(false) }),
         });
@@ -268,13 +378,15 @@ impl Heap {
         record.state = State::Out;
         record.generation = self.generation;
         record.readers.clear();
+        record.is_given = false;
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
         self.bytes_in_use += CONTROL_BYTES + record.capacity;
         let control = self.control_lines(offset);
         self.control(offset).number.store(number, Ordering::Relaxed);
         self.control(offset).holders.hand_out(self.generation, OWNER);
-        Block(Handle { tie, control, number, generation: self.generation, offset, window: bytes })
+        let generation = self.generation;
+        Block(Handle { tie, control, number, generation, offset, window: bytes, is_given: false })
     }
 
     /// Takes a block back if nobody holds it. True if so.
@@ -299,11 +411,12 @@ impl Heap {
         let holders = &self.control(record.offset).holders;
         let dead = record.readers.iter().zip(0..).filter(|&(&slot, _)| slot == dead_slot);
         let last = dead.fold(false, |last, (_, reader)| {
-            last | holders.give_back(record.generation, 1 << reader)
+            let bit = if record.is_given { OWNER } else { 1 << reader };
+            last | holders.give_back(record.generation, bit)
         });
         // When the last bit was not cleared here, whoever cleared it may be about to push.
         if self.take_back(number) && !last {
-            self.records[number as usize].pinned = true;
+            self.pin(number);
         }
     }
 
@@ -311,9 +424,28 @@ impl Heap {
     pub(super) fn sweep(&mut self) {
         for number in 0..self.records.len() as u32 {
             if self.take_back(number) {
-                self.records[number as usize].pinned = true;
+                self.pin(number);
             }
         }
+        self.forget_returned();
+    }
+
+    /// Looks no more for blocks that came back by another way: a block is looked for once.
+    fn forget_returned(&mut self) {
+        let Self { given, records, .. } = self;
+        for numbers in given {
+            numbers.retain(|&number| {
+                let record = &records[number as usize];
+                record.state == State::Out && record.is_given
+            });
+        }
+    }
+
+    /// Whoever cleared the last bit of a block may yet put it on the return stack; not of one that was
+    /// given away.
+    fn pin(&mut self, number: u32) {
+        let record = &mut self.records[number as usize];
+        record.pinned |= !record.is_given;
     }
 
     /// Gives the room of the free blocks back to the spans, where it can become larger ones.

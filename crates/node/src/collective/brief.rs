@@ -13,6 +13,7 @@ use landeck_memory::{Buffer, Bytes};
 
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
 use super::combine::{Combiner, Source};
+use super::sight::Sight;
 use super::signature::Signature;
 
 /// One operation with short data.
@@ -197,12 +198,12 @@ impl<'a> Brief<'a> {
 
     /// Why it can never be over; as [`AtBoard::verdict`].
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
         let manner = Manner::brief(self.is_counted);
         let mut at = AtBoard::default();
         at.begin(self.number, self.signature, 0, manner);
-        at.set_come(self.has_come);
-        at.verdict(&self.action(board), board)
+        at.set_progress(self.has_come, self.seen);
+        at.verdict(&self.action(board), board, sight)
     }
 
     /// The step of the plan that it is at.
@@ -262,7 +263,7 @@ impl<'a> Brief<'a> {
 
     #[cold]
     fn whoever_differs(&self, board: &Board) -> BoardError {
-        self.verdict(board).unwrap_or(BoardError::Broken(board.own()))
+        self.verdict(board, Sight::All).unwrap_or(BoardError::Broken(board.own()))
     }
 
     #[inline]

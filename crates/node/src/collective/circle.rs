@@ -15,13 +15,14 @@ use super::board::{AtBoard, Manner};
 use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
+use super::course::Course;
 use super::fault::Fault;
 use super::groups::Holdings;
 use super::mismatch::{Mismatch, Remark};
 use super::plans::{Plans, Prepared};
 use super::running::Place;
 use super::signature::Signature;
-use super::visit::Visit;
+use super::visit::{Rounds, Visit};
 
 /// A group and its collective operations so far. All members keep it alike: they call the same
 /// operations in the same order.
@@ -171,9 +172,13 @@ impl Circle {
         if self.board.is_none() {
             return Err(Fault::NoBoard);
         }
-        let signature = self.count(call.operation, call.root, call.manner.is_checked);
+        let course = Course::of(call, style, self.size(), self.is_crowded);
+        let signature = match course.rounds {
+            1 => self.count(call.operation, call.root, call.manner.is_checked),
+            rounds => self.count_rounds(call.operation, rounds),
+        };
         let Some(board) = &mut self.board else { return Err(Fault::NoBoard) };
-        let begun = board.begin(signature.call());
+        let begun = (Rounds::begin(board, signature.call(), course.rounds), course);
         let at = self.spare.take().unwrap_or_default();
         let data = (call.known_bytes(), call.check_of(&Way::Board(style)));
         Ok(Visit::new(at, begun, signature, plan, data))
@@ -236,6 +241,15 @@ impl Circle {
         self.called[self.next_number as usize % CALLS_KEPT] = signature.tag();
         self.next_number = self.next_number.wrapping_add(1);
         signature
+    }
+
+    /// Counts the rounds of a call; what is called in the first of them.
+    fn count_rounds(&mut self, operation: Operation, rounds: u32) -> Signature {
+        let first = self.count(operation, rounds, false);
+        for _ in 1..rounds {
+            self.count(operation, rounds, false);
+        }
+        first
     }
 
     /// What was called here with this number, if that was not long ago.

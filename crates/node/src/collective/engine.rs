@@ -26,6 +26,7 @@ use super::council::Councils;
 use super::fault::Fault;
 use super::groups::{Estate, contexts_beside};
 use super::running::Running;
+use super::sight::Sight;
 use super::table::{CollectiveId, Table};
 use super::visit::{Visit, Visited, fault_of};
 use crate::job::WORLD_CONTEXT;
@@ -325,7 +326,7 @@ impl Engine {
         context: u32,
         call: &Call,
         visit: &mut Visit,
-        outcome: &mut Option<Result<(), Fault>>,
+        (sight, outcome): (Sight, &mut Option<Result<(), Fault>>),
     ) {
         self.endpoint.refresh();
         let Some(circle) = self.circles.get_mut(&context) else { return };
@@ -333,7 +334,8 @@ impl Engine {
             *outcome = Some(Err(Fault::Mismatch(mismatch)));
             return;
         }
-        let Some(error) = circle.board.as_ref().and_then(|board| visit.verdict(board)) else {
+        let Some(error) = circle.board.as_ref().and_then(|board| visit.verdict(board, sight))
+        else {
             return;
         };
         // What the gone have brought still counts.

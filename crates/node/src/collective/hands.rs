@@ -7,6 +7,7 @@ use landeck_memory::Buffer;
 use super::binding::{Blocks, first_and_stride};
 use super::board::BlockMemory;
 use super::call::Call;
+use super::course::Round;
 
 /// The memory of one call, as the board's steps see it.
 pub(crate) struct Hands<'a> {
@@ -16,14 +17,22 @@ pub(crate) struct Hands<'a> {
     segments: u32,
     /// Bytes that all members know alike.
     known_bytes: u64,
+    round: Round,
+    is_past_caches: bool,
 }
 
 impl<'a> Hands<'a> {
-    /// The memory of a call, as its plan divides it; `known_bytes` is [`Call::known_bytes`].
+    /// The memory of a call, as its plan divides it, in one of its rounds; `known_bytes` is
+    /// [`Call::known_bytes`].
     #[inline]
-    pub(crate) fn of(call: &'a Call, known_bytes: u64, plan: &Plan) -> Self {
+    pub(crate) fn of(
+        call: &'a Call,
+        known_bytes: u64,
+        plan: &Plan,
+        (round, is_past_caches): (Round, bool),
+    ) -> Self {
         let Plan { size, member, segments, .. } = *plan;
-        Self { call, size, member, segments, known_bytes }
+        Self { call, size, member, segments, known_bytes, round, is_past_caches }
     }
 
     /// Where a segment begins, in operations whose blocks are segments.
@@ -54,9 +63,9 @@ impl<'a> Hands<'a> {
     }
 }
 
-impl BlockMemory for Hands<'_> {
+impl Hands<'_> {
     #[inline]
-    fn plain(&self, cells: Cells) -> Option<Buffer> {
+    fn plain_of_all(&self, cells: Cells) -> Option<Buffer> {
         match self.blocks(cells.store) {
             Blocks::Whole(area, _) if self.segments > 1 => {
                 let (start, bytes) = self.segments_of(cells);
@@ -67,7 +76,7 @@ impl BlockMemory for Hands<'_> {
     }
 
     #[inline]
-    fn area(&self, cells: Cells) -> Area {
+    fn area_of_all(&self, cells: Cells) -> Area {
         match self.blocks(cells.store) {
             Blocks::Whole(area, _) if self.segments > 1 => {
                 let (start, bytes) = self.segments_of(cells);
@@ -79,9 +88,50 @@ impl BlockMemory for Hands<'_> {
         }
     }
 
+    /// Blocks of a row that goes on at its beginning.
+    fn around_row(&self, cells: Cells) -> Option<[Cells; 2]> {
+        let row = self.member * self.size;
+        let behind = (cells.first + cells.count).checked_sub(row + self.size)?;
+        let is_around = cells.store == Store::Input && behind > 0;
+        let front = Cells { count: cells.count - behind.min(cells.count), ..cells };
+        is_around.then_some([front, Cells { first: row, count: behind, ..cells }])
+    }
+}
+
+impl BlockMemory for Hands<'_> {
+    #[inline]
+    fn plain(&self, cells: Cells) -> Option<Buffer> {
+        match self.round {
+            Round::Only => self.plain_of_all(cells),
+            Round::Others(..) if self.around_row(cells).is_some() => None,
+            Round::Others(..) => self.plain_of_all(cells),
+            Round::Part(start, bytes) => {
+                let one = self.plain_of_all(cells).filter(|_| cells.count == 1)?;
+                Some(one.part(start as usize, bytes as usize))
+            }
+        }
+    }
+
+    fn area(&self, cells: Cells) -> Area {
+        match self.round {
+            Round::Only => self.area_of_all(cells),
+            Round::Others(..) => match self.around_row(cells) {
+                Some(pieces) => Area::joined(pieces.map(|piece| self.area_of_all(piece))),
+                None => self.area_of_all(cells),
+            },
+            Round::Part(start, bytes) => {
+                let part = |block| Cells::new(cells.store, block, 1);
+                let part = |block| self.area_of_all(part(block)).part(start, bytes);
+                Area::joined(cells.blocks().map(part))
+            }
+        }
+    }
+
     #[inline]
     fn bytes(&self, cells: Cells) -> usize {
-        let bytes = if self.call.is_varying {
+        let bytes = if let Round::Part(_, bytes) = self.round {
+            bytes.saturating_mul(u64::from(cells.count))
+        } else if self.call.is_varying {
             self.area(cells).packed_bytes()
         } else if self.call.operation == Operation::ReduceScatter {
             self.call.input.area(cells.first, cells.count).packed_bytes()
@@ -99,5 +149,10 @@ impl BlockMemory for Hands<'_> {
     fn has_table(&self) -> bool {
         self.call.is_varying
             && matches!(self.call.operation, Operation::Scatter | Operation::AllToAll)
+    }
+
+    #[inline]
+    fn goes_past_caches(&self) -> bool {
+        self.is_past_caches
     }
 }

@@ -14,6 +14,7 @@
 //! | [`visit`] | one operation over the board of a host |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
+//! | [`course`] | in how many rounds much data go over the board, and whether past the caches |
 //! | [`check`] | what members compare in checking mode |
 //! | [`roll_call`] | all have come for the same, before a checked operation |
 //! | [`combine`] | combining data wherever they lie |
@@ -30,6 +31,7 @@ pub(crate) mod check;
 pub(crate) mod circle;
 mod combine;
 mod council;
+mod course;
 pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod groups;
@@ -38,6 +40,7 @@ mod mismatch;
 mod plans;
 mod roll_call;
 mod running;
+pub(crate) mod sight;
 pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;

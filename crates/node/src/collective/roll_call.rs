@@ -4,6 +4,7 @@ use landeck_memory::board::{Board, Came};
 
 use super::board::BoardError;
 use super::check::Check;
+use super::sight::Sight;
 
 /// What a member compares with what the others have come for.
 pub(crate) struct RollCall {
@@ -68,7 +69,7 @@ impl RollCall {
 
     /// Why they can never all come.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
@@ -76,7 +77,8 @@ impl RollCall {
         if let Some(difference) = board.out_of_step() {
             return Some(BoardError::Different(difference));
         }
-        (0..board.size()).filter(|&member| member != board.own()).find_map(|member| {
+        let looked_at = sight.members(board.size(), self.seen);
+        looked_at.filter(|&member| member != board.own()).find_map(|member| {
             // First whether it is gone: what it did before that counts.
             let is_lost = board.is_gone(member) || board.refuses(member, self.number);
             match board.came(member, self.number, self.signature) {

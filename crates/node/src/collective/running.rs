@@ -23,6 +23,7 @@ use super::fault::Fault;
 use super::mismatch::{Mismatch, remark};
 use super::plans::Prepared;
 use super::roll_call::RollCall;
+use super::sight::Sight;
 use super::signature::Signature;
 use super::visit::{Visit, Visited, fault_of};
 
@@ -340,7 +341,7 @@ impl Running {
             return;
         }
         if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
-            let Some(error) = visit.verdict(board) else { return };
+            let Some(error) = visit.verdict(board, Sight::All) else { return };
             // What the gone have brought still counts.
             let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
             if matches!(advanced, Ok(Visited::Moved | Visited::Waits)) {

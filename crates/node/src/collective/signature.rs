@@ -5,8 +5,8 @@ use std::fmt;
 use landeck_collectives::Operation;
 use landeck_memory::board::{CALL_BITS, ROOT_BITS, call_of};
 
-/// The number of an operation in its group, which operation it is, and its root. Members whose
-/// calls differ in any of it never take each other's messages.
+/// The number of an operation in its group, which operation it is, and its root (or in how many rounds
+/// it goes). Members whose calls differ in any of it never take each other's messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signature {
     number: u32,
@@ -72,7 +72,7 @@ impl Signature {
         Operation::from_number((self.operation & !CHECKED) as u8)
     }
 
-    /// The root of the call; 0 where there is none.
+    /// The root of the call; where there is none, the rounds it is done in if these are several, or 0.
     pub(crate) fn root(self) -> u32 {
         self.root
     }
@@ -108,6 +108,9 @@ impl fmt::Display for Signature {
         match self.operation() {
             Some(operation) if operation.has_root() => {
                 write!(formatter, "{operation} with root {}", self.root)
+            }
+            Some(operation) if self.root > 0 => {
+                write!(formatter, "{operation} of much data, in {} rounds", self.root)
             }
             Some(operation) => write!(formatter, "{operation}"),
             None => write!(formatter, "operation {}, which is unknown here", self.operation),

@@ -16,11 +16,13 @@ use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
 use super::check::Check;
 use super::combine::CombineError;
+use super::course::{Course, ROUNDS_MAX, Round, Share};
 use super::fault::Fault;
 use super::hands::Hands;
 use super::mismatch::Mismatch;
 use super::roll_call::RollCall;
 use super::running::Place;
+use super::sight::Sight;
 use super::signature::Signature;
 
 /// How far a visit got.
@@ -43,21 +45,80 @@ pub(crate) struct Visit {
     known_bytes: u64,
     /// In checking mode: after this member has come, and until all have.
     roll_call: Option<RollCall>,
+    rounds: Rounds,
+    /// The round that goes on; none before it was looked at.
+    round: Option<Round>,
+    is_past_caches: bool,
+    manner: Manner,
+    check: u32,
+}
+
+/// The rounds of a visit, with what it has on the board for each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rounds {
+    /// The number of the first; the others follow.
+    first: u32,
+    /// The member's words for each.
+    words: [u32; ROUNDS_MAX as usize],
+    at: u32,
+    count: u32,
+}
+
+impl Rounds {
+    /// Begins so many operations at the board.
+    #[inline]
+    pub(crate) fn begin(board: &mut Board, call: u32, count: u32) -> Self {
+        let (first, word) = board.begin(call);
+        let mut words = [word; ROUNDS_MAX as usize];
+        for later in words.iter_mut().take(count as usize).skip(1) {
+            *later = board.begin(call).1;
+        }
+        Self { first, words, at: 0, count }
+    }
+
+    /// The number of the one that goes on, and the member's word for it.
+    #[inline]
+    fn begun(&self) -> (u32, u32) {
+        (self.first.wrapping_add(self.at), self.words[self.at as usize % self.words.len()])
+    }
+
+    /// Goes on to the next one; false when there is none.
+    #[inline]
+    fn next(&mut self) -> bool {
+        self.at += 1;
+        self.at < self.count
+    }
 }
 
 impl Visit {
-    /// An operation that has a number and nothing else yet.
+    /// An operation that has its numbers and nothing else yet.
     #[inline]
     pub(crate) fn new(
         mut at: Box<AtBoard>,
-        (number, word): (u32, u32),
+        (rounds, course): (Rounds, Course),
         signature: Signature,
         (walk, manner): (Arc<Walk>, Manner),
         (known_bytes, check): (u64, Check),
     ) -> Self {
+        let (number, word) = rounds.begun();
+        let is_past_caches = course.is_past_caches;
+        let manner = manner.in_rounds(rounds.count > 1);
         at.begin(number, word, check.word(), manner);
         let roll_call = (check != Check::NONE).then(|| RollCall::new(number, word, check));
-        Self { at, walk, step: 0, signature, known_bytes, roll_call }
+        let (step, check) = (0, check.word());
+        Self {
+            at,
+            walk,
+            step,
+            signature,
+            known_bytes,
+            roll_call,
+            rounds,
+            round: None,
+            is_past_caches,
+            manner,
+            check,
+        }
     }
 
     /// Does what can be done now, moving not much more than `allowance` bytes.
@@ -79,15 +140,33 @@ impl Visit {
     /// What cannot be done here is over here, and nobody waits for it.
     #[cold]
     pub(crate) fn lost(&mut self, board: &mut Board, error: &BoardError) {
-        if matches!(error, BoardError::Heap(_)) {
+        let is_heap = matches!(error, BoardError::Heap(_));
+        let leaves_group_whole = is_heap || error.leaves_group_whole();
+        if is_heap {
             self.at.come_with_nothing(board);
-        } else if !error.leaves_group_whole() && !self.at.has_come() {
+        } else if !leaves_group_whole && !self.at.has_come() {
             board.refuse(self.at.number());
         }
         board.end(self.at.number());
+        while self.rounds.next() {
+            self.begin_round();
+            if leaves_group_whole {
+                self.at.come_with_nothing(board);
+            } else {
+                board.refuse(self.at.number());
+            }
+            board.end(self.at.number());
+        }
         board.wake();
     }
 
+    fn begin_round(&mut self) {
+        let (number, word) = self.rounds.begun();
+        self.at.begin(number, word, self.check, self.manner);
+        (self.step, self.round) = (0, None);
+    }
+
+    /// The steps of this round and of those after it, as far as they go.
     #[inline]
     fn take_steps(
         &mut self,
@@ -96,8 +175,29 @@ impl Visit {
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
     ) -> Result<Visited, BoardError> {
+        let mut has_moved = false;
+        loop {
+            match self.take_steps_of_round(call, board, endpoint, allowance)? {
+                Visited::Over if self.rounds.next() => self.begin_round(),
+                Visited::Waits if has_moved => return Ok(Visited::Moved),
+                visited => return Ok(visited),
+            }
+            has_moved = true;
+        }
+    }
+
+    #[inline]
+    fn take_steps_of_round(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) -> Result<Visited, BoardError> {
         let plan = self.walk.plan();
-        let hands = Hands::of(call, self.known_bytes, plan);
+        let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
+        let round = *self.round.get_or_insert_with(|| Round::of(call, bytes, plan.size, rounds));
+        let hands = Hands::of(call, self.known_bytes, plan, (round, self.is_past_caches));
         let mut visited = Visited::Waits;
         let mut around = Around {
             board,
@@ -118,16 +218,24 @@ impl Visit {
                 around.board.wake();
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            if let Action::Copy { from, into } = step.action {
+            let share = round.share_of(&step.action, plan);
+            let action = match &share {
+                Share::All => &step.action,
+                Share::This(action) => action,
+                Share::Nothing => {
+                    self.step += 1;
+                    continue;
+                }
+            };
+            if let Action::Copy { from, into } = *action {
                 keep_own(&hands, from, into);
                 self.step += 1;
                 continue;
             }
-            match self.at.step(&step.action, &mut around)? {
+            match self.at.step(action, &mut around)? {
                 Stepped::Over => {
                     self.step += 1;
-                    if let (Some(roll_call), Action::Deposit { .. }) =
-                        (&mut self.roll_call, &step.action)
+                    if let (Some(roll_call), Action::Deposit { .. }) = (&mut self.roll_call, action)
                     {
                         roll_call.begin();
                     }
@@ -154,12 +262,12 @@ impl Visit {
 
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
-    pub(crate) fn verdict(&self, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
         if let Some(roll_call) = &self.roll_call {
-            return roll_call.verdict(board);
+            return roll_call.verdict(board, sight);
         }
         let step = self.walk.plan().steps.get(self.step)?;
-        self.at.verdict(&step.action, board)
+        self.at.verdict(&step.action, board, sight)
     }
 
     /// How many members there are.
@@ -260,14 +368,16 @@ mod tests {
             BoardError::Gone(1),
         ];
         for failure in failures {
-            let begun = board.begin(0);
+            let rounds = Rounds::begin(&mut board, 0, 1);
+            let number = rounds.first;
             let plan = (walk.clone(), Manner::default());
             let signature = Signature::default();
+            let begun = (rounds, Course::AT_ONCE);
             let mut visit = Visit::new(Box::default(), begun, signature, plan, (0, Check::NONE));
             visit.lost(&mut board, &failure);
-            assert!(board.is_past(0, begun.0), "{failure:?}");
+            assert!(board.is_past(0, number), "{failure:?}");
             let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different(_));
-            assert_eq!(board.refuses(0, begun.0), refuses, "{failure:?}");
+            assert_eq!(board.refuses(0, number), refuses, "{failure:?}");
         }
     }
 }

@@ -36,29 +36,45 @@ const OF_MAILBOX: u8 = 4;
 /// The tag of a message that is nothing but values of this type.
 pub(crate) const fn tag_of_values<T: Typed>() -> u32 {
     const { assert!(size_of::<T>() < 256) };
-    ELEMENTS | (T::KIND.family() as u32) << 8 | T::KIND.size_bytes() as u32
+    tag_of_kind(T::KIND)
 }
 
-pub(super) fn tag_of_kind(kind: Kind) -> u32 {
-    ELEMENTS | u32::from(code_of(kind))
+pub(crate) const fn tag_of_kind(kind: Kind) -> u32 {
+    ELEMENTS | code_of(kind) as u32
 }
 
 impl Message {
     /// The tag with which the message travels, and its bytes, written to `scratch` unless they
     /// lie in one piece as they are.
+    #[inline]
     pub(crate) fn outgoing<'a>(&'a self, scratch: &'a mut Vec<u8>) -> (u32, Bytes<'a>) {
-        if let [piece] = &self.pieces[..]
-            && let Form::Elements(kind) = piece.form
-        {
-            return (tag_of_kind(kind), self.bytes_of(piece));
+        if let Some(outgoing) = self.outgoing_piece() {
+            return outgoing;
         }
+        self.encode(scratch);
+        (ENCODED, Bytes::from(&scratch[..]))
+    }
+
+    /// The same for a message that lies in one piece as it travels.
+    #[inline]
+    pub(crate) fn outgoing_piece(&self) -> Option<(u32, Bytes<'_>)> {
+        match self.pieces[..] {
+            [piece] => match piece.form {
+                Form::Elements(kind) => Some((tag_of_kind(kind), self.bytes_of(&piece))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn encode(&self, scratch: &mut Vec<u8>) {
         scratch.clear();
         for piece in &self.pieces {
             scratch.extend_from_slice(&header_of(piece));
             self.bytes_of(piece).append_to(scratch);
             scratch.resize(scratch.len().next_multiple_of(GRAIN), 0);
         }
-        (ENCODED, Bytes::from(&scratch[..]))
     }
 
     /// Replaces what is in the message by what came.
@@ -95,6 +111,7 @@ pub(super) fn header_of(piece: &Piece) -> [u8; HEADER_BYTES] {
 }
 
 /// The pieces that came with a tag.
+#[inline]
 pub(super) fn decoded(
     tag: u32,
     data: Bytes<'_>,
@@ -104,6 +121,7 @@ pub(super) fn decoded(
 }
 
 /// Elements of the kind that a tag names.
+#[inline]
 fn elements(
     tag: u32,
     data: Bytes<'_>,

@@ -18,7 +18,7 @@ pub(super) enum Memory {
 }
 
 /// Most bytes that are copied and not shared.
-const SHORT_BYTES_MAX: usize = 256;
+pub(super) const SHORT_BYTES_MAX: usize = 256;
 
 /// What messages share.
 pub(crate) enum Storage {
@@ -41,6 +41,7 @@ impl Memory {
         memory
     }
 
+    #[inline]
     pub(super) fn bytes(&self) -> Bytes<'_> {
         let storage = match self {
             Self::Short(bytes) => return Bytes::from(&bytes[..]),

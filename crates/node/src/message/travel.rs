@@ -8,7 +8,7 @@ use landeck_layout::Kind;
 use landeck_memory::{Buffer, Bytes};
 
 use super::encoding::{GRAIN, HEADER_BYTES, decoded, header_of, tag_of_kind};
-use super::piece::{Form, Memory, Piece};
+use super::piece::{Form, Memory, Piece, SHORT_BYTES_MAX};
 use super::{Message, MessageError, Result, is_like};
 
 impl Message {
@@ -62,6 +62,42 @@ impl Message {
         self.memories.clear();
         room.resize(bytes, 0);
         room
+    }
+
+    /// Room for a short message that is to come ([`Message::receive_short`]): the message's own memory
+    /// where it has any, as most have that were received into before. What is in the message is gone.
+    #[inline]
+    pub(crate) fn short_room(&mut self) -> &mut [u8] {
+        let is_there = matches!(
+            &self.memories[..],
+            [Memory::Short(bytes)] if bytes.len() == SHORT_BYTES_MAX
+        );
+        if is_there {
+            self.pieces.clear();
+            self.rewind();
+        } else {
+            let room = self.room(SHORT_BYTES_MAX);
+            self.memories.push(Memory::Short(room));
+        }
+        match &mut self.memories[..] {
+            [Memory::Short(bytes)] => bytes,
+            _ => &mut [],
+        }
+    }
+
+    /// Takes what came as the first so many bytes of [`Message::short_room`].
+    ///
+    /// # Errors
+    /// [`MessageError::NotAMessage`]; nothing is in the message then.
+    #[inline]
+    pub(crate) fn receive_short(&mut self, tag: u32, length: usize) -> Result<()> {
+        let Self { memories, pieces, .. } = self;
+        let came = memories.first().map_or(Bytes::EMPTY, |memory| memory.bytes().part(0, length));
+        let found = decoded(tag, came, pieces);
+        found.map_err(|what| {
+            pieces.clear();
+            MessageError::NotAMessage { what }
+        })
     }
 
     /// Replaces what is in the message by what came as so many bytes of `room`, from `start` on.
@@ -164,6 +200,31 @@ mod tests {
             assert_eq!(arrived.unpack_value::<f64>().unwrap(), 5.0);
         }
         assert!(travel(&Message::new(), 16).is_empty());
+    }
+
+    #[test]
+    fn short_messages_come_into_the_memory_that_is_there() {
+        let mut message = Message::new();
+        for text in ["one", "two and more", ""] {
+            let mut sent = Message::new();
+            sent.pack(&[7u16]).pack_text(text);
+            let mut scratch = Vec::new();
+            let (tag, bytes) = sent.outgoing(&mut scratch);
+            let room = message.short_room();
+            assert_eq!(room.len(), SHORT_BYTES_MAX);
+            let length = bytes.copy_to_slice(room);
+            message.receive_short(tag, length).unwrap();
+            assert_eq!(message.unpack_value::<u16>().unwrap(), 7);
+            assert_eq!(message.unpack_text().unwrap(), text);
+            assert!(message.is_unpacked());
+        }
+        message.short_room()[0] = 9;
+        assert!(message.receive_short(1, 5).is_err(), "no kind has this tag");
+        assert!(message.is_empty() && message.is_unpacked());
+        let place = message.short_room().as_ptr();
+        assert_eq!(message.short_room().as_ptr(), place);
+        message.pack(&[1u8]);
+        assert_eq!(message.bytes(), 1, "what was received is not packed behind");
     }
 
     #[test]

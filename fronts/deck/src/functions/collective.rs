@@ -44,10 +44,10 @@ pub(crate) unsafe fn scatter(
     let root = together.rank_of(root)?;
     let world = together.world()?;
     // SAFETY: as above.
-    let all = unsafe { at_root("all", all, world, root) }?;
-    // The parts share the memory of the whole, which so may be replaced by one of them.
-    let all = all.map(|all| Ok::<_, Mistake>(all.use_alone()?.clone())).transpose()?;
-    Ok(world.scatter(&all.unwrap_or_default(), &mut *own.use_alone()?, root)?)
+    match unsafe { at_root("all", all, world, root) }? {
+        None => Ok(world.scatter(&Message::new(), &mut *own.use_alone()?, root)?),
+        Some(all) => replaced(&all, Some(&own), |all, own| Ok(world.scatter(all, own, root)?)),
+    }
 }
 
 pub(crate) unsafe fn gather(

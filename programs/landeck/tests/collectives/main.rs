@@ -10,5 +10,6 @@ mod kills;
 mod messages;
 mod mismatch;
 mod reference;
+mod rounds;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,12 @@
 //! A hardened job: all works as ever, and a stray write ends its writer alone.
 
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
 use landeck::memory::{Presence, SlotRecord};
-use landeck::{Error, Job, Sum, Tag};
+use landeck::{Error, Job, Remote, Sum, Tag};
 use landeck_testing::{Trail, Watchdog};
 
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, run_well, text};
@@ -54,6 +59,76 @@ fn everything_works_as_in_any_other_job() {
     world.barrier().unwrap();
     drop((region, mailbox, parts));
     job.leave().unwrap();
+}
+
+/// Shared files of which this process has mapped a part for reading alone.
+fn hardened_files() -> BTreeSet<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let fields = maps.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let hardened = fields.filter(|of| of[1] == "r--s" && of.len() > 5 && of[5].contains("memfd:"));
+    hardened.map(|of| of[4].to_owned()).collect()
+}
+
+/// The way to the other job, as soon as it has published the name.
+fn connected(job: &Job, name: &str) -> Remote {
+    loop {
+        match job.connect(name) {
+            Ok(remote) => return remote,
+            Err(Error::Connect(_)) => thread::sleep(Duration::from_millis(10)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn assert_both_are_hardened() {
+    assert_eq!(hardened_files().len(), 2, "its own segment, and the other's");
+}
+
+fn hear_echo(remote: &Remote) {
+    assert_both_are_hardened();
+    let mut values = vec![7u64; LONG];
+    remote.send(&values, Tag(1)).unwrap();
+    values.fill(0);
+    remote.receive_into(&mut values, Tag(2)).unwrap();
+    assert!(values.iter().all(|&value| value == 7));
+}
+
+fn echo(remote: &Remote) {
+    assert_both_are_hardened();
+    let mut values = vec![0u64; LONG];
+    remote.receive_into(&mut values, Tag(1)).unwrap();
+    remote.send(&values, Tag(2)).unwrap();
+    let gone = remote.receive_into(&mut values, Tag(3)).unwrap_err();
+    assert!(matches!(gone, Error::PeerFailed { .. }), "the other leaves first: {gone}");
+}
+
+#[test]
+fn what_two_jobs_map_of_each_other_is_hardened_too() {
+    const NAME: &str = "LANDECK_TEST_NAME";
+    const SIDE: &str = "LANDECK_TEST_SIDE";
+    if is_member() {
+        let job = Job::join().unwrap();
+        let name = std::env::var(NAME).unwrap();
+        match std::env::var(SIDE).unwrap().as_str() {
+            "publish" => echo(&job.publish(&name).unwrap().accept(RUN_MAX).unwrap()),
+            _ => hear_echo(&connected(&job, &name)),
+        }
+        return job.leave().unwrap();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let trail = Trail::new();
+    let name = format!("hardening-test-{}", std::process::id());
+    let jobs = ["publish", "connect"].map(|side| {
+        let test = "hardening::what_two_jobs_map_of_each_other_is_hardened_too";
+        let mut command = job_of(1, test, &["--harden"]);
+        command.env(SIDE, side).env(NAME, &name).stdin(Stdio::null());
+        trail.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    });
+    for job in jobs {
+        let ended = trail.finish(job, RUN_MAX);
+        assert!(ended.status.success(), "{}", text(&ended));
+    }
+    trail.assert_gone(GONE_WITHIN);
 }
 
 /// Runs a job of three in which rank 1 writes where it should not; says what came of it.

@@ -77,7 +77,7 @@ impl AtBoard {
             self.done = bytes;
             return Ok(true);
         }
-        let Some(mut block) = block_for(around.board, around.allocate, bytes)? else {
+        let Some(mut block) = self.block_of(around, bytes)? else {
             return Ok(false);
         };
         let first =
@@ -87,6 +87,19 @@ impl AtBoard {
         *around.budget = around.budget.saturating_sub(first as u64);
         around.board.come_with(number, (signature, check), block, (bytes, self.done));
         Ok(true)
+    }
+
+    fn block_of<M: BlockMemory>(
+        &self,
+        around: &mut Around<'_, M>,
+        bytes: usize,
+    ) -> Result<Option<Block>> {
+        if self.manner.is_round
+            && let Some(block) = around.board.last_spare(bytes)
+        {
+            return Ok(Some(block));
+        }
+        block_for(around.board, around.allocate, bytes)
     }
 
     /// Puts the next bytes into the block.
@@ -131,7 +144,7 @@ impl AtBoard {
     }
 
     pub(super) fn whoever_differs(&self, board: &Board) -> BoardError {
-        self.different(board).unwrap_or(BoardError::Broken(board.own()))
+        self.different(board, 0..board.size()).unwrap_or(BoardError::Broken(board.own()))
     }
 }
 

@@ -17,6 +17,7 @@ use landeck_memory::waiter::Neighbours;
 
 use super::check::Check;
 use super::combine::{CombineError, Combiner};
+use super::sight::Sight;
 
 mod combining;
 mod deposit;
@@ -46,6 +47,8 @@ pub(crate) trait BlockMemory {
     /// Deposits of several blocks begin with a table of where each block begins: only their
     /// depositor knows how long they are.
     fn has_table(&self) -> bool;
+    /// What is taken is more than caches have room for.
+    fn goes_past_caches(&self) -> bool;
 }
 
 /// How far a step got.
@@ -149,12 +152,14 @@ pub(crate) struct Manner {
     /// afterwards, or who takes shares a processor with who deposits. What only others take, they
     /// copy out while this member copies in.
     is_whole: bool,
+    /// One of several rounds: the place that was used last is used again.
+    is_round: bool,
 }
 
 impl Manner {
     /// That of an operation whose data fit in a line.
     pub(crate) fn brief(counted: bool) -> Self {
-        Self { counted, in_block: false, is_whole: false }
+        Self { counted, ..Self::default() }
     }
 
     /// The same for one that is not planned: the operation's style, and the number of members.
@@ -180,7 +185,13 @@ impl Manner {
                 || any(|action| {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
+            is_round: false,
         }
+    }
+
+    /// The same of one of several rounds, or of the only one.
+    pub(crate) fn in_rounds(self, is_round: bool) -> Self {
+        Self { is_round, ..self }
     }
 }
 
@@ -215,9 +226,10 @@ impl AtBoard {
         (self.done, self.seen) = (0, 0);
     }
 
-    /// For an operation that was begun elsewhere: whether this member has come.
-    pub(crate) fn set_come(&mut self, has_come: bool) {
-        self.has_come = has_come;
+    /// For an operation that was begun elsewhere: whether this member has come, and how many members
+    /// were seen to have come.
+    pub(crate) fn set_progress(&mut self, has_come: bool, seen: u32) {
+        (self.has_come, self.seen) = (has_come, seen);
     }
 
     /// Whether this member has come.
@@ -291,18 +303,28 @@ impl AtBoard {
 
     /// After others are gone, or before sleep: why the current step can never be over. What others
     /// have brought before they went still counts.
-    pub(crate) fn verdict(&self, action: &Action, board: &Board) -> Option<BoardError> {
+    pub(crate) fn verdict(
+        &self,
+        action: &Action,
+        board: &Board,
+        sight: Sight,
+    ) -> Option<BoardError> {
         board.restate();
         if board.is_revoked() {
             return Some(BoardError::Revoked);
         }
-        let different = self.different(board);
+        let looked_at = sight.members(board.size(), self.first_awaited(board));
+        let different = self.different(board, looked_at.clone());
         // Room is given by everybody.
         let needed = if self.has_come { needed(action, board.size()) } else { 0..board.size() };
-        let missing = needed
-            .filter(|&member| member != board.own())
+        // The only one is looked at in any case.
+        let only = needed.clone().filter(|_| needed.len() == 1);
+        let missing = only
+            .chain(looked_at.clone())
+            .filter(|member| *member != board.own() && needed.contains(member))
             .find(|&member| self.never_comes(action, board, member) || self.spoils(board, member));
-        let overwritten = || self.overwritten(board).map(BoardError::Broken);
+        let others = looked_at.filter(|&member| member != board.own());
+        let overwritten = || self.overwritten(board, others).map(BoardError::Broken);
         let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
         let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
         let error = error.or_else(given_up)?;
@@ -326,13 +348,17 @@ impl AtBoard {
     }
 
     /// Somebody who is through with this operation, and whose word says that it never came.
-    fn overwritten(&self, board: &Board) -> Option<u32> {
-        let others = (0..board.size()).filter(|&member| member != board.own());
+    fn overwritten(&self, board: &Board, mut others: impl Iterator<Item = u32>) -> Option<u32> {
         let is_past = |&member: &u32| board.is_past(member, self.number);
         let is_missing =
             |&member: &u32| board.came(member, self.number, self.signature) == Came::NotYet;
         // First whether it is through: what it did before that counts.
-        others.filter(is_past).find(is_missing)
+        others.find(|member| is_past(member) && is_missing(member))
+    }
+
+    /// The first of several members that this one waits for, as far as it knows.
+    fn first_awaited(&self, board: &Board) -> u32 {
+        if self.manner.counted { board.own() + 1 } else { self.seen }
     }
 
     /// Whose result a step needs, if that member is through with this operation without it: it has
@@ -359,9 +385,13 @@ impl AtBoard {
     }
 
     /// Somebody who came for something else, or has called something else before.
-    fn different(&self, board: &Board) -> Option<BoardError> {
+    fn different(
+        &self,
+        board: &Board,
+        mut members: impl Iterator<Item = u32>,
+    ) -> Option<BoardError> {
         let came = |member| board.came(member, self.number, self.signature);
-        let otherwise = || (0..board.size()).find(|&at| matches!(came(at), Came::Otherwise(_)));
+        let mut otherwise = || members.find(|&at| matches!(came(at), Came::Otherwise(_)));
         let found = board.out_of_step().map(BoardError::Different);
         found.or_else(|| Some(BoardError::otherwise(board, otherwise()?)))
     }
@@ -493,6 +523,10 @@ mod tests {
 
         fn has_table(&self) -> bool {
             self.has_table
+        }
+
+        fn goes_past_caches(&self) -> bool {
+            self.block_words.is_multiple_of(4)
         }
     }
 
@@ -713,16 +747,59 @@ mod tests {
     }
 
     #[test]
+    fn in_a_large_group_whoever_waits_near_finds_who_differs_for_all() {
+        let (_segment, mut boards, _heaps) = boards(150);
+        let (odd, mut ours) = (100, (0, 0));
+        for (member, board) in boards.iter_mut().enumerate() {
+            let (number, signature) = board.begin(if member == odd { 6 } else { 5 });
+            board.come(number, signature, 0, &[]);
+            ours = if member == odd { ours } else { (number, signature) };
+        }
+        let verdict = |member: usize, sight, manner| {
+            let mut at = AtBoard::default();
+            at.begin(ours.0, ours.1, 0, manner);
+            at.set_progress(true, 0);
+            at.verdict(&Action::Await, &boards[member], sight)
+        };
+        let is_odd = |error: Option<BoardError>| match error {
+            Some(BoardError::Different(found)) => found.member as usize == odd,
+            _ => false,
+        };
+        let each = Manner::default();
+        assert_eq!(verdict(20, Sight::Some, each), None, "it waits for member 0 and those behind");
+        assert!(is_odd(verdict(20, Sight::All, each)));
+        let counted = Manner::brief(true);
+        assert_eq!(verdict(20, Sight::Some, counted), None, "member 100 is none of the next 64");
+        assert!(is_odd(verdict(50, Sight::Some, counted)));
+        assert_eq!(boards[20].outcome(ours.0), Outcome::Different, "decided for all");
+    }
+
+    #[test]
+    fn the_only_one_that_is_needed_is_looked_at_wherever_it_stands() {
+        let (segment, boards, _heaps) = boards(150);
+        let mut at = AtBoard::default();
+        at.begin(1, 5, 0, Manner::default());
+        at.set_progress(true, 0);
+        let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
+        segment.set_slot_record(140, record);
+        let data = Cells::new(Store::Input, 0, 1);
+        let take = |from| Action::Take { from, deposited: data, into: data, resolved: false };
+        let gone = Some(BoardError::Gone(140));
+        assert_eq!(at.verdict(&take(140), &boards[2], Sight::Some), gone);
+        assert_eq!(at.verdict(&take(139), &boards[2], Sight::Some), None);
+    }
+
+    #[test]
     fn who_has_no_room_for_what_is_said_to_be_done_does_not_wait_for_the_dead() {
         let (segment, mut boards, _heaps) = boards(2);
         let mut at = AtBoard::default();
         let (number, _) = boards[0].begin(5);
         at.begin(number, 5, 0, Manner::brief(true));
         boards[1].decide(number, Outcome::Done);
-        assert_eq!(at.verdict(&Action::Await, &boards[0]), None, "nobody is dead");
+        assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), None, "nobody is dead");
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
-        assert_eq!(at.verdict(&Action::Await, &boards[0]), Some(BoardError::Gone(1)));
+        assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), Some(BoardError::Gone(1)));
     }
 
     #[test]
@@ -733,15 +810,15 @@ mod tests {
         boards[1].come_with(number, (5, 0), block, (128, 128));
         let mut at = AtBoard::default();
         at.begin(number, 5, 0, Manner::default());
-        at.set_come(true);
+        at.set_progress(true, 0);
         boards[0].come(number, 5, 0, &[]);
         let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
         let take = Action::Take { from: 1, deposited, into, resolved: true };
-        assert_eq!(at.verdict(&take, &boards[0]), None, "it may be at it");
+        assert_eq!(at.verdict(&take, &boards[0], Sight::All), None, "it may be at it");
         boards[1].end(number);
-        assert_eq!(at.verdict(&take, &boards[0]), Some(BoardError::Spoiled(1)));
+        assert_eq!(at.verdict(&take, &boards[0], Sight::All), Some(BoardError::Spoiled(1)));
         boards[1].set_resolved(number, 64);
-        assert_eq!(at.verdict(&take, &boards[0]), None, "it is there");
+        assert_eq!(at.verdict(&take, &boards[0], Sight::All), None, "it is there");
     }
 
     #[test]
@@ -754,7 +831,7 @@ mod tests {
         }
         let mut at = AtBoard::default();
         at.begin(number, 5, 0, Manner::default());
-        at.set_come(true);
+        at.set_progress(true, 0);
         let record = SlotRecord { state: SlotState::Dead, ..SlotRecord::default() };
         segment.set_slot_record(1, record);
         let deposited = Cells::new(Store::Input, 0, 3);
@@ -762,9 +839,13 @@ mod tests {
             let into = Cells::new(Store::Output, from, 1);
             Action::Take { from, deposited, into, resolved: true }
         };
-        assert_eq!(at.verdict(&take(1), &boards[0]), Some(BoardError::Gone(1)));
-        assert_eq!(at.verdict(&take(2), &boards[0]), None, "who is gone has brought all");
+        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), Some(BoardError::Gone(1)));
+        assert_eq!(
+            at.verdict(&take(2), &boards[0], Sight::All),
+            None,
+            "who is gone has brought all"
+        );
         boards[1].set_resolved(number, 64);
-        assert_eq!(at.verdict(&take(1), &boards[0]), None);
+        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), None);
     }
 }

@@ -1,0 +1,257 @@
+//! How much data go over the board of a host: at once or in rounds, and past the caches or not.
+//!
+//! Where members share processors, each lays down and takes all of its data before the next one has
+//! the processor. What all of them have laid down until the first one takes of it stays in the caches
+//! only while it is little. So an operation with much data is done in rounds, in places that are used
+//! again round after round: of a reduction each round has a part of the data, of an exchange between
+//! all the blocks for some of the others. A round costs a turn of all members.
+//!
+//! The rounds are operations of their own on the board, with consecutive numbers. What is called says
+//! how many there are, so members whose lengths differ so much that they go in other rounds meet as
+//! ones that called something else.
+
+use std::ops::Range;
+
+use landeck_collectives::{Action, BoardStyle, Cells, Operation, Plan, Store};
+
+use super::binding::Cut;
+use super::call::Call;
+
+/// Most rounds of one operation: it takes a number on the board for each.
+pub(crate) const ROUNDS_MAX: u32 = 8;
+/// What a member lays down in a round of a reduction is not less than this.
+const ROUND_BYTES_MIN: u64 = 128 << 10;
+/// What all members lay down in a round, the one before it included, is to be about this.
+const ROUND_BYTES_OF_ALL: u64 = 4 << 20;
+/// The last cache of a processor is taken for so large. Up to three quarters of it everything stays
+/// there, however it goes.
+const CACHE_BYTES: u64 = 32 << 20;
+const CACHED_BYTES: u64 = CACHE_BYTES / 4 * 3;
+/// From here on what all members take cannot stay there.
+const STREAMED_BYTES: u64 = CACHE_BYTES / 2 * 3;
+/// A round has whole lines of each block.
+const LINE_BYTES: u64 = 64;
+
+/// How an operation goes over the board. All members find the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Course {
+    /// In so many rounds, at least one.
+    pub(crate) rounds: u32,
+    /// What is taken goes past the caches: all members together take more than fits there.
+    pub(crate) is_past_caches: bool,
+}
+
+impl Course {
+    /// All at once.
+    pub(crate) const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false };
+
+    /// That of a call in a group of so many members.
+    pub(crate) fn of(call: &Call, style: BoardStyle, size: u32, is_crowded: bool) -> Self {
+        let is_one_piece = call.is_varying || call.manner.is_checked;
+        if !is_crowded || is_one_piece {
+            return Self::AT_ONCE;
+        }
+        let (members, block) = (u64::from(size), call.known_bytes());
+        match (call.operation, style) {
+            (Operation::AllGather, _) => {
+                let is_past_caches = all_of(block, members) > STREAMED_BYTES;
+                Self { is_past_caches, ..Self::AT_ONCE }
+            }
+            (Operation::AllReduce, BoardStyle::Together) => {
+                Self::in_rounds(block, members, block / ROUND_BYTES_MIN)
+            }
+            // What each member sees once fills the caches anyway where it is so much.
+            (Operation::AllToAll, _) if all_of(block, members) <= STREAMED_BYTES => {
+                Self::in_rounds(block.saturating_mul(members), members, members - 1)
+            }
+            _ => Self::AT_ONCE,
+        }
+    }
+
+    /// Where each member lays down, and takes, so many bytes.
+    fn in_rounds(given: u64, members: u64, rounds_max: u64) -> Self {
+        let laid_down = given.saturating_mul(members).saturating_mul(2);
+        let rounds = match laid_down.saturating_mul(2) > CACHED_BYTES {
+            true => (laid_down / ROUND_BYTES_OF_ALL).min(rounds_max),
+            false => 1,
+        };
+        Self { rounds: rounds.clamp(1, u64::from(ROUNDS_MAX)) as u32, ..Self::AT_ONCE }
+    }
+}
+
+/// What all members take where each has a block for, or of, everybody.
+fn all_of(block: u64, members: u64) -> u64 {
+    block.saturating_mul(members).saturating_mul(members)
+}
+
+/// One of the rounds of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Round {
+    /// There is one.
+    Only,
+    /// It has these bytes of each block, from a start on.
+    Part(u64, u64),
+    /// It has the blocks for so many others: the first of them so far behind this member.
+    Others(u32, u32),
+}
+
+impl Round {
+    /// One of so many rounds of a call, in a group of so many members.
+    pub(crate) fn of(call: &Call, known_bytes: u64, size: u32, (at, rounds): (u32, u32)) -> Self {
+        match call.operation {
+            _ if rounds == 1 => Self::Only,
+            Operation::AllToAll => {
+                let first = |at: u32| 1 + at * (size - 1) / rounds;
+                Self::Others(first(at), first(at + 1) - first(at))
+            }
+            _ => {
+                let range = part_of(known_bytes, call.unit_bytes(), at, rounds);
+                Self::Part(range.start, range.end - range.start)
+            }
+        }
+    }
+
+    /// What this round has of a step of the plan: nothing, all of it, or the step that this is.
+    #[inline]
+    pub(crate) fn share_of(self, action: &Action, plan: &Plan) -> Share {
+        let Self::Others(first, count) = self else { return Share::All };
+        let (size, member) = (plan.size, plan.member);
+        match *action {
+            Action::Deposit { cells, .. } => {
+                let block = cells.first + (member + first) % size;
+                let cells = Cells { first: block, count, ..cells };
+                Share::This(Action::Deposit { cells, except: None })
+            }
+            Action::Take { from, into, resolved, .. } => {
+                let behind = (member + size - from) % size;
+                if !(first..first + count).contains(&behind) {
+                    return Share::Nothing;
+                }
+                // Ours is so many blocks behind the first that is there.
+                let deposited = Cells::new(Store::Input, into.first - (behind - first), count);
+                Share::This(Action::Take { from, deposited, into, resolved })
+            }
+            _ if first == 1 => Share::All,
+            _ => Share::Nothing,
+        }
+    }
+}
+
+/// What a round has of a step.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    Nothing,
+    All,
+    This(Action),
+}
+
+/// Which bytes of a block one of so many rounds has. What is never cut has `unit_bytes`.
+fn part_of(block_bytes: u64, unit_bytes: u64, at: u32, rounds: u32) -> Range<u64> {
+    let unit_bytes = unit_bytes.saturating_mul(LINE_BYTES);
+    let cut = Cut { total_bytes: block_bytes, unit_bytes, segments: rounds };
+    cut.start(at)..cut.start(at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::binding::Blocks;
+    use super::super::call::Manner;
+    use super::*;
+    use landeck_collectives::{Group, Order, Task, Way, plan_of};
+    use landeck_kernel::Area;
+    use landeck_memory::Buffer;
+
+    fn course(operation: Operation, size: u32, block_bytes: usize, is_crowded: bool) -> Course {
+        let memory = vec![0u8; block_bytes];
+        // SAFETY: nothing is sent: only lengths are looked at, while the memory is there.
+        let buffer = unsafe { Buffer::of(&memory[..]) };
+        let input = Blocks::whole(Area::contiguous(buffer));
+        let call = Call { input, ..Call::new(operation, &Manner::default()) };
+        let together = operation == Operation::AllReduce;
+        let style = if together { BoardStyle::Together } else { BoardStyle::Each };
+        Course::of(&call, style, size, is_crowded)
+    }
+
+    #[test]
+    fn much_data_of_members_that_share_processors_go_in_rounds() {
+        let rounds = |operation, size, bytes| course(operation, size, bytes, true).rounds;
+        assert_eq!(rounds(Operation::AllReduce, 8, 1 << 20), 4);
+        assert_eq!(rounds(Operation::AllReduce, 32, 1 << 20), ROUNDS_MAX);
+        assert_eq!(rounds(Operation::AllReduce, 64, 200 << 10), 1, "too little of each");
+        assert_eq!(rounds(Operation::AllReduce, 8, 64 << 10), 1, "all of it stays in a cache");
+        assert_eq!(rounds(Operation::AllToAll, 8, 64 << 10), 1);
+        assert_eq!(rounds(Operation::AllToAll, 16, 64 << 10), 8);
+        assert_eq!(rounds(Operation::AllToAll, 3, 4 << 20), 2, "one for each of the others");
+        assert_eq!(rounds(Operation::AllToAll, 32, 64 << 10), 1, "no cache holds what goes");
+        assert_eq!(rounds(Operation::AllToAll, 1, 64 << 20), 1);
+        assert_eq!(rounds(Operation::Barrier, 32, 0), 1);
+        assert_eq!(course(Operation::AllReduce, 8, 1 << 20, false), Course::AT_ONCE);
+    }
+
+    #[test]
+    fn what_no_cache_holds_goes_past_them() {
+        let past = |operation, size| course(operation, size, 64 << 10, true).is_past_caches;
+        assert!(past(Operation::AllGather, 32) && !past(Operation::AllGather, 16));
+        assert!(!past(Operation::AllToAll, 32) && !past(Operation::AllReduce, 32));
+    }
+
+    #[test]
+    fn parts_are_whole_lines_of_whole_elements_and_make_up_the_block() {
+        for (block, unit, of) in [(1 << 20, 8, 4), (100_000, 24, 7), (130, 1, 8), (0, 1, 2)] {
+            let mut end = 0;
+            for at in 0..of {
+                let part = part_of(block, unit, at, of);
+                assert_eq!((part.start, part.start % (unit * LINE_BYTES)), (end, 0));
+                end = part.end;
+            }
+            assert_eq!(end, block);
+        }
+    }
+
+    /// Of every member: which block of whom each round lays down, and takes.
+    #[test]
+    fn what_a_round_lays_down_is_what_it_takes_and_every_block_goes_once() {
+        let (operation, order) = (Operation::AllToAll, Order::Free);
+        let task = Task { operation, root: 0, segments: 1, order, in_place: false };
+        let call = Call::new(operation, &Manner::default());
+        for (size, rounds) in [(2, 1), (5, 2), (9, 8), (16, 8), (32, 5)] {
+            let group = Group::whole(size).unwrap();
+            let plan = |member| plan_of(&task, &Way::Board(BoardStyle::Each), &group, member);
+            let plans: Vec<Plan> = (0..size).map(plan).collect();
+            let mut taken = 0;
+            for at in 0..rounds {
+                let round = Round::of(&call, 0, size, (at, rounds));
+                let laid = plans.iter().map(|plan| laid_down(round, plan)).collect::<Vec<_>>();
+                for plan in &plans {
+                    for action in shares(round, plan) {
+                        let Action::Take { from, deposited, into, .. } = action else { continue };
+                        let place = (into.first - deposited.first) as usize;
+                        assert_eq!(into.first, from * size + plan.member);
+                        assert_eq!(laid[from as usize][place], into.first, "{size} {rounds} {at}");
+                        taken += 1;
+                    }
+                }
+            }
+            assert_eq!(taken, size * (size - 1));
+        }
+    }
+
+    fn shares(round: Round, plan: &Plan) -> Vec<Action> {
+        let share = |action: &Action| match round.share_of(action, plan) {
+            Share::Nothing => None,
+            Share::All => Some(action.clone()),
+            Share::This(action) => Some(action),
+        };
+        plan.steps.iter().filter_map(|step| share(&step.action)).collect()
+    }
+
+    fn laid_down(round: Round, plan: &Plan) -> Vec<u32> {
+        let (size, row) = (plan.size, plan.member * plan.size);
+        let wrap = |block: u32| row + (block - row) % size;
+        let deposits = shares(round, plan).into_iter().filter_map(|action| match action {
+            Action::Deposit { cells, .. } => Some(cells.blocks().map(wrap).collect::<Vec<_>>()),
+            _ => None,
+        });
+        deposits.flatten().collect()
+    }
+}

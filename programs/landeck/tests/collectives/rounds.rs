@@ -1,0 +1,115 @@
+//! Much data of more members than processors: operations that go over the board in rounds, or past
+//! the caches. Where there are processors for all they go at once, and all of this holds as well.
+
+use landeck::{Error, Sum, ThreadMode, World};
+
+use crate::support::in_job;
+
+const MEMBERS: usize = 8;
+/// Words of one member, or of one block. Neither is a multiple of a cache line.
+const TERMS: usize = (1 << 20) / 8 + 5;
+const BLOCK: usize = (160 << 10) / 8 + 3;
+/// All members together gather more than a cache has room for.
+const GATHERED: usize = (800 << 10) / 8 + 1;
+
+#[test]
+fn much_data_arrive_where_they_belong() {
+    let name = "rounds::much_data_arrive_where_they_belong";
+    in_job(MEMBERS, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        for turn in 0..6 {
+            reduce(&world, turn);
+            exchange(&world, turn);
+            // Short ones in between have the numbers that come after the rounds.
+            assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MEMBERS as u64);
+            gather(&world, turn);
+            several_at_once(&world, turn);
+        }
+    });
+}
+
+fn value(turn: u64, from: usize, to: usize, place: usize) -> u64 {
+    turn ^ ((from as u64) << 40) ^ ((to as u64) << 20) ^ (place as u64).wrapping_mul(31)
+}
+
+fn values(turn: u64, from: usize, to: usize, length: usize) -> impl Iterator<Item = u64> {
+    (0..length).map(move |place| value(turn, from, to, place))
+}
+
+fn terms(turn: u64, from: usize) -> Vec<u64> {
+    values(turn, from, 0, TERMS).collect()
+}
+
+fn sum_of(turn: u64, size: usize, place: usize) -> u64 {
+    (0..size).fold(0, |sum: u64, from| sum.wrapping_add(value(turn, from, 0, place)))
+}
+
+fn reduce(world: &World, turn: u64) {
+    let own = terms(turn, world.rank());
+    let mut sums = vec![0; TERMS];
+    world.all_reduce_into(&own, &mut sums, Sum).unwrap();
+    assert!((0..TERMS).all(|place| sums[place] == sum_of(turn, world.size(), place)), "{turn}");
+}
+
+/// What a member has for everybody.
+fn blocks_of(turn: u64, from: usize, size: usize) -> Vec<u64> {
+    (0..size).flat_map(|to| values(turn, from, to, BLOCK)).collect()
+}
+
+fn are_all_for(turn: u64, own: usize, blocks: &[u64]) -> bool {
+    let is_right =
+        |(from, block): (usize, &[u64])| block.iter().copied().eq(values(turn, from, own, BLOCK));
+    blocks.chunks(BLOCK).enumerate().all(is_right)
+}
+
+fn exchange(world: &World, turn: u64) {
+    let (rank, size) = (world.rank(), world.size());
+    let mut incoming = vec![0; BLOCK * size];
+    world.all_to_all(&blocks_of(turn, rank, size), &mut incoming).unwrap();
+    assert!(are_all_for(turn, rank, &incoming), "{turn}");
+}
+
+fn gather(world: &World, turn: u64) {
+    let own: Vec<u64> = values(turn, world.rank(), 0, GATHERED).collect();
+    let mut all = vec![0; GATHERED * world.size()];
+    world.all_gather(&own, &mut all).unwrap();
+    let is_right =
+        |(from, block): (usize, &[u64])| block.iter().copied().eq(values(turn, from, 0, GATHERED));
+    assert!(all.chunks(GATHERED).enumerate().all(is_right), "{turn}");
+}
+
+/// Each with rounds of its own, in any order.
+fn several_at_once(world: &World, turn: u64) {
+    let (rank, size) = (world.rank(), world.size());
+    let (own, blocks) = (terms(turn, rank), blocks_of(turn, rank, size));
+    let (mut sums, mut incoming) = (vec![0; TERMS], vec![0; BLOCK * size]);
+    world
+        .scope(|scope| {
+            let sum = scope.all_reduce_into(&own, &mut sums, Sum)?;
+            let exchanged = scope.all_to_all(&blocks, &mut incoming)?;
+            scope.barrier()?.wait()?;
+            exchanged.wait()?;
+            sum.wait().map(drop)
+        })
+        .unwrap();
+    assert!((0..TERMS).all(|place| sums[place] == sum_of(turn, size, place)), "{turn}");
+    assert!(are_all_for(turn, rank, &incoming), "{turn}");
+}
+
+/// Members whose data differ in length would go in different rounds: all are told, and nobody takes
+/// a part of another round for its own.
+#[test]
+fn other_lengths_are_told_and_never_taken_for_other_rounds() {
+    let name = "rounds::other_lengths_are_told_and_never_taken_for_other_rounds";
+    in_job(MEMBERS, name, ThreadMode::Single, |job| {
+        let world = job.world().duplicate().unwrap();
+        let factor = if world.rank() == 3 { 2 } else { 1 };
+        let error = world.all_reduce_in_place(&mut vec![1u64; factor * TERMS], Sum).unwrap_err();
+        assert!(!matches!(error, Error::PeerFailed { .. }), "{error}");
+        // Where the group goes on, so do its numbers.
+        if world.barrier().is_ok() {
+            assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MEMBERS as u64);
+        }
+        job.world().barrier().unwrap();
+    });
+}
