@@ -2,9 +2,9 @@
 //!
 //! A process that waits gives its processor to the next: those that share one take turns, in a
 //! ring. Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which
-//! looks at how long each has run: here it is another one each time round, from the seed. Who is ready runs when its turn comes, until it must wait; passing it on takes the time of
-//! a process switch, also from one that has nothing to do. A process with a processor of its own
-//! runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
+//! looks at how long each has run: here it is another one each time round, from the seed. Who is ready
+//! runs when its turn comes, until it must wait; passing it on takes the time of a process switch, also
+//! from one that has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
 //! have nothing to do, and run at once if they get something meanwhile.
 
 use crate::fault::Chance;
@@ -240,6 +240,31 @@ mod tests {
             assert_eq!(all, (0..7).collect::<Vec<_>>(), "{turns:?}");
         }
         assert_ne!(turns[7..14], turns[14..21], "in another order");
+    }
+
+    #[test]
+    fn a_member_that_has_another_turn_alone_begins_another_round() {
+        let order_after = |turns_alone: u64| {
+            let mut processors = Processors::new(&[(0..7).collect()], 1, 10);
+            let mut chance = Chance::new(&Faults { seed: 3, ..Faults::default() });
+            let mut now = at(0);
+            for _ in 0..turns_alone {
+                let turn = processors.wake(0, now).unwrap();
+                assert_eq!(processors.turn(turn, &mut chance), Some(0));
+                now = turn.at;
+                assert_eq!(processors.leave(0, now), None);
+            }
+            let mut turn = (1..7).filter_map(|member| processors.wake(member, now)).last();
+            let mut order = Vec::new();
+            while let Some(next) = turn {
+                let member = processors.turn(next, &mut chance).unwrap();
+                order.push(member);
+                turn = processors.leave(member, next.at);
+            }
+            order
+        };
+        assert_ne!(order_after(1), order_after(2));
+        assert_ne!(order_after(2), order_after(3));
     }
 
     #[test]
