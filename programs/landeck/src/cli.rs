@@ -32,7 +32,10 @@ pub(crate) enum Command {
     /// Start a job.
     Run(Box<Launch>, Wishes),
     /// Measure this host.
-    Tune,
+    Tune {
+        /// Whether the figures are kept where others were busy on it, too.
+        is_forced: bool,
+    },
     /// Show the figures of this host, and the ways of so many processes.
     ShowTuning {
         /// How many.
@@ -100,7 +103,9 @@ pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
             let wishes = Wishes { overrides, nearness };
             Ok(Command::Run(Box::new(run.job.launch(programs)), wishes))
         }
-        CliCommand::Tune(TuneArguments { show: false, .. }) => Ok(Command::Tune),
+        CliCommand::Tune(TuneArguments { show: false, force, .. }) => {
+            Ok(Command::Tune { is_forced: force })
+        }
         CliCommand::Tune(TuneArguments { processes, collectives: overrides, clusters, .. }) => {
             let wishes = Wishes { overrides, nearness: clusters };
             Ok(Command::ShowTuning { processes, wishes })
@@ -182,12 +187,16 @@ struct RunArguments {
 /// Measure what this host can do, or show it.
 ///
 /// Takes a few seconds, best while nothing else runs. The figures are kept for this user, and every
-/// job started from then on computes with them which ways its collective operations take.
+/// job started from then on computes with them which ways its collective operations take. Where others
+/// used more than a quarter of the processors' time they are shown, and not kept.
 #[derive(Debug, Args)]
 struct TuneArguments {
     /// Measure nothing: show the figures, and which way each operation takes with them
     #[arg(long)]
     show: bool,
+    /// Keep the figures also if others used the processors meanwhile
+    #[arg(long, conflicts_with = "show")]
+    force: bool,
     /// For so many processes on this host [default: one for each usable processor]
     #[arg(
         short = 'n',
@@ -611,7 +620,8 @@ mod tests {
             let words = std::iter::once("landeck").chain(line.split(' ')).map(OsString::from);
             parse(words.collect()).map_err(|Usage(error)| error.to_string())
         };
-        assert!(matches!(parse("tune"), Ok(Command::Tune)));
+        assert!(matches!(parse("tune"), Ok(Command::Tune { is_forced: false })));
+        assert!(matches!(parse("tune --force"), Ok(Command::Tune { is_forced: true })));
         let shown = parse("tune --show -n 8 --collectives flat").unwrap();
         let Command::ShowTuning { processes: Some(8), wishes } = shown else { panic!("{shown:?}") };
         assert_eq!(wishes.overrides.unwrap().to_string(), "flat");

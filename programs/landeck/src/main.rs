@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 fn follow(line: Vec<OsString>) -> ExitCode {
     match cli::parse(line) {
         Ok(Command::Run(launch, wishes)) => run(*launch, wishes),
-        Ok(Command::Tune) => said(tune::run()),
+        Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
         Ok(Command::ShowTuning { processes, wishes }) => said(tune::show(processes, wishes)),
         Ok(Command::Measure(subject)) => said(tune::measure::run(subject)),
         Ok(Command::MeasureWay(way)) => said(simulate::measured::run(&way)),

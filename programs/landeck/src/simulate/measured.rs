@@ -69,9 +69,14 @@ pub(crate) fn figures() -> std::result::Result<Found, TuneError> {
     tune::measured()
 }
 
+/// What to say where others were busy on this host while the figures were measured.
+pub(crate) fn busy(found: &Found) -> Option<String> {
+    found.share.trouble().map(|trouble| format!("Nothing agrees then: {trouble}.\n"))
+}
+
 /// What to say where the processors of this host have moved nearer to each other or farther apart since
 /// the figures were measured, as those of virtual machines do.
-pub(crate) fn trouble(found: &Found) -> Option<String> {
+pub(crate) fn moved(found: &Found) -> Option<String> {
     let [first, second, ..] = tune::processors()[..] else { return None };
     let (before, now) = (found.figures.line_ps as f64, tune::line_ps(first, second) as f64);
     let times = (now / before).max(before / now);

@@ -13,7 +13,7 @@ mod sizes;
 mod study;
 mod table;
 
-use crate::tune::{Found, TuneError};
+use crate::tune::{Found, Share, TuneError};
 use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -221,7 +221,8 @@ impl SimulateArguments {
         meter.finish();
         if let Some(found) = found {
             self.compare(&ground, &studies)?;
-            return measured::trouble(&found).map_or(Ok(()), |trouble| say(&trouble));
+            let troubles = [measured::busy(&found), measured::moved(&found)];
+            return troubles.into_iter().flatten().try_for_each(|trouble| say(&trouble));
         }
         self.tell(&ground, &studies)
     }
@@ -476,7 +477,7 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
             let usual = Figures::default();
             (usual, Details::of(&usual))
         });
-        return Ok(host(about, &Found { figures, details }));
+        return Ok(host(about, &Found { figures, details, share: Share::WHOLE }));
     }
     if !name.contains('/') && !name.ends_with(".toml") {
         return Ok(library::find(name)?);

@@ -1,9 +1,10 @@
 //! What two processes find out about their host by talking to each other.
 //!
-//! Rank 0 writes each finding as a line: its name and picoseconds. [`super`] reads them. Each is the least
+//! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`] reads them. Each is the least
 //! of some batches, and of one where the time is over: what takes a microsecond on a free machine can take some
 //! milliseconds on a busy one.
 
+use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::Way;
 use landeck::collectives::architecture::Butterfly;
@@ -39,12 +40,23 @@ impl Subject {
             Self::Crowd => "crowd",
         }
     }
+
+    /// Processors that are busy with it, of those that this process may use before it measures.
+    fn processors(self) -> u32 {
+        match self {
+            Self::Messages => 2,
+            Self::Switch => 1,
+            Self::Crowd => super::crowded(),
+        }
+    }
 }
 
 /// Measures as one of two processes, or of a crowd.
 pub(crate) fn run(subject: Subject) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
+    let processors = subject.processors();
+    let begun = Begun::together(&world)?;
     match (subject, world.size()) {
         (Subject::Messages, 2) => messages(&job, &world)?,
         (Subject::Switch, 2) => {
@@ -54,6 +66,8 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Crowd, 2..) => turns(&world)?,
         _ => {}
     }
+    let share = begun.permille(&world, processors)?;
+    report(&world, "share", share as f64);
     job.leave()
 }
 

@@ -6,12 +6,15 @@
 //! each, once with one for both; and by jobs of two and of eight on each of two processors.
 //!
 //! On a machine that is busy otherwise a switch of processes can take a thousand times as long. So after some
-//! time no round begins ([`ROUNDS_MAX`]), and in each job nothing is repeated ([`measure`]).
+//! time no round begins ([`ROUNDS_MAX`]), and in each job nothing is repeated ([`measure`]). What was found
+//! then is not kept unless it is asked for ([`share`]).
 
 pub(crate) mod measure;
 mod probe;
+mod share;
 
 pub(crate) use probe::line_ps;
+pub(crate) use share::Share;
 
 use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
@@ -62,17 +65,28 @@ pub(crate) enum TuneError {
     },
 }
 
-/// Measures this host, and keeps the figures.
-pub(crate) fn run() -> Result<(), TuneError> {
-    let Found { figures, details } = measured()?;
-    let path = tuning::write(figures, details)?;
+/// Measures this host, and keeps the figures: where others were busy on it, only if `is_forced`.
+pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
+    let Found { figures, details, share } = measured()?;
+    let trouble = share.trouble();
+    let kept = match trouble.is_none() || is_forced {
+        true => format!(
+            "Kept in {}; every job that is started from now on computes with them.\n",
+            tuning::write(figures, details)?.display()
+        ),
+        false => "Not kept.\n".to_owned(),
+    };
+    if let Some(trouble) = trouble {
+        let cure = match is_forced {
+            true => "These figures are kept; measure again when it is free",
+            false => "These figures are not kept; measure again when it is free, or with --force",
+        };
+        eprintln!("landeck: {trouble}. {cure}");
+    }
     let text = figures_text(&figures)
         + "For the simulator:\n"
         + &details.lines().map(line_of).collect::<String>()
-        + &format!(
-            "\nKept in {}; every job that is started from now on computes with them.\n",
-            path.display()
-        );
+        + &format!("\n{kept}");
     say(&text).map_err(TuneError::Say)
 }
 
@@ -124,6 +138,8 @@ fn line_of((name, about, value): (&str, &str, u64)) -> String {
 pub(crate) struct Found {
     pub(crate) figures: Figures,
     pub(crate) details: Details,
+    /// Of the processors' time: the least of the jobs of a round, and the most of some rounds.
+    pub(crate) share: Share,
 }
 
 /// One part of the measurement: it fills in what it finds out.
@@ -167,6 +183,7 @@ fn least_of(
         let next = round()?;
         least.figures = least.figures.least(next.figures);
         least.details = least.details.least(next.details);
+        least.share = least.share.max(next.share);
     }
     Ok(least)
 }
@@ -174,7 +191,7 @@ fn least_of(
 /// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
 /// which one was disturbed may be anything.
 fn parts_of(whole: Found, has_messages: bool) -> Found {
-    let Found { mut figures, mut details } = whole;
+    let Found { mut figures, mut details, share } = whole;
     let barrier_ps = figures.deposit_ps;
     let less = |whole_ps: u64, part_ps: u64| whole_ps.saturating_sub(part_ps).max(PART_MIN_PS);
     // Of two on a processor one waits for the other's turn in each barrier; else it is one as of two.
@@ -186,14 +203,14 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
         details.step_ps = less(details.step_ps, details.call_ps) / 2;
         details.call_ps = less(details.call_ps, figures.message_ps);
     }
-    Found { figures, details }
+    Found { figures, details, share }
 }
 
 /// Each part once. Of what [`parts_of`] takes apart it has the whole.
 fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::memory::processors::usable());
     let figures = Figures { processors, ..Figures::default() };
-    let mut found = Found { figures, details: Details::of(&figures) };
+    let mut found = Found { figures, details: Details::of(&figures), share: Share::WHOLE };
     for (name, part) in PARTS {
         bar.set_message(name);
         part(&mut found)?;
@@ -231,8 +248,9 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     if processors().len() < 2 {
         return Ok(()); // all of these need two that run at once
     }
-    let Found { figures, details } = found;
-    for (name, value_ps) in job_of(2, Subject::Messages)? {
+    let all = job_of(2, Subject::Messages, found)?;
+    let Found { figures, details, .. } = found;
+    for (name, value_ps) in all {
         match name.as_str() {
             "barrier-over-messages" => details.call_ps = value_ps,
             "allreduce-over-messages" => details.step_ps = value_ps,
@@ -253,7 +271,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
 
 /// Two processes on one processor: who sends must stop running before its answer can come.
 fn switch(found: &mut Found) -> Result<(), TuneError> {
-    let switches = on_one_processor(|| job_of(2, Subject::Switch))?;
+    let switches = on_one_processor(|| job_of(2, Subject::Switch, found))?;
     if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "switch") {
         found.figures.switch_ps = value_ps;
     }
@@ -262,21 +280,21 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
 
 /// The same where they wait at a board, which takes less than for a message.
 fn turns_of_two(found: &mut Found) -> Result<(), TuneError> {
-    found.details.turn_ps = turn_ps(2)?.unwrap_or(found.details.turn_ps);
+    found.details.turn_ps = turn_ps(2, found)?.unwrap_or(found.details.turn_ps);
     Ok(())
 }
 
 /// The same with so many that what each needs is no longer in the processor's caches when its turn
 /// comes.
 fn turns_of_eight(found: &mut Found) -> Result<(), TuneError> {
-    found.details.crowd_switch_ps = turn_ps(8)?.unwrap_or(found.details.crowd_switch_ps);
+    found.details.crowd_switch_ps = turn_ps(8, found)?.unwrap_or(found.details.crowd_switch_ps);
     Ok(())
 }
 
 /// From one to the next of so many on each of two processors, or on the only one.
-fn turn_ps(sharing: u32) -> Result<Option<u64>, TuneError> {
-    let found = job_of(crowded() * sharing, Subject::Crowd)?;
-    Ok(found.into_iter().find(|(name, _)| name == "turn").map(|(_, value_ps)| value_ps))
+fn turn_ps(sharing: u32, found: &mut Found) -> Result<Option<u64>, TuneError> {
+    let turns = job_of(crowded() * sharing, Subject::Crowd, found)?;
+    Ok(turns.into_iter().find(|(name, _)| name == "turn").map(|(_, value_ps)| value_ps))
 }
 
 /// Runs with the first usable processor alone, which whoever is started inherits.
@@ -314,11 +332,27 @@ pub(crate) fn processors() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect()
 }
 
-/// What so many processes have found out.
-fn job_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
+/// What so many processes have found out; the share that they had is noted.
+fn job_of(
+    processes: u32,
+    subject: Subject,
+    found: &mut Found,
+) -> Result<Vec<(String, u64)>, TuneError> {
+    let findings = findings_of(processes, subject)?;
+    let shares = findings.iter().filter(|(name, _)| name == "share");
+    for (_, permille) in shares {
+        found.share = found.share.min(Share::of_permille(*permille));
+    }
+    Ok(findings)
+}
+
+fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
     let own = std::env::current_exe().map_err(TuneError::Start)?;
+    // Who is in a crowd chooses its processor itself: the launcher would give each its own where it can.
     let output = Command::new(&own)
-        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
+        .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
+        .args((subject == Subject::Crowd).then_some("--bind-to=none"))
+        .arg("--")
         .arg(&own)
         .args(["measure", subject.as_str()])
         .env_remove(tuning::VARIABLE)
@@ -355,7 +389,7 @@ mod tests {
 
     fn usual() -> Found {
         let figures = Figures::default();
-        Found { figures, details: Details::of(&figures) }
+        Found { figures, details: Details::of(&figures), share: Share::WHOLE }
     }
 
     #[test]
@@ -380,10 +414,12 @@ mod tests {
             let mut found = usual();
             let value_ps = rounds.next().unwrap_or(9);
             (found.figures.line_ps, found.details.call_ps) = (value_ps, 10 - value_ps);
+            found.share = Share::of_permille(100 * value_ps);
             Ok(found)
         };
         let least = least_of(round, || Duration::ZERO).unwrap();
         assert_eq!((least.figures.line_ps, least.details.call_ps), (1, 7));
+        assert_eq!(least.share, Share::of_permille(300), "one round without others is enough");
     }
 
     #[test]
@@ -393,7 +429,7 @@ mod tests {
         whole.figures.message_ps = 75_000;
         (whole.details.call_ps, whole.details.step_ps) = (355_000, 515_000);
         whole.details.turn_ps = 1_500_000;
-        let Found { figures, details } = parts_of(whole, true);
+        let Found { figures, details, .. } = parts_of(whole, true);
         assert_eq!((figures.deposit_ps, details.turn_ps), (40_000, 1_410_000));
         assert_eq!((details.call_ps, details.step_ps), (280_000, 80_000));
         whole.details.step_ps = 355_000;
