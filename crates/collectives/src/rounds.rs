@@ -1,16 +1,24 @@
 //! Rounds: who talks to whom at the same time.
 
+use std::sync::Arc;
+
 use crate::tree::Tree;
 
 /// Rounds of (from, to) pairs. The pairs of a round go on at once: what a member says in it, it
-/// knew before.
+/// knew before. Equal rounds may lie in memory once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rounds(Vec<Vec<(u32, u32)>>);
+pub struct Rounds(Vec<Arc<[(u32, u32)]>>);
 
 impl Rounds {
     /// These rounds; empty ones are left out.
     pub fn new(rounds: impl IntoIterator<Item = Vec<(u32, u32)>>) -> Self {
-        Self(rounds.into_iter().filter(|round| !round.is_empty()).collect())
+        Self(rounds.into_iter().filter(|round| !round.is_empty()).map(Arc::from).collect())
+    }
+
+    /// The same round so many times; none if it is empty. It takes the memory of one.
+    pub fn repeated(round: Vec<(u32, u32)>, times: usize) -> Self {
+        let times = if round.is_empty() { 0 } else { times };
+        Self(vec![Arc::from(round); times])
     }
 
     /// Up a tree, level by level, and down again: the way up is the way down backwards in time.
@@ -57,7 +65,7 @@ impl Rounds {
 
     /// The rounds.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[(u32, u32)]> {
-        self.0.iter().map(Vec::as_slice)
+        self.0.iter().map(|round| &**round)
     }
 
     /// How many there are.
@@ -81,6 +89,15 @@ mod tests {
         let rounds = Rounds::up_and_down(&tree);
         let expected = [vec![(3, 2)], vec![(2, 0), (1, 0)], vec![(0, 1), (0, 2)], vec![(2, 3)]];
         assert_eq!(rounds, Rounds::new(expected));
+    }
+
+    #[test]
+    fn a_round_that_is_repeated_lies_in_memory_once() {
+        let round = vec![(0, 1), (1, 0)];
+        let rounds = Rounds::repeated(round.clone(), 3);
+        assert_eq!(rounds, Rounds::new(vec![round; 3]));
+        assert!(Arc::ptr_eq(&rounds.0[0], &rounds.0[2]));
+        assert!(Rounds::repeated(Vec::new(), 3).is_empty());
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Architecture for Ring {
         let order = cluster_by_cluster(group);
         let next = order.iter().cycle().skip(1);
         let round: Vec<(u32, u32)> = order.iter().copied().zip(next.copied()).collect();
-        Some(Rounds::new(vec![round; order.len() - 1]))
+        Some(Rounds::repeated(round, order.len() - 1))
     }
 
     fn prefix(&self, group: &Group) -> Option<Rounds> {
