@@ -1,7 +1,7 @@
 //! Waiting members: how long they keep their processor, and what it takes to pass that on.
 //!
 //! The product's waiter says for how long, here as there: at the board by what the others on the processor
-//! are to the wait, for a message by whether polling has paid before ([`Spin`]).
+//! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
 
 use landeck_collectives::Details;
 use landeck_memory::board::LOOKED_AT_MAX;
