@@ -1,11 +1,12 @@
 //! Processes on the processors of their hosts.
 //!
-//! A process that waits gives its processor to the next: those that share one take turns, in a
-//! ring. Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which
-//! looks at how long each has run: here it is another one each time round, from the seed. Who is ready
-//! runs when its turn comes, until it must wait; passing it on takes the time of a process switch, also
-//! from one that has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their processor for a moment when their turn comes and they
-//! have nothing to do, and run at once if they get something meanwhile.
+//! A process that waits gives its processor to the next: those that share one take turns, in a ring.
+//! Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which looks
+//! at how long each has run: here it is another one each time round, from the seed. Who is ready runs when
+//! its turn comes, until it must wait; passing it on takes the time of a process switch, also from one that
+//! has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their
+//! processor for a moment when their turn comes and they have nothing to do, and run at once if they get
+//! something meanwhile.
 
 use crate::fault::Chance;
 use crate::time::Time;

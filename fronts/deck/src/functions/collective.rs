@@ -43,7 +43,7 @@ pub(crate) unsafe fn scatter(
     let mut together = group.together()?;
     let root = together.rank_of(root)?;
     let world = together.world()?;
-    // SAFETY: as above.
+    // SAFETY: the program gave the place of an object.
     match unsafe { at_root("all", all, world, root) }? {
         None => Ok(world.scatter(&Message::new(), &mut *own.use_alone()?, root)?),
         Some(all) => replaced(&all, Some(&own), |all, own| Ok(world.scatter(all, own, root)?)),

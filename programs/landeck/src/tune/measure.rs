@@ -1,8 +1,8 @@
 //! What two processes find out about their host by talking to each other.
 //!
-//! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`] reads them. Each is the least
-//! of some batches, and of one where the time is over: what takes a microsecond on a free machine can take some
-//! milliseconds on a busy one.
+//! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`]
+//! reads them. Each is the least of some batches, and of one where the time is over: what takes a
+//! microsecond on a free machine can take some milliseconds on a busy one.
 
 use super::share::Begun;
 use clap::ValueEnum;
