@@ -4,9 +4,8 @@ mod losses;
 mod rest;
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
-use landeck_collectives::{Action, Execution, Figures, Walk};
+use landeck_collectives::{Execution, Figures};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
 use landeck_memory::waiter::Spin;
@@ -14,7 +13,6 @@ use landeck_memory::waiter::Spin;
 use crate::board::{Board, Look};
 use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
-use crate::load::Sizes;
 use crate::near::Near;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::{Host, bytes_ps};
@@ -22,6 +20,7 @@ use crate::processors::{Processors, Turn};
 use crate::simulation::{Hosts, Report, Setting};
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
+use crate::walks::{Deed, Path};
 use losses::Lost;
 
 /// The context and the tag of the operation's messages.
@@ -61,8 +60,10 @@ enum Doing {
     Nothing,
     /// A step of its plan that concerns nobody else, or the board.
     Work(u32),
-    /// It hands a message over: its data, or the announcement of them.
+    /// It hands a message over to the network: its data, or the announcement of them.
     Send(MessageId),
+    /// In this step it hands a message over to a member on its host, who may have taken it before that is done.
+    SendNear(u32),
     /// It asks for data that were announced.
     Ask(MessageId),
     /// It takes a message.
@@ -86,7 +87,7 @@ enum News {
 
 struct Member {
     /// None when all is over.
-    execution: Option<Execution>,
+    execution: Option<Execution<Path>>,
     /// How many executions are over, and how many have been called.
     stage: u32,
     called: u32,
@@ -191,8 +192,8 @@ impl World {
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
         let turn_ps = rest::turn_ps(&details, sharing);
-        let first = |member: usize| stages.walk(member, 0).map(Execution::new);
-        let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
+        let first = |member| stages.path(member, 0).map(Execution::new);
+        let members = (0..size).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
             near: Near::new(figures, details),
@@ -336,8 +337,8 @@ impl World {
             return false;
         }
         place.called = place.stage + 1;
-        let Some(walk) = self.walk(member) else { return false };
-        let at_board = walk.plan().uses_board();
+        let at_board =
+            place.execution.as_ref().is_some_and(|execution| execution.walk().uses_board());
         let span_ps = if at_board { self.host.call_ps / 4 } else { self.host.call_ps };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -351,7 +352,7 @@ impl World {
         }
         self.stages.note(&mut self.spans, place.stage, now);
         place.stage += 1;
-        place.execution = self.stages.walk(member as usize, place.stage).map(Execution::new);
+        place.execution = self.stages.path(member, place.stage).map(Execution::new);
         if place.execution.is_none() {
             place.end = Some(now);
         }
@@ -371,11 +372,6 @@ impl World {
     fn board_number(&self, member: u32) -> usize {
         let last = self.boards.len() - 1;
         (self.members[member as usize].stage as usize).min(last)
-    }
-
-    /// How long the blocks are of what a member does now.
-    fn sizes(&self, member: u32) -> Sizes {
-        self.stages.sizes(self.members[member as usize].stage)
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -411,22 +407,19 @@ impl World {
 
     /// Begins a step; true when that keeps the member busy.
     fn begin(&mut self, member: u32, step: u32, now: Time) -> bool {
-        let Some(walk) = self.walk(member) else { return false };
-        match &walk.plan().steps[step as usize].action {
-            Action::Send { to, cells } => {
-                let bytes = self.sizes(member).of_all(cells);
-                self.send(member, *to, bytes, step, now);
+        match self.deed(member, step) {
+            Some(Deed::Send { to, bytes }) => {
+                self.send(member, to, bytes, step, now);
                 true
             }
-            Action::Receive { from, .. } => self.receive(member, *from, step, now),
-            Action::Copy { from, .. } => {
-                let span_ps =
-                    bytes_ps(self.sizes(member).of(*from), self.figures.local_copy_kib_ps);
+            Some(Deed::Receive { from }) => self.receive(member, from, step, now),
+            Some(Deed::Copy { bytes }) => {
+                let span_ps = bytes_ps(bytes, self.figures.local_copy_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
-            Action::Combine { left, .. } => {
-                let span_ps = bytes_ps(self.sizes(member).of(*left), self.figures.reduction_kib_ps);
+            Some(Deed::Combine { bytes }) => {
+                let span_ps = bytes_ps(bytes, self.figures.reduction_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
@@ -434,9 +427,9 @@ impl World {
         }
     }
 
-    /// What a member walks; none when it is over.
-    fn walk(&self, member: u32) -> Option<Arc<Walk>> {
-        Some(self.members[member as usize].execution.as_ref()?.walk().clone())
+    /// What a step of a member does; none when all its steps are over.
+    fn deed(&self, member: u32, step: u32) -> Option<Deed> {
+        Some(self.members[member as usize].execution.as_ref()?.walk().deed(step))
     }
 
     fn work(&mut self, member: u32, step: u32, span_ps: u64, cause: RecordId, now: Time) {
@@ -464,9 +457,8 @@ impl World {
 
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
-        let Some(walk) = self.walk(member) else { return false };
-        let sizes = self.sizes(member);
-        match self.board(member).look(walk.plan(), step, &sizes) {
+        let Some(deed) = self.deed(member, step) else { return false };
+        match self.board(member).look(deed) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -507,8 +499,8 @@ impl World {
         match std::mem::replace(&mut place.doing, Doing::Nothing) {
             Doing::Nothing | Doing::Call => {}
             Doing::Work(step) => {
-                let Some(walk) = self.walk(member) else { return };
-                let is_news = self.board(member).done(walk.plan(), step, record);
+                let Some(deed) = self.deed(member, step) else { return };
+                let is_news = self.board(member).done(deed, member, record);
                 self.end_step(member, step);
                 if is_news {
                     self.wake_at_board(now);
@@ -520,6 +512,7 @@ impl World {
                 }
             }
             Doing::Send(id) => self.sent(id, now),
+            Doing::SendNear(step) => self.end_step(member, step),
             Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
             Doing::Receive(id) => {
                 let step = self.messages[id as usize].received_by;
@@ -572,7 +565,8 @@ impl World {
             Stage::Announcement => What::Handshake { member: from, with: to },
             _ => What::Send { from, to, bytes },
         };
-        let record = self.busy(from, Doing::Send(id), what, span_ps, NOTHING, now);
+        let doing = if is_near { Doing::SendNear(step) } else { Doing::Send(id) };
+        let record = self.busy(from, doing, what, span_ps, NOTHING, now);
         self.messages[id as usize].record = record;
         if is_near {
             let arrival_ps = self.near.send_ps(bytes, self.processors.is_shared(from)).1;
@@ -614,13 +608,9 @@ impl World {
         self.near.receive_ps(message.bytes, self.processors.is_shared(message.to))
     }
 
-    /// A sender has handed a message over.
+    /// A sender has handed a message over to the network.
     fn sent(&mut self, id: MessageId, now: Time) {
         let message = self.messages[id as usize];
-        if message.transit.from == message.transit.to {
-            self.end_step(message.from, message.sent_by); // it is on its way already
-            return;
-        }
         if message.stage == Stage::Whole {
             self.end_step(message.from, message.sent_by);
         }
@@ -760,7 +750,7 @@ impl World {
 }
 
 impl Member {
-    fn new(execution: Option<Execution>) -> Self {
+    fn new(execution: Option<Execution<Path>>) -> Self {
         Self {
             execution,
             stage: 0,
