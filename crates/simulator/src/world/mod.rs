@@ -3,9 +3,9 @@
 mod losses;
 mod rest;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use landeck_collectives::{Execution, Figures};
+use landeck_collectives::{Execution, Figures, Precedence};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
 use landeck_memory::waiter::Spin;
@@ -92,6 +92,9 @@ struct Member {
     stage: u32,
     called: u32,
     matching: Matching<u32, MessageId>,
+    /// By source of a posted receive: how many more from there have begun. They follow from it, so they
+    /// need no places.
+    behind: BTreeMap<u32, u32>,
     news: VecDeque<News>,
     doing: Doing,
     /// Whether it has nothing to do, and whether it keeps its processor nevertheless; how often it
@@ -275,7 +278,7 @@ impl World {
                 }
                 self.go_on(member, now);
             }
-            Event::Hop(id) => self.hop(id),
+            Event::Hop(id) => self.hop(id, now),
             Event::Arrive(id) => self.arrive(id, now),
             Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
             Event::Death(member) => self.die(member, now),
@@ -337,8 +340,8 @@ impl World {
             return false;
         }
         place.called = place.stage + 1;
-        let at_board =
-            place.execution.as_ref().is_some_and(|execution| execution.walk().uses_board());
+        let Some(execution) = &place.execution else { return false };
+        let at_board = execution.walk().uses_board();
         let span_ps = if at_board { self.host.call_ps / 4 } else { self.host.call_ps };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -571,7 +574,7 @@ impl World {
         if is_near {
             let arrival_ps = self.near.send_ps(bytes, self.processors.is_shared(from)).1;
             let at = now + self.chance.stretched_ps(arrival_ps);
-            let at = self.chance.in_order(from, to, at);
+            let at = self.chance.in_order((from, to), at, now);
             self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
             self.events.plan(at, Event::Arrive(id));
         }
@@ -635,7 +638,7 @@ impl World {
     }
 
     /// The head of a message is at a port.
-    fn hop(&mut self, id: MessageId) {
+    fn hop(&mut self, id: MessageId, now: Time) {
         let Some(wires) = &mut self.wires else { return };
         let message = &mut self.messages[id as usize];
         let transit = &mut message.transit;
@@ -657,7 +660,7 @@ impl World {
             }
             Passed::Arrived(at) => {
                 let (from, to) = message.ends();
-                let at = self.chance.in_order(from, to, at);
+                let at = self.chance.in_order((from, to), at, now);
                 self.events.plan(at, Event::Arrive(id));
             }
         }
@@ -695,11 +698,14 @@ impl World {
         match message.stage {
             Stage::Whole | Stage::Announcement => {
                 let label = Label { context: CONTEXT, source: message.from, tag: TAG };
-                let matching = &mut self.member(member).matching;
-                match matching.match_arrival(label) {
-                    Some(step) => self.take(member, id, step, now),
+                let place = self.member(member);
+                match place.matching.match_arrival(label) {
+                    Some(step) => {
+                        place.post_next(message.from, step);
+                        self.take(member, id, step, now);
+                    }
                     None => {
-                        matching.keep(label, id);
+                        place.matching.keep(label, id);
                         return false;
                     }
                 }
@@ -718,15 +724,19 @@ impl World {
 
     /// A receive begins; true when its message is there already.
     fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
-        let wanted = Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) };
-        let matching = &mut self.member(member).matching;
-        match matching.take(&wanted) {
+        let place = self.member(member);
+        if let Some(behind) = place.behind.get_mut(&from) {
+            *behind += 1;
+            return false;
+        }
+        match place.matching.take(&wanted(from)) {
             Some((_, id)) => {
                 self.take(member, id, step, now);
                 true
             }
             None => {
-                matching.post(wanted, step);
+                place.matching.post(wanted(from), step);
+                place.behind.insert(from, 0);
                 false
             }
         }
@@ -756,6 +766,7 @@ impl Member {
             stage: 0,
             called: 0,
             matching: Matching::default(),
+            behind: BTreeMap::new(),
             news: VecDeque::new(),
             doing: Doing::Nothing,
             is_waiting: true,
@@ -777,8 +788,29 @@ impl Member {
         self.dies.is_some() || self.lost.is_some()
     }
 
+    /// A posted receive has its message: the next one from there that has begun takes its place. That is the
+    /// step that could not begin before this one.
+    fn post_next(&mut self, from: u32, step: u32) {
+        match self.behind.get_mut(&from) {
+            Some(behind) if *behind > 0 => *behind -= 1,
+            _ => {
+                self.behind.remove(&from);
+                return;
+            }
+        }
+        let path = self.execution.as_ref().map(Execution::walk);
+        if let Some(next) = path.and_then(|path| path.next(step).next()) {
+            self.matching.post(wanted(from), next);
+        }
+    }
+
     /// The next step that may begin.
     fn begin(&mut self) -> Option<u32> {
         self.execution.as_mut()?.begin()
     }
+}
+
+/// What a receive from a member asks for.
+const fn wanted(from: u32) -> Wanted {
+    Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) }
 }
