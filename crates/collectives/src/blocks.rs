@@ -6,8 +6,19 @@
 use std::ops::Range;
 
 /// Blocks, as runs in rising order that do not touch each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocks(Vec<Range<u32>>);
+
+impl Clone for Blocks {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// In the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+}
 
 impl Blocks {
     /// One run.

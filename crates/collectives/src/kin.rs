@@ -76,9 +76,9 @@ pub fn each_kin(task: &Task, way: &Way, group: &Group, room_bytes: u64, mut each
             let kin = all[numbers[*member as usize]].as_ref();
             kin.is_some_and(|kin| kin.first() == Some(member))
         };
-        // Many more than before would be given up again.
+        // More than have room are projected in vain.
         let missing = everybody[next..].iter().copied().filter(is_missing);
-        let missing: Vec<u32> = missing.take(2 * made).collect();
+        let missing: Vec<u32> = missing.take(made + made / 4 + 1).collect();
         if missing.is_empty() {
             return;
         }

@@ -234,13 +234,14 @@ impl Projections {
         plan.add(action);
         self.bytes += plan.bytes - before;
         while self.bytes > self.room_bytes && self.plans.len() > 1 {
-            self.halve();
+            self.give_up_some();
         }
     }
 
-    /// Gives up the later half.
-    fn halve(&mut self) {
-        for given_up in self.plans.drain(self.plans.len().div_ceil(2)..) {
+    /// Gives up the last ones, one in eight.
+    fn give_up_some(&mut self) {
+        let kept = self.plans.len() - self.plans.len().div_ceil(8);
+        for given_up in self.plans.drain(kept..) {
             self.places[given_up.plan.member as usize] = None;
             self.bytes -= given_up.bytes;
         }

@@ -56,6 +56,11 @@ impl Stages {
         self.operation.steps() * u64::from(self.calls) * u64::from(self.rounds)
     }
 
+    /// Steps that are kept for that, and the runs of blocks in all messages but the first of each.
+    pub(crate) fn kept(&self) -> (u64, u64) {
+        (self.operation.kept(), self.operation.more_runs())
+    }
+
     /// How many stages each member has.
     pub(crate) fn count(&self) -> u32 {
         self.rounds * self.length()

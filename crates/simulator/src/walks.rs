@@ -10,13 +10,14 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash};
 use std::sync::Arc;
 
 use landeck_collectives::{
-    Action, Cells, Group, Kin, Operation, Precedence, Task, Walk as Prepared, Way, each_kin,
+    Action, Cells, Group, Kin, Operation, Precedence, Step as PlanStep, Task, Walk as Prepared,
+    Way, each_kin,
 };
 
 use crate::load::Sizes;
 
 /// So much the plans take that are made at a time.
-const ROOM_BYTES: u64 = 128 << 20;
+pub(crate) const ROOM_BYTES: u64 = 128 << 20;
 /// Steps of a stretch: few enough that many are equal, and so many that a walk is a short list.
 const STRETCH: usize = 8;
 
@@ -55,8 +56,9 @@ pub(crate) struct Walks {
     /// By member: its walk.
     of: Vec<u32>,
     sizes: Sizes,
-    /// Steps of all members.
+    /// Steps of all members; and in all their messages the runs of blocks but the first.
     steps: u64,
+    more_runs: u64,
 }
 
 /// A list of stretches.
@@ -123,11 +125,16 @@ impl Walks {
         self.steps
     }
 
-    /// Steps and lists of stretches that are kept.
-    #[cfg(test)]
-    pub(crate) fn kept(&self) -> (usize, usize) {
-        let steps = self.stretches.iter().map(|stretch| stretch.len()).sum();
-        (steps, self.walks.iter().map(|walk| walk.stretches.len()).sum())
+    /// In the messages of all members the runs of blocks but the first.
+    pub(crate) const fn more_runs(&self) -> u64 {
+        self.more_runs
+    }
+
+    /// Steps and stretches that are kept.
+    pub(crate) fn kept(&self) -> u64 {
+        let steps: usize = self.stretches.iter().map(|stretch| stretch.len()).sum();
+        let stretches: usize = self.walks.iter().map(|walk| walk.stretches.len()).sum();
+        (steps + stretches) as u64
     }
 
     fn walk(&self, member: u32) -> &Walk {
@@ -233,7 +240,9 @@ impl Making {
         let plan = &kin.plan;
         let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
         self.walks.sizes = sizes;
-        self.walks.steps += plan.steps.len() as u64 * (1 + kin.others.len() as u64);
+        let members = 1 + kin.others.len() as u64;
+        self.walks.steps += plan.steps.len() as u64 * members;
+        self.walks.more_runs += plan.steps.iter().map(more_runs).sum::<u64>() * members;
         let is_uneven = kin.turns_blocks && !kin.others.is_empty() && !sizes.are_even();
         let prepared = Prepared::new(plan.clone());
         let walk = self.walk(&Form { sizes, is_uneven, prepared: &prepared });
@@ -327,6 +336,15 @@ impl Form<'_> {
         };
         Load::Runs(cells.iter().filter(|cells| cells.count > 0).map(run).collect())
     }
+}
+
+/// The runs of blocks of a message, but the first.
+fn more_runs(step: &PlanStep) -> u64 {
+    match &step.action {
+        Action::Send { cells, .. } | Action::Receive { cells, .. } => cells.len() as u64,
+        _ => 1,
+    }
+    .saturating_sub(1)
 }
 
 /// All of these blocks but one.

@@ -57,10 +57,7 @@ impl Knowledge {
 
     /// What is told in a round.
     fn tells(&mut self, round: &[(u32, u32)]) -> Vec<Tell> {
-        self.before.resize_with(round.len().max(self.before.len()), Blocks::default);
-        for (before, &(from, _)) in self.before.iter_mut().zip(round) {
-            before.clone_from(&self.known[from as usize]);
-        }
+        remember(&mut self.before, &self.known, round);
         let mut tells = Vec::new();
         for (&(from, to), before) in round.iter().zip(&self.before) {
             let blocks = before.without(&self.known[to as usize]);
@@ -70,6 +67,14 @@ impl Knowledge {
             }
         }
         tells
+    }
+}
+
+/// What those who speak in a round know before it; more may stand behind that.
+pub(crate) fn remember(before: &mut Vec<Blocks>, known: &[Blocks], round: &[(u32, u32)]) {
+    before.resize_with(round.len().max(before.len()), Blocks::default);
+    for (before, &(from, _)) in before.iter_mut().zip(round) {
+        before.clone_from(&known[from as usize]);
     }
 }
 
