@@ -133,6 +133,12 @@ impl<W: Precedence> Execution<W> {
         self.left == 0
     }
 
+    /// How many steps it keeps something of: those that may begin, but for those that wait for nothing, and
+    /// those of which some has happened that they wait for.
+    pub fn open(&self) -> usize {
+        self.waits.len() + self.ready.len()
+    }
+
     /// What is walked.
     pub fn walk(&self) -> &W {
         &self.walk

@@ -110,8 +110,12 @@ enum Load {
 impl Walks {
     /// Those of this task. `bytes` are those of the data.
     pub(crate) fn of(task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
+        Self::made_in(ROOM_BYTES, task, way, group, bytes)
+    }
+
+    fn made_in(room_bytes: u64, task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
         let mut making = Making::new(task.operation, bytes, group.size());
-        each_kin(task, way, group, ROOM_BYTES, |kin| making.add(&kin));
+        each_kin(task, way, group, room_bytes, |kin| making.add(&kin));
         making.walks
     }
 
@@ -353,4 +357,99 @@ fn without(cells: Cells, block: u32) -> [Cells; 2] {
     let after = cells.count - (before + 1).min(cells.count);
     let end = cells.first + cells.count;
     [Cells { count: before, ..cells }, Cells { first: end - after, count: after, ..cells }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::{Preset, plans};
+
+    /// What member `member` of these plans does in a step.
+    fn deed(action: &Action, sizes: &Sizes) -> Deed {
+        match action {
+            Action::Send { to, cells } => Deed::Send { to: *to, bytes: sizes.of_all(cells) },
+            Action::Receive { from, .. } => Deed::Receive { from: *from },
+            Action::Copy { from, .. } => Deed::Copy { bytes: sizes.of(*from) },
+            Action::Combine { left, .. } => Deed::Combine { bytes: sizes.of(*left) },
+            Action::Deposit { cells, except } => {
+                let one = |block| sizes.of(Cells::new(cells.store, block, 1));
+                Deed::Deposit { bytes: sizes.of(*cells) - except.map_or(0, one) }
+            }
+            Action::Await => Deed::Await,
+            Action::Take { from, into, resolved, .. } => {
+                Deed::Take { from: *from, bytes: sizes.of(*into), resolved: *resolved }
+            }
+            Action::CombineDeposits { members, into, .. } => {
+                Deed::CombineDeposits { members: *members, bytes: sizes.of(*into) }
+            }
+            Action::Resolve { deposited, block } => {
+                Deed::Resolve { bytes: sizes.of(Cells::new(deposited.store, *block, 1)) }
+            }
+            Action::Together { deposited } => Deed::Together { bytes: sizes.of(*deposited) },
+            Action::TakeResult { into } => Deed::TakeResult { bytes: sizes.of(*into) },
+        }
+    }
+
+    #[test]
+    fn walks_are_those_of_the_plans() {
+        let names = ["flat", "pipeline", "hypercube", "knomial", "butterfly", "ring", "circulant"];
+        let split = ["ring+split", "butterfly+split", "board", "board:divided", "board:together"];
+        for operation in Operation::ALL {
+            for name in names.into_iter().chain(split) {
+                for (size, bytes) in [(1, 8), (6, 0), (16, 160), (23, 1001)] {
+                    let way = name.parse::<Preset>().unwrap().way(operation);
+                    let (task, group) = (Task::new(operation), Group::divided(size, 1).unwrap());
+                    for room_bytes in [0, ROOM_BYTES] {
+                        let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+                        let walks = Arc::new(walks);
+                        for plan in plans(&task, &way, &group) {
+                            let what = format!("{operation} {name} {size}, member {}", plan.member);
+                            let sizes = Sizes::new(operation, bytes, plan.segments, size);
+                            let path = Path::new(&walks, plan.member);
+                            let walk = Prepared::new(plan);
+                            assert_eq!(path.steps(), walk.steps(), "{what}");
+                            assert_eq!(path.uses_board(), walk.plan().uses_board(), "{what}");
+                            for (step, own) in (0..).zip(&walk.plan().steps) {
+                                assert_eq!(
+                                    path.deed(step),
+                                    deed(&own.action, &sizes),
+                                    "{what} {step}"
+                                );
+                                assert_eq!(path.waits(step), walk.waits(step), "{what} {step}");
+                                assert!(path.followers(step).eq(walk.followers(step)), "{what}");
+                                assert!(path.next(step).eq(walk.next(step)), "{what}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_equal_is_kept_once() {
+        let kept = |operation, name: &str, size: u32, bytes, room_bytes| {
+            let way = name.parse::<Preset>().unwrap().way(operation);
+            let (task, group) = (Task::new(operation), Group::whole(size).unwrap());
+            let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+            (walks.kept(), walks.steps())
+        };
+        // Of a ring what one member does, in some variants, whether or not bytes are divided evenly.
+        let (kept_of_ring, steps) = kept(Operation::AllReduce, "ring+split", 200, 1001, 0);
+        assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
+        let (kept_of_ring, steps) = kept(Operation::AllGather, "ring", 200, 8, ROOM_BYTES);
+        assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
+        // Of a butterfly a list of some stretches for each member.
+        let (kept_of_butterfly, _) = kept(Operation::AllReduce, "butterfly", 1024, 8, ROOM_BYTES);
+        assert!(kept_of_butterfly < 6 * 1024, "{kept_of_butterfly}");
+    }
+
+    #[test]
+    fn all_blocks_but_one_are_those_around_it() {
+        let cells = Cells::new(landeck_collectives::Store::Input, 3, 4);
+        let blocks = |block| without(cells, block).map(|cells| cells.blocks());
+        assert_eq!(blocks(3), [3..3, 4..7]);
+        assert_eq!(blocks(5), [3..5, 6..7]);
+        assert_eq!(blocks(6), [3..6, 7..7]);
+    }
 }

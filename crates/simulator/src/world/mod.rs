@@ -1,5 +1,7 @@
 //! The world of a run: members, their processors, and what is under way between them.
 
+#[cfg(test)]
+mod living;
 mod losses;
 mod rest;
 
