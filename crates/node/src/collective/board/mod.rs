@@ -328,6 +328,9 @@ impl AtBoard {
         let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
         let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
         let error = error.or_else(given_up)?;
+        if !self.has_come && error.leaves_group_whole() {
+            return None; // Others miss a member that does not come. Then it finds this again.
+        }
         if !self.manner.counted {
             return Some(error);
         }
@@ -803,6 +806,19 @@ mod tests {
         let take = |from| Action::Take { from, deposited: data, into: data, resolved: false };
         assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), None);
         assert_eq!(at.verdict(&take(2), &boards[0], Sight::All), Some(BoardError::Gone(2)));
+    }
+
+    #[test]
+    fn who_waits_for_room_comes_before_it_says_what_is_wrong_with_others() {
+        let (_segment, mut boards, _heaps) = boards(3);
+        let mut at = AtBoard::default();
+        at.begin(1, 5, 0, Manner::default());
+        boards[2].end(1);
+        let broken = Some(BoardError::Broken(2));
+        for (has_come, verdict) in [(false, None), (true, broken)] {
+            at.set_progress(has_come, 0);
+            assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), verdict);
+        }
     }
 
     #[test]
