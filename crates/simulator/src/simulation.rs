@@ -194,10 +194,11 @@ pub enum SimulationError {
     },
     /// So many messages as nobody has time or memory for.
     #[error(
-        "{operation} by {way} among {members} members takes about {:.0} million messages and {gib} GiB of \
+        "{operation} by {way} among {members} members takes about {:.0} million messages and {} of \
          memory; more than an hour, or than 4 GiB, is not begun. About {most} members can be simulated: take \
          fewer, or another architecture (butterfly and knomial send the fewest).",
-        *messages as f64 / 1e6
+        *messages as f64 / 1e6,
+        gib_text(*gib)
     )]
     TooMany {
         /// The operation.
@@ -213,6 +214,10 @@ pub enum SimulationError {
         /// About so many members can be simulated.
         most: u32,
     },
+}
+
+fn gib_text(gib: u64) -> String {
+    if gib == 0 { "less than 1 GiB".into() } else { format!("{gib} GiB") }
 }
 
 /// Simulates an operation. `tell` is told from time to time how far it is.

@@ -18,7 +18,7 @@ const SMALL: u32 = 256;
 /// A run may take so much memory, and as many messages, and runs of blocks in them, as are an hour's work.
 const BYTES_MAX: f64 = (4u64 << 30) as f64;
 const MESSAGES_MAX: f64 = 1e9;
-const RUNS_MAX: f64 = 1e9;
+const RUNS_MAX: f64 = 5e8;
 /// What each of these takes, as measured (`docs/simulation.md`).
 const MEMBER_BYTES: f64 = 1200.0;
 const MESSAGE_BYTES: f64 = 200.0;
