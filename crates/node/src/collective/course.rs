@@ -47,10 +47,10 @@ impl Course {
 
     /// That of a call in a group of so many members.
     pub(crate) fn of(call: &Call, style: BoardStyle, size: u32, is_crowded: bool) -> Self {
-        let is_one_piece = call.is_varying || call.manner.is_checked;
-        if !is_crowded || is_one_piece {
+        if !is_crowded || call.manner.is_checked {
             return Self::AT_ONCE;
         }
+        // Where lengths vary nothing is known alike, and goes at once as nothing does.
         let (members, block) = (u64::from(size), call.known_bytes());
         match (call.operation, style) {
             (Operation::AllGather, _) => {
@@ -283,14 +283,20 @@ mod tests {
                 let round = Round::of(&call, 0, size, (at, rounds));
                 assert_eq!(round == Round::Only, rounds == 1);
                 let laid = plans.iter().map(|plan| laid_down(round, plan)).collect::<Vec<_>>();
+                if let Round::Others(_, count) = round {
+                    assert!(laid.iter().all(|blocks| blocks.len() == count as usize));
+                }
                 for plan in &plans {
                     for action in shares(round, plan) {
                         if matches!(action, Action::Copy { .. }) {
                             kept[plan.member as usize] += 1;
                         }
-                        let Action::Take { from, deposited, into, .. } = action else { continue };
+                        let Action::Take { from, deposited, into, resolved } = action else {
+                            continue;
+                        };
                         let place = (into.first - deposited.first) as usize;
-                        assert_eq!(into.first, from * size + plan.member);
+                        assert_eq!((into.first, resolved), (from * size + plan.member, false));
+                        assert_eq!(deposited.count as usize, laid[from as usize].len());
                         assert_eq!(laid[from as usize][place], into.first, "{size} {rounds} {at}");
                         taken += 1;
                     }
@@ -314,7 +320,10 @@ mod tests {
         let (size, row) = (plan.size, plan.member * plan.size);
         let wrap = |block: u32| row + (block - row) % size;
         let deposits = shares(round, plan).into_iter().filter_map(|action| match action {
-            Action::Deposit { cells, .. } => Some(cells.blocks().map(wrap).collect::<Vec<_>>()),
+            Action::Deposit { cells, .. } => {
+                assert!((row..row + size).contains(&cells.first), "it begins within the row");
+                Some(cells.blocks().map(wrap).collect::<Vec<_>>())
+            }
             _ => None,
         });
         deposits.flatten().collect()
