@@ -2,7 +2,7 @@
 //!
 //! A plan takes a few hundred bytes for each step. So the plans of all members together would be what a
 //! simulation of them takes most memory for. Here only as many are made at once as have room; members whose
-//! plans are alike ([`crate::likeness`]) are handed out together, with one plan for all of them.
+//! plans are alike (`likeness`) are handed out together, with one plan for all of them.
 
 use crate::derive::{self, Task, Way};
 use crate::group::Group;

@@ -5,8 +5,7 @@
 //! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
 //! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher, Hash};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landeck_collectives::{
@@ -62,7 +61,7 @@ pub(crate) struct Walks {
 }
 
 /// A list of stretches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Walk {
     stretches: Box<[u32]>,
     steps: u32,
@@ -70,7 +69,7 @@ struct Walk {
 }
 
 /// A step as it is kept.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     what: What,
     /// A member, as the places from this one to it; or how many members.
@@ -82,7 +81,7 @@ struct Step {
     next: Box<[u32]>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum What {
     Send,
     Receive,
@@ -99,7 +98,7 @@ enum What {
 }
 
 /// How many bytes a step is about.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Load {
     Bytes(u64),
     /// Those of these blocks, each run from so many places further than the member. Which bytes that are
@@ -231,7 +230,7 @@ struct Making {
 }
 
 /// The numbers of things that are kept once.
-type Numbers<T> = HashMap<T, u32, BuildHasherDefault<DefaultHasher>>;
+type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
     fn new(operation: Operation, bytes: u64, size: u32) -> Self {
@@ -268,7 +267,7 @@ impl Making {
 }
 
 /// The number of a thing among those that are kept, each once.
-fn number<T: Clone + Eq + Hash>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T) -> u32 {
+fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T) -> u32 {
     if let Some(&number) = numbers.get(&thing) {
         return number;
     }
