@@ -18,6 +18,7 @@ use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
+use super::beside::has_long_blocks;
 use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
@@ -280,7 +281,13 @@ impl Engine {
         let circle = self.ready(context, members, member)?;
         call.check(circle.size(), circle.place.member)?;
         match circle.way(call) {
-            Way::Board(style) if !call.needs_copy() => circle.visit(call, style).map(Some),
+            Way::Board(style) if !call.needs_copy() => {
+                let longest = circle.longest_on_board(call.operation);
+                match has_long_blocks(call, longest) {
+                    false => circle.visit(call, style).map(Some),
+                    true => Ok(None),
+                }
+            }
             _ => Ok(None),
         }
     }

@@ -1,0 +1,128 @@
+//! Blocks that are too long for the board, in operations whose blocks differ in length: they go as
+//! messages beside it.
+//!
+//! What a member can lay on the board is bounded, and of such an operation nobody knows all lengths.
+//! But who gives a block and who gets it both know its length, and all find the same limit; so each
+//! block is looked at by itself: up to the limit it goes over the board, beyond it from member to
+//! member. Nothing is agreed upon, no room is waited for, and who has no long block notices nothing.
+//!
+//! On the board a long block is stood for by its length. So members who do not agree find that there.
+
+use landeck_collectives::Operation;
+use landeck_kernel::Area;
+use landeck_memory::Buffer;
+
+use super::binding::{Blocks, Owned};
+use super::call::Call;
+use super::fault::Fault;
+
+/// What stands on the board for a long block: its length, and then nothing. It is as long as no block of
+/// numbers is, so that who expects a short one finds another length.
+const STAND_IN_BYTES: usize = 47;
+const NUMBER_BYTES: usize = size_of::<u64>();
+
+/// A long block: the other member, and where the block lies here.
+pub(super) struct LongBlock {
+    pub(super) member: u32,
+    pub(super) area: Area,
+}
+
+/// The long blocks of one call.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// What this member gives.
+    given: Vec<LongBlock>,
+    /// What it gets.
+    taken: Vec<LongBlock>,
+    /// For each that it gets its length, and what will stand on the board for it.
+    stand_ins: Vec<(u32, u64, Buffer)>,
+    /// The memory of the stand-ins.
+    _owned: Vec<Owned>,
+}
+
+impl Beside {
+    /// Takes the blocks of more than `longest` bytes out of a call of this member, and puts in what
+    /// stands for them. None where there are none.
+    pub(super) fn out_of(
+        call: &mut Call,
+        longest: u64,
+        (size, member): (u32, u32),
+    ) -> Option<Box<Self>> {
+        if !has_long_blocks(call, longest) {
+            return None;
+        }
+        let mut beside = Box::<Self>::default();
+        let (operation, root) = (call.operation, call.root);
+        // In place, one's own block stands where it belongs.
+        let goes_to = |to: &u32| !call.in_place || *to != member;
+        let to_all = |area: &Area| {
+            let block = |member| LongBlock { member, area: area.clone() };
+            (0..size).filter(goes_to).map(block).collect::<Vec<_>>()
+        };
+        let (input, given) = beside.replaced(&call.input, longest);
+        for (block, area, _) in given {
+            match operation {
+                Operation::AllGather => beside.given.extend(to_all(&area)),
+                Operation::Gather => beside.given.push(LongBlock { member: root, area }),
+                _ if goes_to(&block) => beside.given.push(LongBlock { member: block, area }),
+                _ => {}
+            }
+        }
+        let (output, taken) = beside.replaced(&call.output, longest);
+        for (block, area, stand_in) in taken {
+            let from = if operation == Operation::Scatter { root } else { block };
+            if goes_to(&from) {
+                beside.stand_ins.push((from, area.packed_bytes(), stand_in));
+                beside.taken.push(LongBlock { member: from, area });
+            } else if operation == Operation::AllGather {
+                beside.given.extend(to_all(&area));
+            }
+        }
+        (call.input, call.output) = (input, output);
+        Some(beside)
+    }
+
+    /// The blocks with what stands for the long ones, and these: number, place, what stands for it.
+    fn replaced(&mut self, blocks: &Blocks, longest: u64) -> (Blocks, Vec<(u32, Area, Buffer)>) {
+        if blocks.longest() <= longest {
+            return (blocks.clone(), Vec::new());
+        }
+        let mut areas: Vec<Area> =
+            (0..blocks.count() as u32).map(|block| blocks.area(block, 1)).collect();
+        let long = |area: &&mut Area| area.packed_bytes() > longest;
+        let owned = Owned::new(STAND_IN_BYTES * areas.iter_mut().filter(long).count());
+        let mut replaced = Vec::new();
+        for (block, place) in (0..).zip(&mut areas).filter(|(_, area)| long(area)) {
+            let start = STAND_IN_BYTES * replaced.len();
+            let stand_in = owned.buffer().part(start, STAND_IN_BYTES);
+            stand_in.write(0, place.packed_bytes().to_ne_bytes()[..].into());
+            let area = std::mem::replace(place, Area::contiguous(stand_in));
+            replaced.push((block, area, stand_in));
+        }
+        self._owned.push(owned);
+        (Blocks::Areas(areas), replaced)
+    }
+
+    /// What is to be sent and received, the first time that it is asked.
+    pub(super) fn begin(&mut self) -> (Vec<LongBlock>, Vec<LongBlock>) {
+        (std::mem::take(&mut self.given), std::mem::take(&mut self.taken))
+    }
+
+    /// What is wrong when the board's part is over: a member has brought a short block that is as long
+    /// as what stands for long ones.
+    pub(super) fn disagreement(&self, operation: Operation) -> Option<Fault> {
+        self.stand_ins.iter().find_map(|&(member, expected_bytes, stand_in)| {
+            let mut said = [0; NUMBER_BYTES];
+            stand_in.bytes().part(0, NUMBER_BYTES).copy_to_slice(&mut said);
+            let message_bytes = STAND_IN_BYTES as u64;
+            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
+            (u64::from_ne_bytes(said) != expected_bytes).then_some(fault)
+        })
+    }
+}
+
+/// Whether blocks of more than `longest` bytes are in a call.
+#[inline]
+pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
+    call.is_varying && call.input.longest().max(call.output.longest()) > longest
+}
