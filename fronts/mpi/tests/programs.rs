@@ -175,6 +175,13 @@ fn blocks_longer_than_a_heap_has_room_for_go_their_way() {
     }
 }
 
+#[test]
+fn lengths_that_differ_are_told_of_however_long_the_blocks_are() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run_with_files_of(200 << 20, 3, &program("lengths"));
+    assert_wrote(&output, "lengths: 3 processes agree");
+}
+
 /// Minutes under a sanitizer, and gigabytes of memory.
 #[test]
 fn counts_beyond_an_int_work() {

@@ -9,11 +9,12 @@
 //! On the board a long block is stood for by its length. So members who do not agree find that there.
 
 use landeck_collectives::Operation;
-use landeck_kernel::Area;
+use landeck_kernel::{Area, Wanted};
 use landeck_memory::Buffer;
 
 use super::binding::{Blocks, Owned};
 use super::call::Call;
+use super::circle::Circle;
 use super::fault::Fault;
 
 /// What stands on the board for a long block: its length, and then nothing. It is as long as no block of
@@ -119,6 +120,22 @@ impl Beside {
             (u64::from_ne_bytes(said) != expected_bytes).then_some(fault)
         })
     }
+}
+
+/// Where a member has brought a long block and this one expects a short one: the message that comes with it,
+/// which has to be taken lest its sender wait for ever, and the fault, with the least length of a long block.
+#[cold]
+pub(super) fn long_instead(circle: &Circle, tag: u32, fault: &Fault) -> Option<(Wanted, Fault)> {
+    let Fault::Length { member, operation, message_bytes, expected_bytes } = *fault else {
+        return None;
+    };
+    if message_bytes != STAND_IN_BYTES as u64 {
+        return None;
+    }
+    let source = Some(circle.place.members.get(member as usize)?.0);
+    let wanted = Wanted { context: circle.place.twin, source, tag: Some(tag) };
+    let message_bytes = circle.longest_on_board(operation) + 1;
+    Some((wanted, Fault::Length { member, operation, message_bytes, expected_bytes }))
 }
 
 /// Whether blocks of more than `longest` bytes are in a call.
