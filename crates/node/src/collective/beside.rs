@@ -37,8 +37,8 @@ pub(super) struct Beside {
     taken: Vec<LongBlock>,
     /// For each that it gets its length, and what will stand on the board for it.
     stand_ins: Vec<(u32, u64, Buffer)>,
-    /// The memory of the stand-ins.
-    _owned: Vec<Owned>,
+    /// The memory of what stands for blocks: only kept.
+    owned: Vec<Owned>,
 }
 
 impl Beside {
@@ -100,7 +100,7 @@ impl Beside {
             let area = std::mem::replace(place, Area::contiguous(stand_in));
             replaced.push((block, area, stand_in));
         }
-        self._owned.push(owned);
+        self.owned.push(owned);
         (Blocks::Areas(areas), replaced)
     }
 
@@ -142,4 +142,104 @@ pub(super) fn long_instead(circle: &Circle, tag: u32, fault: &Fault) -> Option<(
 #[inline]
 pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
     call.is_varying && call.input.longest().max(call.output.longest()) > longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::Manner;
+    use super::*;
+
+    const SIZE: u32 = 3;
+    const ROOT: u32 = 1;
+    const LONGEST: u64 = 100;
+
+    /// Bytes of the block from one member for another.
+    fn length(operation: Operation, from: u32, to: u32) -> usize {
+        let to = if operation == Operation::AllGather { 0 } else { to };
+        60 * from as usize + 70 * to as usize
+    }
+
+    /// The call of a member whose memory is this.
+    fn call(operation: Operation, member: u32, in_place: bool, memory: &[u8]) -> Call {
+        // SAFETY: nobody reads or writes but for what stands for blocks, which is memory of the call's.
+        let buffer = unsafe { Buffer::of(memory) };
+        let row = |length: &dyn Fn(u32) -> usize| {
+            let places = (0..SIZE).map(|other| (0, length(other)));
+            Blocks::Placed(buffer, places.collect())
+        };
+        let one = |bytes| Blocks::whole(Area::contiguous(buffer.part(0, bytes)));
+        let bytes = |from, to| length(operation, from, to);
+        let (is_root, is_own) = (member == ROOT, in_place && member == ROOT);
+        let (input, output) = match operation {
+            Operation::Gather if is_own => (Blocks::Nothing, row(&|from| bytes(from, ROOT))),
+            Operation::Gather if is_root => {
+                (one(bytes(ROOT, ROOT)), row(&|from| bytes(from, ROOT)))
+            }
+            Operation::Gather => (one(bytes(member, ROOT)), Blocks::Nothing),
+            Operation::Scatter if is_own => (row(&|to| bytes(ROOT, to)), Blocks::Nothing),
+            Operation::Scatter if is_root => (row(&|to| bytes(ROOT, to)), one(bytes(ROOT, ROOT))),
+            Operation::Scatter => (Blocks::Nothing, one(bytes(ROOT, member))),
+            Operation::AllGather if in_place => (Blocks::Nothing, row(&|from| bytes(from, 0))),
+            Operation::AllGather => (one(bytes(member, 0)), row(&|from| bytes(from, 0))),
+            _ => (row(&|to| bytes(member, to)), row(&|from| bytes(from, member))),
+        };
+        let in_place = in_place && (is_root || operation == Operation::AllGather);
+        let call = Call::new(operation, &Manner::default());
+        Call { root: ROOT, input, output, in_place, is_varying: true, ..call }
+    }
+
+    #[test]
+    fn what_one_gives_beside_the_board_another_takes() {
+        use Operation::{AllGather, AllToAll, Gather, Scatter};
+        let memory = vec![0u8; 1000];
+        for (operation, in_place) in [
+            (Gather, false),
+            (Gather, true),
+            (Scatter, false),
+            (Scatter, true),
+            (AllGather, false),
+            (AllGather, true),
+            (AllToAll, false),
+        ] {
+            let (mut given, mut taken) = (Vec::new(), Vec::new());
+            for member in 0..SIZE {
+                let mut call = call(operation, member, in_place, &memory);
+                let Some(mut beside) = Beside::out_of(&mut call, LONGEST, (SIZE, member)) else {
+                    continue;
+                };
+                let (gives, takes) = beside.begin();
+                let bytes = |block: &LongBlock| block.area.packed_bytes();
+                given.extend(gives.iter().map(|block| (member, block.member, bytes(block))));
+                taken.extend(takes.iter().map(|block| (block.member, member, bytes(block))));
+                assert!(!has_long_blocks(&call, LONGEST), "{operation:?}: something stays");
+            }
+            let takes_part = |from: u32, to: u32| match operation {
+                Gather => to == ROOT,
+                Scatter => from == ROOT,
+                _ => true,
+            };
+            let mut expected = Vec::new();
+            for (from, to) in (0..SIZE).flat_map(|from| (0..SIZE).map(move |to| (from, to))) {
+                let bytes = length(operation, from, to) as u64;
+                if takes_part(from, to) && bytes > LONGEST && !(in_place && from == to) {
+                    expected.push((from, to, bytes));
+                }
+            }
+            given.sort_unstable();
+            taken.sort_unstable();
+            assert_eq!((&given, &taken), (&expected, &expected), "{operation:?} {in_place}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_a_long_block_says_its_length() {
+        let memory = vec![0u8; 1000];
+        let mut call = call(Operation::Gather, ROOT, false, &memory);
+        let beside = Beside::out_of(&mut call, LONGEST, (SIZE, ROOT)).unwrap();
+        assert!(beside.disagreement(Operation::Gather).is_none());
+        // Another member's short block in the place of the long one.
+        call.output.area(2, 1).write(0, (&[7u8; STAND_IN_BYTES][..]).into());
+        let fault = beside.disagreement(Operation::Gather);
+        assert!(matches!(fault, Some(Fault::Length { member: 2, expected_bytes: 190, .. })));
+    }
 }
