@@ -279,7 +279,7 @@ impl Running {
         {
             if self.outcome.is_some() {
                 // A message beside it failed: somebody is gone, or the group was revoked.
-                visit.lost(board, &BoardError::Revoked);
+                drop(visit.fail(board, BoardError::Revoked));
                 return true;
             }
             let advanced = visit.advance(&self.call, board, kernel, allowance);
@@ -422,8 +422,7 @@ impl Running {
             // What the gone have brought still counts.
             let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
             if matches!(advanced, Ok(Visited::Moved | Visited::Waits)) {
-                visit.lost(board, &error);
-                advanced = Err(error);
+                advanced = visit.fail(board, error);
             }
             self.visited(kernel, advanced);
             return;
