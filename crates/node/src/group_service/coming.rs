@@ -36,6 +36,8 @@ pub(super) struct Come {
     /// The round of the log; for who has come on the roll, should that be closed.
     round: u64,
     on_roll: Option<Turn>,
+    /// The first entry of the log that was not known.
+    pub(super) place: u64,
     /// How many members there were.
     pub(super) members: u32,
 }
@@ -136,7 +138,8 @@ impl Live {
             self.wake(WaitsFor::Others);
         }
         let (on_roll, members) = (Some(Turn { number: open.turn(), view }), everybody.count_ones());
-        Ok(Tried::Come(Come { round, on_roll, members }))
+        let place = mirror.state.position();
+        Ok(Tried::Come(Come { round, on_roll, place, members }))
     }
 
     fn come_in_log(&self, mirror: &mut Mirror, roll: Roll, seat: Seat) -> Result<Tried> {
@@ -147,7 +150,8 @@ impl Live {
         match self.accept(mirror, EntryWord::Sync(seat), None)? {
             Some((_, Outcome::Come(round))) => {
                 let members = mirror.state.members().len() as u32;
-                Ok(Tried::Come(Come { round, on_roll: None, members }))
+                let place = mirror.state.position();
+                Ok(Tried::Come(Come { round, on_roll: None, place, members }))
             }
             Some(_) => Err(self.no_member(seat.id)),
             None => Ok(Tried::Again),
