@@ -428,6 +428,11 @@ impl Head {
         tags.iter().zip(bodies).map(head).collect()
     }
 
+    /// Bytes of its body that travel beside it where there is this much room.
+    fn beside(&self, room_bytes: usize) -> usize {
+        if self.longest <= room_bytes { self.bytes } else { 0 }
+    }
+
     fn to_words(self) -> [u64; HEAD_WORDS] {
         let uneven = if self.is_uneven { IS_UNEVEN } else { 0 };
         [u64::from(self.tag) | uneven, self.bytes as u64, self.longest as u64]
@@ -464,7 +469,8 @@ impl Slots {
         if slot_bytes.saturating_mul(heads.len()) <= PACKED_BYTES {
             slots.pack(heads, bodies);
         } else {
-            slots.filler = vec![0; room_bytes];
+            let rest = |head: &Head| room_bytes - head.beside(room_bytes);
+            slots.filler = vec![0; heads.iter().map(rest).max().unwrap_or(0)];
         }
         slots
     }
@@ -502,10 +508,8 @@ impl Slots {
             // SAFETY: whoever uses the areas keeps the slots until the operation is over; the words are
             // sent and not written.
             let words = Area::contiguous(unsafe { Buffer::of_mut(words) });
-            let has_room = head.longest <= room_bytes;
-            let filled = if has_room { head.bytes } else { 0 };
-            let rest = writable(&mut filler[filled..]);
-            match has_room {
+            let rest = writable(&mut filler[..room_bytes - head.beside(room_bytes)]);
+            match head.longest <= room_bytes {
                 true => Area::joined([words, body.clone(), rest]),
                 false => Area::joined([words, rest]),
             }

@@ -44,7 +44,7 @@ use crate::bytes::Bytes;
 use crate::plan::{LINE_BYTES, PAGE_BYTES};
 use crate::segment::Segment;
 use crate::shared_area::SharedArea;
-use crate::sync::{AtomicU64, Ordering, light_barrier, prefetch};
+use crate::sync::{AtomicU64, Ordering, light_barrier};
 use crate::{system, waiter};
 
 pub use claims::{Aside, Claim, Claims, Passed, Reach};
@@ -277,14 +277,6 @@ impl GroupLog {
             if self.head(HELD).load(Ordering::Relaxed) != 0 {
                 self.wake(WaitsFor::Others);
             }
-        }
-    }
-
-    /// Asks for the line in which a cell begins, which is read soon.
-    #[inline]
-    pub fn bring(&self, cell: u32) {
-        if let Some(cell) = self.cell(cell) {
-            prefetch(cell.owner);
         }
     }
 

@@ -36,8 +36,6 @@ pub(super) struct Come {
     /// The round of the log; for who has come on the roll, should that be closed.
     round: u64,
     on_roll: Option<Turn>,
-    /// The first entry of the log that was not known.
-    pub(super) place: u64,
     /// How many members there were.
     pub(super) members: u32,
 }
@@ -138,8 +136,7 @@ impl Live {
             self.wake(WaitsFor::Others);
         }
         let (on_roll, members) = (Some(Turn { number: open.turn(), view }), everybody.count_ones());
-        let place = mirror.state.position();
-        Ok(Tried::Come(Come { round, on_roll, place, members }))
+        Ok(Tried::Come(Come { round, on_roll, members }))
     }
 
     fn come_in_log(&self, mirror: &mut Mirror, roll: Roll, seat: Seat) -> Result<Tried> {
@@ -150,8 +147,7 @@ impl Live {
         match self.accept(mirror, EntryWord::Sync(seat), None)? {
             Some((_, Outcome::Come(round))) => {
                 let members = mirror.state.members().len() as u32;
-                let place = mirror.state.position();
-                Ok(Tried::Come(Come { round, on_roll: None, place, members }))
+                Ok(Tried::Come(Come { round, on_roll: None, members }))
             }
             Some(_) => Err(self.no_member(seat.id)),
             None => Ok(Tried::Again),

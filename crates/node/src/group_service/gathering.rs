@@ -6,7 +6,7 @@
 
 use landeck_groups::service::Seat;
 use landeck_memory::board::LOOKED_AT_MAX;
-use landeck_memory::group_log::{Look, WaitsFor};
+use landeck_memory::group_log::WaitsFor;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
 use landeck_memory::{End, Operation, WaitRecord};
 
@@ -17,8 +17,6 @@ use crate::shared::{Kernel, why};
 
 /// In so many looks the messages are looked at once.
 const LOOKS_PER_PROGRESS: u32 = 32;
-/// In so many, the log: seldom, since who writes there needs its line.
-const LOOKS_PER_LOG: u32 = 8;
 
 /// The wait of a member that has come, as the thread that has the turn.
 struct Gathering<'a> {
@@ -26,8 +24,6 @@ struct Gathering<'a> {
     seat: Seat,
     come: Come,
     looks: u32,
-    /// The first entry of the log that was not there when it was looked at last.
-    place: u64,
     ended: Option<Result<Option<u32>>>,
     /// There once it has fallen asleep.
     waits: Option<Waits<'a>>,
@@ -50,9 +46,8 @@ impl Live {
             return self.gather_behind(seat, come, deadline_ns);
         };
         let news = self.shared.segment.news(self.shared.slot);
-        let (looks, place) = (0, come.place);
         let mut gathering =
-            Gathering { live: self, seat, come, looks, place, ended: None, waits: None, news };
+            Gathering { live: self, seat, come, looks: 0, ended: None, waits: None, news };
         let end = waiter.wait(&mut gathering, deadline_ns);
         if gathering.waits.is_some() {
             self.shared.kernel.enter()?.wake_up();
@@ -90,21 +85,8 @@ impl Gathering<'_> {
     fn look(&mut self) {
         match self.live.said_of(&self.come) {
             Said::Over => self.ended = Some(Ok(None)),
-            Said::GoesOn if self.looks % LOOKS_PER_LOG == LOOKS_PER_LOG - 1 => self.look_at_log(),
             Said::GoesOn => {}
             Said::Nothing => self.look_thoroughly(),
-        }
-    }
-
-    /// Has what others broadcast meanwhile at hand when the wait is over: its lines come from their
-    /// caches while this one waits for them anyway.
-    #[inline]
-    fn look_at_log(&mut self) {
-        if self.live.log.look(self.place) != Look::Empty {
-            match self.live.with(|mirror| Ok(mirror.state.position())) {
-                Ok(place) => self.place = place,
-                Err(error) => self.ended = Some(Err(error)),
-            }
         }
     }
 

@@ -376,11 +376,8 @@ impl Live {
         let outcome = mirror.state.apply(entry);
         match (outcome, word, entry) {
             (Outcome::Broadcast(number), EntryWord::Broadcast { cell, .. }, _) => {
-                match whose {
-                    Whose::Own(Some(claim)) => claim.set_message(number),
-                    Whose::Own(None) => {}
-                    // Whoever is a member reads it soon.
-                    Whose::Others => self.log.bring(cell),
+                if let Whose::Own(Some(claim)) = whose {
+                    claim.set_message(number);
                 }
                 if self.desk.is_some() {
                     self.answer_broadcast(number, cell);
