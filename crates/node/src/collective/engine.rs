@@ -243,8 +243,7 @@ impl Engine {
         let failure = self.failure_in(context, members);
         let place = (context, members, member);
         // The fields one by one: the group is looked up once.
-        let circle =
-            circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
+        let circle = circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
         let circle = circle.ready(failure)?;
         if circle.board.is_none() {
             return Ok(None);

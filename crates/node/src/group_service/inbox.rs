@@ -1,8 +1,8 @@
 //! What a mailbox retrieves from a group.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_memory::gate::Entry;

@@ -74,13 +74,12 @@ pub(crate) unsafe fn join(
     let known = known.as_deref().and_then(|known| known.as_named().ok());
     let known = known.filter(|named| named.group.number() == opened.number());
     let group = known.map_or(opened, |named| named.group.clone());
-    let mut member = mailbox.as_creator(|mailbox| Ok(group.join(mailbox)?))?;
-    if let Some(named) = known {
-        member = match named.take_in(member) {
-            Ok(()) => return Ok(()),
-            Err(member) => member,
-        };
-    }
+    let member = mailbox.as_creator(|mailbox| Ok(group.join(mailbox)?))?;
+    let member = match known {
+        Some(named) => named.take_in(member),
+        None => Some(member),
+    };
+    let Some(member) = member else { return Ok(()) };
     // SAFETY: the program gave the place of an object.
     unsafe { GROUPS.keep("g", g, Group::named(group, Some(member))) }
 }

@@ -14,7 +14,7 @@ use crate::mistake::Mistake;
 /// A group of the program's.
 pub(crate) enum Group {
     /// All processes that the job began with.
-    World(Gate<MessageWorld>),
+    World(Box<Gate<MessageWorld>>),
     /// One with a name.
     Named(Arc<Named>),
 }
@@ -50,7 +50,7 @@ static NAMED: Mutex<Vec<Weak<Named>>> = Mutex::new(Vec::new());
 impl Group {
     /// All processes that the job began with.
     pub(crate) fn world(world: MessageWorld) -> Self {
-        Self::World(Gate::new(ThreadMode::Multiple, world))
+        Self::World(Box::new(Gate::new(ThreadMode::Multiple, world)))
     }
 
     /// An object of a group with a name.
@@ -130,14 +130,14 @@ impl Named {
     }
 
     /// Takes a member in; gives it back where there is one, or another thread waits with it.
-    pub(crate) fn take_in(&self, member: Member) -> Result<(), Member> {
+    pub(crate) fn take_in(&self, member: Member) -> Option<Member> {
         match self.alone() {
             Ok(mut membership) if membership.is_none() => {
                 self.seat.store(seat_word(&member), Ordering::Release);
                 *membership = Some(Membership::new(member));
-                Ok(())
+                None
             }
-            _ => Err(member),
+            _ => Some(member),
         }
     }
 

@@ -1,5 +1,5 @@
-//! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations. And of groups that
-//! members join and leave, which no peer has.
+//! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations; and of named groups,
+//! which no peer has.
 
 use super::Limit::{OfBestPeer, Value};
 use super::{Axis, Figure, Limits, Method, Program, Target, Who, no_rule, part};
@@ -42,26 +42,13 @@ pub(super) const FIGURES: &[Figure] = &[
         ..operation("deck_barrier")
     },
     Figure {
-        title: "A join or a leave of a named group, all processes at once",
-        parts: &[part(8, &["group_members"])],
-        // 100,000 a second.
-        targets: &[must_ns(8, 0, 10_000.0)],
-        ..of_groups("group_members")
-    },
-    Figure {
-        title: "A join while another process broadcasts 1 GiB to the group: the median",
-        parts: &[part(2, &["group_join"])],
-        targets: &[must_ns(2, 1 << 30, 1e6)],
-        ..of_groups("group_join")
-    },
-    Figure {
-        title: "The same in a group with a server, which has to copy it",
+        title: "Groups with a server: a join while another process broadcasts a gigabyte",
         parts: &[part(3, &["group_join_served"])],
         targets: &[must_ns(3, 1 << 30, 1e6)],
         ..of_groups("group_join_served")
     },
     Figure {
-        title: "Synchronisations one after the other: the first and the last 500 of 5,000",
+        title: "Named groups: synchronisations one after the other, the first and the last 500 of 5,000",
         parts: &[part(2, &["group_rounds"]), part(8, &["group_rounds"])],
         ..of_groups("group_rounds")
     },

@@ -164,7 +164,10 @@ pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
 
 /// A join while rank 0 broadcasts a gigabyte: the median of all of rank 1 from the beginning to the
 /// acceptance. Others serve, if anybody does.
-pub(crate) fn join_beside(bench: &Bench, options: GroupOptions) -> std::result::Result<(), Trouble> {
+pub(crate) fn join_beside(
+    bench: &Bench,
+    options: GroupOptions,
+) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "at least 2 processes")?;
     let group = group(bench, options.bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true))?;
@@ -189,11 +192,7 @@ pub(crate) fn join_beside(bench: &Bench, options: GroupOptions) -> std::result::
 }
 
 /// Joins and leaves until there are more broadcasts than `before`.
-fn join_until_sent(
-    bench: &Bench,
-    group: &Group,
-    before: u64,
-) -> std::result::Result<f64, Trouble> {
+fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Result<f64, Trouble> {
     let mut inbox = bench.job.mailbox()?;
     let mut times: Vec<Duration> = Vec::new();
     while group.broadcasts()? == before {

@@ -68,7 +68,10 @@ fn destruction_is_told_to_who_is_joining() {
             }
             assert_eq!(next(&mut inbox), 7);
             let refused = old.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err();
-            assert!(matches!(refused, Error::Group(GroupError::GroupDestroyed { .. })), "{refused}");
+            assert!(
+                matches!(refused, Error::Group(GroupError::GroupDestroyed { .. })),
+                "{refused}"
+            );
             member.sync().unwrap();
             member.leave().unwrap();
             world.barrier().unwrap();
