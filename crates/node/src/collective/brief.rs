@@ -162,7 +162,7 @@ impl<'a> Brief<'a> {
             }
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
-            board.come(self.number, self.signature, 0, &[]);
+            self.at_board().come_with_nothing(board);
         } else if !self.has_come {
             board.refuse(self.number);
         }
@@ -199,11 +199,15 @@ impl<'a> Brief<'a> {
     /// Why it can never be over; as [`AtBoard::verdict`].
     #[cold]
     pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
-        let manner = Manner::brief(self.is_counted);
+        self.at_board().verdict(&self.action(board), board, sight)
+    }
+
+    /// The same as an operation that goes by a plan.
+    fn at_board(&self) -> AtBoard {
         let mut at = AtBoard::default();
-        at.begin(self.number, self.signature, 0, manner);
+        at.begin(self.number, self.signature, 0, Manner::brief(self.is_counted));
         at.set_progress(self.has_come, self.seen);
-        at.verdict(&self.action(board), board, sight)
+        at
     }
 
     /// The step of the plan that it is at.
@@ -503,6 +507,27 @@ mod tests {
             root.collect();
             while root.spare(1000).is_some() {}
         }
+    }
+
+    #[test]
+    fn who_has_no_memory_for_its_data_is_not_waited_for_by_those_who_count() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
+        let (mut poor, mut other) = (open(0), open(1));
+        let (number, word) = other.begin(5);
+        other.come(number, word, 0, &[]);
+        assert_eq!(other.count(number, word), Coming::NotLast);
+        let mut data = [7u8; 1000];
+        // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.
+        let data = unsafe { Buffer::of_mut(&mut data) };
+        let mut brief = Brief::new(Operation::AllReduce, 0, (data, data), None, (2, 0)).unwrap();
+        let (number, word) = poor.begin(5);
+        brief.begin(number, word, BoardStyle::Each, Manner::brief(true));
+        let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
+        let lost = brief.poll(&mut poor, &mut |_| Err(full), &mut Combiner::default());
+        assert_eq!(lost, Err(BoardError::Heap(full)));
+        assert_eq!(other.outcome(number), Outcome::Spoiled(0));
     }
 
     #[test]

@@ -340,8 +340,9 @@ impl Engine {
         // What the gone have brought still counts.
         self.poll_visit(context, call, visit, outcome);
         let board = self.circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
-        if let (None, Some(board)) = (&outcome, board) {
-            visit.lost(board, &error);
+        if let (None, Some(board)) = (&outcome, board)
+            && let Err(error) = visit.fail(board, error)
+        {
             *outcome = Some(Err(self.visit_fault(context, call, error)));
         }
     }

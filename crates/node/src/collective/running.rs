@@ -345,8 +345,7 @@ impl Running {
             // What the gone have brought still counts.
             let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
             if matches!(advanced, Ok(Visited::Moved | Visited::Waits)) {
-                visit.lost(board, &error);
-                advanced = Err(error);
+                advanced = visit.fail(board, error);
             }
             self.visited(kernel, advanced);
             return;

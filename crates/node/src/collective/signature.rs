@@ -11,7 +11,8 @@ use landeck_memory::board::{CALL_BITS, ROOT_BITS, call_of};
 pub(crate) struct Signature {
     number: u32,
     operation: u32,
-    root: u32,
+    /// The root; where there is none, the rounds it is done in if these are several, or 0.
+    root_or_rounds: u32,
 }
 
 const NUMBER_BITS: u32 = 13;
@@ -27,9 +28,10 @@ const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 const REMARK: u32 = ALARM - 1;
 
 impl Signature {
-    /// A call. The number and the root are cut to their fields.
-    pub(crate) fn new(number: u32, operation: Operation, root: u32) -> Self {
-        Self { number: number % (1 << NUMBER_BITS), operation: operation as u32, root }.cut()
+    /// A call. The number and the root, or the rounds, are cut to their fields.
+    pub(crate) fn new(number: u32, operation: Operation, root_or_rounds: u32) -> Self {
+        let number = number % (1 << NUMBER_BITS);
+        Self { number, operation: operation as u32, root_or_rounds }.cut()
     }
 
     /// The same in checking mode.
@@ -38,12 +40,13 @@ impl Signature {
     }
 
     fn cut(self) -> Self {
-        Self { root: self.root % (1 << ROOT_BITS), ..self }
+        Self { root_or_rounds: self.root_or_rounds % (1 << ROOT_BITS), ..self }
     }
 
     /// The tag of all its messages.
     pub(crate) fn tag(self) -> u32 {
-        self.number << (OPERATION_BITS + ROOT_BITS) | self.operation << ROOT_BITS | self.root
+        let called = self.operation << ROOT_BITS | self.root_or_rounds;
+        self.number << (OPERATION_BITS + ROOT_BITS) | called
     }
 
     /// The call of a message.
@@ -51,7 +54,7 @@ impl Signature {
         Self {
             number: tag >> (OPERATION_BITS + ROOT_BITS),
             operation: tag >> ROOT_BITS & ((1 << OPERATION_BITS) - 1),
-            root: tag & ((1 << ROOT_BITS) - 1),
+            root_or_rounds: tag & ((1 << ROOT_BITS) - 1),
         }
     }
 
@@ -72,14 +75,14 @@ impl Signature {
         Operation::from_number((self.operation & !CHECKED) as u8)
     }
 
-    /// The root of the call; where there is none, the rounds it is done in if these are several, or 0.
-    pub(crate) fn root(self) -> u32 {
-        self.root
+    /// The root of the call, where an operation with one is called.
+    pub(crate) fn root(self) -> Option<u32> {
+        self.operation()?.has_root().then_some(self.root_or_rounds)
     }
 
     /// The message that tells of a mismatch at this call.
     pub(crate) fn alarm(self) -> Self {
-        Self { operation: ALARM, root: 0, ..self }
+        Self { operation: ALARM, root_or_rounds: 0, ..self }
     }
 
     /// Whether it is that message.
@@ -89,7 +92,7 @@ impl Signature {
 
     /// The message that says that its sender is in this call.
     pub(crate) fn remark(self) -> Self {
-        Self { operation: REMARK, root: 0, ..self }
+        Self { operation: REMARK, root_or_rounds: 0, ..self }
     }
 
     /// Whether it is such a message.
@@ -107,10 +110,10 @@ impl fmt::Display for Signature {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.operation() {
             Some(operation) if operation.has_root() => {
-                write!(formatter, "{operation} with root {}", self.root)
+                write!(formatter, "{operation} with root {}", self.root_or_rounds)
             }
-            Some(operation) if self.root > 0 => {
-                write!(formatter, "{operation} of much data, in {} rounds", self.root)
+            Some(operation) if self.root_or_rounds > 0 => {
+                write!(formatter, "{operation} of much data, in {} rounds", self.root_or_rounds)
             }
             Some(operation) => write!(formatter, "{operation}"),
             None => write!(formatter, "operation {}, which is unknown here", self.operation),
@@ -133,5 +136,17 @@ mod tests {
         assert!(checked != signature && !checked.is_remark() && !checked.is_alarm());
         assert_eq!(checked.to_string(), format!("{signature} in checking mode"));
         assert_eq!(Signature::at_board(8_192, checked.call()), checked);
+    }
+
+    #[test]
+    fn a_root_is_told_only_where_there_is_one() {
+        let broadcast = Signature::new(0, Operation::Broadcast, 3);
+        assert_eq!(
+            (broadcast.root(), broadcast.to_string()),
+            (Some(3), "broadcast with root 3".into())
+        );
+        let exchange = Signature::new(0, Operation::AllToAll, 4);
+        let text = "alltoall of much data, in 4 rounds";
+        assert_eq!((exchange.root(), exchange.to_string()), (None, text.into()));
     }
 }

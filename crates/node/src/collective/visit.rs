@@ -51,6 +51,8 @@ pub(crate) struct Visit {
     is_past_caches: bool,
     manner: Manner,
     check: u32,
+    /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
+    blemish: Option<BoardError>,
 }
 
 /// The rounds of a visit, with what it has on the board for each.
@@ -118,6 +120,7 @@ impl Visit {
             is_past_caches,
             manner,
             check,
+            blemish: None,
         }
     }
 
@@ -130,34 +133,48 @@ impl Visit {
         endpoint: &mut Endpoint<SharedMemory>,
         allowance: &mut u64,
     ) -> Result<Visited, BoardError> {
-        let visited = self.take_steps(call, board, endpoint, allowance);
-        if let Err(error) = &visited {
-            self.lost(board, error);
+        if self.blemish.is_some() {
+            return self.come_to_the_rest(board);
         }
-        visited
+        self.take_steps(call, board, endpoint, allowance).or_else(|error| self.fail(board, error))
     }
 
-    /// What cannot be done here is over here, and nobody waits for it.
+    /// What cannot be done here is over here, and nobody waits for it: at once where the group is
+    /// broken; else when this member has come to all rounds, as soon as there is room for that.
     #[cold]
-    pub(crate) fn lost(&mut self, board: &mut Board, error: &BoardError) {
-        let is_heap = matches!(error, BoardError::Heap(_));
-        let leaves_group_whole = is_heap || error.leaves_group_whole();
-        if is_heap {
-            self.at.come_with_nothing(board);
-        } else if !leaves_group_whole && !self.at.has_come() {
+    pub(crate) fn fail(
+        &mut self,
+        board: &mut Board,
+        error: BoardError,
+    ) -> Result<Visited, BoardError> {
+        if error.leaves_group_whole() || matches!(error, BoardError::Heap(_)) {
+            self.blemish.get_or_insert(error);
+            return self.come_to_the_rest(board);
+        }
+        if !self.at.has_come() {
             board.refuse(self.at.number());
         }
         board.end(self.at.number());
         while self.rounds.next() {
             self.begin_round();
-            if leaves_group_whole {
-                self.at.come_with_nothing(board);
-            } else {
-                board.refuse(self.at.number());
-            }
+            board.refuse(self.at.number());
             board.end(self.at.number());
         }
         board.wake();
+        Err(error)
+    }
+
+    #[cold]
+    fn come_to_the_rest(&mut self, board: &mut Board) -> Result<Visited, BoardError> {
+        while self.at.has_come() || self.at.come_with_nothing(board) {
+            board.end(self.at.number());
+            board.wake();
+            if !self.rounds.next() {
+                return self.blemish.take().map_or(Ok(Visited::Over), Err);
+            }
+            self.begin_round();
+        }
+        Ok(Visited::Waits)
     }
 
     fn begin_round(&mut self) {
@@ -347,19 +364,52 @@ pub(crate) fn fault_of(
 mod tests {
     use super::*;
     use landeck_collectives::{BoardStyle, Group, Order, Task, Way, plan_of};
-    use landeck_memory::board::Difference;
+    use landeck_memory::board::{Came, Difference, WINDOW};
     use landeck_memory::heap::HeapFull;
     use landeck_memory::{Segment, SegmentPlan};
+
+    fn boards(segment: &Segment) -> [Board; 2] {
+        let lines = [segment.world_lines(0), segment.world_lines(1)];
+        [0, 1].map(|own| Board::open(segment, segment.world_board(), &lines, own).unwrap())
+    }
+
+    /// A barrier of two, in so many rounds.
+    fn barrier(board: &mut Board, rounds: u32) -> Visit {
+        let (operation, order) = (Operation::Barrier, Order::Free);
+        let task = Task { operation, root: 0, segments: 1, order, in_place: false };
+        let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
+        let begun = (Rounds::begin(board, 0, rounds), Course::AT_ONCE);
+        let walk = (Walk::new(plan), Manner::default());
+        Visit::new(Box::default(), begun, Signature::default(), walk, (0, Check::NONE))
+    }
+
+    #[test]
+    fn who_fails_in_one_of_several_rounds_comes_to_the_others_when_there_is_room() {
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+        let [mut ahead, mut behind] = boards(&segment);
+        for _ in 1..WINDOW {
+            let number = ahead.begin(0).0;
+            ahead.end(number);
+        }
+        let mut visit = barrier(&mut ahead, 2);
+        let (first, last) = (visit.rounds.first, visit.rounds.first + 1);
+        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(1)), Ok(Visited::Waits));
+        assert!(behind.is_past(0, first) && !behind.is_past(0, last));
+        assert!(visit.verdict(&ahead, Sight::All).is_none(), "it waits for room");
+        let number = behind.begin(0).0;
+        behind.end(number);
+        assert_eq!(visit.fail(&mut ahead, BoardError::Spoiled(0)), Err(BoardError::Spoiled(1)));
+        assert!(behind.is_past(0, last) && !behind.refuses(0, last));
+        for word in [visit.rounds.words[0], visit.rounds.words[1]] {
+            let rounds = [first, last].map(|number| behind.came(0, number, word));
+            assert!(rounds.contains(&Came::Here), "{rounds:?}");
+        }
+    }
 
     #[test]
     fn an_operation_that_fails_is_over_whatever_the_failure() {
         let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
-        let lines = [segment.world_lines(0), segment.world_lines(1)];
-        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
-        let (operation, order) = (Operation::Barrier, Order::Free);
-        let task = Task { operation, root: 0, segments: 1, order, in_place: false };
-        let plan = plan_of(&task, &Way::Board(BoardStyle::Each), &Group::whole(2).unwrap(), 0);
-        let walk = Walk::new(plan);
+        let [mut board, _] = boards(&segment);
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
         let failures = [
             BoardError::Heap(full),
@@ -368,13 +418,10 @@ mod tests {
             BoardError::Gone(1),
         ];
         for failure in failures {
-            let rounds = Rounds::begin(&mut board, 0, 1);
-            let number = rounds.first;
-            let plan = (walk.clone(), Manner::default());
-            let signature = Signature::default();
-            let begun = (rounds, Course::AT_ONCE);
-            let mut visit = Visit::new(Box::default(), begun, signature, plan, (0, Check::NONE));
-            visit.lost(&mut board, &failure);
+            let mut visit = barrier(&mut board, 1);
+            let number = visit.rounds.first;
+            let failed = visit.fail(&mut board, failure.clone());
+            assert_eq!(failed, Err(failure.clone()));
             assert!(board.is_past(0, number), "{failure:?}");
             let refuses = matches!(failure, BoardError::Gone(_) | BoardError::Different(_));
             assert_eq!(board.refuses(0, number), refuses, "{failure:?}");

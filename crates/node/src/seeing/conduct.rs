@@ -234,11 +234,9 @@ enum Role {
 }
 
 fn role(call: Signature, own: u32) -> Role {
-    let (operation, root) = (call.operation(), call.root());
-    match operation {
-        Some(Together::Broadcast | Together::Scatter) if own != root => Role::Root(root),
-        Some(Together::Gather | Together::Reduce) if own != root => Role::Root(root),
-        Some(Together::Scan | Together::ExclusiveScan) => Role::Before,
+    match (call.operation(), call.root()) {
+        (_, Some(root)) if own != root => Role::Root(root),
+        (Some(Together::Scan | Together::ExclusiveScan), _) => Role::Before,
         _ => Role::All,
     }
 }

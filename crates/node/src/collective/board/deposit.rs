@@ -14,11 +14,12 @@ use super::{
 };
 
 impl AtBoard {
-    /// Comes without data, if this member has not come: it has failed before it could.
+    /// Comes without data: this member has failed before it could bring them. False when there is no
+    /// room yet.
     #[cold]
-    pub(crate) fn come_with_nothing(&mut self, board: &mut Board) {
-        if self.has_come || !board.has_room(self.number) {
-            return;
+    pub(crate) fn come_with_nothing(&mut self, board: &mut Board) -> bool {
+        if !board.has_room(self.number) {
+            return false;
         }
         self.has_come = true;
         board.come(self.number, self.signature, self.check, &[]);
@@ -26,6 +27,7 @@ impl AtBoard {
             board.decide(self.number, Outcome::Spoiled(board.own()));
         }
         board.wake();
+        true
     }
 
     pub(super) fn deposit<M: BlockMemory>(

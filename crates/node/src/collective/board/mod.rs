@@ -328,6 +328,9 @@ impl AtBoard {
         let given_up = || self.has_given_up(action, board).map(BoardError::Spoiled);
         let error = different.or(missing.map(BoardError::Gone)).or_else(overwritten);
         let error = error.or_else(given_up)?;
+        if !self.has_come && error.leaves_group_whole() {
+            return None; // Others miss a member that does not come. Then it finds this again.
+        }
         if !self.manner.counted {
             return Some(error);
         }
@@ -347,13 +350,15 @@ impl AtBoard {
         }
     }
 
-    /// Somebody who is through with this operation, and whose word says that it never came.
+    /// Somebody who is through with this operation, and whose words say that it neither came nor
+    /// refused to.
     fn overwritten(&self, board: &Board, mut others: impl Iterator<Item = u32>) -> Option<u32> {
-        let is_past = |&member: &u32| board.is_past(member, self.number);
-        let is_missing =
-            |&member: &u32| board.came(member, self.number, self.signature) == Came::NotYet;
-        // First whether it is through: what it did before that counts.
-        others.find(|member| is_past(member) && is_missing(member))
+        others.find(|&member| {
+            // First whether it is through: what it did before that counts.
+            board.is_past(member, self.number)
+                && board.came(member, self.number, self.signature) == Came::NotYet
+                && !board.refuses(member, self.number)
+        })
     }
 
     /// The first of several members that this one waits for, as far as it knows.
@@ -787,6 +792,33 @@ mod tests {
         let gone = Some(BoardError::Gone(140));
         assert_eq!(at.verdict(&take(140), &boards[2], Sight::Some), gone);
         assert_eq!(at.verdict(&take(139), &boards[2], Sight::Some), None);
+    }
+
+    #[test]
+    fn who_refuses_and_is_not_needed_is_not_missed() {
+        let (_segment, mut boards, _heaps) = boards(3);
+        let mut at = AtBoard::default();
+        at.begin(1, 5, 0, Manner::default());
+        at.set_progress(true, 0);
+        boards[2].refuse(1);
+        boards[2].end(1);
+        let data = Cells::new(Store::Input, 0, 1);
+        let take = |from| Action::Take { from, deposited: data, into: data, resolved: false };
+        assert_eq!(at.verdict(&take(1), &boards[0], Sight::All), None);
+        assert_eq!(at.verdict(&take(2), &boards[0], Sight::All), Some(BoardError::Gone(2)));
+    }
+
+    #[test]
+    fn who_waits_for_room_comes_before_it_says_what_is_wrong_with_others() {
+        let (_segment, mut boards, _heaps) = boards(3);
+        let mut at = AtBoard::default();
+        at.begin(1, 5, 0, Manner::default());
+        boards[2].end(1);
+        let broken = Some(BoardError::Broken(2));
+        for (has_come, verdict) in [(false, None), (true, broken)] {
+            at.set_progress(has_come, 0);
+            assert_eq!(at.verdict(&Action::Await, &boards[0], Sight::All), verdict);
+        }
     }
 
     #[test]
