@@ -60,42 +60,59 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        mut brief: Brief<'_>,
+        brief: Brief<'_>,
     ) -> Result<bool, WaitError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
-        let begun = match self.kernel.enter() {
-            Ok(mut kernel) => {
-                let begun = kernel.brief(context, members, member, &mut brief);
-                begun.map(|begun| begun.is_some()).map_err(WaitError::Collective)
-            }
-            Err(error) => Err(error.into()),
-        };
-        let result = match begun {
-            Ok(true) => {
+        let mut stage = Stage::of(brief);
+        let begun = self.begin_and_look((context, members, member), &mut stage);
+        let result = match (begun, stage.outcome.take()) {
+            (Ok(true), None) => {
                 let group = (context, members.len() as u32);
-                self.meet_with_turn(&mut waiter, group, brief).map(|()| true)
+                self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true)
             }
-            other => other,
+            (Ok(true), Some(done)) => done.map(|()| true).map_err(WaitError::Collective),
+            (other, _) => other,
         };
         drop(waiter);
         self.call_next();
         result
     }
 
+    /// Begins it, and does what can be done at once, which often is all.
+    #[inline]
+    fn begin_and_look(
+        &self,
+        (context, members, member): (u32, &Arc<[Peer]>, usize),
+        stage: &mut Stage<'_>,
+    ) -> Result<bool, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let begun = kernel.brief(context, members, member, &mut stage.brief);
+        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
+            return Ok(false);
+        };
+        Meeting { shared: self, circle, endpoint, stage }.look();
+        Ok(true)
+    }
+
     fn meet_with_turn(
         &self,
         waiter: &mut Waiter,
         (context, size): (u32, u32),
-        brief: Brief<'_>,
+        stage: &mut Stage<'_>,
     ) -> Result<(), WaitError> {
-        let (stage, news) = (Stage::of(brief), self.segment.news(self.slot));
-        let mut meeting = MeetingInTurn { shared: self, context, size, stage, news };
+        let news = self.segment.news(self.slot);
+        let mut meeting =
+            MeetingInTurn { shared: self, context, size, stage, news, has_slept: false };
         let end = waiter.wait(&mut meeting, None);
-        let mut kernel = self.kernel.enter()?;
-        kernel.wake_up();
-        match meeting.stage.outcome {
-            Some(outcome) => outcome.map_err(WaitError::Collective),
-            None => Err(why(&kernel, None, end)),
+        let has_slept = meeting.has_slept;
+        match stage.outcome.take() {
+            Some(outcome) if !has_slept => outcome.map_err(WaitError::Collective),
+            outcome => {
+                let mut kernel = self.kernel.enter()?;
+                kernel.wake_up();
+                let outcome = outcome.map(|outcome| outcome.map_err(WaitError::Collective));
+                outcome.unwrap_or_else(|| Err(why(&kernel, None, end)))
+            }
         }
     }
 
@@ -296,9 +313,11 @@ struct MeetingInTurn<'a, 'b> {
     shared: &'a Shared,
     context: u32,
     size: u32,
-    stage: Stage<'b>,
+    stage: &'a mut Stage<'b>,
     /// What others had told of when it was looked at last.
     news: u32,
+    /// Whether it has said on all boards that it sleeps.
+    has_slept: bool,
 }
 
 impl MeetingInTurn<'_, '_> {
@@ -308,7 +327,7 @@ impl MeetingInTurn<'_, '_> {
     fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_>) -> R) -> Option<R> {
         let mut kernel = self.shared.kernel.enter().ok()?;
         let (circle, endpoint) = kernel.circle_of_context(self.context)?;
-        let stage = &mut self.stage;
+        let stage = &mut *self.stage;
         Some(work(&mut Meeting { shared: self.shared, circle, endpoint, stage }))
     }
 
@@ -392,6 +411,7 @@ impl Waiting for MeetingInTurn<'_, '_> {
 
     /// On all boards, for the other threads' operations too.
     fn prepare_sleep(&mut self) {
+        self.has_slept = true;
         if let Ok(mut kernel) = self.shared.kernel.enter() {
             kernel.fall_asleep(Some(self.context));
         }

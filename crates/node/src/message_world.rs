@@ -205,7 +205,8 @@ impl MessageWorld {
         }
         let mut room = all.room(self.of_all(&input)?);
         self.bring((Operation::Gather, root, kind, None), input, &mut room)?;
-        Ok(all.receive_run(kind, room)?)
+        all.receive_run(kind, room);
+        Ok(())
     }
 
     /// The same for everybody.
@@ -216,7 +217,8 @@ impl MessageWorld {
         let (kind, input) = own.run()?;
         let mut room = all.room(self.of_all(&input)?);
         self.bring((Operation::AllGather, 0, kind, None), input, &mut room)?;
-        Ok(all.receive_run(kind, room)?)
+        all.receive_run(kind, room);
+        Ok(())
     }
 
     /// The root gets the messages of all members, whatever is in them and however long they are,
@@ -256,7 +258,8 @@ impl MessageWorld {
         }
         let mut room = result.room(input.packed_bytes() as usize);
         self.bring(asked, input, &mut room)?;
-        Ok(result.receive_run(kind, room)?)
+        result.receive_run(kind, room);
+        Ok(())
     }
 
     /// The same for everybody.
@@ -273,7 +276,8 @@ impl MessageWorld {
         let asked = (Operation::AllReduce, 0, kind, Some(operator(combine, kind)?));
         let mut room = result.room(input.packed_bytes() as usize);
         self.bring(asked, input, &mut room)?;
-        Ok(result.receive_run(kind, room)?)
+        result.receive_run(kind, room);
+        Ok(())
     }
 
     /// Calls on the world, which goes the way that was asked for.
@@ -424,6 +428,11 @@ impl Head {
         tags.iter().zip(bodies).map(head).collect()
     }
 
+    /// Bytes of its body that travel beside it where there is this much room.
+    fn beside(&self, room_bytes: usize) -> usize {
+        if self.longest <= room_bytes { self.bytes } else { 0 }
+    }
+
     fn to_words(self) -> [u64; HEAD_WORDS] {
         let uneven = if self.is_uneven { IS_UNEVEN } else { 0 };
         [u64::from(self.tag) | uneven, self.bytes as u64, self.longest as u64]
@@ -460,7 +469,8 @@ impl Slots {
         if slot_bytes.saturating_mul(heads.len()) <= PACKED_BYTES {
             slots.pack(heads, bodies);
         } else {
-            slots.filler = vec![0; room_bytes];
+            let rest = |head: &Head| room_bytes - head.beside(room_bytes);
+            slots.filler = vec![0; heads.iter().map(rest).max().unwrap_or(0)];
         }
         slots
     }
@@ -498,10 +508,8 @@ impl Slots {
             // SAFETY: whoever uses the areas keeps the slots until the operation is over; the words are
             // sent and not written.
             let words = Area::contiguous(unsafe { Buffer::of_mut(words) });
-            let has_room = head.longest <= room_bytes;
-            let filled = if has_room { head.bytes } else { 0 };
-            let rest = writable(&mut filler[filled..]);
-            match has_room {
+            let rest = writable(&mut filler[..room_bytes - head.beside(room_bytes)]);
+            match head.longest <= room_bytes {
                 true => Area::joined([words, body.clone(), rest]),
                 false => Area::joined([words, rest]),
             }

@@ -11,6 +11,7 @@
 //! | reductions whose caller combines | [`folding`] |
 //! | waiting for any of these, cancelling, giving up | [`request`] |
 //! | operations that the program ends itself | [`signal`] |
+//! | broadcasts of a member of a named group that is in other hands | [`group`] |
 //!
 //! Worlds need no pointers: [`World::duplicate`], [`World::start_duplicate`], [`World::split`],
 //! [`World::split_by_host`], [`World::subset`], [`World::among`] (only the members call it),
@@ -47,6 +48,7 @@
 
 pub mod collective;
 pub mod folding;
+pub mod group;
 pub mod memory;
 pub mod message;
 pub mod request;

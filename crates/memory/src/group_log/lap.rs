@@ -14,7 +14,7 @@ pub enum Look {
 }
 
 /// Words that are used in turn: place `n` is the word of number `n`, then of `n` plus how many there
-/// are. A word names the number that it was written for.
+/// are, a power of two. A word names the number that it was written for.
 pub(crate) struct Lap<'a>(pub(crate) &'a [AtomicU64]);
 
 impl<'a> Lap<'a> {
@@ -48,7 +48,8 @@ impl<'a> Lap<'a> {
 
     #[inline]
     pub(crate) fn word(&self, number: u64) -> &'a AtomicU64 {
-        &self.0[(number % self.0.len() as u64) as usize]
+        // A division would take as long as the exchange of a word.
+        &self.0[number as usize & (self.0.len() - 1)]
     }
 }
 

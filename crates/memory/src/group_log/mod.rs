@@ -210,6 +210,12 @@ impl GroupLog {
         self.shape
     }
 
+    /// The incarnation of this process, which it has for good.
+    #[inline]
+    pub fn incarnation(&self) -> u32 {
+        self.incarnation
+    }
+
     /// What stands at a place of the log.
     #[inline]
     pub fn look(&self, place: u64) -> Look {

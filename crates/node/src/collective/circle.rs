@@ -7,6 +7,7 @@ use landeck_collectives::{
     BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Table, Task,
     Walk, Way,
 };
+use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
 use landeck_wire::ContextId;
@@ -214,9 +215,22 @@ impl Circle {
 
     /// Says on the board that this member comes to nothing any more: the group is broken.
     #[cold]
-    pub(crate) fn refuse(&mut self) {
+    fn refuse(&mut self) {
         if let Some(board) = &mut self.board {
             board.refuse_next();
+        }
+    }
+
+    /// It, for its next operation, unless it has failed.
+    #[inline]
+    pub(super) fn ready(&mut self, failure: Option<Failure>) -> Result<&mut Self, Fault> {
+        if let Some(failure) = failure {
+            self.refuse();
+            return Err(failure.into());
+        }
+        match self.mismatch {
+            Some(mismatch) => Err(Fault::Mismatch(mismatch)),
+            None => Ok(self),
         }
     }
 

@@ -204,6 +204,20 @@ impl Engine {
         }
     }
 
+    /// Why a group can do nothing any more, if that is so.
+    #[inline]
+    fn failure_in(&mut self, context: u32, members: &[Peer]) -> Option<Failure> {
+        self.endpoint.refresh();
+        let failure = self.endpoint.failure_of_group(context, members);
+        if failure.is_none() || self.councils.are_idle() {
+            return failure;
+        }
+        // Who only ever calls what fails at once hears of a revocation all the same.
+        self.endpoint.progress();
+        self.hold_councils();
+        self.endpoint.failure_of_group(context, members)
+    }
+
     /// The group with this context, ready for its next operation.
     #[inline]
     fn ready(
@@ -212,24 +226,9 @@ impl Engine {
         members: &Arc<[Peer]>,
         member: usize,
     ) -> Result<&mut Circle, Fault> {
-        self.endpoint.refresh();
-        let mut failure = self.endpoint.failure_of_group(context, members);
-        if failure.is_some() && !self.councils.are_idle() {
-            // Who only ever calls what fails at once hears of a revocation all the same.
-            self.endpoint.progress();
-            self.hold_councils();
-            failure = self.endpoint.failure_of_group(context, members);
-        }
+        let failure = self.failure_in(context, members);
         let place = (context, members, member);
-        let circle = circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
-        if let Some(failure) = failure {
-            circle.refuse();
-            return Err(failure.into());
-        }
-        match circle.mismatch {
-            Some(mismatch) => Err(Fault::Mismatch(mismatch)),
-            None => Ok(circle),
-        }
+        circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?.ready(failure)
     }
 
     /// Begins an operation with short data, which the caller waits for by polling it:
@@ -242,18 +241,18 @@ impl Engine {
         member: usize,
         brief: &mut Brief<'_>,
     ) -> Result<Option<(&mut Circle, &mut Endpoint<SharedMemory>)>, Fault> {
-        let circle = self.ready(context, members, member)?;
+        let failure = self.failure_in(context, members);
+        let place = (context, members, member);
+        // The fields one by one: the group is looked up once.
+        let circle = circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?;
+        let circle = circle.ready(failure)?;
         if circle.board.is_none() {
             return Ok(None);
         }
         if brief.root >= circle.size() {
             return Err(Fault::NoSuchRoot { root: brief.root, size: circle.size() });
         }
-        if !self.running.is_idle() {
-            return Ok(None);
-        }
-        let Some(circle) = self.circles.get_mut(&context) else { return Ok(None) };
-        match circle.begin_brief(brief) {
+        match self.running.is_idle() && circle.begin_brief(brief) {
             true => Ok(Some((circle, &mut self.endpoint))),
             false => Ok(None),
         }

@@ -1,12 +1,13 @@
 //! What a mailbox retrieves from a group.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
-use landeck_memory::Bytes;
+use landeck_memory::gate::Entry;
 use landeck_memory::group_log::{Described, WaitsFor};
+use landeck_memory::{Bytes, Gate, ThreadMode};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;
@@ -17,7 +18,8 @@ use crate::error::Result;
 pub(crate) struct Subscription {
     pub(super) live: Arc<Live>,
     pub(super) seat: Seat,
-    place: Mutex<Place>,
+    /// Most often the thread that retrieves is the only one here.
+    place: Gate<Place>,
     /// Up to which message the server has said that they are there; none without a server.
     forwarded: Option<AtomicU64>,
 }
@@ -99,7 +101,7 @@ impl Subscription {
             is_leaving: false,
         };
         let forwarded = live.desk.as_ref().map(|_| AtomicU64::new(first));
-        Self { live, seat, place: Mutex::new(place), forwarded }
+        Self { live, seat, place: Gate::new(ThreadMode::Multiple, place), forwarded }
     }
 
     /// Has others' broadcasts wake this process from now on, so that somebody looks.
@@ -108,28 +110,23 @@ impl Subscription {
         Watched(own.clone())
     }
 
-    /// Whether the descriptor has told of the message that was taken last.
-    pub(crate) fn was_told(&self) -> bool {
-        self.place().was_told
-    }
-
     /// Of how many things the descriptor has told that nobody can take any more; once.
     pub(crate) fn told_in_vain(&self) -> u64 {
-        let mut place = self.place();
+        let Ok(mut place) = self.place() else { return 0 };
         let is_over = place.is_over && place.kept.is_empty();
         if is_over { std::mem::take(&mut place.outstanding) } else { 0 }
     }
 
     /// The mailbox is no more.
     pub(crate) fn close(&self) {
-        let mut place = self.place();
+        let Ok(mut place) = self.place() else { return };
         place.is_over = true;
         place.kept.clear();
     }
 
     /// Tells of what waits and was not told of; and, once, that this is no member any more.
     fn tell(&self, each: &mut impl FnMut()) {
-        let mut place = self.place();
+        let Ok(mut place) = self.place() else { return };
         while let Some((number, is_own)) = self.next_untold(&place) {
             place.told = number + 1;
             if !is_own {
@@ -217,7 +214,7 @@ impl Subscription {
 
     /// Whether a message may be there; one look at memory.
     pub(crate) fn is_ready(&self) -> bool {
-        let place = self.place();
+        let Ok(place) = self.place() else { return false };
         !place.kept.is_empty()
             || (!place.is_over
                 && self.is_due(place.next)
@@ -230,7 +227,7 @@ impl Subscription {
     /// # Errors
     /// [`super::GroupError::NoMember`], [`super::GroupError::Broken`].
     pub(crate) fn is_ready_by_now(&self) -> Result<bool> {
-        let mut place = self.place();
+        let mut place = self.place()?;
         let is_there = self.is_due(place.next) && self.live.log.broadcast(place.next).is_some();
         if !place.is_over && !is_there {
             let state = self.live.with(|mirror| {
@@ -250,8 +247,9 @@ impl Subscription {
         Ok(self.is_ready())
     }
 
-    /// Reads the message in front, if there is one; takes it if `read` says so, with its result. It may
-    /// be called again for the same message.
+    /// Reads the message in front, if there is one; takes it if `read` says so, with its result and
+    /// whether the descriptor has told of the one that was taken last. It may be called again for the same
+    /// message.
     ///
     /// # Errors
     /// [`super::GroupError::NoMember`], once, when it is no member any more;
@@ -259,15 +257,15 @@ impl Subscription {
     pub(crate) fn read<T>(
         &self,
         mut read: impl FnMut(&Front<'_>) -> (T, bool),
-    ) -> Result<Option<T>> {
-        let mut place = self.place();
+    ) -> Result<Option<(T, bool)>> {
+        let mut place = self.place()?;
         loop {
             if let Some(kept) = place.kept.front() {
                 let (result, is_taken) = read(&kept.front());
                 if is_taken && let Some(kept) = place.kept.pop_front() {
                     place.note_taken(kept.number);
                 }
-                return Ok(Some(result));
+                return Ok(Some((result, place.was_told)));
             }
             if place.is_over {
                 return Ok(None);
@@ -283,7 +281,7 @@ impl Subscription {
                     return Err(self.live.no_member(self.seat.id));
                 }
                 Looked::None => return Ok(None),
-                Looked::Read(result) => return Ok(Some(result)),
+                Looked::Read(result) => return Ok(Some((result, place.was_told))),
                 Looked::Again => {}
             }
         }
@@ -291,8 +289,7 @@ impl Subscription {
 
     /// Whether nothing will come any more, and nothing is left.
     pub(crate) fn is_spent(&self) -> bool {
-        let place = self.place();
-        place.is_over && place.kept.is_empty()
+        self.place().is_ok_and(|place| place.is_over && place.kept.is_empty())
     }
 
     /// Leaves as [`Subscription::leave`], by the server if there is one.
@@ -303,7 +300,7 @@ impl Subscription {
         let Some(desk) = &self.live.desk else { return self.leave() };
         loop {
             let kept = {
-                let mut place = self.place();
+                let mut place = self.place()?;
                 if place.is_over {
                     return Ok(false);
                 }
@@ -325,7 +322,7 @@ impl Subscription {
             if answer == Answer::NotNow {
                 continue;
             }
-            self.place().is_over = true;
+            self.place()?.is_over = true;
             if self.live.with(|mirror| Ok(self.live.check_open(&mirror.state).is_err()))? {
                 self.live.retire();
             }
@@ -338,7 +335,7 @@ impl Subscription {
     /// # Errors
     /// [`super::GroupError::Broken`], [`crate::Error::Thread`].
     pub(crate) fn leave(&self) -> Result<bool> {
-        let mut place = self.place();
+        let mut place = self.place()?;
         if place.is_over {
             return Ok(false);
         }
@@ -446,8 +443,8 @@ impl Subscription {
         From { process: ProcessId { host, slot, incarnation }, member }
     }
 
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn place(&self) -> Result<Entry<'_, Place>> {
+        Ok(self.place.enter()?)
     }
 }
 

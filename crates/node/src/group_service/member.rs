@@ -108,7 +108,7 @@ impl Member {
         &self.group
     }
 
-    pub(super) fn seat(&self) -> Seat {
+    pub(crate) fn seat(&self) -> Seat {
         self.subscription.seat
     }
 
@@ -146,7 +146,7 @@ impl Member {
 
     fn send(&self, message: &Message, gets_it: bool, manner: Manner) -> Result<()> {
         let sender = Sender::Member { seat: self.seat(), gets_it };
-        self.group.live.broadcast(message, sender, manner)
+        self.group.send(message, sender, manner)
     }
 
     /// Waits until all who are members when the first of them comes here have come. All broadcasts

@@ -86,7 +86,7 @@ pub(crate) use inbox::{Front, Subscription};
 use live::{Live, Mirror, nobody};
 pub use member::Member;
 pub use options::{GroupOptions, ServedBy, WhenFull};
-use sending::{Manner, Sender};
+pub(crate) use sending::{Manner, Sender};
 pub(crate) use serving::{Employment, FORWARDED};
 
 /// Times that a name is tried which others give to groups that are over at once.
@@ -321,7 +321,7 @@ impl Group {
     /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`GroupError::TooLong`],
     /// [`GroupError::Full`] where the group was made to say so, [`Error::Ended`], [`Error::Thread`].
     pub fn broadcast(&self, message: &Message) -> Result<()> {
-        self.live.broadcast(message, Sender::Stranger, Manner::Patient)
+        self.send(message, Sender::Stranger, Manner::Patient)
     }
 
     /// The same, for a while; then nothing was sent.
@@ -330,7 +330,7 @@ impl Group {
     /// [`GroupError::MinimumNotReached`], [`GroupError::Full`]; [`Error::TimedOut`] where the group has a
     /// server that did not do it in time; and as [`Group::broadcast`].
     pub fn broadcast_within(&self, message: &Message, time: Duration) -> Result<()> {
-        self.live.broadcast(message, Sender::Stranger, Manner::within(time))
+        self.send(message, Sender::Stranger, Manner::within(time))
     }
 
     /// The same if that is possible without waiting: a server is given a second to answer.
@@ -338,7 +338,12 @@ impl Group {
     /// # Errors
     /// [`Error::WouldBlock`] where it did not, and as [`Group::broadcast_within`].
     pub fn try_broadcast(&self, message: &Message) -> Result<()> {
-        self.live.broadcast(message, Sender::Stranger, Manner::AtOnce)
+        self.send(message, Sender::Stranger, Manner::AtOnce)
+    }
+
+    #[inline]
+    pub(crate) fn send(&self, message: &Message, sender: Sender, manner: Manner) -> Result<()> {
+        self.live.broadcast(message, sender, manner)
     }
 
     /// Destroys the group for all: what waits for it ends with [`GroupError::GroupDestroyed`], but for

@@ -19,7 +19,7 @@ const COPIED_INSIDE: u64 = 64 << 10;
 
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sender {
+pub(crate) enum Sender {
     /// Somebody who is no member.
     Stranger,
     /// A member, which gets the message as well or not.
@@ -31,14 +31,14 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(crate) enum Manner {
     Patient,
     Until { deadline_ns: u64, time: Duration },
     AtOnce,
 }
 
 impl Manner {
-    pub(super) fn within(time: Duration) -> Self {
+    pub(crate) fn within(time: Duration) -> Self {
         let until = |deadline_ns| Self::Until { deadline_ns, time };
         deadline_ns(Some(time)).map_or(Self::Patient, until)
     }
@@ -305,8 +305,7 @@ impl Live {
 
     /// Sender and slot; who gets it not.
     fn words_of(&self, sender: Sender) -> [u64; 3] {
-        let slot = self.shared.slot;
-        let incarnation = self.shared.segment.slot_record(slot).incarnation;
+        let (slot, incarnation) = (self.shared.slot, self.log.incarnation());
         let who = match sender {
             Sender::Stranger => 0,
             Sender::Member { seat, gets_it } => {

@@ -65,17 +65,18 @@ impl FromGroups {
         mut read: impl FnMut(&Front<'_>) -> (T, bool),
     ) -> Result<Option<(T, landeck_wire::ProcessId)>> {
         let count = self.subscriptions.len();
-        for step in 0..count {
-            let at = (self.turn + step) % count;
+        let first = if self.turn < count { self.turn } else { 0 };
+        for at in (first..count).chain(0..first) {
             let subscription = &self.subscriptions[at];
             let group = subscription.group();
             let mut with_sender = |front: &Front<'_>| {
                 let (result, is_taken) = read(front);
                 ((result, front.process, front.member), is_taken)
             };
-            if let Some((result, process, member)) = subscription.read(&mut with_sender)? {
-                self.turn = (at + 1) % count;
-                self.was_told = subscription.was_told();
+            if let Some((found, was_told)) = subscription.read(&mut with_sender)? {
+                let (result, process, member) = found;
+                self.turn = at + 1;
+                self.was_told = was_told;
                 self.last = Some((group, member));
                 return Ok(Some((result, process)));
             }

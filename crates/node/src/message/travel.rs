@@ -13,7 +13,15 @@ use super::{Message, MessageError, Result, is_like};
 
 impl Message {
     /// The values as they lie in memory, if they are one or more values of one kind and nothing else.
+    #[inline]
     pub(crate) fn run(&self) -> Result<(Kind, Area)> {
+        match self.pieces[..] {
+            [piece @ Piece { form: Form::Elements(kind), .. }] => Ok((kind, self.area_of(&piece))),
+            _ => self.run_of_several(),
+        }
+    }
+
+    fn run_of_several(&self) -> Result<(Kind, Area)> {
         let kinds = self.pieces.iter().map(|piece| match piece.form {
             Form::Elements(kind) => Some(kind),
             _ => None,
@@ -137,8 +145,16 @@ impl Message {
     }
 
     /// Replaces what is in the message by values of one kind.
-    pub(crate) fn receive_run(&mut self, kind: Kind, room: Vec<u8>) -> Result<()> {
-        self.receive_own(tag_of_kind(kind), room)
+    #[inline]
+    pub(crate) fn receive_run(&mut self, kind: Kind, room: Vec<u8>) {
+        let length = room.len();
+        self.pieces.clear();
+        self.rewind();
+        self.memories.clear();
+        self.memories.push(Memory::of(room));
+        if length > 0 {
+            self.pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
+        }
     }
 
     fn area_of(&self, piece: &Piece) -> Area {

@@ -1,16 +1,15 @@
 //! Groups.
 
 use std::ffi::{c_char, c_int};
-use std::sync::Mutex;
 use std::time::Duration;
 
-use landeck::{GroupOptions, MessageWorld, ServedBy, WhenFull};
+use landeck::{GroupOptions, MessageWorld, ServedBy, WhenFull, raw};
 use landeck_c_boundary::pointer;
 
 use crate::arguments::{count, name, time};
 use crate::handle::Handle;
 use crate::mistake::Mistake;
-use crate::objects::group::{Group, Membership, left};
+use crate::objects::group::{Group, left};
 use crate::objects::{GROUPS, MAILBOXES, MESSAGES};
 use crate::recent::Used;
 use crate::{errors, job};
@@ -69,18 +68,18 @@ pub(crate) unsafe fn join(
     let mailbox = unsafe { MAILBOXES.at("mb", mb) }?;
     // SAFETY: the program gave a name.
     let name = unsafe { name("name", name_of_it) }?;
-    let group = job::with(|job| Ok(job.open_group(name)?))?;
-    let member = mailbox.as_creator(|mailbox| Ok(group.join(mailbox)?))?;
+    let opened = job::with(|job| Ok(job.open_group(name)?))?;
     // An object of this group that is no member becomes one; anything else may be of nothing.
-    if let Ok(known) = GROUPS.of(before)
-        && let Ok(named) = known.as_named()
-        && named.group.number() == group.number()
-        && let Ok(mut membership) = named.alone()
-        && membership.is_none()
-    {
-        *membership = Some(Membership::new(member));
-        return Ok(());
-    }
+    let known = GROUPS.of(before).ok();
+    let known = known.as_deref().and_then(|known| known.as_named().ok());
+    let known = known.filter(|named| named.group.number() == opened.number());
+    let group = known.map_or(opened, |named| named.group.clone());
+    let member = mailbox.as_creator(|mailbox| Ok(group.join(mailbox)?))?;
+    let member = match known {
+        Some(named) => named.take_in(member),
+        None => Some(member),
+    };
+    let Some(member) = member else { return Ok(()) };
     // SAFETY: the program gave the place of an object.
     unsafe { GROUPS.keep("g", g, Group::named(group, Some(member))) }
 }
@@ -88,7 +87,7 @@ pub(crate) unsafe fn join(
 pub(crate) unsafe fn leave(g: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let group = unsafe { named(g) }?;
-    let membership = group.as_named()?.alone()?.take().ok_or_else(left)?;
+    let membership = group.as_named()?.give_away()?.ok_or_else(left)?;
     Ok(membership.member.leave()?)
 }
 
@@ -105,37 +104,32 @@ pub(crate) unsafe fn bcast_timed(
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
     let time = time(timeout_ms)?;
-    let named = group.as_named()?;
-    let (membership, message) = (named.shared()?, message.use_alone()?);
-    let member = membership.as_ref().map(|membership| &membership.member);
-    match (member, time) {
-        (Some(member), None) => member.broadcast(&message)?,
-        (Some(member), Some(time)) => member.broadcast_within(&message, time)?,
-        (None, None) => named.group.broadcast(&message)?,
-        (None, Some(time)) => named.group.broadcast_within(&message, time)?,
-    }
-    Ok(())
+    let (named, message) = (group.as_named()?, message.use_alone()?);
+    let group = &named.group;
+    Ok(match (named.seat(), time) {
+        (Some(seat), None) => raw::group::broadcast(group, seat, &message),
+        (Some(seat), Some(time)) => raw::group::broadcast_within(group, seat, &message, time),
+        (None, None) => group.broadcast(&message),
+        (None, Some(time)) => group.broadcast_within(&message, time),
+    }?)
 }
 
 pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
-    let named = group.as_named()?;
-    let (membership, message) = (named.shared()?, message.use_alone()?);
-    match membership.as_ref() {
-        Some(membership) => membership.member.try_broadcast(&message)?,
-        None => named.group.try_broadcast(&message)?,
-    }
-    Ok(())
+    let (named, message) = (group.as_named()?, message.use_alone()?);
+    Ok(match named.seat() {
+        Some(seat) => raw::group::try_broadcast(&named.group, seat, &message),
+        None => named.group.try_broadcast(&message),
+    }?)
 }
 
 pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
-    let named = group.as_named()?;
-    let (membership, message) = (named.shared()?, message.use_alone()?);
-    let membership = membership.as_ref().ok_or_else(left)?;
-    Ok(membership.member.broadcast_to_others(&message)?)
+    let (named, message) = (group.as_named()?, message.use_alone()?);
+    let seat = named.seat().ok_or_else(left)?;
+    Ok(raw::group::broadcast_to_others(&named.group, seat, &message)?)
 }
 
 pub(crate) unsafe fn sync(g: *mut Handle) -> Result<(), Mistake> {
@@ -160,7 +154,7 @@ pub(crate) unsafe fn id(g: *mut Handle, id: *mut c_int) -> Result<(), Mistake> {
     let group = unsafe { named(g) }?;
     let number = match &*group {
         Group::World(_) => job::node()?,
-        Group::Named(named) => named.shared()?.as_ref().ok_or_else(left)?.member.id() as c_int,
+        Group::Named(named) => named.seat().ok_or_else(left)?.id as c_int,
     };
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("id", id, number) }?)
@@ -217,7 +211,7 @@ pub(crate) unsafe fn close(g: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let (group, handle) = unsafe { (named(g)?, pointer::read("g", g)?) };
     if let Group::Named(named) = &*group {
-        drop(named.alone()?.take());
+        drop(named.give_away()?);
     }
     drop(GROUPS.remove(handle)?);
     Ok(())
@@ -232,7 +226,7 @@ pub(crate) unsafe fn world(g: *mut Handle) -> Result<(), Mistake> {
         return Err(Mistake::known(errors::NOTMEMBER, text));
     }
     let world = job::with(|job| Ok(job.world()))?;
-    let group = Group::World(Mutex::new(MessageWorld::new(world)));
+    let group = Group::world(MessageWorld::new(world));
     // SAFETY: the program gave the place of an object.
     unsafe { GROUPS.keep("g", g, group) }
 }

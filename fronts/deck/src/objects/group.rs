@@ -1,12 +1,12 @@
 //! Groups: all processes of the job, or one with a name whose members come and go.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-    Weak,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use landeck::collectives::Preset;
-use landeck::{Member, MessageWorld};
+use landeck::memory::gate::{Entry, Gate};
+use landeck::raw::group::{Seat, seat};
+use landeck::{Member, MessageWorld, ThreadMode};
 
 use crate::errors;
 use crate::mistake::Mistake;
@@ -14,7 +14,7 @@ use crate::mistake::Mistake;
 /// A group of the program's.
 pub(crate) enum Group {
     /// All processes that the job began with.
-    World(Mutex<MessageWorld>),
+    World(Box<Gate<MessageWorld>>),
     /// One with a name.
     Named(Arc<Named>),
 }
@@ -22,8 +22,14 @@ pub(crate) enum Group {
 /// A group with a name, as one object of the program sees it.
 pub(crate) struct Named {
     pub(crate) group: landeck::Group,
-    membership: RwLock<Option<Membership>>,
+    /// As whom it sends, which any thread may do: a number and a stamp.
+    seat: AtomicU64,
+    /// For one thread at a time.
+    membership: Gate<Option<Membership>>,
 }
+
+/// No member.
+const NO_SEAT: u64 = u64::MAX;
 
 /// A member, and what it does together with the others.
 pub(crate) struct Membership {
@@ -34,18 +40,24 @@ pub(crate) struct Membership {
 
 /// What the members do together, for one thread at a time.
 pub(crate) enum Together<'a> {
-    World(MutexGuard<'a, MessageWorld>),
-    Named(RwLockWriteGuard<'a, Option<Membership>>),
+    World(Entry<'a, MessageWorld>),
+    Named(Entry<'a, Option<Membership>>),
 }
 
 /// The groups in which this process may be a member: it leaves them when it leaves the job.
 static NAMED: Mutex<Vec<Weak<Named>>> = Mutex::new(Vec::new());
 
 impl Group {
+    /// All processes that the job began with.
+    pub(crate) fn world(world: MessageWorld) -> Self {
+        Self::World(Box::new(Gate::new(ThreadMode::Multiple, world)))
+    }
+
     /// An object of a group with a name.
     pub(crate) fn named(group: landeck::Group, member: Option<Member>) -> Self {
-        let membership = RwLock::new(member.map(Membership::new));
-        let named = Arc::new(Named { group, membership });
+        let seat = AtomicU64::new(member.as_ref().map_or(NO_SEAT, seat_word));
+        let membership = Gate::new(ThreadMode::Multiple, member.map(Membership::new));
+        let named = Arc::new(Named { group, seat, membership });
         let mut all = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&named));
@@ -77,7 +89,7 @@ impl Group {
     /// Has the operations go by an architecture from now on.
     pub(crate) fn go_by(&self, preset: Option<Preset>) -> Result<(), Mistake> {
         match self {
-            Self::World(world) => alone(world.try_lock())?.go_by(preset),
+            Self::World(world) => alone(world)?.go_by(preset),
             Self::Named(named) => {
                 let mut membership = named.alone()?;
                 let membership = membership.as_mut().ok_or_else(left)?;
@@ -92,7 +104,7 @@ impl Group {
 
     fn with_others(&self, advances: bool) -> Result<Together<'_>, Mistake> {
         match self {
-            Self::World(world) => Ok(Together::World(alone(world.try_lock())?)),
+            Self::World(world) => Ok(Together::World(alone(world)?)),
             Self::Named(named) => {
                 let mut guard = named.alone()?;
                 guard.as_mut().ok_or_else(left)?.advance(advances)?;
@@ -103,15 +115,43 @@ impl Group {
 }
 
 impl Named {
-    /// Its membership, for who sends: several threads may.
-    pub(crate) fn shared(&self) -> Result<RwLockReadGuard<'_, Option<Membership>>, Mistake> {
-        alone(self.membership.try_read())
+    /// As whom it sends; none for who is no member.
+    #[inline]
+    pub(crate) fn seat(&self) -> Option<Seat> {
+        match self.seat.load(Ordering::Acquire) {
+            NO_SEAT => None,
+            word => Some(Seat { id: word as u32, stamp: (word >> 32) as u32 }),
+        }
     }
 
-    /// The same for one thread alone.
-    pub(crate) fn alone(&self) -> Result<RwLockWriteGuard<'_, Option<Membership>>, Mistake> {
-        alone(self.membership.try_write())
+    /// Its membership, for one thread alone.
+    pub(crate) fn alone(&self) -> Result<Entry<'_, Option<Membership>>, Mistake> {
+        alone(&self.membership)
     }
+
+    /// Takes a member in; gives it back where there is one, or another thread waits with it.
+    pub(crate) fn take_in(&self, member: Member) -> Option<Member> {
+        match self.alone() {
+            Ok(mut membership) if membership.is_none() => {
+                self.seat.store(seat_word(&member), Ordering::Release);
+                *membership = Some(Membership::new(member));
+                None
+            }
+            _ => Some(member),
+        }
+    }
+
+    /// Gives the member away, if there is one.
+    pub(crate) fn give_away(&self) -> Result<Option<Membership>, Mistake> {
+        let membership = self.alone()?.take();
+        self.seat.store(NO_SEAT, Ordering::Release);
+        Ok(membership)
+    }
+}
+
+fn seat_word(member: &Member) -> u64 {
+    let Seat { id, stamp } = seat(member);
+    u64::from(id) | u64::from(stamp) << 32
 }
 
 impl Membership {
@@ -174,22 +214,22 @@ impl Together<'_> {
 pub(crate) fn leave_all() {
     let all = std::mem::take(&mut *NAMED.lock().unwrap_or_else(PoisonError::into_inner));
     for named in all.iter().filter_map(Weak::upgrade) {
-        if let Ok(mut membership) = named.membership.try_write() {
-            *membership = None;
-        }
+        // Where a thread waits with one, it goes with the job.
+        drop(named.give_away());
     }
 }
 
 /// The right to use something that one thread at a time may.
-fn alone<T>(tried: Result<T, TryLockError<T>>) -> Result<T, Mistake> {
-    match tried {
-        Ok(guard) => Ok(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => {
+#[inline]
+fn alone<T>(gate: &Gate<T>) -> Result<Entry<'_, T>, Mistake> {
+    match gate.try_enter() {
+        Ok(Some(entry)) => Ok(entry),
+        Ok(None) => {
             let text = "another thread waits with this object: threads take part with a mailbox and \
                         an object of their own";
             Err(Mistake::known(errors::BUSY, text))
         }
+        Err(error) => Err(landeck::Error::from(error).into()),
     }
 }
 

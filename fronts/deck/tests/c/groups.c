@@ -153,6 +153,57 @@ static void *member_thread(void *argument)
     return (void *)(intptr_t)sum;
 }
 
+/* A thread with a mailbox of its own, which sends with the object of another one. */
+static void *sending_thread(void *argument)
+{
+    deck_group_t *theirs = argument, g = DECK_NOTHING;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "one object";
+    int kind, number;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    OK(deck_group_join(&g, &mb, name));
+    for (int i = 0; i < ROUNDS; i++) {
+        send(theirs, &m, 5, i);
+        OK(deck_group_sync(&g));
+        for (int from = 0; from < nodes; from++) next(&mb, &m, &kind, &number);
+    }
+    OK(deck_group_leave(&g));
+    OK(deck_msg_destroy(&m));
+    return NULL;
+}
+
+/* Threads send with one object, also while another one waits in a synchronisation with it. */
+static void one_object(void)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_thread_t thread;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char name[] = "one object";
+    int kind, number;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    if (node == 0) OK(deck_group_create(&g, name, 2 * nodes));
+    OK(deck_collective_barrier(&all));
+    OK(deck_group_join(&g, &mb, name));
+    OK(deck_thread_create(&thread, sending_thread, &g));
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(deck_group_sync(&g));
+        for (int from = 0; from < nodes; from++) {
+            next(&mb, &m, &kind, &number);
+            CHECK(kind == 5 && number == i);
+        }
+    }
+    OK(deck_thread_join(&thread, NULL));
+    OK(deck_group_leave(&g));
+    OK(deck_collective_barrier(&all));
+    OK(deck_group_close(&g));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
 static void threads(void)
 {
     enum { THREADS = 3 };
@@ -264,6 +315,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     broadcasts();
     strangers();
+    one_object();
     threads();
     together();
     mistakes();

@@ -1,7 +1,8 @@
-//! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations.
+//! Figures of what the papers on DECK measured: DECK over Landeck beside MPI's operations; and of named groups,
+//! which no peer has.
 
-use super::Limit::OfBestPeer;
-use super::{Axis, Figure, Limits, Method, Program, Who, part};
+use super::Limit::{OfBestPeer, Value};
+use super::{Axis, Figure, Limits, Method, Program, Target, Who, no_rule, part};
 use crate::sample::Point;
 
 /// The papers' sizes, in whole doubles.
@@ -40,7 +41,34 @@ pub(super) const FIGURES: &[Figure] = &[
         parts: parts!["deck_barrier", "bytes=8"; 2, 4, 8, 20],
         ..operation("deck_barrier")
     },
+    Figure {
+        title: "Groups with a server: a join while another process broadcasts a gigabyte",
+        parts: &[part(3, &["group_join_served"])],
+        targets: &[must_ns(3, 1 << 30, 1e6)],
+        ..of_groups("group_join_served")
+    },
+    Figure {
+        title: "Named groups: synchronisations one after the other, the first and the last 500 of 5,000",
+        parts: &[part(2, &["group_rounds"]), part(8, &["group_rounds"])],
+        ..of_groups("group_rounds")
+    },
 ];
+
+const fn must_ns(n: u32, bytes: u64, most: f64) -> Target {
+    let must = Some(Value(most));
+    Target { n, bytes, pending: 0, form: "", on_processors: None, must, goal: None }
+}
+
+/// What groups that change have in common.
+const fn of_groups(name: &'static str) -> Figure {
+    Figure {
+        program: Program::Points,
+        who: Who::Ours,
+        rule: no_rule,
+        axis: Axis::Strips,
+        ..operation(name)
+    }
+}
 
 /// What all of them have in common.
 const fn operation(name: &'static str) -> Figure {

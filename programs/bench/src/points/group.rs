@@ -11,8 +11,10 @@ use crate::{Bench, Trouble, report};
 
 /// Bytes that are broadcast while others join.
 const LONG_BYTES: usize = 1 << 30;
-/// Joins while they are.
-const JOINS: u32 = 200;
+/// How often they are.
+const LONG_BROADCASTS: u64 = 3;
+/// Fewer joins beside one of them say nothing.
+const JOINS_MIN: usize = 100;
 /// Synchronisations one after the other, and how many at each end are compared.
 const ROUNDS: usize = 5_000;
 const ENDS: usize = 500;
@@ -160,30 +162,48 @@ pub(crate) fn members(bench: &Bench) -> std::result::Result<(), Trouble> {
     })?)
 }
 
-/// A join while another process broadcasts a gigabyte: the median.
-pub(crate) fn join_beside(bench: &Bench) -> std::result::Result<(), Trouble> {
+/// A join while rank 0 broadcasts a gigabyte: the median of all of rank 1 from the beginning to the
+/// acceptance. Others serve, if anybody does.
+pub(crate) fn join_beside(
+    bench: &Bench,
+    options: GroupOptions,
+) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
-    bench.needs(world.size() == 2, "2 processes")?;
-    let options = GroupOptions::default().bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true);
-    let group = group(bench, options)?;
-    if world.rank() == 0 {
-        let long = message_of(&vec![1; LONG_BYTES]);
+    bench.needs(world.size() >= 2, "at least 2 processes")?;
+    let group = group(bench, options.bytes(LONG_BYTES as u64 + (1 << 20)).persistent(true))?;
+    let long = match world.rank() {
+        0 => message_of(&vec![1; LONG_BYTES]),
+        _ => Message::new(),
+    };
+    for before in 0..LONG_BROADCASTS {
         world.barrier()?;
-        group.broadcast(&long)?;
+        match world.rank() {
+            0 => group.broadcast(&long)?,
+            1 => {
+                let median_ns = join_until_sent(bench, &group, before)?;
+                let (figure, n) = (&settings.figure, world.size());
+                report::print(figure, "", n, LONG_BYTES, 0, "ns", median_ns);
+            }
+            _ => {}
+        }
         world.barrier()?;
-        return Ok(());
     }
+    Ok(())
+}
+
+/// Joins and leaves until there are more broadcasts than `before`.
+fn join_until_sent(bench: &Bench, group: &Group, before: u64) -> std::result::Result<f64, Trouble> {
     let mut inbox = bench.job.mailbox()?;
-    world.barrier()?;
     let mut times: Vec<Duration> = Vec::new();
-    for _ in 0..JOINS {
+    while group.broadcasts()? == before {
         let start = Instant::now();
         let member = group.join(&mut inbox)?;
         times.push(start.elapsed());
         member.leave()?;
     }
+    if times.len() < JOINS_MIN {
+        return Err(bench.wrong("that the broadcast left no time for joins"));
+    }
     times.sort_unstable();
-    let median_ns = times[times.len() / 2].as_nanos() as f64;
-    report::print(&settings.figure, "", world.size(), LONG_BYTES, 0, "ns", median_ns);
-    Ok(world.barrier()?)
+    Ok(times[times.len() / 2].as_nanos() as f64)
 }

@@ -22,7 +22,7 @@
 //! | `group_served` | as `group`, with a server that is asked by messages |
 //! | `group_rounds`, `group_rounds_served` | synchronisations one after the other: the first and the last ones |
 //! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
-//! | `group_join` | a join while another process broadcasts a gigabyte to the group |
+//! | `group_join`, `group_join_served` | a join while another process broadcasts a gigabyte to the group |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
@@ -138,7 +138,8 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "group_rounds" => group::rounds(bench, GroupOptions::default()),
         "group_rounds_served" => group::rounds(bench, group::served(bench)),
         "group_members" => group::members(bench),
-        "group_join" => group::join_beside(bench),
+        "group_join" => group::join_beside(bench, GroupOptions::default()),
+        "group_join_served" => group::join_beside(bench, group::served(bench)),
         name => match Operation::by_name(name) {
             Some(operation) => collective::measure(bench, operation),
             None => Err(Trouble::Usage(format!(
