@@ -153,7 +153,7 @@ impl Table {
         let start = match area {
             Area::Header => 0,
             Area::Membership => plan.membership(),
-            Area::Page => plan.slot(SCRIBBLER),
+            Area::Page => plan.own_page(SCRIBBLER),
             Area::SharedPage => plan.shared_page(READER),
             Area::Mailbox => plan.mailbox(READER),
             Area::Ring => plan.ring(SCRIBBLER, 0),

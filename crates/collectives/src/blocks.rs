@@ -6,8 +6,19 @@
 use std::ops::Range;
 
 /// Blocks, as runs in rising order that do not touch each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blocks(Vec<Range<u32>>);
+
+impl Clone for Blocks {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    /// In the memory that is there.
+    fn clone_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+}
 
 impl Blocks {
     /// One run.
@@ -77,10 +88,28 @@ impl Blocks {
 
     /// Takes all blocks of the other.
     pub(crate) fn unite(&mut self, other: &Self) {
-        if !self.covers(other) {
+        const FEW: usize = 4;
+        if other.0.len() > FEW {
             *self =
                 Self::of(std::mem::take(&mut self.0).into_iter().chain(other.0.iter().cloned()));
+            return;
         }
+        for run in &other.0 {
+            self.insert(run);
+        }
+    }
+
+    /// Takes a run, which becomes one with those that it touches.
+    fn insert(&mut self, run: &Range<u32>) {
+        let first = self.0.partition_point(|own| own.end < run.start);
+        let touched = self.0[first..].iter().take_while(|own| own.start <= run.end).count();
+        if touched == 0 {
+            self.0.insert(first, run.clone());
+            return;
+        }
+        let last = first + touched - 1;
+        self.0[first] = self.0[first].start.min(run.start)..self.0[last].end.max(run.end);
+        self.0.drain(first + 1..=last);
     }
 
     /// Whether no block is in both.

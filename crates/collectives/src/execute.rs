@@ -3,10 +3,27 @@
 //! It does nothing itself: whoever drives it sends, receives, copies and combines. A blocking
 //! call, a request that goes on in the background, and a simulation drive the same machine.
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::plan::{Action, Plan};
+
+/// Which steps come before which. An [`Execution`] asks for nothing else: whoever keeps plans in another
+/// form has the same executor.
+pub trait Precedence {
+    /// How many steps there are. Each has a larger number than those that it waits for.
+    fn steps(&self) -> u32;
+
+    /// For how many beginnings and ends of other steps a step waits.
+    fn waits(&self, step: u32) -> u32;
+
+    /// The steps that wait for the end of this one, in rising order.
+    fn followers(&self, step: u32) -> impl Iterator<Item = u32>;
+
+    /// The steps that wait for the beginning of this one, in rising order.
+    fn next(&self, step: u32) -> impl Iterator<Item = u32>;
+}
 
 /// A plan, with what follows from each step.
 #[derive(Debug)]
@@ -48,49 +65,66 @@ impl Walk {
     }
 }
 
-/// One execution of a plan.
+impl Precedence for Arc<Walk> {
+    fn steps(&self) -> u32 {
+        self.waits.len() as u32
+    }
+
+    fn waits(&self, step: u32) -> u32 {
+        self.waits[step as usize]
+    }
+
+    fn followers(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.followers[step as usize].iter().copied()
+    }
+
+    fn next(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.next[step as usize].iter().copied()
+    }
+}
+
+/// One execution of a plan. It keeps what goes on, and nothing for the steps that are over or still to come.
 #[derive(Debug)]
-pub struct Execution {
-    walk: Arc<Walk>,
-    waits: Vec<u32>,
+pub struct Execution<W = Arc<Walk>> {
+    walk: W,
+    /// Steps from here on may wait for nothing, and then begin before those that waited.
+    unseen: u32,
+    /// Of what a step waits for, so much has not happened; only for steps of which some has.
+    waits: BTreeMap<u32, u32>,
     ready: VecDeque<u32>,
     left: u32,
 }
 
-impl Execution {
+impl<W: Precedence> Execution<W> {
     /// An execution that has not begun.
-    pub fn new(walk: Arc<Walk>) -> Self {
-        let waits = walk.waits.clone();
-        let ready = (0..).zip(&waits).filter_map(|(step, &waits)| (waits == 0).then_some(step));
-        Self { ready: ready.collect(), left: waits.len() as u32, waits, walk }
+    pub fn new(walk: W) -> Self {
+        let left = walk.steps();
+        Self { walk, unseen: 0, waits: BTreeMap::new(), ready: VecDeque::new(), left }
     }
 
     /// Begins the next step that may begin. None when all such have begun: then some must be over
     /// first, or all are.
     pub fn begin(&mut self) -> Option<u32> {
-        let step = self.ready.pop_front()?;
-        for &next in &self.walk.next[step as usize] {
-            self.waits[next as usize] -= 1;
-            if self.waits[next as usize] == 0 {
-                self.ready.push_back(next);
-            }
+        let step = self.free().or_else(|| self.ready.pop_front())?;
+        for next in self.walk.next(step) {
+            met(&self.walk, &mut self.waits, &mut self.ready, next);
         }
         Some(step)
     }
 
-    /// What a step does.
-    pub fn action(&self, step: u32) -> &Action {
-        &self.walk.plan.steps[step as usize].action
+    /// The next step that waits for nothing.
+    fn free(&mut self) -> Option<u32> {
+        let mut unseen = self.unseen..self.walk.steps();
+        let free = unseen.find(|&step| self.walk.waits(step) == 0);
+        self.unseen = unseen.start;
+        free
     }
 
     /// A step that had begun is over.
     pub fn end(&mut self, step: u32) {
         self.left -= 1;
-        for &follower in &self.walk.followers[step as usize] {
-            self.waits[follower as usize] -= 1;
-            if self.waits[follower as usize] == 0 {
-                self.ready.push_back(follower);
-            }
+        for follower in self.walk.followers(step) {
+            met(&self.walk, &mut self.waits, &mut self.ready, follower);
         }
     }
 
@@ -99,10 +133,49 @@ impl Execution {
         self.left == 0
     }
 
-    /// The plan.
-    pub fn walk(&self) -> &Arc<Walk> {
+    /// How many steps it keeps something of: those that may begin, but for those that wait for nothing, and
+    /// those of which some has happened that they wait for.
+    pub fn open(&self) -> usize {
+        self.waits.len() + self.ready.len()
+    }
+
+    /// What is walked.
+    pub fn walk(&self) -> &W {
         &self.walk
     }
+}
+
+impl Execution {
+    /// What a step does.
+    pub fn action(&self, step: u32) -> &Action {
+        &self.walk.plan.steps[step as usize].action
+    }
+}
+
+/// One thing that a step waited for has happened.
+fn met<W: Precedence>(
+    walk: &W,
+    waits: &mut BTreeMap<u32, u32>,
+    ready: &mut VecDeque<u32>,
+    step: u32,
+) {
+    let all = walk.waits(step);
+    if all > 1 {
+        match waits.entry(step) {
+            Entry::Vacant(entry) => {
+                entry.insert(all - 1);
+                return;
+            }
+            Entry::Occupied(mut entry) => {
+                *entry.get_mut() -= 1;
+                if *entry.get() > 0 {
+                    return;
+                }
+                entry.remove();
+            }
+        }
+    }
+    ready.push_back(step);
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 //! | [`derivation`] | what plans must cost, counted without making them |
 //! | [`partial`] | partial results of reductions, and in which order they combine |
 //! | [`plan`] | the steps of one member |
+//! | [`kin`] | the plans of large groups, some at a time; members whose plans are alike |
 //! | [`check`] | proving plans, without trusting what they were made from |
 //! | [`draw`] | plans as text and as pictures |
 //! | [`execute`] | walking a plan |
@@ -40,6 +41,8 @@ pub mod draw;
 pub mod execute;
 pub mod figures;
 pub mod group;
+pub mod kin;
+mod likeness;
 pub mod nearness;
 pub mod operation;
 pub mod partial;
@@ -55,9 +58,10 @@ pub use choose::{Choice, Facts, Request, Table};
 pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
 pub use details::Details;
 pub use draw::{Drawing, Timeline};
-pub use execute::{Execution, Walk};
+pub use execute::{Execution, Precedence, Walk};
 pub use figures::Figures;
 pub use group::{Group, GroupError};
+pub use kin::{Kin, each_kin};
 pub use nearness::{Nearness, NearnessError, Place};
 pub use operation::Operation;
 pub use plan::{Action, Cells, Plan, Step, Store};

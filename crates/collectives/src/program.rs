@@ -8,20 +8,30 @@
 //! what it writes.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::blocks::Blocks;
+use crate::likeness::Likeness;
 use crate::operation::Operation;
 use crate::plan::{Action, Cells, Plan, Step, Store};
 
 /// A sequence of statements about all members, of which some members' plans are kept.
 pub struct Program {
-    plans: Vec<Option<Projection>>,
+    size: u32,
+    kept: Kept,
     /// How many scratch stores each member has been given.
     scratch: Vec<u32>,
     free: Vec<VecDeque<u32>>,
     /// How many more hold parts of a scratch store, by member and store.
     shares: BTreeMap<(u32, u32), u32>,
+}
+
+/// What is kept of the statements.
+enum Kept {
+    Plans(Projections),
+    /// No plans, but what tells whose are alike.
+    Likeness(Likeness),
 }
 
 /// Scratch stores that a member has before the first is used again: the more, the more can go on
@@ -38,33 +48,60 @@ impl Program {
         size: u32,
         member: Option<u32>,
     ) -> Self {
-        let is_kept = |number| member.is_none_or(|member| member == number);
-        let plans = (0..size).map(|number| {
-            is_kept(number).then(|| Projection::new(operation, root, segments, size, number))
-        });
-        Self {
-            plans: plans.collect(),
-            scratch: vec![0; size as usize],
-            free: vec![VecDeque::new(); size as usize],
-            shares: BTreeMap::new(),
-        }
+        let members = member.map_or(0..size, |member| member..member + 1);
+        let members: Vec<u32> = members.collect();
+        Self::of_some((operation, root, segments, size), &members, u64::MAX)
+    }
+
+    /// The same where the plans of these members are kept, or of the first of them: of as many as have room
+    /// in so many bytes, of one at least.
+    pub(crate) fn of_some(
+        (operation, root, segments, size): (Operation, u32, u32, u32),
+        members: &[u32],
+        room_bytes: u64,
+    ) -> Self {
+        let project = |&member: &u32| Projection::new(operation, root, segments, size, member);
+        let plans = members.iter().map(project).collect();
+        Self::keeping(size, Kept::Plans(Projections::new(size, plans, room_bytes)))
+    }
+
+    /// The same where no plan is kept, but whose are alike.
+    pub(crate) fn of_none(likeness: Likeness) -> Self {
+        Self::keeping(likeness.size(), Kept::Likeness(likeness))
+    }
+
+    fn keeping(size: u32, kept: Kept) -> Self {
+        let (scratch, free) = (vec![0; size as usize], vec![VecDeque::new(); size as usize]);
+        Self { size, kept, scratch, free, shares: BTreeMap::new() }
     }
 
     /// How many members there are.
     pub fn size(&self) -> u32 {
-        self.plans.len() as u32
+        self.size
     }
 
-    /// The member whose plan alone is kept; none when everybody's is.
+    /// The member whose plan alone is kept; none when more are.
     pub fn only(&self) -> Option<u32> {
-        let mut kept = (0..self.size()).filter(|&member| self.is_kept(member));
-        let first = kept.next()?;
-        kept.next().is_none().then_some(first)
+        match &self.kept {
+            Kept::Plans(Projections { plans, .. }) => match &plans[..] {
+                [only] => Some(only.plan.member),
+                _ => None,
+            },
+            Kept::Likeness(_) => None,
+        }
     }
 
     /// Whether anybody asks what this member does.
     pub fn is_kept(&self, member: u32) -> bool {
-        self.plans[member as usize].is_some()
+        match &self.kept {
+            Kept::Plans(projections) => projections.place(member).is_some(),
+            Kept::Likeness(_) => true,
+        }
+    }
+
+    /// Whether anybody asks about a message between these.
+    pub(crate) fn concerns(&self, from: u32, to: u32) -> bool {
+        self.is_kept(from) || self.is_kept(to)
     }
 
     /// Blocks go from one member to another, into as many blocks of the same numbers. A message
@@ -103,13 +140,17 @@ impl Program {
 
     /// A member does something.
     pub fn local(&mut self, member: u32, action: Action) {
-        if let Some(plan) = &mut self.plans[member as usize] {
-            plan.add(action);
+        match &mut self.kept {
+            Kept::Plans(projections) => projections.add(member, action),
+            Kept::Likeness(likeness) => likeness.add(member, &action),
         }
     }
 
-    /// A scratch store for a member.
+    /// A scratch store for a member; any for one whose plan is not kept.
     pub fn scratch(&mut self, member: u32) -> Store {
+        if !self.is_kept(member) {
+            return Store::Scratch(0);
+        }
         let (made, free) = (&mut self.scratch[member as usize], &mut self.free[member as usize]);
         let again = if *made < SCRATCH_AT_ONCE { None } else { free.pop_front() };
         again.map_or_else(
@@ -123,7 +164,9 @@ impl Program {
 
     /// A store of a member has one more that holds a part of it, and that gives it back.
     pub fn share(&mut self, member: u32, store: Store) {
-        if let Store::Scratch(number) = store {
+        if let Store::Scratch(number) = store
+            && self.is_kept(member)
+        {
             *self.shares.entry((member, number)).or_default() += 1;
         }
     }
@@ -132,6 +175,9 @@ impl Program {
     /// stay.
     pub fn release(&mut self, member: u32, store: Store) {
         let Store::Scratch(number) = store else { return };
+        if !self.is_kept(member) {
+            return;
+        }
         match self.shares.get_mut(&(member, number)).filter(|shares| **shares > 0) {
             Some(shares) => *shares -= 1,
             None => self.free[member as usize].push_back(number),
@@ -140,7 +186,65 @@ impl Program {
 
     /// The plans that were kept, in the order of members.
     pub fn finish(self) -> Vec<Plan> {
-        self.plans.into_iter().flatten().map(Projection::finish).collect()
+        match self.kept {
+            Kept::Plans(Projections { plans, .. }) => {
+                plans.into_iter().map(Projection::finish).collect()
+            }
+            Kept::Likeness(_) => Vec::new(),
+        }
+    }
+
+    /// Whose plans are alike, where that is kept instead of plans.
+    pub(crate) fn likeness(self) -> Option<Likeness> {
+        match self.kept {
+            Kept::Plans(_) => None,
+            Kept::Likeness(likeness) => Some(likeness),
+        }
+    }
+}
+
+/// The plans that are being made.
+struct Projections {
+    /// In the order of members.
+    plans: Vec<Projection>,
+    /// By member: its place among them.
+    places: Vec<Option<NonZeroU32>>,
+    /// What they take, about, and may take.
+    bytes: u64,
+    room_bytes: u64,
+}
+
+impl Projections {
+    fn new(size: u32, plans: Vec<Projection>, room_bytes: u64) -> Self {
+        let mut places = vec![None; size as usize];
+        for (place, projection) in (1..).zip(&plans) {
+            places[projection.plan.member as usize] = NonZeroU32::new(place);
+        }
+        Self { plans, places, bytes: 0, room_bytes }
+    }
+
+    fn place(&self, member: u32) -> Option<usize> {
+        self.places[member as usize].map(|place| place.get() as usize - 1)
+    }
+
+    fn add(&mut self, member: u32, action: Action) {
+        let Some(place) = self.place(member) else { return };
+        let plan = &mut self.plans[place];
+        let before = plan.bytes;
+        plan.add(action);
+        self.bytes += plan.bytes - before;
+        while self.bytes > self.room_bytes && self.plans.len() > 1 {
+            self.give_up_some();
+        }
+    }
+
+    /// Gives up the last ones, one in eight.
+    fn give_up_some(&mut self) {
+        let kept = self.plans.len() - self.plans.len().div_ceil(8);
+        for given_up in self.plans.drain(kept..) {
+            self.places[given_up.plan.member as usize] = None;
+            self.bytes -= given_up.bytes;
+        }
     }
 }
 
@@ -171,7 +275,16 @@ struct Projection {
     /// The last step on the board: those go on one after the other.
     last_on_board: Option<u32>,
     scratch: BTreeMap<u32, Blocks>,
+    /// What all this takes, about.
+    bytes: u64,
 }
+
+/// What a step takes while plans are made, and when its plan is prepared for being walked; each run of blocks
+/// in it, each step that it waits for; and each run of blocks that has been touched.
+const STEP_BYTES: u64 = 320;
+const RUN_BYTES: u64 = 32;
+const WAIT_BYTES: u64 = 24;
+const ACCESS_BYTES: u64 = 128;
 
 /// Who has touched a run of blocks last.
 #[derive(Clone)]
@@ -194,12 +307,14 @@ impl Projection {
             last_word_sent: None,
             last_on_board: None,
             scratch: BTreeMap::new(),
+            bytes: 0,
         }
     }
 
     fn add(&mut self, action: Action) {
         let number = self.plan.steps.len() as u32;
         let (reads, writes) = footprint(&action);
+        let accesses_before = self.accesses.len();
         let mut after = Vec::new();
         for cells in &reads {
             self.each_access(*cells, |access| {
@@ -234,6 +349,10 @@ impl Projection {
         after.retain(|&step| step != number);
         after.sort_unstable();
         after.dedup();
+        self.bytes += STEP_BYTES
+            + RUN_BYTES * (reads.len() + writes.len()) as u64
+            + WAIT_BYTES * after.len() as u64
+            + ACCESS_BYTES * (self.accesses.len() - accesses_before) as u64;
         self.plan.steps.push(Step { action, after, behind });
     }
 

@@ -100,7 +100,7 @@ impl Segment {
 
     /// Says that the process of `own`, which calls, has acted upon the membership up to this generation.
     pub fn set_seen(&self, own: u32, generation: u32) {
-        self.word(self.plan().slot(own) + SEEN).store(generation, Ordering::SeqCst);
+        self.word(self.plan().own_page(own) + SEEN).store(generation, Ordering::SeqCst);
     }
 
     /// Whether anybody who lives may need what the process of a slot has left, which is gone since this
@@ -112,7 +112,7 @@ impl Segment {
             // It is to come, and to find the first world's board as others have left it.
             Presence::NotAttached => gone < plan.processes && self.rank_of(process).is_some(),
             Presence::Attached => {
-                let seen = self.word(plan.slot(process) + SEEN).load(Ordering::SeqCst);
+                let seen = self.word(plan.own_page(process) + SEEN).load(Ordering::SeqCst);
                 let has_looked = seen.wrapping_sub(since) as i32 >= 0;
                 self.is_bonded(process, gone) || self.is_bonded(gone, process) && !has_looked
             }

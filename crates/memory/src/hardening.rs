@@ -8,7 +8,6 @@
 
 use std::io;
 
-use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::system;
 
@@ -26,14 +25,11 @@ impl Segment {
             return Ok(());
         }
         let plan = self.plan();
-        let slots = plan.slots();
-        self.protect(0, plan.slot(0) + PAGE_BYTES, false)?;
-        for of in 0..slots {
-            // The rings of one, and the own page of the next one behind them.
-            let next = if of + 1 < slots { PAGE_BYTES } else { 0 };
-            self.protect(plan.ring(of, 0), plan.slot(of + 1) + next, false)?;
+        self.protect(0, plan.shared_page(0), false)?;
+        for of in 0..plan.slots() {
+            self.protect(plan.ring(of, 0), plan.slot(of + 1), false)?;
         }
-        self.protect(plan.slot(slot), plan.slot(slot) + PAGE_BYTES, true)?;
+        self.protect(plan.own_page(slot), plan.own_page(slot + 1), true)?;
         self.protect(plan.ring(slot, 0), plan.slot(slot + 1), true)
     }
 
@@ -84,7 +80,8 @@ mod tests {
             assert!(!is_writable(&segment, 0) && !is_writable(&segment, plan.membership()));
             for slot in 0..plan.slots() {
                 let of_one = [
-                    plan.slot(slot),
+                    plan.own_page(slot),
+                    plan.own_page(slot + 1) - 8,
                     plan.ring(slot, 0),
                     plan.bulk(slot, plan.rings() - 1),
                     plan.slot(slot + 1) - 8,
@@ -94,6 +91,7 @@ mod tests {
                 }
                 let of_several = [
                     plan.shared_page(slot),
+                    plan.shared_page(slot + 1) - 8,
                     plan.board(slot, 0),
                     plan.mailbox(slot),
                     plan.credit(slot, 0),

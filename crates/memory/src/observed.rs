@@ -114,7 +114,7 @@ impl Observed {
             return None;
         }
         let mut words = [0; PAGE_WORDS];
-        self.read(self.plan.slot(slot), &mut words);
+        self.read(self.plan.own_page(slot), &mut words);
         let from = |line: u64| (line / 8) as usize;
         let wait = WaitRecord::from_words(part::<WAIT_WORDS>(&words, from(WAIT_LINE)));
         Some(SelfPortrait {

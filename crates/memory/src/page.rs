@@ -244,7 +244,7 @@ unsafe impl Send for Tally {}
 impl Tally {
     /// The counters of a slot.
     pub fn of(segment: &Segment, slot: u32) -> Self {
-        let line = segment.plan().slot(segment.known(slot)) + COUNTER_LINE;
+        let line = segment.plan().own_page(segment.known(slot)) + COUNTER_LINE;
         let words = segment.place(line, LINE_BYTES).cast();
         Self { words, _segment: segment.clone() }
     }
@@ -281,7 +281,7 @@ impl Tally {
 impl Segment {
     /// How far the program of a slot has come.
     pub fn presence(&self, slot: u32) -> Presence {
-        let word = self.word(self.plan().slot(self.known(slot)));
+        let word = self.word(self.plan().own_page(self.known(slot)));
         Presence::from_bits(word.load(Ordering::Acquire))
     }
 
@@ -293,19 +293,19 @@ impl Segment {
                 self.bond_first_world(slot);
             }
         }
-        self.word(self.plan().slot(slot)).store(presence as u32, Ordering::Release);
+        self.word(self.plan().own_page(slot)).store(presence as u32, Ordering::Release);
     }
 
     /// The processor on which the process of a slot last began to wait; none when it never has.
     #[inline]
     pub fn processor(&self, slot: u32) -> Option<u32> {
-        let word = self.word(self.plan().slot(self.known(slot)) + PROCESSOR);
+        let word = self.word(self.plan().own_page(self.known(slot)) + PROCESSOR);
         word.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Says on which processor the process of the slot is; for that process only.
     pub(crate) fn set_processor(&self, slot: u32, processor: u32) {
-        let word = self.word(self.plan().slot(slot) + PROCESSOR);
+        let word = self.word(self.plan().own_page(slot) + PROCESSOR);
         word.store(processor.wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -316,7 +316,7 @@ impl Segment {
 
     /// Says what the process of a slot waits for; for that process only.
     pub fn set_wait_record(&self, slot: u32, record: &WaitRecord) {
-        let line = self.plan().slot(slot) + WAIT_LINE;
+        let line = self.plan().own_page(slot) + WAIT_LINE;
         // The operation last.
         for (at, word) in record.to_words().into_iter().enumerate().rev() {
             self.long(line + at as u64 * 8).store(word, Ordering::Release);
@@ -325,7 +325,7 @@ impl Segment {
 
     /// Says that the process of a slot does not wait any more; for that process only.
     pub(crate) fn end_wait_record(&self, slot: u32) {
-        self.long(self.plan().slot(slot) + WAIT_LINE).store(0, Ordering::Release);
+        self.long(self.plan().own_page(slot) + WAIT_LINE).store(0, Ordering::Release);
     }
 
     /// What the process of a slot has counted.
@@ -340,7 +340,7 @@ impl Segment {
 
     /// Says how long the process of a slot has waited; for that process only.
     pub(crate) fn set_waited(&self, slot: u32, waits: u64, waited_ns: u64, sleeps: u64) {
-        let line = self.plan().slot(slot) + COUNTER_LINE;
+        let line = self.plan().own_page(slot) + COUNTER_LINE;
         for (at, word) in (4..).zip([waits, waited_ns, sleeps]) {
             self.long(line + at * 8).store(word, Ordering::Relaxed);
         }
@@ -348,13 +348,13 @@ impl Segment {
 
     /// Says how long the process of a slot has waited for one other; for that process only.
     pub(crate) fn set_waited_for(&self, slot: u32, place: usize, waited: WaitedFor) {
-        let pair = self.plan().slot(slot) + WAITED_FOR_LINES + place as u64 * 16;
+        let pair = self.plan().own_page(slot) + WAITED_FOR_LINES + place as u64 * 16;
         self.long(pair).store(u64::from(waited.peer) + 1, Ordering::Relaxed);
         self.long(pair + 8).store(waited.ns, Ordering::Relaxed);
     }
 
     fn page_words<const WORDS: usize>(&self, slot: u32, line: u64) -> [u64; WORDS] {
-        let line = self.plan().slot(self.known(slot)) + line;
+        let line = self.plan().own_page(self.known(slot)) + line;
         std::array::from_fn(|at| self.long(line + at as u64 * 8).load(Ordering::Acquire))
     }
 
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_scribbled_wait_is_still_a_wait() {
         let segment = segment();
-        segment.long(segment.plan().slot(0) + WAIT_LINE).store(u64::MAX, Ordering::Relaxed);
+        segment.long(segment.plan().own_page(0) + WAIT_LINE).store(u64::MAX, Ordering::Relaxed);
         assert_eq!(segment.wait_record(0).operation, Operation::None);
     }
 

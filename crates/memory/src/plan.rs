@@ -1,10 +1,14 @@
 //! How a segment is divided: sizes and offsets, and nothing else.
 //!
 //! ```text
-//! header page | membership pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
-//! slot: own page | shared page | boards | mailbox | ring credits | rings
+//! header page | membership pages | own pages | shared pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
+//! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
+//!
+//! Own pages lie side by side, and so do shared pages: whoever looks at those of all touches as little
+//! of its page tables as there is. Within the slots, megabytes apart, each would take a page of the
+//! table in every process, and a walk through memory at every look.
 //!
 //! All sizes are multiples of a page, so every page has one intended writer (or is named as one
 //! that several write). The file is sparse: a page that nobody touches costs nothing.
@@ -195,19 +199,26 @@ impl SegmentPlan {
         PAGE_BYTES
     }
 
+    /// The page that the process of a slot alone writes.
+    pub fn own_page(&self, slot: u32) -> u64 {
+        let records = MEMBERSHIP_HEAD_BYTES + u64::from(self.slots()) * RECORD_BYTES;
+        self.membership() + records.next_multiple_of(PAGE_BYTES) + u64::from(slot) * PAGE_BYTES
+    }
+
+    /// The page of a slot that several write: mailbox tail, sleep word.
+    pub fn shared_page(&self, slot: u32) -> u64 {
+        self.own_page(self.slots()) + u64::from(slot) * PAGE_BYTES
+    }
+
     /// Where the area of a slot begins.
     pub fn slot(&self, slot: u32) -> u64 {
-        let records = MEMBERSHIP_HEAD_BYTES + u64::from(self.slots()) * RECORD_BYTES;
-        self.membership()
-            + records.next_multiple_of(PAGE_BYTES)
-            + u64::from(slot) * self.slot_bytes()
+        self.shared_page(self.slots()) + u64::from(slot) * self.slot_bytes()
     }
 
     /// Bytes of the area of a slot.
     pub fn slot_bytes(&self) -> u64 {
         let credits = (self.rings() * CREDIT_BYTES).next_multiple_of(PAGE_BYTES);
-        2 * PAGE_BYTES
-            + BOARDS * BOARD_BYTES
+        BOARDS * BOARD_BYTES
             + MAILBOX_SLOTS * MAILBOX_SLOT_BYTES
             + credits
             + self.rings() * Self::RING_BYTES
@@ -215,24 +226,19 @@ impl SegmentPlan {
 
     const RING_BYTES: u64 = RING_LINES * LINE_BYTES + RING_BULK_BYTES;
 
-    /// The page that several write: mailbox tail, sleep word.
-    pub fn shared_page(&self, slot: u32) -> u64 {
-        self.slot(slot) + PAGE_BYTES
-    }
-
     /// The lines of the first world's board, in the process's own page.
     pub fn world_lines(&self, slot: u32) -> u64 {
-        self.slot(slot) + WORLD_LINES
+        self.own_page(slot) + WORLD_LINES
     }
 
     /// Where a process says with whom it has to do, in its own page.
     pub(crate) fn bonds(&self, slot: u32) -> u64 {
-        self.slot(slot) + BONDS
+        self.own_page(slot) + BONDS
     }
 
     /// The shared words of a board that the process of `slot` leads.
     pub fn board(&self, slot: u32, board: u64) -> u64 {
-        self.slot(slot) + 2 * PAGE_BYTES + board * BOARD_BYTES
+        self.slot(slot) + board * BOARD_BYTES
     }
 
     /// The slots of the mailbox queue.
@@ -276,6 +282,8 @@ mod tests {
                 assert_eq!(plan.bulk(slot, last_ring) + RING_BULK_BYTES, plan.slot(slot + 1));
                 assert!(plan.credit(slot, last_ring) + CREDIT_BYTES <= plan.ring(slot, 0));
                 for start in [
+                    plan.own_page(slot),
+                    plan.shared_page(slot),
                     plan.slot(slot),
                     plan.mailbox(slot),
                     plan.ring(slot, last_ring),
@@ -284,6 +292,8 @@ mod tests {
                     assert_eq!(start % PAGE_BYTES, 0);
                 }
             }
+            assert_eq!(plan.own_page(plan.slots()), plan.shared_page(0));
+            assert_eq!(plan.shared_page(plan.slots()), plan.slot(0));
             assert_eq!(plan.heap(0), plan.slot(plan.slots()));
             assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
         }
@@ -293,7 +303,7 @@ mod tests {
     fn the_own_page_has_room_for_all_that_is_in_it() {
         let plan = SegmentPlan::new(1, 2);
         assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= plan.bonds(1));
-        assert_eq!(plan.bonds(1) + BOND_BYTES, plan.shared_page(1));
+        assert_eq!(plan.bonds(1) + BOND_BYTES, plan.own_page(2));
     }
 
     /// The sums in `docs/memory-layout.md`.
@@ -303,7 +313,8 @@ mod tests {
             let plan = SegmentPlan::new(1, processes);
             let slots = plan.slot(plan.slots()) - plan.slot(0);
             (
-                plan.slot(0),
+                plan.own_page(0),
+                plan.slot(0) - plan.own_page(0),
                 plan.slot_bytes(),
                 slots,
                 plan.heap_bytes_per_process,
@@ -311,9 +322,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 5_697_536, 113_950_720, 268_435_456, 5_482_668_032),
-            (8_192, 7_766_016, 372_768_768, 268_435_456, 13_257_678_848),
-            (36_864, 8_945_664, 9_088_794_624, 16_908_288, 26_267_652_096),
+            (8_192, 163_840, 5_689_344, 113_786_880, 268_435_456, 5_482_668_032),
+            (8_192, 393_216, 7_757_824, 372_375_552, 268_435_456, 13_257_678_848),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 16_908_288, 26_267_652_096),
         ];
         assert_eq!(sums, document);
     }

@@ -110,7 +110,7 @@ impl Segment {
     /// Says something of the wait of a slot's process; for that process only. More slots than have room
     /// are as good as none.
     pub fn set_remark(&self, slot: u32, remark: &Remark) {
-        let place = self.plan().slot(slot) + REMARK;
+        let place = self.plan().own_page(slot) + REMARK;
         let set =
             |at: usize, value| self.long(place + at as u64 * 8).store(value, Ordering::Release);
         set(0, 0);
@@ -133,7 +133,7 @@ mod tests {
     use crate::plan::SegmentPlan;
 
     fn page(segment: &Segment, slot: u32) -> Vec<u64> {
-        let start = segment.plan().slot(slot);
+        let start = segment.plan().own_page(slot);
         let words = (0..REMARK_END_WORDS as u64).map(|at| segment.long(start + at * 8));
         words.map(|word| word.load(Ordering::Relaxed)).collect()
     }

@@ -26,8 +26,8 @@ use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 5 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x05");
+/// Version 6 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x06");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
@@ -59,9 +59,8 @@ struct Inner {
     start: NonNull<u8>,
     /// The plan's total, kept at hand: every access is checked against it.
     bytes: u64,
-    /// Where the shared page of slot 0 lies, and how far those of the next ones are from each other:
-    /// of the plan too, and looked at with every message.
-    shared_pages: (u64, u64),
+    /// Where the shared page of slot 0 lies: of the plan too, and looked at with every message.
+    shared_pages: u64,
     /// The anonymous file; none in the form that lives in this process alone.
     file: Option<OwnedFd>,
     /// Slots whose heap somebody owns through this handle.
@@ -162,7 +161,7 @@ impl Segment {
 
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
         let bytes = plan.total_bytes();
-        let shared_pages = (plan.shared_page(0), plan.slot_bytes());
+        let shared_pages = plan.shared_page(0);
         let (heaps_taken, own) = (Mutex::default(), AtomicU32::new(0));
         let holdings = Holdings::new(plan.slots());
         let inner = Inner { plan, start, bytes, shared_pages, file, heaps_taken, holdings, own };
@@ -186,12 +185,16 @@ impl Segment {
         unsafe { Bytes::from_raw(self.0.start, self.0.bytes as usize) }
     }
 
-    /// Makes the area and the heap of a slot zero again, for its next process. The agent calls
+    /// Makes the pages, the area and the heap of a slot zero again, for its next process. The agent calls
     /// this when nobody of the slot's last process is left.
     pub fn clear_slot(&self, slot: u32) {
         let plan = self.plan();
-        let ranges =
-            [(plan.slot(slot), plan.slot_bytes()), (plan.heap(slot), plan.heap_bytes_per_process)];
+        let ranges = [
+            (plan.own_page(slot), PAGE_BYTES),
+            (plan.shared_page(slot), PAGE_BYTES),
+            (plan.slot(slot), plan.slot_bytes()),
+            (plan.heap(slot), plan.heap_bytes_per_process),
+        ];
         for (offset, bytes) in ranges {
             let punched = self
                 .descriptor()
@@ -296,8 +299,7 @@ impl Segment {
     /// The page of a slot that several write.
     #[inline]
     fn shared_page(&self, slot: u32) -> u64 {
-        let (first, distance) = self.0.shared_pages;
-        first + u64::from(slot) * distance
+        self.0.shared_pages + u64::from(slot) * PAGE_BYTES
     }
 
     /// The 32-bit word at an offset of the plan.
@@ -475,15 +477,17 @@ mod tests {
     fn a_cleared_slot_is_zero_and_its_neighbour_is_not() {
         for segment in [Segment::create(&small()).unwrap(), Segment::local(&small())] {
             let plan = segment.plan().clone();
-            for slot in 0..2 {
-                segment.long(plan.mailbox(slot)).store(1, Ordering::Relaxed);
-                segment.long(plan.heap(slot)).store(1, Ordering::Relaxed);
-            }
+            let places = |slot| {
+                let pages = [plan.own_page(slot), plan.shared_page(slot)];
+                let area = [plan.board(slot, 0), plan.mailbox(slot), plan.slot(slot + 1) - 8];
+                let heap = [plan.heap(slot), plan.heap(slot + 1) - 8];
+                [&pages[..], &area, &heap].concat().into_iter().map(|place| segment.long(place))
+            };
+            let all = || places(0).chain(places(1));
+            all().for_each(|word| word.store(1, Ordering::Relaxed));
             segment.clear_slot(0);
-            assert_eq!(segment.long(plan.mailbox(0)).load(Ordering::Relaxed), 0);
-            assert_eq!(segment.long(plan.heap(0)).load(Ordering::Relaxed), 0);
-            assert_eq!(segment.long(plan.mailbox(1)).load(Ordering::Relaxed), 1);
-            assert_eq!(segment.long(plan.heap(1)).load(Ordering::Relaxed), 1);
+            let is = |word: &AtomicU64, value| word.load(Ordering::Relaxed) == value;
+            assert!(places(0).all(|word| is(word, 0)) && places(1).all(|word| is(word, 1)));
         }
     }
 

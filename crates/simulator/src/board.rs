@@ -4,11 +4,11 @@
 //! deposit that is combined. Where members share processors, a line that one of them has fetched is
 //! near for the others, and those of their own processor always are.
 
-use landeck_collectives::{Action, Cells, Figures, Plan};
+use landeck_collectives::Figures;
 
 use crate::history::{NOTHING, RecordId};
-use crate::load::Sizes;
 use crate::platform::{Host, bytes_ps};
+use crate::walks::Deed;
 
 /// Bytes of a deposit that lie in its word's line.
 const INLINE_BYTES: u64 = 48;
@@ -72,73 +72,70 @@ impl Board {
         }
     }
 
-    /// What a member can do about a step of its plan.
-    pub(crate) fn look(&mut self, plan: &Plan, step: u32, sizes: &Sizes) -> Look {
+    /// What a member can do about a step.
+    pub(crate) fn look(&mut self, deed: Deed) -> Look {
         let have_all = self.come as usize == self.deposits.len();
         let all = if have_all { Some(self.last) } else { None };
-        let (there, span_ps) = match &plan.steps[step as usize].action {
-            Action::Deposit { cells, except } => {
-                let kept = except.map_or(0, |block| sizes.of(one(*cells, block)));
-                (Some(NOTHING), self.deposit_ps(sizes.of(*cells) - kept))
+        let (there, span_ps) = match deed {
+            Deed::Deposit { bytes } => (Some(NOTHING), self.deposit_ps(bytes)),
+            Deed::Await => (all, self.line_ps),
+            Deed::Take { from, bytes, resolved } => {
+                (self.places(resolved)[from as usize], self.take_ps(bytes))
             }
-            Action::Await => (all, self.line_ps),
-            Action::Take { from, into, resolved, .. } => {
-                let places = if *resolved { &self.results } else { &self.deposits };
-                (places[*from as usize], self.take_ps(sizes.of(*into)))
+            Deed::CombineDeposits { members, bytes } => {
+                (self.first(members), self.step_ps + self.combine_ps(members, bytes))
             }
-            Action::CombineDeposits { members, into, .. } => {
-                let span_ps = self.step_ps + self.combine_ps(*members, sizes.of(*into));
-                (self.first(*members), span_ps)
+            Deed::Resolve { bytes } => {
+                let members = self.deposits.len() as u32;
+                (all, self.step_ps + self.combine_ps(members, bytes))
             }
-            Action::Resolve { deposited, block } => {
-                let span_ps = self.combine_ps(plan.size, sizes.of(one(*deposited, *block)));
-                (all, self.step_ps + span_ps)
+            Deed::Together { bytes } => {
+                return all.map_or(Look::Wait, |all| self.piece(bytes, all));
             }
-            Action::Together { deposited } => {
-                return all.map_or(Look::Wait, |all| self.piece(sizes.of(*deposited), all));
+            Deed::TakeResult { bytes } => (Some(self.together), self.take_ps(bytes)),
+            Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
+                (Some(NOTHING), 0)
             }
-            Action::TakeResult { into } => (Some(self.together), self.take_ps(sizes.of(*into))),
-            Action::Send { .. }
-            | Action::Receive { .. }
-            | Action::Copy { .. }
-            | Action::Combine { .. } => (Some(NOTHING), 0),
         };
         there.map_or(Look::Wait, |cause| Look::Do(span_ps, cause))
     }
 
     /// Whether a step waits for this member.
-    pub(crate) fn waits_for(&self, plan: &Plan, step: u32, member: u32) -> bool {
+    pub(crate) fn waits_for(&self, deed: Deed, member: u32) -> bool {
         let at = member as usize;
-        match &plan.steps[step as usize].action {
-            Action::Await | Action::Resolve { .. } | Action::Together { .. } => {
+        match deed {
+            Deed::Await | Deed::Resolve { .. } | Deed::Together { .. } => {
                 self.deposits[at].is_none()
             }
-            Action::Take { from, resolved, .. } => {
-                let places = if *resolved { &self.results } else { &self.deposits };
-                *from == member && places[at].is_none()
+            Deed::Take { from, resolved, .. } => {
+                from == member && self.places(resolved)[at].is_none()
             }
-            Action::CombineDeposits { members, .. } => {
-                member < *members && self.deposits[at].is_none()
+            Deed::CombineDeposits { members, .. } => {
+                member < members && self.deposits[at].is_none()
             }
             _ => false,
         }
     }
 
     /// A member has done a step. Whether others may wait for that.
-    pub(crate) fn done(&mut self, plan: &Plan, step: u32, record: RecordId) -> bool {
-        match &plan.steps[step as usize].action {
-            Action::Deposit { .. } => {
-                self.deposits[plan.member as usize] = Some(record);
+    pub(crate) fn done(&mut self, deed: Deed, member: u32, record: RecordId) -> bool {
+        match deed {
+            Deed::Deposit { .. } => {
+                self.deposits[member as usize] = Some(record);
                 self.come += 1;
                 self.last = record;
                 true
             }
-            Action::Resolve { .. } => {
-                self.results[plan.member as usize] = Some(record);
+            Deed::Resolve { .. } => {
+                self.results[member as usize] = Some(record);
                 true
             }
             _ => false,
         }
+    }
+
+    fn places(&self, resolved: bool) -> &[Option<RecordId>] {
+        if resolved { &self.results } else { &self.deposits }
     }
 
     /// A member has combined a piece for all. Whether that was the last.
@@ -188,15 +185,12 @@ impl Board {
     }
 }
 
-/// One block in the store of others.
-const fn one(cells: Cells, block: u32) -> Cells {
-    Cells::new(cells.store, block, 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landeck_collectives::{BoardStyle, Details, Group, Operation, Task, Way, plans};
+    use crate::walks::{Path, Walks};
+    use landeck_collectives::{BoardStyle, Details, Group, Operation, Precedence, Task, Way};
+    use std::sync::Arc;
 
     fn board(size: u32) -> Board {
         let figures = Figures::default();
@@ -204,9 +198,12 @@ mod tests {
         Board::new(&Host { processors: 2, figures, details, call_ps: 0, step_ps: 0 }, size)
     }
 
-    fn steps_of(operation: Operation) -> Vec<Plan> {
+    /// What member 1 of four does, step by step, with so many bytes.
+    fn deeds_of(operation: Operation, bytes: u64) -> Vec<Deed> {
         let group = Group::whole(4).unwrap();
-        plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group)
+        let way = Way::Board(BoardStyle::Each);
+        let path = Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, bytes)), 1);
+        (0..path.steps()).map(|step| path.deed(step)).collect()
     }
 
     #[test]
@@ -232,20 +229,18 @@ mod tests {
 
     #[test]
     fn a_scan_waits_for_those_before_alone() {
-        let plan = &steps_of(Operation::Scan)[1];
-        let is_it = |action: &Action| matches!(action, Action::CombineDeposits { .. });
-        let step = plan.steps.iter().position(|step| is_it(&step.action)).unwrap() as u32;
-        assert_eq!([0, 2, 3].map(|of| board(4).waits_for(plan, step, of)), [true, false, false]);
+        let deeds = deeds_of(Operation::Scan, 8);
+        let is_it = |deed: &&Deed| matches!(deed, Deed::CombineDeposits { .. });
+        let deed = *deeds.iter().find(is_it).unwrap();
+        assert_eq!([0, 2, 3].map(|of| board(4).waits_for(deed, of)), [true, false, false]);
     }
 
     #[test]
     fn who_lays_down_blocks_for_others_keeps_its_own() {
-        let plan = &steps_of(Operation::AllToAll)[1];
-        let is_it = |action: &Action| matches!(action, Action::Deposit { except: Some(_), .. });
-        let step = plan.steps.iter().position(|step| is_it(&step.action)).unwrap() as u32;
-        let sizes = Sizes::new(Operation::AllToAll, 1024, 1, 4);
+        let deeds = deeds_of(Operation::AllToAll, 1024);
+        let deed = *deeds.iter().find(|deed| matches!(deed, Deed::Deposit { .. })).unwrap();
         let figures = Figures::default();
         let three_ps = figures.deposit_ps + 3 * figures.local_copy_kib_ps;
-        assert_eq!(board(4).look(plan, step, &sizes), Look::Do(three_ps, NOTHING));
+        assert_eq!(board(4).look(deed), Look::Do(three_ps, NOTHING));
     }
 }

@@ -55,13 +55,17 @@ impl FromStr for Death {
 pub(crate) struct Chance {
     faults: Faults,
     state: u64,
-    /// When the last message of a pair arrives.
+    /// When the last message of a pair arrives; of pairs where that is past, only so many.
     last: BTreeMap<(u32, u32), Time>,
+    room: usize,
 }
+
+/// So many pairs are few.
+const FEW: usize = 1024;
 
 impl Chance {
     pub(crate) fn new(faults: &Faults) -> Self {
-        Self { faults: faults.clone(), state: faults.seed, last: BTreeMap::new() }
+        Self { faults: faults.clone(), state: faults.seed, last: BTreeMap::new(), room: FEW }
     }
 
     /// A length of time, with its jitter.
@@ -98,11 +102,15 @@ impl Chance {
 
     /// When a message that could arrive at some moment does so: behind those of its pair that were
     /// sent before it.
-    pub(crate) fn in_order(&mut self, from: u32, to: u32, at: Time) -> Time {
+    pub(crate) fn in_order(&mut self, pair: (u32, u32), at: Time, now: Time) -> Time {
         if self.faults.jitter_permille == 0 && self.faults.loss_per_million == 0 {
             return at; // all ports keep the order
         }
-        let last = self.last.entry((from, to)).or_default();
+        if self.last.len() >= self.room {
+            self.last.retain(|_, last| *last >= now);
+            self.room = FEW.max(2 * self.last.len());
+        }
+        let last = self.last.entry(pair).or_default();
         *last = at.max(*last + 1);
         *last
     }
@@ -173,8 +181,20 @@ mod tests {
     #[test]
     fn messages_of_a_pair_stay_in_order() {
         let mut chance = chance(0, 1, 0);
-        let times = [5, 3, 8].map(|at| chance.in_order(0, 1, Time::from_ps(at)).ps());
-        assert_eq!(times, [5, 6, 8]);
-        assert_eq!(chance.in_order(1, 0, Time::from_ps(2)).ps(), 2);
+        let mut in_order = |pair, at| chance.in_order(pair, Time::from_ps(at), Time::ZERO).ps();
+        assert_eq!([5, 3, 8].map(|at| in_order((0, 1), at)), [5, 6, 8]);
+        assert_eq!(in_order((1, 0), 2), 2);
+    }
+
+    #[test]
+    fn what_is_past_is_forgotten() {
+        let mut chance = chance(0, 1, 0);
+        for number in 0..100_000 {
+            let now = Time::from_ps(10 * u64::from(number));
+            chance.in_order((number, 0), now + 50, now);
+            assert!(chance.last.len() <= FEW, "five arrive at any time");
+        }
+        let now = Time::from_ps(999_990);
+        assert_eq!(chance.in_order((99_999, 0), now + 7, now), now + 51, "not before the last");
     }
 }

@@ -15,6 +15,7 @@
 //! | [`simulation`] | a run |
 //! | `volume` | how much a run is, before it is begun |
 //! | `stages` | what all do one after the other |
+//! | `walks` | what all members walk, in little memory |
 //! | `world` | members, and what is under way between them |
 //! | [`history`] | what was done when: the critical path |
 //!
@@ -48,6 +49,7 @@ pub mod simulation;
 mod stages;
 pub mod time;
 mod volume;
+mod walks;
 mod world;
 
 pub use fault::{Death, DeathError, Faults};

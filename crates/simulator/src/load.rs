@@ -3,7 +3,7 @@
 use landeck_collectives::{Cells, Operation};
 
 /// The sizes of blocks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sizes {
     bytes: u64,
     /// Into so many parts the data are cut; none where each block has all the bytes.
@@ -24,10 +24,25 @@ impl Sizes {
     }
 
     pub(crate) fn of(&self, cells: Cells) -> u64 {
-        let Some(parts) = self.parts else { return self.bytes * u64::from(cells.count) };
+        self.of_run(cells.first, cells.count)
+    }
+
+    fn of_run(&self, first: u32, count: u32) -> u64 {
+        let Some(parts) = self.parts else { return self.bytes * u64::from(count) };
         let begin =
             |block: u32| (u128::from(self.bytes) * u128::from(block) / u128::from(parts)) as u64;
-        begin(cells.first + cells.count) - begin(cells.first)
+        begin(first + count) - begin(first)
+    }
+
+    /// Of blocks that go on with the first behind the last of so many.
+    pub(crate) fn of_circle(&self, first: u32, count: u32, size: u32) -> u64 {
+        let until_end = count.min(size - first);
+        self.of_run(first, until_end) + self.of_run(0, count - until_end)
+    }
+
+    /// Whether all blocks have as many bytes.
+    pub(crate) fn are_even(&self) -> bool {
+        self.parts.is_none_or(|parts| self.bytes.is_multiple_of(parts))
     }
 
     pub(crate) fn of_all(&self, cells: &[Cells]) -> u64 {
@@ -49,5 +64,7 @@ mod tests {
         assert_eq!(Sizes::new(Operation::Gather, 10, 1, 9).of(cells(3, 2)), 20);
         assert_eq!(Sizes::new(Operation::ReduceScatter, 9, 1, 9).of(cells(3, 2)), 2);
         assert_eq!(Sizes::new(Operation::Barrier, 9, 1, 9).of(cells(3, 2)), 0);
+        assert_eq!(segments.of_circle(3, 2, 4), 5, "the last and the first");
+        assert!(!segments.are_even() && Sizes::new(Operation::Broadcast, 12, 4, 9).are_even());
     }
 }

@@ -192,12 +192,13 @@ pub enum SimulationError {
         /// Their hosts.
         hosts: u32,
     },
-    /// So many messages and plans as nobody has memory for.
+    /// So many messages as nobody has time or memory for.
     #[error(
-        "{operation} by {way} among {members} members takes about {:.0} million messages, and the \
-         plans for them more than 4 GiB. About {most} members can be simulated: take fewer, or another \
-         architecture (butterfly and knomial send the fewest).",
-        *messages as f64 / 1e6
+        "{operation} by {way} among {members} members takes about {:.0} million messages and {} of \
+         memory; more than an hour, or than 4 GiB, is not begun. About {most} members can be simulated: take \
+         fewer, or another architecture (butterfly and knomial send the fewest).",
+        *messages as f64 / 1e6,
+        gib_text(*gib)
     )]
     TooMany {
         /// The operation.
@@ -208,9 +209,15 @@ pub enum SimulationError {
         members: u32,
         /// About so many messages.
         messages: u64,
+        /// About so much memory.
+        gib: u64,
         /// About so many members can be simulated.
         most: u32,
     },
+}
+
+fn gib_text(gib: u64) -> String {
+    if gib == 0 { "less than 1 GiB".into() } else { format!("{gib} GiB") }
 }
 
 /// Simulates an operation. `tell` is told from time to time how far it is.
@@ -223,10 +230,10 @@ pub fn run(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Report, SimulationError> {
     let hosts = Hosts::of(work, setting)?;
-    if let Some(TooMuch { messages, most }) = volume::too_much(work) {
+    if let Some(TooMuch { messages, gib, most }) = volume::too_much(work, setting) {
         let (operation, way) = (work.task.operation, work.way.to_string());
         let members = work.group.size();
-        return Err(SimulationError::TooMany { operation, way, members, messages, most });
+        return Err(SimulationError::TooMany { operation, way, members, messages, gib, most });
     }
     let stages = Stages::new(work, setting.calls);
     let steps = stages.steps();

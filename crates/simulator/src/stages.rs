@@ -3,18 +3,17 @@
 
 use std::sync::Arc;
 
-use landeck_collectives::{BoardStyle, Group, Operation, Task, Walk, Way, plans};
+use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
-use crate::load::Sizes;
 use crate::simulation::{Calls, Work};
 use crate::time::Time;
+use crate::walks::{Path, Walks};
 
 /// The stages of a run, the same for all members.
 #[derive(Debug)]
 pub(crate) struct Stages {
-    operation: Vec<Arc<Walk>>,
+    operation: Arc<Walks>,
     around: Option<Around>,
-    sizes: Sizes,
     calls: u32,
     rounds: u32,
 }
@@ -23,9 +22,8 @@ pub(crate) struct Stages {
 /// member 0, which make one span of everybody's.
 #[derive(Debug)]
 struct Around {
-    barrier: Vec<Arc<Walk>>,
-    reduce: Vec<Arc<Walk>>,
-    reduce_sizes: Sizes,
+    barrier: Arc<Walks>,
+    reduce: Arc<Walks>,
 }
 
 /// What is done at a stage.
@@ -37,10 +35,7 @@ enum Kind {
 
 impl Stages {
     pub(crate) fn new(work: &Work<'_>, calls: Calls) -> Self {
-        let operation = walks(work.task, work.way, work.group);
-        let segments = operation.first().map_or(1, |walk| walk.plan().segments);
-        let size = work.group.size();
-        let sizes = Sizes::new(work.task.operation, work.bytes, segments, size);
+        let operation = Walks::of(work.task, work.way, work.group, work.bytes);
         let (around, rounds, calls) = match calls {
             Calls::AtOnce => (None, 1, 1),
             Calls::Repeated(calls) => (None, 1, calls.max(1)),
@@ -48,18 +43,22 @@ impl Stages {
                 (Some(Around::new(work.group)), rounds.max(1), calls.max(1))
             }
         };
-        Self { operation, around, sizes, calls, rounds }
+        Self { operation: Arc::new(operation), around, calls, rounds }
     }
 
     /// Members.
     pub(crate) fn members(&self) -> u32 {
-        self.operation.len() as u32
+        self.operation.members()
     }
 
     /// Steps of all members and stages.
     pub(crate) fn steps(&self) -> u64 {
-        let steps: usize = self.operation.iter().map(|walk| walk.plan().steps.len()).sum();
-        steps as u64 * u64::from(self.calls) * u64::from(self.rounds)
+        self.operation.steps() * u64::from(self.calls) * u64::from(self.rounds)
+    }
+
+    /// Steps that are kept for that, and the runs of blocks in all messages but the first of each.
+    pub(crate) fn kept(&self) -> (u64, u64) {
+        (self.operation.kept(), self.operation.more_runs())
     }
 
     /// How many stages each member has.
@@ -73,7 +72,7 @@ impl Stages {
     }
 
     /// What a member walks then; none when all is over.
-    pub(crate) fn walk(&self, member: usize, stage: u32) -> Option<Arc<Walk>> {
+    pub(crate) fn path(&self, member: u32, stage: u32) -> Option<Path> {
         if stage >= self.count() {
             return None;
         }
@@ -82,15 +81,7 @@ impl Stages {
             (Kind::Reduce, Some(around)) => &around.reduce,
             _ => &self.operation,
         };
-        walks.get(member).cloned()
-    }
-
-    /// How long the blocks of a stage are.
-    pub(crate) fn sizes(&self, stage: u32) -> Sizes {
-        match (self.kind(stage), &self.around) {
-            (Kind::Barrier | Kind::Reduce, Some(around)) => around.reduce_sizes,
-            _ => self.sizes,
-        }
+        Some(Path::new(walks, member))
     }
 
     /// The time of each round, when nothing has been done yet.
@@ -134,9 +125,8 @@ impl Stages {
 impl Around {
     fn new(group: &Group) -> Self {
         let way = Way::Board(BoardStyle::Each);
-        let of = |operation| walks(&Task::new(operation), &way, group);
-        let reduce_sizes = Sizes::new(Operation::Reduce, 8, 1, group.size());
-        Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce), reduce_sizes }
+        let of = |operation| Arc::new(Walks::of(&Task::new(operation), &way, group, 8));
+        Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce) }
     }
 }
 
@@ -150,10 +140,6 @@ impl Spans {
         let over = self.0.iter().filter(|(begin, end)| end >= begin);
         over.map(|(begin, end)| end.since(*begin)).collect()
     }
-}
-
-fn walks(task: &Task, way: &Way, group: &Group) -> Vec<Arc<Walk>> {
-    plans(task, way, group).into_iter().map(Walk::new).collect()
 }
 
 #[cfg(test)]

@@ -85,6 +85,11 @@ impl<E> Events<E> {
         self.heap.pop().map(|planned| (planned.at, planned.event))
     }
 
+    /// How many are still to happen.
+    pub fn waiting(&self) -> usize {
+        self.heap.len()
+    }
+
     /// How many have been planned so far.
     pub const fn planned(&self) -> u64 {
         self.planned
@@ -122,6 +127,7 @@ mod tests {
         for (at, name) in [(5, 'c'), (3, 'a'), (5, 'd'), (3, 'b')] {
             events.plan(Time::from_ps(at), name);
         }
+        assert_eq!(events.waiting(), 4);
         let order: String = std::iter::from_fn(|| events.pop()).map(|(_, name)| name).collect();
         assert_eq!((order.as_str(), events.planned()), ("abcd", 4));
     }

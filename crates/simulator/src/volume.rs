@@ -1,48 +1,62 @@
-//! How much a run is, before its plans are made: from the plans of two smaller groups of the same
-//! shape, one twice as large as the other.
+//! How much a run is, before it is begun: from runs of two smaller groups of the same shape, one twice as
+//! large as the other.
 //!
-//! Plans grow as a power of the group's size, with few members as with many: by 1 and a little where
-//! each member has a few messages or their logarithm, by 2 where everybody has one for everybody. An
+//! What a run takes grows as a power of the group's size, with few members as with many: by 1 and a little
+//! where each member has a few messages or their logarithm, by 2 where everybody has one for everybody. An
 //! architecture need not say which, so this holds for those of users too.
 
-use landeck_collectives::{Action, Group, Plan, Task, plans};
+use landeck_collectives::{Group, Task};
 
-use crate::simulation::Work;
+use crate::fault::Faults;
+use crate::simulation::{Calls, Hosts, Setting, Work};
+use crate::stages::Stages;
+use crate::walks::ROOM_BYTES;
+use crate::world::World;
 
 /// Groups of up to so many members are not looked at: whatever they do can be simulated.
 const SMALL: u32 = 256;
-/// Steps of all members together at most: with what they wait for they take 4 GiB.
-const STEPS_MAX: f64 = 12e6;
+/// A run may take so much memory, and as many messages, and runs of blocks in them, as are an hour's work.
+const BYTES_MAX: f64 = (4u64 << 30) as f64;
+const MESSAGES_MAX: f64 = 1e9;
+const RUNS_MAX: f64 = 5e8;
+/// What each of these takes, as measured (`docs/simulation.md`).
+const MEMBER_BYTES: f64 = 1200.0;
+const MESSAGE_BYTES: f64 = 200.0;
+const STEP_BYTES: f64 = 120.0;
+const RUN_BYTES: f64 = 1.0;
 
 /// Too much to be simulated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TooMuch {
     /// Messages of the run, about.
     pub(crate) messages: u64,
+    /// Memory that it takes, about.
+    pub(crate) gib: u64,
     /// So many members could be simulated, about.
     pub(crate) most: u32,
 }
 
 /// Whether this is too much.
-pub(crate) fn too_much(work: &Work<'_>) -> Option<TooMuch> {
+pub(crate) fn too_much(work: &Work<'_>, setting: &Setting<'_>) -> Option<TooMuch> {
     let size = work.group.size();
     if size <= SMALL {
         return None;
     }
-    let (mut half, mut whole) = (Volume::default(), Volume::default());
     let sample = size >> (size / SMALL).ilog2().max(1);
-    half.add(work, sample / 2);
-    whole.add(work, sample);
-    let times = f64::from(size) / f64::from(sample);
-    let power = |half: f64, whole: f64| (whole.max(1.0) / half.max(1.0)).log2();
-    let grown = |half: f64, whole: f64| whole * times.powf(power(half, whole));
-    let steps = grown(half.steps, whole.steps);
-    if steps <= STEPS_MAX {
+    let half = Volume::of(work, setting, sample / 2)?;
+    let whole = Volume::of(work, setting, sample)?;
+    let grown = |size: u32| half.grown(&whole, f64::from(size) / f64::from(sample));
+    let all = grown(size);
+    if !all.is_too_much() {
         return None;
     }
-    let less = (STEPS_MAX / steps).powf(1.0 / power(half.steps, whole.steps).max(1.0));
-    let messages = rounded(grown(half.messages, whole.messages));
-    Some(TooMuch { messages, most: rounded(f64::from(size) * less) as u32 })
+    let (mut most, mut above) = (sample, size);
+    while above - most > 1 {
+        let between = most + (above - most) / 2;
+        *(if grown(between).is_too_much() { &mut above } else { &mut most }) = between;
+    }
+    let gib = rounded(all.bytes() / (1u64 << 30) as f64);
+    Some(TooMuch { messages: rounded(all.messages), gib, most: rounded(most.into()) as u32 })
 }
 
 /// Down to two digits.
@@ -51,71 +65,121 @@ fn rounded(number: f64) -> u64 {
     ((number / unit).floor() * unit) as u64
 }
 
-#[derive(Default)]
+/// What a run takes.
+#[derive(Clone, Copy, Debug)]
 struct Volume {
-    steps: f64,
+    members: f64,
     messages: f64,
+    /// Messages on their way at once.
+    in_flight: f64,
+    /// Steps that are kept.
+    steps: f64,
+    /// Runs of blocks in all messages, but the first of each.
+    more_runs: f64,
 }
 
 impl Volume {
-    /// The same work by fewer members, in as many clusters for each of them.
-    fn add(&mut self, work: &Work<'_>, size: u32) {
+    /// The same work by fewer members, in as many clusters for each of them, all of whom call once. None
+    /// where there is no such run.
+    fn of(work: &Work<'_>, setting: &Setting<'_>, size: u32) -> Option<Self> {
         let all = work.group;
         let clusters = all.clusters().len() as u64 * u64::from(size) / u64::from(all.size());
-        let Ok(group) = Group::divided(size, (clusters as u32).max(1)) else { return };
+        let group = Group::divided(size, (clusters as u32).max(1)).ok()?;
         let task = Task { root: work.task.root % size, ..*work.task };
-        for plan in plans(&task, work.way, &group) {
-            self.messages += plan.messages_sent() as f64;
-            self.steps += weight(&plan);
+        let work = Work { task: &task, group: &group, ..*work };
+        let (calls, faults) = (Calls::AtOnce, Faults::default());
+        let setting = Setting { calls, faults: &faults, keeps_history: false, ..*setting };
+        let hosts = Hosts::of(&work, &setting).ok()?;
+        let stages = Stages::new(&work, calls);
+        let (steps, more_runs) = stages.kept();
+        let mut world = World::new(&setting, hosts, stages);
+        world.run(|_| {});
+        let report = world.report();
+        let (messages, in_flight) = (report.messages as f64, f64::from(report.most_in_flight));
+        let (steps, more_runs) = (steps as f64, more_runs as f64);
+        Some(Self { members: size.into(), messages, in_flight, steps, more_runs })
+    }
+
+    /// What a group takes that is so many times as large as `whole`'s, which is twice this one's.
+    fn grown(&self, whole: &Self, times: f64) -> Self {
+        let grown = |of: fn(&Self) -> f64| {
+            let power = (of(whole).max(1.0) / of(self).max(1.0)).log2();
+            of(whole) * times.powf(power)
+        };
+        Self {
+            members: grown(|volume| volume.members),
+            messages: grown(|volume| volume.messages),
+            in_flight: grown(|volume| volume.in_flight),
+            steps: grown(|volume| volume.steps),
+            more_runs: grown(|volume| volume.more_runs),
         }
     }
-}
 
-/// Steps, with the dependencies and places of long ones counted as parts of a step.
-fn weight(plan: &Plan) -> f64 {
-    const PARTS: f64 = 16.0;
-    let parts = |action: &Action| match action {
-        Action::Send { cells, .. } | Action::Receive { cells, .. } => cells.len(),
-        _ => 0,
-    };
-    let each = plan.steps.iter().map(|step| parts(&step.action) + step.after.len());
-    plan.steps.len() as f64 + each.sum::<usize>() as f64 / PARTS
+    fn bytes(&self) -> f64 {
+        let Self { members, in_flight, steps, more_runs, .. } = self;
+        let parts = [
+            (members, MEMBER_BYTES),
+            (in_flight, MESSAGE_BYTES),
+            (steps, STEP_BYTES),
+            (more_runs, RUN_BYTES),
+        ];
+        ROOM_BYTES as f64 + parts.iter().map(|(count, bytes)| *count * bytes).sum::<f64>()
+    }
+
+    fn is_too_much(&self) -> bool {
+        let parts =
+            [(self.bytes(), BYTES_MAX), (self.messages, MESSAGES_MAX), (self.more_runs, RUNS_MAX)];
+        parts.iter().any(|(is, most)| is > most)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::Placement;
     use landeck_collectives::{Operation, Preset, Way};
 
     fn way(name: &str, operation: Operation) -> Way {
         name.parse::<Preset>().unwrap().way(operation)
     }
 
-    fn found(operation: Operation, name: &str, size: u32, clusters: u32) -> Option<TooMuch> {
-        let group = Group::divided(size, clusters).unwrap();
+    fn found(operation: Operation, name: &str, size: u32) -> Option<TooMuch> {
+        let group = Group::divided(size, 1).unwrap();
         let (task, way) = (Task::new(operation), way(name, operation));
-        too_much(&Work { task: &task, way: &way, group: &group, bytes: 8 })
+        let platform = crate::platform::library::find("infiniband").unwrap();
+        let faults = Faults::default();
+        let setting =
+            Setting { placement: Placement::PerHost(1), ..Setting::new(&platform, &faults) };
+        too_much(&Work { task: &task, way: &way, group: &group, bytes: 8 }, &setting)
     }
 
     #[test]
     fn what_everybody_has_for_everybody_grows_with_the_square() {
-        for (operation, name) in [(Operation::AllToAll, "flat"), (Operation::AllGather, "ring")] {
-            let much = found(operation, name, 65_536, 1).unwrap();
+        for (operation, name, most) in [
+            (Operation::AllToAll, "flat", 3_000..6_000),
+            (Operation::AllGather, "ring", 25_000..35_000),
+        ] {
+            let much = found(operation, name, 65_536).unwrap();
             let messages = 65_536.0 * 65_535.0;
             let error = much.messages as f64 / messages;
             assert!((0.9..1.1).contains(&error), "{operation} {name}: {much:?}");
-            assert!(found(operation, name, much.most, 1).is_none(), "{much:?}");
-            assert!(found(operation, name, much.most * 5 / 4, 1).is_some(), "{much:?}");
+            assert!(most.contains(&much.most), "{much:?}");
+            assert!(found(operation, name, much.most).is_none(), "{much:?}");
+            assert!(found(operation, name, much.most * 5 / 4).is_some(), "{much:?}");
         }
+        let (all, ring) = (Operation::AllToAll, Operation::AllGather);
+        let gib = |operation, name| found(operation, name, 65_536).map(|much| much.gib);
+        assert!(gib(all, "flat") > Some(700), "all messages are on their way at once");
+        assert_eq!(gib(ring, "ring"), Some(0), "one of each member: it takes but long");
     }
 
     #[test]
     fn what_takes_a_logarithm_of_messages_is_not_too_much() {
         for operation in [Operation::AllGather, Operation::ReduceScatter, Operation::Scan] {
             for size in [65_536, 50_000] {
-                assert_eq!(found(operation, "butterfly", size, 1), None, "{operation} {size}");
+                assert_eq!(found(operation, "butterfly", size), None, "{operation} {size}");
             }
-            assert_eq!(found(operation, "knomial", 65_536, 1), None, "{operation}");
+            assert_eq!(found(operation, "knomial", 65_536), None, "{operation}");
         }
     }
 

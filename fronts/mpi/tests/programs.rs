@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
-use support::{Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, skip};
+use support::{
+    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_with_files_of, skip,
+};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);
@@ -160,6 +162,24 @@ fn more_data_than_a_heap_has_room_for_goes_its_way() {
     let _watchdog = Watchdog::start(LIMIT);
     let output = run(Launcher::Landeck, Library::Ours, 3, &program("room"), &[]);
     assert_wrote(&output, "room: 3 processes agree");
+}
+
+/// A limit of the file size makes the heaps small: the program's long blocks have no room in them.
+#[test]
+fn blocks_longer_than_a_heap_has_room_for_go_their_way() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("chapters/long_blocks");
+    for processes in [1, 2, 3, 5] {
+        let output = run_with_files_of(256 << 20, processes, &program);
+        assert_wrote(&output, &format!("long_blocks: {processes} processes agree"));
+    }
+}
+
+#[test]
+fn lengths_that_differ_are_told_of_however_long_the_blocks_are() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run_with_files_of(200 << 20, 3, &program("lengths"));
+    assert_wrote(&output, "lengths: 3 processes agree");
 }
 
 /// Minutes under a sanitizer, and gigabytes of memory.

@@ -20,8 +20,10 @@ pub(super) fn plan(program: &mut Program, task: &Task, rounds: &Rounds) {
 
 /// The same for data that stand in the output, of which each member has some at first.
 pub(super) fn tell(program: &mut Program, rounds: &Rounds, known: Vec<Blocks>) {
-    for told in know::tells(rounds, known).into_iter().flatten() {
-        let cells = super::each(Store::Output, &told.blocks);
-        program.message(told.from, told.to, cells.clone(), cells);
-    }
+    know::each_tell(rounds, known, |told| {
+        if program.concerns(told.from, told.to) {
+            let cells = super::each(Store::Output, &told.blocks);
+            program.message(told.from, told.to, cells.clone(), cells);
+        }
+    });
 }

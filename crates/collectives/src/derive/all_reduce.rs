@@ -53,11 +53,10 @@ enum Meeting {
 fn meetings(rounds: &Rounds, size: u32) -> Option<Vec<Vec<(u32, u32, Meeting)>>> {
     let mut known = know::own(size);
     let everybody = Blocks::run(0..size);
-    let mut meetings = Vec::new();
+    let (mut meetings, mut before) = (Vec::new(), Vec::new());
     for round in rounds.iter() {
-        let before: Vec<Blocks> =
-            round.iter().map(|&(from, _)| known[from as usize].clone()).collect();
-        let mut meets = Vec::new();
+        know::remember(&mut before, &known, round);
+        let mut meets = Vec::with_capacity(round.len());
         for (&(from, to), from_set) in round.iter().zip(&before) {
             let to_set = &known[to as usize];
             if from_set.is_apart_from(to_set) {
@@ -104,7 +103,9 @@ fn one_segment(
                 program.message(from, to, vec![output(segment)], vec![output(segment)]);
             } else if let Some(partial) = &partials[from as usize] {
                 let received = partial.received(program, to);
-                program.message(from, to, partial.cells(), received.cells());
+                if program.concerns(from, to) {
+                    program.message(from, to, partial.cells(), received.cells());
+                }
                 joins.push((to, received));
             }
         }

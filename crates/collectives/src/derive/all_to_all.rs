@@ -28,8 +28,10 @@ pub(super) fn plan(program: &mut Program, paths: &Paths<'_>) {
 fn straight(program: &mut Program, rounds: &Rounds) {
     let size = program.size();
     for &(from, to) in rounds.iter().flatten() {
-        let block = from * size + to;
-        program.message(from, to, vec![input(block)], vec![output(block)]);
+        if program.concerns(from, to) {
+            let block = from * size + to;
+            program.message(from, to, vec![input(block)], vec![output(block)]);
+        }
     }
 }
 
@@ -40,7 +42,7 @@ fn routed(program: &mut Program, rounds: &Rounds) {
     let mut relays: Vec<Option<Store>> = vec![None; size as usize];
     for tell in tells.iter().flatten() {
         let (from, to) = (tell.from, tell.to);
-        if !program.is_kept(from) && !program.is_kept(to) {
+        if !program.concerns(from, to) {
             continue;
         }
         let (mut sent, mut received) = (Vec::new(), Vec::new());

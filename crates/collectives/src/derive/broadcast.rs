@@ -22,7 +22,9 @@ pub(super) fn segments(program: &mut Program, tree: &Tree, segments: u32) {
     for segment in 0..segments {
         for &member in &order {
             for &child in tree.children(member) {
-                program.message(member, child, vec![output(segment)], vec![output(segment)]);
+                if program.concerns(member, child) {
+                    program.message(member, child, vec![output(segment)], vec![output(segment)]);
+                }
             }
         }
     }

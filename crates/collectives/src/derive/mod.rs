@@ -148,23 +148,54 @@ pub fn plans(task: &Task, way: &Way, group: &Group) -> Vec<Plan> {
 
 fn program(task: &Task, way: &Way, group: &Group, member: Option<u32>) -> Vec<Plan> {
     let segments = segments(task, way, group.size());
-    let task = &Task { segments, ..*task };
     let mut program = Program::new(task.operation, task.root, segments, group.size(), member);
+    fill(&mut program, task, way, group);
+    program.finish()
+}
+
+/// The plans of the first of these members: of as many as have room in so many bytes, of one at least.
+pub(crate) fn plans_of(
+    task: &Task,
+    way: &Way,
+    group: &Group,
+    members: &[u32],
+    room_bytes: u64,
+) -> Vec<Plan> {
+    let segments = segments(task, way, group.size());
+    let what = (task.operation, task.root, segments, group.size());
+    let mut program = Program::of_some(what, members, room_bytes);
+    fill(&mut program, task, way, group);
+    program.finish()
+}
+
+/// Says what all members do.
+pub(crate) fn fill(program: &mut Program, task: &Task, way: &Way, group: &Group) {
+    let task = &Task { segments: segments(task, way, group.size()), ..*task };
     match way {
-        Way::Board(style) => board::plan(&mut program, task, *style),
+        Way::Board(style) => board::plan(program, task, *style),
         Way::Messages { architecture, release, split } => {
             let back = release.as_ref().unwrap_or(architecture);
             let paths = Paths { group, to: &**architecture, back: &**back, split: *split };
-            over_messages(&mut program, task, &paths);
+            over_messages(program, task, &paths);
         }
     }
-    program.finish()
 }
 
 /// In how many segments the data are cut: in as many as there are members, where each gets or makes
 /// a part of them.
 pub(crate) fn segments(task: &Task, way: &Way, size: u32) -> u32 {
-    let is_divided = match way {
+    if is_divided(task, way) { size } else { task.segments.max(1) }
+}
+
+/// Whether blocks belong to members, so that block `m` is to member `m` what another is to its own.
+pub(crate) fn turns_blocks(task: &Task, way: &Way) -> bool {
+    // In an alltoall two members have something to do with each block.
+    let of_members = !task.operation.has_segments() && task.operation != Operation::AllToAll;
+    of_members || is_divided(task, way)
+}
+
+fn is_divided(task: &Task, way: &Way) -> bool {
+    match way {
         Way::Messages { split, .. } => {
             let may_split = [Operation::Broadcast, Operation::Reduce, Operation::AllReduce];
             *split && may_split.contains(&task.operation)
@@ -172,8 +203,7 @@ pub(crate) fn segments(task: &Task, way: &Way, size: u32) -> u32 {
         Way::Board(style) => {
             *style == BoardStyle::Divided && task.operation == Operation::AllReduce
         }
-    };
-    if is_divided { size } else { task.segments.max(1) }
+    }
 }
 
 /// Who talks to whom, on the way there and back.

@@ -36,8 +36,7 @@ pub(super) fn results(
     let size = program.size();
     let all = |member| Partial::own(order, member, Cells::new(own(member), 0, size));
     let mut held: Vec<Held> = (0..size).map(|member| Held::new(member, all(member))).collect();
-    let tells = know::tells(rounds, know::own(size));
-    for told in tells.iter().rev().flat_map(|round| round.iter().rev()) {
+    know::each_tell_backwards(rounds, know::own(size), |told| {
         let (giver, taker) = (told.to, told.from);
         let (mut sent, mut received, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
         let mut given = Vec::new();
@@ -55,7 +54,7 @@ pub(super) fn results(
         for arrived in arrivals {
             held[taker as usize].join(program, arrived);
         }
-    }
+    });
     let result = |held: &mut Held| held.take(program, &(held.member..held.member + 1));
     held.iter_mut().flat_map(result).collect()
 }

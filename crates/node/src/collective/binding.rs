@@ -65,6 +65,20 @@ impl Blocks {
         }
     }
 
+    /// Bytes of the longest.
+    #[inline]
+    pub(crate) fn longest(&self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Whole(area, _) => area.packed_bytes(),
+            Self::Equal { block_bytes, .. } => *block_bytes as u64,
+            Self::Placed(_, places) => {
+                places.iter().map(|&(_, length)| length as u64).max().unwrap_or(0)
+            }
+            Self::Areas(areas) => areas.iter().map(Area::packed_bytes).max().unwrap_or(0),
+        }
+    }
+
     /// Whether every block lies in one piece.
     fn is_contiguous(&self) -> bool {
         match self {

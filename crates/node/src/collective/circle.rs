@@ -140,6 +140,17 @@ impl Circle {
         }
     }
 
+    /// The longest block of a call that goes over the board, where blocks differ in length: so many as a
+    /// member lays down there have room together. All members find the same.
+    #[inline]
+    pub(crate) fn longest_on_board(&self, operation: Operation) -> u64 {
+        let blocks = match operation {
+            Operation::Scatter | Operation::AllToAll => u64::from(self.size()),
+            _ => 1,
+        };
+        self.table.facts().board_bytes / blocks
+    }
+
     /// Begins an operation with short data. False when it is not to go over the board.
     #[inline]
     pub(crate) fn begin_brief(&mut self, brief: &mut Brief<'_>) -> bool {

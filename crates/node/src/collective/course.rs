@@ -47,10 +47,10 @@ impl Course {
 
     /// That of a call in a group of so many members.
     pub(crate) fn of(call: &Call, style: BoardStyle, size: u32, is_crowded: bool) -> Self {
-        let is_one_piece = call.is_varying || call.manner.is_checked;
-        if !is_crowded || is_one_piece {
+        if !is_crowded || call.manner.is_checked {
             return Self::AT_ONCE;
         }
+        // Where lengths vary nothing is known alike, and goes at once as nothing does.
         let (members, block) = (u64::from(size), call.known_bytes());
         match (call.operation, style) {
             (Operation::AllGather, _) => {
@@ -161,15 +161,25 @@ mod tests {
     use landeck_kernel::Area;
     use landeck_memory::Buffer;
 
-    fn course(operation: Operation, size: u32, block_bytes: usize, is_crowded: bool) -> Course {
+    /// Looks at a call with so many bytes of input.
+    fn of_call<R>(
+        operation: Operation,
+        block_bytes: usize,
+        manner: Manner,
+        look: impl FnOnce(Call) -> R,
+    ) -> R {
         let memory = vec![0u8; block_bytes];
         // SAFETY: nothing is sent: only lengths are looked at, while the memory is there.
         let buffer = unsafe { Buffer::of(&memory[..]) };
         let input = Blocks::whole(Area::contiguous(buffer));
-        let call = Call { input, ..Call::new(operation, &Manner::default()) };
+        look(Call { input, ..Call::new(operation, &manner) })
+    }
+
+    fn course(operation: Operation, size: u32, block_bytes: usize, is_crowded: bool) -> Course {
         let together = operation == Operation::AllReduce;
         let style = if together { BoardStyle::Together } else { BoardStyle::Each };
-        Course::of(&call, style, size, is_crowded)
+        let of = |call: Call| Course::of(&call, style, size, is_crowded);
+        of_call(operation, block_bytes, Manner::default(), of)
     }
 
     #[test]
@@ -185,13 +195,45 @@ mod tests {
         assert_eq!(rounds(Operation::AllToAll, 32, 64 << 10), 1, "no cache holds what goes");
         assert_eq!(rounds(Operation::AllToAll, 1, 64 << 20), 1);
         assert_eq!(rounds(Operation::Barrier, 32, 0), 1);
-        assert_eq!(course(Operation::AllReduce, 8, 1 << 20, false), Course::AT_ONCE);
+        assert_eq!(rounds(Operation::AllReduce, 32, 4 << 20), ROUNDS_MAX, "each has a number");
+        assert_eq!(rounds(Operation::AllReduce, 7, 1 << 20), 3, "as many as the caches want");
+        for operation in [Operation::AllReduce, Operation::AllToAll, Operation::AllGather] {
+            let of = |is_crowded| course(operation, 16, 128 << 10, is_crowded);
+            assert_eq!(of(false), Course::AT_ONCE, "{operation}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_cut_alike_by_all_goes_at_once() {
+        let checked = Manner { is_checked: true, ..Manner::default() };
+        let usual = Manner::default;
+        for (operation, style, bytes) in [
+            (Operation::AllReduce, BoardStyle::Together, 1 << 20),
+            (Operation::AllToAll, BoardStyle::Each, 64 << 10),
+            (Operation::AllGather, BoardStyle::Each, 1 << 20),
+        ] {
+            let course = |manner, is_varying| {
+                of_call(operation, bytes, manner, |call| {
+                    Course::of(&Call { is_varying, ..call }, style, 16, true)
+                })
+            };
+            assert_ne!(course(usual(), false), Course::AT_ONCE, "{operation}");
+            assert_eq!(course(checked.clone(), false), Course::AT_ONCE, "{operation} checked");
+            assert_eq!(course(usual(), true), Course::AT_ONCE, "{operation} varying");
+        }
+        for style in [BoardStyle::Each, BoardStyle::Divided] {
+            let of = |call: Call| Course::of(&call, style, 16, true);
+            assert_eq!(of_call(Operation::AllReduce, 1 << 20, usual(), of), Course::AT_ONCE);
+        }
+        let gather = |call: Call| Course::of(&call, BoardStyle::Each, 16, true);
+        assert_eq!(of_call(Operation::Gather, 1 << 20, usual(), gather), Course::AT_ONCE);
     }
 
     #[test]
     fn what_no_cache_holds_goes_past_them() {
         let past = |operation, size| course(operation, size, 64 << 10, true).is_past_caches;
         assert!(past(Operation::AllGather, 32) && !past(Operation::AllGather, 16));
+        assert_eq!(course(Operation::AllGather, 32, 64 << 10, true).rounds, 1);
         assert!(!past(Operation::AllToAll, 32) && !past(Operation::AllReduce, 32));
     }
 
@@ -208,6 +250,23 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_round_of_a_reduction_has_its_part_and_all_steps_of_the_plan() {
+        let task = Task::new(Operation::AllReduce);
+        let plan = plan_of(&task, &Way::Board(BoardStyle::Together), &Group::whole(8).unwrap(), 3);
+        of_call(Operation::AllReduce, 1 << 20, Manner::default(), |call| {
+            assert_eq!(Round::of(&call, 1 << 20, 8, (0, 1)), Round::Only);
+            let quarter = 1 << 18;
+            for at in 0..4 {
+                let round = Round::of(&call, 1 << 20, 8, (at, 4));
+                assert_eq!(round, Round::Part(u64::from(at) * quarter, quarter));
+                assert!(
+                    plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All)
+                );
+            }
+        });
+    }
+
     /// Of every member: which block of whom each round lays down, and takes.
     #[test]
     fn what_a_round_lays_down_is_what_it_takes_and_every_block_goes_once() {
@@ -219,20 +278,32 @@ mod tests {
             let plan = |member| plan_of(&task, &Way::Board(BoardStyle::Each), &group, member);
             let plans: Vec<Plan> = (0..size).map(plan).collect();
             let mut taken = 0;
+            let mut kept = vec![0; size as usize];
             for at in 0..rounds {
                 let round = Round::of(&call, 0, size, (at, rounds));
+                assert_eq!(round == Round::Only, rounds == 1);
                 let laid = plans.iter().map(|plan| laid_down(round, plan)).collect::<Vec<_>>();
+                if let Round::Others(_, count) = round {
+                    assert!(laid.iter().all(|blocks| blocks.len() == count as usize));
+                }
                 for plan in &plans {
                     for action in shares(round, plan) {
-                        let Action::Take { from, deposited, into, .. } = action else { continue };
+                        if matches!(action, Action::Copy { .. }) {
+                            kept[plan.member as usize] += 1;
+                        }
+                        let Action::Take { from, deposited, into, resolved } = action else {
+                            continue;
+                        };
                         let place = (into.first - deposited.first) as usize;
-                        assert_eq!(into.first, from * size + plan.member);
+                        assert_eq!((into.first, resolved), (from * size + plan.member, false));
+                        assert_eq!(deposited.count as usize, laid[from as usize].len());
                         assert_eq!(laid[from as usize][place], into.first, "{size} {rounds} {at}");
                         taken += 1;
                     }
                 }
             }
             assert_eq!(taken, size * (size - 1));
+            assert!(kept.iter().all(|&times| times == 1), "each keeps its own once: {kept:?}");
         }
     }
 
@@ -249,7 +320,10 @@ mod tests {
         let (size, row) = (plan.size, plan.member * plan.size);
         let wrap = |block: u32| row + (block - row) % size;
         let deposits = shares(round, plan).into_iter().filter_map(|action| match action {
-            Action::Deposit { cells, .. } => Some(cells.blocks().map(wrap).collect::<Vec<_>>()),
+            Action::Deposit { cells, .. } => {
+                assert!((row..row + size).contains(&cells.first), "it begins within the row");
+                Some(cells.blocks().map(wrap).collect::<Vec<_>>())
+            }
             _ => None,
         });
         deposits.flatten().collect()

@@ -10,7 +10,7 @@ use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::matching::KeyHasher;
-use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
+use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::{Board, Room};
 use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
@@ -18,6 +18,7 @@ use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
+use super::beside::{has_long_blocks, long_instead};
 use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
@@ -280,7 +281,13 @@ impl Engine {
         let circle = self.ready(context, members, member)?;
         call.check(circle.size(), circle.place.member)?;
         match circle.way(call) {
-            Way::Board(style) if !call.needs_copy() => circle.visit(call, style).map(Some),
+            Way::Board(style) if !call.needs_copy() => {
+                let longest = circle.longest_on_board(call.operation);
+                match has_long_blocks(call, longest) {
+                    false => circle.visit(call, style).map(Some),
+                    true => Ok(None),
+                }
+            }
             _ => Ok(None),
         }
     }
@@ -301,7 +308,10 @@ impl Engine {
         match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
-            Err(error) => *outcome = Some(Err(self.visit_fault(context, call, error))),
+            Err(error) => {
+                let tag = visit.signature().tag();
+                *outcome = Some(Err(self.visit_fault((context, tag), call, error)));
+            }
         }
     }
 
@@ -344,14 +354,26 @@ impl Engine {
         if let (None, Some(board)) = (&outcome, board)
             && let Err(error) = visit.fail(board, error)
         {
-            *outcome = Some(Err(self.visit_fault(context, call, error)));
+            let tag = visit.signature().tag();
+            *outcome = Some(Err(self.visit_fault((context, tag), call, error)));
         }
     }
 
     #[cold]
-    fn visit_fault(&mut self, context: u32, call: &Call, error: BoardError) -> Fault {
+    fn visit_fault(&mut self, (context, tag): (u32, u32), call: &Call, error: BoardError) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        board_fault(&mut self.endpoint, circle, call.operation, error)
+        let fault = board_fault(&mut self.endpoint, circle, call.operation, error);
+        self.refuse_long(context, tag, fault)
+    }
+
+    /// What a fault is for the caller. A long block in the place of a short one is taken and dropped.
+    fn refuse_long(&mut self, context: u32, tag: u32, fault: Fault) -> Fault {
+        let circle = self.circles.get(&context);
+        let refused = circle.and_then(|circle| long_instead(circle, tag, &fault));
+        let Some((wanted, fault)) = refused else { return fault };
+        let id = self.endpoint.receive(wanted, Area::EMPTY);
+        self.release(id.into());
+        fault
     }
 
     /// A visit is over, or given up.
@@ -423,7 +445,11 @@ impl Engine {
                 self.in_step(context).map(|()| Begun::Over)
             }
             Some(Ok(())) => Ok(Begun::Over),
-            Some(Err(fault)) => Err(self.explained(context, fault.clone())),
+            Some(Err(fault)) => {
+                let (tag, fault) = (running.signature().tag(), fault.clone());
+                let fault = self.refuse_long(context, tag, fault);
+                Err(self.explained(context, fault))
+            }
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
     }
@@ -635,7 +661,10 @@ impl Engine {
         };
         Some(match outcome {
             Ok(()) => Ok(Completion { result: Ok(status), data: None }),
-            Err(fault) => Err(WaitError::Collective(self.explained(context, fault))),
+            Err(fault) => {
+                let fault = self.refuse_long(context, tag, fault);
+                Err(WaitError::Collective(self.explained(context, fault)))
+            }
         })
     }
 

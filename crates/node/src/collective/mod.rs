@@ -14,6 +14,7 @@
 //! | [`visit`] | one operation over the board of a host |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
+//! | [`beside`] | blocks too long for the board, which go as messages beside it |
 //! | [`course`] | in how many rounds much data go over the board, and whether past the caches |
 //! | [`check`] | what members compare in checking mode |
 //! | [`roll_call`] | all have come for the same, before a checked operation |
@@ -22,6 +23,7 @@
 //! | [`fault`] | why one did not end well |
 //! | [`mismatch`] | members that called different operations |
 
+mod beside;
 pub(crate) mod binding;
 pub(crate) mod board;
 pub(crate) mod brief;

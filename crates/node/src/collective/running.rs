@@ -14,6 +14,7 @@ use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
 use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
+use super::beside::{Beside, LongBlock};
 use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
 use super::board::BoardError;
 use super::call::Call;
@@ -67,8 +68,8 @@ pub(crate) struct Running {
     pub(super) call: Call,
     execution: Execution,
     pub(super) binding: Binding,
-    /// Messages that are out, with their steps.
-    out: Vec<(u32, RequestId, Message)>,
+    /// Messages that are out, with their steps; those beside the board have none.
+    out: Vec<(Option<u32>, RequestId, Message)>,
     /// A step that has begun, but may not do anything yet.
     held: Option<u32>,
     /// What passes through here is being told of; then come the data.
@@ -76,6 +77,9 @@ pub(crate) struct Running {
     pub(super) scratch: Scratch,
     /// Where the operation goes over the board, instead of all that.
     visit: Option<Visit>,
+    has_visited: bool,
+    /// What goes beside the board.
+    beside: Option<Box<Beside>>,
     /// The number that the operation has on the board; it is given back in the end.
     on_board: Option<u32>,
     /// In checking mode: until all have come, which is told on the board alone.
@@ -125,6 +129,9 @@ impl Running {
         let place = circle.place.clone();
         let identity = (circle.next_number, Signature::default());
         let mut running = Self::new(&place, identity, call, &prepared, segments);
+        let longest = circle.longest_on_board(running.call.operation);
+        let members = (circle.size(), place.member);
+        running.beside = Beside::out_of(&mut running.call, longest, members);
         let visit = circle.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
@@ -172,6 +179,8 @@ impl Running {
             is_telling,
             scratch: Scratch::new(),
             visit: None,
+            has_visited: false,
+            beside: None,
             on_board: None,
             roll_call: None,
             looks: 0,
@@ -225,9 +234,10 @@ impl Running {
         mut board: Option<&mut Board>,
         allowance: &mut u64,
     ) -> bool {
-        if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
-            let advanced = visit.advance(&self.call, board, kernel, allowance);
-            return self.visited(kernel, advanced);
+        if let Some(board) = board.as_deref_mut()
+            && self.visit.is_some()
+        {
+            return self.advance_board(kernel, board, allowance);
         }
         let moved =
             self.has_met(kernel, board.as_deref_mut()) && self.advance_messages(kernel, allowance);
@@ -255,6 +265,63 @@ impl Running {
         true
     }
 
+    /// The steps at the board, and what goes beside it.
+    #[inline]
+    fn advance_board(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        board: &mut Board,
+        allowance: &mut u64,
+    ) -> bool {
+        let mut moved = self.beside.is_some() && self.advance_beside(kernel);
+        if let Some(visit) = &mut self.visit
+            && !self.has_visited
+        {
+            if self.outcome.is_some() {
+                // A message beside it failed: somebody is gone, or the group was revoked.
+                drop(visit.fail(board, BoardError::Revoked));
+                return true;
+            }
+            let advanced = visit.advance(&self.call, board, kernel, allowance);
+            moved |= self.visited(kernel, advanced);
+        }
+        moved
+    }
+
+    /// The messages beside the board.
+    #[cold]
+    fn advance_beside(&mut self, kernel: &mut Endpoint<SharedMemory>) -> bool {
+        let begun = self.beside.as_mut().map(|beside| beside.begin());
+        let (given, taken) = begun.unwrap_or_default();
+        let mut moved = !(given.is_empty() && taken.is_empty());
+        for LongBlock { member, area } in taken {
+            if let Stepped::Out(id, message) = self.receive(kernel, member, area) {
+                self.out.push((None, id, message));
+            }
+        }
+        for LongBlock { member, area } in given {
+            match self.send(kernel, member, area) {
+                Ok(Stepped::Out(id, message)) => self.out.push((None, id, message)),
+                Ok(Stepped::Done) => {}
+                Err(fault) => {
+                    self.fail(kernel, fault);
+                    return true;
+                }
+            }
+        }
+        moved |= self.collect(kernel);
+        moved | self.end_beside()
+    }
+
+    /// Whether the board's part and all messages beside it are over.
+    fn end_beside(&mut self) -> bool {
+        let is_over = self.has_visited && self.out.is_empty() && self.outcome.is_none();
+        if is_over {
+            self.outcome = Some(self.blemish.take().map_or(Ok(()), Err));
+        }
+        is_over
+    }
+
     /// What the board's steps came to.
     fn visited(
         &mut self,
@@ -265,7 +332,15 @@ impl Running {
             return false;
         }
         match advanced {
-            Ok(Visited::Over) => self.outcome = Some(Ok(())),
+            Ok(Visited::Over) => {
+                self.has_visited = true;
+                let operation = self.call.operation;
+                let beside = self.beside.as_ref();
+                if let Some(fault) = beside.and_then(|beside| beside.disagreement(operation)) {
+                    self.fail(kernel, fault);
+                }
+                self.end_beside();
+            }
             Ok(advanced) => return advanced == Visited::Moved,
             Err(error) => {
                 // Another member may have said who is gone before this process heard of it.
@@ -273,7 +348,7 @@ impl Running {
                 let place = &self.place;
                 let death = kernel.failure_of_group(place.context, &place.members);
                 let fault = fault_of(error, self.call.operation, place, death);
-                self.outcome = Some(Err(fault));
+                self.fail(kernel, fault);
             }
         }
         true
@@ -340,7 +415,9 @@ impl Running {
         if self.outcome.is_some() {
             return;
         }
-        if let (Some(visit), Some(board)) = (&mut self.visit, board.as_deref_mut()) {
+        if let (Some(visit), Some(board), false) =
+            (&mut self.visit, board.as_deref_mut(), self.has_visited)
+        {
             let Some(error) = visit.verdict(board, Sight::All) else { return };
             // What the gone have brought still counts.
             let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
@@ -393,14 +470,16 @@ impl Running {
         any
     }
 
-    fn message_ended(&mut self, step: u32, message: &Message, message_bytes: u64) {
+    fn message_ended(&mut self, step: Option<u32>, message: &Message, message_bytes: u64) {
         let Message { peer: member, expected_bytes, is_received } = *message;
         if is_received && message_bytes != expected_bytes {
             let operation = self.call.operation;
             let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
             self.blemish.get_or_insert(fault);
         }
-        self.execution.end(step);
+        if let Some(step) = step {
+            self.execution.end(step);
+        }
     }
 
     /// Begins the steps that may begin.
@@ -417,7 +496,7 @@ impl Running {
             any = true;
             match self.step(kernel, step) {
                 Ok(Stepped::Done) => self.execution.end(step),
-                Ok(Stepped::Out(id, message)) => self.out.push((step, id, message)),
+                Ok(Stepped::Out(id, message)) => self.out.push((Some(step), id, message)),
                 Err(Fault::Failure(failure)) => self.fail(kernel, failure.into()),
                 Err(fault) => {
                     self.blemish.get_or_insert(fault);

@@ -53,11 +53,10 @@ impl World {
             return false;
         };
         if let Some(step) = place.at_board {
-            let walk = execution.walk().clone();
-            let board = self.board(member);
-            let needed: Vec<u32> = (0..walk.plan().size)
-                .filter(|&other| board.waits_for(walk.plan(), step, other))
-                .collect();
+            let deed = execution.walk().deed(step);
+            let board = self.board_of(member);
+            let needed: Vec<u32> =
+                (0..self.stages.members()).filter(|&other| board.waits_for(deed, other)).collect();
             let is_gone = |&other: &u32| self.members[other as usize].is_gone();
             if !needed.iter().any(is_gone) {
                 return false;

@@ -1,12 +1,13 @@
 //! The world of a run: members, their processors, and what is under way between them.
 
+#[cfg(test)]
+mod living;
 mod losses;
 mod rest;
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 
-use landeck_collectives::{Action, Execution, Figures, Walk};
+use landeck_collectives::{Execution, Figures, Precedence};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
 use landeck_memory::waiter::Spin;
@@ -14,7 +15,6 @@ use landeck_memory::waiter::Spin;
 use crate::board::{Board, Look};
 use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
-use crate::load::Sizes;
 use crate::near::Near;
 use crate::network::{Passed, Transit, Wires};
 use crate::platform::{Host, bytes_ps};
@@ -22,6 +22,7 @@ use crate::processors::{Processors, Turn};
 use crate::simulation::{Hosts, Report, Setting};
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
+use crate::walks::{Deed, Path};
 use losses::Lost;
 
 /// The context and the tag of the operation's messages.
@@ -61,8 +62,10 @@ enum Doing {
     Nothing,
     /// A step of its plan that concerns nobody else, or the board.
     Work(u32),
-    /// It hands a message over: its data, or the announcement of them.
+    /// It hands a message over to the network: its data, or the announcement of them.
     Send(MessageId),
+    /// In this step it hands a message over to a member on its host, who may have taken it before that is done.
+    SendNear(u32),
     /// It asks for data that were announced.
     Ask(MessageId),
     /// It takes a message.
@@ -86,11 +89,14 @@ enum News {
 
 struct Member {
     /// None when all is over.
-    execution: Option<Execution>,
+    execution: Option<Execution<Path>>,
     /// How many executions are over, and how many have been called.
     stage: u32,
     called: u32,
     matching: Matching<u32, MessageId>,
+    /// By source of a posted receive: how many more from there have begun. They follow from it, so they
+    /// need no places.
+    behind: BTreeMap<u32, u32>,
     news: VecDeque<News>,
     doing: Doing,
     /// Whether it has nothing to do, and whether it keeps its processor nevertheless; how often it
@@ -191,8 +197,8 @@ impl World {
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
         let turn_ps = rest::turn_ps(&details, sharing);
-        let first = |member: usize| stages.walk(member, 0).map(Execution::new);
-        let members = (0..size as usize).map(|member| Member::new(first(member))).collect();
+        let first = |member| stages.path(member, 0).map(Execution::new);
+        let members = (0..size).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
             near: Near::new(figures, details),
@@ -274,7 +280,7 @@ impl World {
                 }
                 self.go_on(member, now);
             }
-            Event::Hop(id) => self.hop(id),
+            Event::Hop(id) => self.hop(id, now),
             Event::Arrive(id) => self.arrive(id, now),
             Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
             Event::Death(member) => self.die(member, now),
@@ -336,8 +342,8 @@ impl World {
             return false;
         }
         place.called = place.stage + 1;
-        let Some(walk) = self.walk(member) else { return false };
-        let at_board = walk.plan().uses_board();
+        let Some(execution) = &place.execution else { return false };
+        let at_board = execution.walk().uses_board();
         let span_ps = if at_board { self.host.call_ps / 4 } else { self.host.call_ps };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -351,7 +357,7 @@ impl World {
         }
         self.stages.note(&mut self.spans, place.stage, now);
         place.stage += 1;
-        place.execution = self.stages.walk(member as usize, place.stage).map(Execution::new);
+        place.execution = self.stages.path(member, place.stage).map(Execution::new);
         if place.execution.is_none() {
             place.end = Some(now);
         }
@@ -371,11 +377,6 @@ impl World {
     fn board_number(&self, member: u32) -> usize {
         let last = self.boards.len() - 1;
         (self.members[member as usize].stage as usize).min(last)
-    }
-
-    /// How long the blocks are of what a member does now.
-    fn sizes(&self, member: u32) -> Sizes {
-        self.stages.sizes(self.members[member as usize].stage)
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -411,22 +412,19 @@ impl World {
 
     /// Begins a step; true when that keeps the member busy.
     fn begin(&mut self, member: u32, step: u32, now: Time) -> bool {
-        let Some(walk) = self.walk(member) else { return false };
-        match &walk.plan().steps[step as usize].action {
-            Action::Send { to, cells } => {
-                let bytes = self.sizes(member).of_all(cells);
-                self.send(member, *to, bytes, step, now);
+        match self.deed(member, step) {
+            Some(Deed::Send { to, bytes }) => {
+                self.send(member, to, bytes, step, now);
                 true
             }
-            Action::Receive { from, .. } => self.receive(member, *from, step, now),
-            Action::Copy { from, .. } => {
-                let span_ps =
-                    bytes_ps(self.sizes(member).of(*from), self.figures.local_copy_kib_ps);
+            Some(Deed::Receive { from }) => self.receive(member, from, step, now),
+            Some(Deed::Copy { bytes }) => {
+                let span_ps = bytes_ps(bytes, self.figures.local_copy_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
-            Action::Combine { left, .. } => {
-                let span_ps = bytes_ps(self.sizes(member).of(*left), self.figures.reduction_kib_ps);
+            Some(Deed::Combine { bytes }) => {
+                let span_ps = bytes_ps(bytes, self.figures.reduction_kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
@@ -434,9 +432,9 @@ impl World {
         }
     }
 
-    /// What a member walks; none when it is over.
-    fn walk(&self, member: u32) -> Option<Arc<Walk>> {
-        Some(self.members[member as usize].execution.as_ref()?.walk().clone())
+    /// What a step of a member does; none when all its steps are over.
+    fn deed(&self, member: u32, step: u32) -> Option<Deed> {
+        Some(self.members[member as usize].execution.as_ref()?.walk().deed(step))
     }
 
     fn work(&mut self, member: u32, step: u32, span_ps: u64, cause: RecordId, now: Time) {
@@ -464,9 +462,8 @@ impl World {
 
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
-        let Some(walk) = self.walk(member) else { return false };
-        let sizes = self.sizes(member);
-        match self.board(member).look(walk.plan(), step, &sizes) {
+        let Some(deed) = self.deed(member, step) else { return false };
+        match self.board(member).look(deed) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -507,8 +504,8 @@ impl World {
         match std::mem::replace(&mut place.doing, Doing::Nothing) {
             Doing::Nothing | Doing::Call => {}
             Doing::Work(step) => {
-                let Some(walk) = self.walk(member) else { return };
-                let is_news = self.board(member).done(walk.plan(), step, record);
+                let Some(deed) = self.deed(member, step) else { return };
+                let is_news = self.board(member).done(deed, member, record);
                 self.end_step(member, step);
                 if is_news {
                     self.wake_at_board(now);
@@ -520,6 +517,7 @@ impl World {
                 }
             }
             Doing::Send(id) => self.sent(id, now),
+            Doing::SendNear(step) => self.end_step(member, step),
             Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
             Doing::Receive(id) => {
                 let step = self.messages[id as usize].received_by;
@@ -572,12 +570,13 @@ impl World {
             Stage::Announcement => What::Handshake { member: from, with: to },
             _ => What::Send { from, to, bytes },
         };
-        let record = self.busy(from, Doing::Send(id), what, span_ps, NOTHING, now);
+        let doing = if is_near { Doing::SendNear(step) } else { Doing::Send(id) };
+        let record = self.busy(from, doing, what, span_ps, NOTHING, now);
         self.messages[id as usize].record = record;
         if is_near {
             let arrival_ps = self.near.send_ps(bytes, self.processors.is_shared(from)).1;
             let at = now + self.chance.stretched_ps(arrival_ps);
-            let at = self.chance.in_order(from, to, at);
+            let at = self.chance.in_order((from, to), at, now);
             self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
             self.events.plan(at, Event::Arrive(id));
         }
@@ -614,13 +613,9 @@ impl World {
         self.near.receive_ps(message.bytes, self.processors.is_shared(message.to))
     }
 
-    /// A sender has handed a message over.
+    /// A sender has handed a message over to the network.
     fn sent(&mut self, id: MessageId, now: Time) {
         let message = self.messages[id as usize];
-        if message.transit.from == message.transit.to {
-            self.end_step(message.from, message.sent_by); // it is on its way already
-            return;
-        }
         if message.stage == Stage::Whole {
             self.end_step(message.from, message.sent_by);
         }
@@ -645,7 +640,7 @@ impl World {
     }
 
     /// The head of a message is at a port.
-    fn hop(&mut self, id: MessageId) {
+    fn hop(&mut self, id: MessageId, now: Time) {
         let Some(wires) = &mut self.wires else { return };
         let message = &mut self.messages[id as usize];
         let transit = &mut message.transit;
@@ -667,7 +662,7 @@ impl World {
             }
             Passed::Arrived(at) => {
                 let (from, to) = message.ends();
-                let at = self.chance.in_order(from, to, at);
+                let at = self.chance.in_order((from, to), at, now);
                 self.events.plan(at, Event::Arrive(id));
             }
         }
@@ -705,11 +700,14 @@ impl World {
         match message.stage {
             Stage::Whole | Stage::Announcement => {
                 let label = Label { context: CONTEXT, source: message.from, tag: TAG };
-                let matching = &mut self.member(member).matching;
-                match matching.match_arrival(label) {
-                    Some(step) => self.take(member, id, step, now),
+                let place = self.member(member);
+                match place.matching.match_arrival(label) {
+                    Some(step) => {
+                        place.post_next(message.from, step);
+                        self.take(member, id, step, now);
+                    }
                     None => {
-                        matching.keep(label, id);
+                        place.matching.keep(label, id);
                         return false;
                     }
                 }
@@ -728,15 +726,19 @@ impl World {
 
     /// A receive begins; true when its message is there already.
     fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
-        let wanted = Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) };
-        let matching = &mut self.member(member).matching;
-        match matching.take(&wanted) {
+        let place = self.member(member);
+        if let Some(behind) = place.behind.get_mut(&from) {
+            *behind += 1;
+            return false;
+        }
+        match place.matching.take(&wanted(from)) {
             Some((_, id)) => {
                 self.take(member, id, step, now);
                 true
             }
             None => {
-                matching.post(wanted, step);
+                place.matching.post(wanted(from), step);
+                place.behind.insert(from, 0);
                 false
             }
         }
@@ -760,12 +762,13 @@ impl World {
 }
 
 impl Member {
-    fn new(execution: Option<Execution>) -> Self {
+    fn new(execution: Option<Execution<Path>>) -> Self {
         Self {
             execution,
             stage: 0,
             called: 0,
             matching: Matching::default(),
+            behind: BTreeMap::new(),
             news: VecDeque::new(),
             doing: Doing::Nothing,
             is_waiting: true,
@@ -787,8 +790,29 @@ impl Member {
         self.dies.is_some() || self.lost.is_some()
     }
 
+    /// A posted receive has its message: the next one from there that has begun takes its place. That is the
+    /// step that could not begin before this one.
+    fn post_next(&mut self, from: u32, step: u32) {
+        match self.behind.get_mut(&from) {
+            Some(behind) if *behind > 0 => *behind -= 1,
+            _ => {
+                self.behind.remove(&from);
+                return;
+            }
+        }
+        let path = self.execution.as_ref().map(Execution::walk);
+        if let Some(next) = path.and_then(|path| path.next(step).next()) {
+            self.matching.post(wanted(from), next);
+        }
+    }
+
     /// The next step that may begin.
     fn begin(&mut self) -> Option<u32> {
         self.execution.as_mut()?.begin()
     }
+}
+
+/// What a receive from a member asks for.
+const fn wanted(from: u32) -> Wanted {
+    Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) }
 }

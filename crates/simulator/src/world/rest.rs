@@ -68,12 +68,13 @@ impl World {
     pub(super) fn keeps_ps(&self, member: u32) -> u64 {
         let place = &self.members[member as usize];
         let (Some(step), Some(execution)) = (place.at_board, &place.execution) else { return 0 };
-        let plan = execution.walk().plan();
-        if place.dies.is_some() || !self.processors.is_shared(member) || plan.size > LOOKED_AT_MAX {
+        let is_large = self.stages.members() > LOOKED_AT_MAX;
+        if place.dies.is_some() || !self.processors.is_shared(member) || is_large {
             return 0;
         }
+        let deed = execution.walk().deed(step);
         let board = self.board_of(member);
-        if self.processors.mates(member).any(|mate| board.waits_for(plan, step, mate)) {
+        if self.processors.mates(member).any(|mate| board.waits_for(deed, mate)) {
             return 0;
         }
         let is_behind = |mate: u32| self.members[mate as usize].stage < place.stage;

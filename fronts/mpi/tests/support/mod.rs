@@ -57,11 +57,23 @@ pub(crate) fn run(
     program: &Path,
     arguments: &[&str],
 ) -> Output {
+    run_command(command(launcher, library, processes, program).args(arguments))
+}
+
+/// Runs a program under our launcher where no file, and so no job's memory either, is larger than this.
+pub(crate) fn run_with_files_of(bytes: u64, processes: u32, program: &Path) -> Output {
+    let usual = command(Launcher::Landeck, Library::Ours, processes, program);
+    let mut command = Command::new("prlimit");
+    command.arg(format!("--fsize={bytes}")).arg(usual.get_program()).args(usual.get_args());
+    command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    run_command(&mut command)
+}
+
+fn run_command(command: &mut Command) -> Output {
     let trail = Trail::new();
-    let mut command = command(launcher, library, processes, program);
     // Where every access is looked at, it takes many times as long.
     let slowness = if sanitizer::wanted().is_some() { 5 } else { 1 };
-    let output = trail.run(command.args(arguments), slowness * RUN_LIMIT);
+    let output = trail.run(command, slowness * RUN_LIMIT);
     trail.assert_gone(GONE_LIMIT);
     output
 }

@@ -105,7 +105,7 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "MEMBER@TIME,...", value_delimiter = ',', conflicts_with_all = ["explain", "out", "map", "paper", "measured"])]
     kill: Vec<Death>,
     /// What is random follows from this number: the same number, the same run
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = seed)]
     seed: u64,
 }
 
@@ -138,6 +138,8 @@ pub(crate) enum SimulateError {
         "--clusters {clusters}: that is more than -n {processes} says. Give at most as many clusters as processes."
     )]
     Clusters { clusters: u64, processes: u64 },
+    #[error("--clusters 0: a group has at least one cluster. Give 1 or more.")]
+    NoClusters,
     #[error("--root {root}: the group has {size} members, 0 to {}. Choose one of them.", size - 1)]
     Root { root: u32, size: u64 },
     #[error("{option}: {operation} {what}. Leave the option out.")]
@@ -292,6 +294,9 @@ impl SimulateArguments {
         }
         if let Some(&bytes) = self.sizes.0.last().filter(|&&bytes| bytes > BYTES_MAX) {
             return Err(SimulateError::Bytes { bytes });
+        }
+        if self.clusters.as_ref().is_some_and(|clusters| clusters.0.contains(&0)) {
+            return Err(SimulateError::NoClusters);
         }
         let clusters = self.clusters.as_ref().and_then(|clusters| clusters.0.last());
         if let Some(&clusters) = clusters.filter(|&&clusters| clusters > most) {
@@ -545,6 +550,10 @@ fn subject() -> impl TypedValueParser<Value = Subject> {
         None if name == MESSAGE => Ok(Subject::Message),
         None => Err("there is no such operation"),
     })
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a whole number from 0 to {} is wanted, such as 7", u64::MAX))
 }
 
 fn notes() -> String {

@@ -247,8 +247,9 @@ fn scribble(file: impl AsFd, plan: &SegmentPlan, random: &mut Random, aim: &Aim)
 fn draw_place(plan: &SegmentPlan, random: &mut Random) -> u64 {
     let slot = random.below(PROCESSES as u64 + 1) as u32;
     let (start, bytes) = match random.below(64) {
-        0 => (0, plan.slot(0)), // header and membership
-        1..8 => (plan.slot(slot), 8_192),
+        0 => (0, plan.own_page(0)), // header and membership
+        1..5 => (plan.own_page(slot), 4_096),
+        5..8 => (plan.shared_page(slot), 4_096),
         8..24 => (plan.mailbox(slot), plan.ring(slot, 0) - plan.mailbox(slot)),
         24..44 => (plan.ring(slot, random.below(4)), 16_384),
         44..54 => (plan.ring(slot, 0), plan.ring(slot, 5) - plan.ring(slot, 0)),

@@ -1,0 +1,245 @@
+//! Blocks that are too long for the board, in operations whose blocks differ in length: they go as
+//! messages beside it.
+//!
+//! What a member can lay on the board is bounded, and of such an operation nobody knows all lengths.
+//! But who gives a block and who gets it both know its length, and all find the same limit; so each
+//! block is looked at by itself: up to the limit it goes over the board, beyond it from member to
+//! member. Nothing is agreed upon, no room is waited for, and who has no long block notices nothing.
+//!
+//! On the board a long block is stood for by its length. So members who do not agree find that there.
+
+use landeck_collectives::Operation;
+use landeck_kernel::{Area, Wanted};
+use landeck_memory::Buffer;
+
+use super::binding::{Blocks, Owned};
+use super::call::Call;
+use super::circle::Circle;
+use super::fault::Fault;
+
+/// What stands on the board for a long block: its length, and then nothing. It is as long as no block of
+/// numbers is, so that who expects a short one finds another length.
+const STAND_IN_BYTES: usize = 47;
+const NUMBER_BYTES: usize = size_of::<u64>();
+
+/// A long block: the other member, and where the block lies here.
+pub(super) struct LongBlock {
+    pub(super) member: u32,
+    pub(super) area: Area,
+}
+
+/// The long blocks of one call.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// What this member gives.
+    given: Vec<LongBlock>,
+    /// What it gets.
+    taken: Vec<LongBlock>,
+    /// For each that it gets its length, and what will stand on the board for it.
+    stand_ins: Vec<(u32, u64, Buffer)>,
+    /// The memory of what stands for blocks: only kept.
+    owned: Vec<Owned>,
+}
+
+impl Beside {
+    /// Takes the blocks of more than `longest` bytes out of a call of this member, and puts in what
+    /// stands for them. None where there are none.
+    pub(super) fn out_of(
+        call: &mut Call,
+        longest: u64,
+        (size, member): (u32, u32),
+    ) -> Option<Box<Self>> {
+        if !has_long_blocks(call, longest) {
+            return None;
+        }
+        let mut beside = Box::<Self>::default();
+        let (operation, root) = (call.operation, call.root);
+        // In place, one's own block stands where it belongs.
+        let goes_to = |to: &u32| !call.in_place || *to != member;
+        let to_all = |area: &Area| {
+            let block = |member| LongBlock { member, area: area.clone() };
+            (0..size).filter(goes_to).map(block).collect::<Vec<_>>()
+        };
+        let (input, given) = beside.replaced(&call.input, longest);
+        for (block, area, _) in given {
+            match operation {
+                Operation::AllGather => beside.given.extend(to_all(&area)),
+                Operation::Gather => beside.given.push(LongBlock { member: root, area }),
+                _ if goes_to(&block) => beside.given.push(LongBlock { member: block, area }),
+                _ => {}
+            }
+        }
+        let (output, taken) = beside.replaced(&call.output, longest);
+        for (block, area, stand_in) in taken {
+            let from = if operation == Operation::Scatter { root } else { block };
+            if goes_to(&from) {
+                beside.stand_ins.push((from, area.packed_bytes(), stand_in));
+                beside.taken.push(LongBlock { member: from, area });
+            } else if operation == Operation::AllGather {
+                beside.given.extend(to_all(&area));
+            }
+        }
+        (call.input, call.output) = (input, output);
+        Some(beside)
+    }
+
+    /// The blocks with what stands for the long ones, and these: number, place, what stands for it.
+    fn replaced(&mut self, blocks: &Blocks, longest: u64) -> (Blocks, Vec<(u32, Area, Buffer)>) {
+        if blocks.longest() <= longest {
+            return (blocks.clone(), Vec::new());
+        }
+        let mut areas: Vec<Area> =
+            (0..blocks.count() as u32).map(|block| blocks.area(block, 1)).collect();
+        let long = |area: &&mut Area| area.packed_bytes() > longest;
+        let owned = Owned::new(STAND_IN_BYTES * areas.iter_mut().filter(long).count());
+        let mut replaced = Vec::new();
+        for (block, place) in (0..).zip(&mut areas).filter(|(_, area)| long(area)) {
+            let start = STAND_IN_BYTES * replaced.len();
+            let stand_in = owned.buffer().part(start, STAND_IN_BYTES);
+            stand_in.write(0, place.packed_bytes().to_ne_bytes()[..].into());
+            let area = std::mem::replace(place, Area::contiguous(stand_in));
+            replaced.push((block, area, stand_in));
+        }
+        self.owned.push(owned);
+        (Blocks::Areas(areas), replaced)
+    }
+
+    /// What is to be sent and received, the first time that it is asked.
+    pub(super) fn begin(&mut self) -> (Vec<LongBlock>, Vec<LongBlock>) {
+        (std::mem::take(&mut self.given), std::mem::take(&mut self.taken))
+    }
+
+    /// What is wrong when the board's part is over: a member has brought a short block that is as long
+    /// as what stands for long ones.
+    pub(super) fn disagreement(&self, operation: Operation) -> Option<Fault> {
+        self.stand_ins.iter().find_map(|&(member, expected_bytes, stand_in)| {
+            let mut said = [0; NUMBER_BYTES];
+            stand_in.bytes().part(0, NUMBER_BYTES).copy_to_slice(&mut said);
+            let message_bytes = STAND_IN_BYTES as u64;
+            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
+            (u64::from_ne_bytes(said) != expected_bytes).then_some(fault)
+        })
+    }
+}
+
+/// Where a member has brought a long block and this one expects a short one: the message that comes with it,
+/// which has to be taken lest its sender wait for ever, and the fault, with the least length of a long block.
+#[cold]
+pub(super) fn long_instead(circle: &Circle, tag: u32, fault: &Fault) -> Option<(Wanted, Fault)> {
+    let Fault::Length { member, operation, message_bytes, expected_bytes } = *fault else {
+        return None;
+    };
+    if message_bytes != STAND_IN_BYTES as u64 {
+        return None;
+    }
+    let source = Some(circle.place.members.get(member as usize)?.0);
+    let wanted = Wanted { context: circle.place.twin, source, tag: Some(tag) };
+    let message_bytes = circle.longest_on_board(operation) + 1;
+    Some((wanted, Fault::Length { member, operation, message_bytes, expected_bytes }))
+}
+
+/// Whether blocks of more than `longest` bytes are in a call.
+#[inline]
+pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
+    call.is_varying && call.input.longest().max(call.output.longest()) > longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::call::Manner;
+    use super::*;
+
+    const SIZE: u32 = 3;
+    const ROOT: u32 = 1;
+    const LONGEST: u64 = 100;
+
+    /// Bytes of the block from one member for another.
+    fn length(operation: Operation, from: u32, to: u32) -> usize {
+        let to = if operation == Operation::AllGather { 0 } else { to };
+        60 * from as usize + 70 * to as usize
+    }
+
+    /// The call of a member whose memory is this.
+    fn call(operation: Operation, member: u32, in_place: bool, memory: &[u8]) -> Call {
+        // SAFETY: nobody reads or writes but for what stands for blocks, which is memory of the call's.
+        let buffer = unsafe { Buffer::of(memory) };
+        let row = |length: &dyn Fn(u32) -> usize| {
+            let places = (0..SIZE).map(|other| (0, length(other)));
+            Blocks::Placed(buffer, places.collect())
+        };
+        let one = |bytes| Blocks::whole(Area::contiguous(buffer.part(0, bytes)));
+        let bytes = |from, to| length(operation, from, to);
+        let (is_root, is_own) = (member == ROOT, in_place && member == ROOT);
+        let (input, output) = match operation {
+            Operation::Gather if is_own => (Blocks::Nothing, row(&|from| bytes(from, ROOT))),
+            Operation::Gather if is_root => {
+                (one(bytes(ROOT, ROOT)), row(&|from| bytes(from, ROOT)))
+            }
+            Operation::Gather => (one(bytes(member, ROOT)), Blocks::Nothing),
+            Operation::Scatter if is_own => (row(&|to| bytes(ROOT, to)), Blocks::Nothing),
+            Operation::Scatter if is_root => (row(&|to| bytes(ROOT, to)), one(bytes(ROOT, ROOT))),
+            Operation::Scatter => (Blocks::Nothing, one(bytes(ROOT, member))),
+            Operation::AllGather if in_place => (Blocks::Nothing, row(&|from| bytes(from, 0))),
+            Operation::AllGather => (one(bytes(member, 0)), row(&|from| bytes(from, 0))),
+            _ => (row(&|to| bytes(member, to)), row(&|from| bytes(from, member))),
+        };
+        let in_place = in_place && (is_root || operation == Operation::AllGather);
+        let call = Call::new(operation, &Manner::default());
+        Call { root: ROOT, input, output, in_place, is_varying: true, ..call }
+    }
+
+    #[test]
+    fn what_one_gives_beside_the_board_another_takes() {
+        use Operation::{AllGather, AllToAll, Gather, Scatter};
+        let memory = vec![0u8; 1000];
+        for (operation, in_place) in [
+            (Gather, false),
+            (Gather, true),
+            (Scatter, false),
+            (Scatter, true),
+            (AllGather, false),
+            (AllGather, true),
+            (AllToAll, false),
+        ] {
+            let (mut given, mut taken) = (Vec::new(), Vec::new());
+            for member in 0..SIZE {
+                let mut call = call(operation, member, in_place, &memory);
+                let Some(mut beside) = Beside::out_of(&mut call, LONGEST, (SIZE, member)) else {
+                    continue;
+                };
+                let (gives, takes) = beside.begin();
+                let bytes = |block: &LongBlock| block.area.packed_bytes();
+                given.extend(gives.iter().map(|block| (member, block.member, bytes(block))));
+                taken.extend(takes.iter().map(|block| (block.member, member, bytes(block))));
+                assert!(!has_long_blocks(&call, LONGEST), "{operation:?}: something stays");
+            }
+            let takes_part = |from: u32, to: u32| match operation {
+                Gather => to == ROOT,
+                Scatter => from == ROOT,
+                _ => true,
+            };
+            let mut expected = Vec::new();
+            for (from, to) in (0..SIZE).flat_map(|from| (0..SIZE).map(move |to| (from, to))) {
+                let bytes = length(operation, from, to) as u64;
+                if takes_part(from, to) && bytes > LONGEST && !(in_place && from == to) {
+                    expected.push((from, to, bytes));
+                }
+            }
+            given.sort_unstable();
+            taken.sort_unstable();
+            assert_eq!((&given, &taken), (&expected, &expected), "{operation:?} {in_place}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_a_long_block_says_its_length() {
+        let memory = vec![0u8; 1000];
+        let mut call = call(Operation::Gather, ROOT, false, &memory);
+        let beside = Beside::out_of(&mut call, LONGEST, (SIZE, ROOT)).unwrap();
+        assert!(beside.disagreement(Operation::Gather).is_none());
+        // Another member's short block in the place of the long one.
+        call.output.area(2, 1).write(0, (&[7u8; STAND_IN_BYTES][..]).into());
+        let fault = beside.disagreement(Operation::Gather);
+        assert!(matches!(fault, Some(Fault::Length { member: 2, expected_bytes: 190, .. })));
+    }
+}

@@ -1,0 +1,454 @@
+//! What all members walk, in little memory.
+//!
+//! A simulation needs of a step how long it takes and what it waits for, not where its data lie. So each
+//! plan is brought into a form that says that from its member's place: peers by how many places further they
+//! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
+//! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use landeck_collectives::{
+    Action, Cells, Group, Kin, Operation, Precedence, Step as PlanStep, Task, Walk as Prepared,
+    Way, each_kin,
+};
+
+use crate::load::Sizes;
+
+/// So much the plans take that are made at a time.
+pub(crate) const ROOM_BYTES: u64 = 128 << 20;
+/// Steps of a stretch: few enough that many are equal, and so many that a walk is a short list.
+const STRETCH: usize = 8;
+
+/// What a step does, as far as that takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// It sends so many bytes to this member.
+    Send { to: u32, bytes: u64 },
+    /// It receives from this member.
+    Receive { from: u32 },
+    /// It copies so many bytes.
+    Copy { bytes: u64 },
+    /// It combines so many bytes with as many.
+    Combine { bytes: u64 },
+    /// It lays so many bytes on the board.
+    Deposit { bytes: u64 },
+    /// It waits until all have come to the board.
+    Await,
+    /// It takes what this member has laid down, or has resolved.
+    Take { from: u32, bytes: u64, resolved: bool },
+    /// It combines what the first so many members have laid down.
+    CombineDeposits { members: u32, bytes: u64 },
+    /// It combines a part of what all have laid down, and lays that down.
+    Resolve { bytes: u64 },
+    /// It combines with all others what all have laid down.
+    Together { bytes: u64 },
+    /// It takes the result of that.
+    TakeResult { bytes: u64 },
+}
+
+/// The walks of all members.
+#[derive(Debug, Default)]
+pub(crate) struct Walks {
+    stretches: Vec<Box<[Step]>>,
+    walks: Vec<Walk>,
+    /// By member: its walk.
+    of: Vec<u32>,
+    sizes: Sizes,
+    /// Steps of all members; and in all their messages the runs of blocks but the first.
+    steps: u64,
+    more_runs: u64,
+}
+
+/// A list of stretches.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Walk {
+    stretches: Box<[u32]>,
+    steps: u32,
+    uses_board: bool,
+}
+
+/// A step as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    what: What,
+    /// A member, as the places from this one to it; or how many members.
+    member: u32,
+    load: Load,
+    waits: u32,
+    /// So many steps later come those that wait for its end, and for its beginning.
+    followers: Box<[u32]>,
+    next: Box<[u32]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Send,
+    Receive,
+    Copy,
+    Combine,
+    Deposit,
+    Await,
+    Take,
+    TakeResolved,
+    CombineDeposits,
+    Resolve,
+    Together,
+    TakeResult,
+}
+
+/// How many bytes a step is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Load {
+    Bytes(u64),
+    /// Those of these blocks, each run from so many places further than the member. Which bytes that are
+    /// differs from member to member where the data are not divided evenly.
+    Runs(Box<[(u32, u32)]>),
+}
+
+impl Walks {
+    /// Those of this task. `bytes` are those of the data.
+    pub(crate) fn of(task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
+        Self::made_in(ROOM_BYTES, task, way, group, bytes)
+    }
+
+    fn made_in(room_bytes: u64, task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
+        let mut making = Making::new(task.operation, bytes, group.size());
+        each_kin(task, way, group, room_bytes, |kin| making.add(&kin));
+        making.walks
+    }
+
+    /// Members.
+    pub(crate) fn members(&self) -> u32 {
+        self.of.len() as u32
+    }
+
+    /// Steps of all members.
+    pub(crate) const fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// In the messages of all members the runs of blocks but the first.
+    pub(crate) const fn more_runs(&self) -> u64 {
+        self.more_runs
+    }
+
+    /// Steps and stretches that are kept.
+    pub(crate) fn kept(&self) -> u64 {
+        let steps: usize = self.stretches.iter().map(|stretch| stretch.len()).sum();
+        let stretches: usize = self.walks.iter().map(|walk| walk.stretches.len()).sum();
+        (steps + stretches) as u64
+    }
+
+    fn walk(&self, member: u32) -> &Walk {
+        &self.walks[self.of[member as usize] as usize]
+    }
+
+    fn step(&self, member: u32, step: u32) -> &Step {
+        let (stretch, place) = (step as usize / STRETCH, step as usize % STRETCH);
+        &self.stretches[self.walk(member).stretches[stretch] as usize][place]
+    }
+
+    fn deed(&self, member: u32, step: u32) -> Deed {
+        let step = self.step(member, step);
+        let size = self.members();
+        let there = || (step.member + member) % size;
+        let bytes = match &step.load {
+            Load::Bytes(bytes) => *bytes,
+            Load::Runs(runs) => {
+                let of_run = |&(first, count): &(u32, u32)| {
+                    self.sizes.of_circle((first + member) % size, count, size)
+                };
+                runs.iter().map(of_run).sum()
+            }
+        };
+        match step.what {
+            What::Send => Deed::Send { to: there(), bytes },
+            What::Receive => Deed::Receive { from: there() },
+            What::Copy => Deed::Copy { bytes },
+            What::Combine => Deed::Combine { bytes },
+            What::Deposit => Deed::Deposit { bytes },
+            What::Await => Deed::Await,
+            What::Take => Deed::Take { from: there(), bytes, resolved: false },
+            What::TakeResolved => Deed::Take { from: there(), bytes, resolved: true },
+            What::CombineDeposits => Deed::CombineDeposits { members: step.member, bytes },
+            What::Resolve => Deed::Resolve { bytes },
+            What::Together => Deed::Together { bytes },
+            What::TakeResult => Deed::TakeResult { bytes },
+        }
+    }
+}
+
+/// What one member walks.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    walks: Arc<Walks>,
+    member: u32,
+}
+
+impl Path {
+    pub(crate) fn new(walks: &Arc<Walks>, member: u32) -> Self {
+        Self { walks: walks.clone(), member }
+    }
+
+    /// What a step does.
+    pub(crate) fn deed(&self, step: u32) -> Deed {
+        self.walks.deed(self.member, step)
+    }
+
+    /// Whether it goes to the board.
+    pub(crate) fn uses_board(&self) -> bool {
+        self.walks.walk(self.member).uses_board
+    }
+}
+
+impl Precedence for Path {
+    fn steps(&self) -> u32 {
+        self.walks.walk(self.member).steps
+    }
+
+    fn waits(&self, step: u32) -> u32 {
+        self.walks.step(self.member, step).waits
+    }
+
+    fn followers(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.walks.step(self.member, step).followers.iter().map(move |later| step + later)
+    }
+
+    fn next(&self, step: u32) -> impl Iterator<Item = u32> {
+        self.walks.step(self.member, step).next.iter().map(move |later| step + later)
+    }
+}
+
+/// Walks while they are made.
+struct Making {
+    operation: Operation,
+    bytes: u64,
+    walks: Walks,
+    stretches: Numbers<Box<[Step]>>,
+    lists: Numbers<Walk>,
+}
+
+/// The numbers of things that are kept once.
+type Numbers<T> = BTreeMap<T, u32>;
+
+impl Making {
+    fn new(operation: Operation, bytes: u64, size: u32) -> Self {
+        let walks = Walks { of: vec![0; size as usize], ..Walks::default() };
+        let (stretches, lists) = (Numbers::default(), Numbers::default());
+        Self { operation, bytes, walks, stretches, lists }
+    }
+
+    fn add(&mut self, kin: &Kin) {
+        let plan = &kin.plan;
+        let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
+        self.walks.sizes = sizes;
+        let members = 1 + kin.others.len() as u64;
+        self.walks.steps += plan.steps.len() as u64 * members;
+        self.walks.more_runs += plan.steps.iter().map(more_runs).sum::<u64>() * members;
+        let is_uneven = kin.turns_blocks && !kin.others.is_empty() && !sizes.are_even();
+        let prepared = Prepared::new(plan.clone());
+        let walk = self.walk(&Form { sizes, is_uneven, prepared: &prepared });
+        for member in kin.others.iter().chain([&plan.member]) {
+            self.walks.of[*member as usize] = walk;
+        }
+    }
+
+    fn walk(&mut self, form: &Form<'_>) -> u32 {
+        let plan = form.prepared.plan();
+        let steps: Vec<Step> = (0..plan.steps.len() as u32).map(|step| form.step(step)).collect();
+        let stretches = steps
+            .chunks(STRETCH)
+            .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
+        let stretches = stretches.collect();
+        let walk = Walk { stretches, steps: steps.len() as u32, uses_board: plan.uses_board() };
+        number(&mut self.lists, &mut self.walks.walks, walk)
+    }
+}
+
+/// The number of a thing among those that are kept, each once.
+fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T) -> u32 {
+    if let Some(&number) = numbers.get(&thing) {
+        return number;
+    }
+    let number = kept.len() as u32;
+    kept.push(thing.clone());
+    numbers.insert(thing, number);
+    number
+}
+
+/// Brings the steps of a plan into the form that is kept.
+struct Form<'a> {
+    sizes: Sizes,
+    /// Whether other members with this walk have other numbers of bytes.
+    is_uneven: bool,
+    prepared: &'a Arc<Prepared>,
+}
+
+impl Form<'_> {
+    fn step(&self, number: u32) -> Step {
+        let plan = self.prepared.plan();
+        let away = |other: u32| (other + plan.size - plan.member) % plan.size;
+        let (what, member, load) = match &plan.steps[number as usize].action {
+            Action::Send { to, cells } => (What::Send, away(*to), self.load(cells)),
+            Action::Receive { from, .. } => (What::Receive, away(*from), Load::Bytes(0)),
+            Action::Copy { from, .. } => (What::Copy, 0, self.load(&[*from])),
+            Action::Combine { left, .. } => (What::Combine, 0, self.load(&[*left])),
+            Action::Deposit { cells, except } => {
+                let load = match except {
+                    Some(block) => self.load(&without(*cells, *block)),
+                    None => self.load(&[*cells]),
+                };
+                (What::Deposit, 0, load)
+            }
+            Action::Await => (What::Await, 0, Load::Bytes(0)),
+            Action::Take { from, into, resolved, .. } => {
+                let what = if *resolved { What::TakeResolved } else { What::Take };
+                (what, away(*from), self.load(&[*into]))
+            }
+            Action::CombineDeposits { members, into, .. } => {
+                (What::CombineDeposits, *members, self.load(&[*into]))
+            }
+            Action::Resolve { deposited, block } => {
+                (What::Resolve, 0, self.load(&[Cells::new(deposited.store, *block, 1)]))
+            }
+            Action::Together { deposited } => (What::Together, 0, self.load(&[*deposited])),
+            Action::TakeResult { into } => (What::TakeResult, 0, self.load(&[*into])),
+        };
+        let later =
+            |steps: &mut dyn Iterator<Item = u32>| steps.map(|step| step - number).collect();
+        Step {
+            what,
+            member,
+            load,
+            waits: self.prepared.waits(number),
+            followers: later(&mut self.prepared.followers(number)),
+            next: later(&mut self.prepared.next(number)),
+        }
+    }
+
+    fn load(&self, cells: &[Cells]) -> Load {
+        if !self.is_uneven {
+            return Load::Bytes(self.sizes.of_all(cells));
+        }
+        let plan = self.prepared.plan();
+        let run = |cells: &Cells| {
+            let whole = cells.count == plan.size;
+            let first = if whole { 0 } else { cells.first + plan.size - plan.member };
+            (first % plan.size, cells.count)
+        };
+        Load::Runs(cells.iter().filter(|cells| cells.count > 0).map(run).collect())
+    }
+}
+
+/// The runs of blocks of a message, but the first.
+fn more_runs(step: &PlanStep) -> u64 {
+    match &step.action {
+        Action::Send { cells, .. } | Action::Receive { cells, .. } => cells.len() as u64,
+        _ => 1,
+    }
+    .saturating_sub(1)
+}
+
+/// All of these blocks but one.
+fn without(cells: Cells, block: u32) -> [Cells; 2] {
+    let before = block.saturating_sub(cells.first).min(cells.count);
+    let after = cells.count - (before + 1).min(cells.count);
+    let end = cells.first + cells.count;
+    [Cells { count: before, ..cells }, Cells { first: end - after, count: after, ..cells }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_collectives::{Preset, plans};
+
+    /// What member `member` of these plans does in a step.
+    fn deed(action: &Action, sizes: &Sizes) -> Deed {
+        match action {
+            Action::Send { to, cells } => Deed::Send { to: *to, bytes: sizes.of_all(cells) },
+            Action::Receive { from, .. } => Deed::Receive { from: *from },
+            Action::Copy { from, .. } => Deed::Copy { bytes: sizes.of(*from) },
+            Action::Combine { left, .. } => Deed::Combine { bytes: sizes.of(*left) },
+            Action::Deposit { cells, except } => {
+                let one = |block| sizes.of(Cells::new(cells.store, block, 1));
+                Deed::Deposit { bytes: sizes.of(*cells) - except.map_or(0, one) }
+            }
+            Action::Await => Deed::Await,
+            Action::Take { from, into, resolved, .. } => {
+                Deed::Take { from: *from, bytes: sizes.of(*into), resolved: *resolved }
+            }
+            Action::CombineDeposits { members, into, .. } => {
+                Deed::CombineDeposits { members: *members, bytes: sizes.of(*into) }
+            }
+            Action::Resolve { deposited, block } => {
+                Deed::Resolve { bytes: sizes.of(Cells::new(deposited.store, *block, 1)) }
+            }
+            Action::Together { deposited } => Deed::Together { bytes: sizes.of(*deposited) },
+            Action::TakeResult { into } => Deed::TakeResult { bytes: sizes.of(*into) },
+        }
+    }
+
+    #[test]
+    fn walks_are_those_of_the_plans() {
+        let names = ["flat", "pipeline", "hypercube", "knomial", "butterfly", "ring", "circulant"];
+        let split = ["ring+split", "butterfly+split", "board", "board:divided", "board:together"];
+        for operation in Operation::ALL {
+            for name in names.into_iter().chain(split) {
+                for (size, bytes) in [(1, 8), (6, 0), (16, 160), (23, 1001)] {
+                    let way = name.parse::<Preset>().unwrap().way(operation);
+                    let (task, group) = (Task::new(operation), Group::divided(size, 1).unwrap());
+                    for room_bytes in [0, ROOM_BYTES] {
+                        let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+                        let walks = Arc::new(walks);
+                        for plan in plans(&task, &way, &group) {
+                            let what = format!("{operation} {name} {size}, member {}", plan.member);
+                            let sizes = Sizes::new(operation, bytes, plan.segments, size);
+                            let path = Path::new(&walks, plan.member);
+                            let walk = Prepared::new(plan);
+                            assert_eq!(path.steps(), walk.steps(), "{what}");
+                            assert_eq!(path.uses_board(), walk.plan().uses_board(), "{what}");
+                            for (step, own) in (0..).zip(&walk.plan().steps) {
+                                assert_eq!(
+                                    path.deed(step),
+                                    deed(&own.action, &sizes),
+                                    "{what} {step}"
+                                );
+                                assert_eq!(path.waits(step), walk.waits(step), "{what} {step}");
+                                assert!(path.followers(step).eq(walk.followers(step)), "{what}");
+                                assert!(path.next(step).eq(walk.next(step)), "{what}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_equal_is_kept_once() {
+        let kept = |operation, name: &str, size: u32, bytes, room_bytes| {
+            let way = name.parse::<Preset>().unwrap().way(operation);
+            let (task, group) = (Task::new(operation), Group::whole(size).unwrap());
+            let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+            (walks.kept(), walks.steps())
+        };
+        // Of a ring what one member does, in some variants, whether or not bytes are divided evenly.
+        let (kept_of_ring, steps) = kept(Operation::AllReduce, "ring+split", 200, 1001, 0);
+        assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
+        let (kept_of_ring, steps) = kept(Operation::AllGather, "ring", 200, 8, ROOM_BYTES);
+        assert!(kept_of_ring < 5 * steps / 200, "{kept_of_ring} of {steps}");
+        // Of a butterfly a list of some stretches for each member.
+        let (kept_of_butterfly, _) = kept(Operation::AllReduce, "butterfly", 1024, 8, ROOM_BYTES);
+        assert!(kept_of_butterfly < 6 * 1024, "{kept_of_butterfly}");
+    }
+
+    #[test]
+    fn all_blocks_but_one_are_those_around_it() {
+        let cells = Cells::new(landeck_collectives::Store::Input, 3, 4);
+        let blocks = |block| without(cells, block).map(|cells| cells.blocks());
+        assert_eq!(blocks(3), [3..3, 4..7]);
+        assert_eq!(blocks(5), [3..5, 6..7]);
+        assert_eq!(blocks(6), [3..6, 7..7]);
+    }
+}
