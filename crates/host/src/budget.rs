@@ -115,10 +115,8 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
     for (usable, limit, name, how) in hard {
         let (Some(usable), Some(limit)) = (usable, limit) else { continue };
         let share = usable.saturating_sub(fixed) / u64::from(plan.slots());
-        let heap_bytes = SegmentPlan::heap_bytes_within(share);
-        if heap_bytes < HEAP_BYTES_MIN {
-            let least = SegmentPlan { heap_bytes_per_process: HEAP_BYTES_MIN, ..plan.clone() };
-            let needed = least.total_bytes();
+        if share < HEAP_BYTES_MIN {
+            let needed = fixed + u64::from(plan.slots()) * HEAP_BYTES_MIN;
             return Err(BudgetError::Memory {
                 processes,
                 needed: mebibytes(if usable < limit { 2 * needed } else { needed }),
@@ -127,7 +125,7 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
                 how,
             });
         }
-        shrink(&mut plan, heap_bytes);
+        shrink(&mut plan, share);
     }
     Ok(plan)
 }
