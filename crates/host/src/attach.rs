@@ -35,11 +35,11 @@ use crate::memory_groups::MemoryGroups;
 use crate::observe::{self, FindError};
 use crate::pmi::{self, PmiError};
 use crate::pmix::{self, PmixError};
-use crate::socket::{self, ExchangeError, JoinError, Joined, Verdict};
+use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict};
 use crate::tie::Tie;
 
-/// How long an agent may take to answer.
-const JOIN_TIME: Duration = Duration::from_secs(30);
+/// How long an agent may take to answer those that start with it: they come all at once.
+const START_TIME: Duration = Duration::from_secs(30);
 /// Where the first process of such a job says how it is reached.
 const ADDRESS_KEY: &str = "landeck-agent-0";
 
@@ -406,13 +406,13 @@ fn restarted() -> Result<Option<Restarted>, AttachError> {
 /// Joins over the socket: as the process of the slot, if one is named, else as a guest.
 fn over_socket(host: HostId, slot: Option<u32>) -> Result<Attachment, AttachError> {
     let Some(slot) = slot else {
-        return as_joined(socket::join(host, JOIN_TIME), host, Origin::Socket);
+        return as_joined(socket::join(host, AGENT_TIME), host, Origin::Socket);
     };
-    match socket::join_as(host, Slot(slot), JOIN_TIME) {
+    match socket::join_as(host, Slot(slot), START_TIME) {
         // The agent has started this very process, so it is let in already; only the memory is
         // missing, and a guest gets that.
         Err(JoinError::Refused(Verdict::Taken)) => {
-            let guest = as_joined(socket::join(host, JOIN_TIME), host, Origin::Socket)?;
+            let guest = as_joined(socket::join(host, START_TIME), host, Origin::Socket)?;
             let segment = guest.segment.clone();
             guest.leave()?;
             in_slot(segment, slot, Origin::Socket)
@@ -528,7 +528,7 @@ fn other_of_job(mut client: Foreign) -> Result<Attachment, AttachError> {
     client.fence()?;
     let value = client.get(0, ADDRESS_KEY)?;
     let address = Address::parse(&value).ok_or(AttachError::Address { value })?;
-    let joined = socket::join_as(address.host, Slot(rank), JOIN_TIME);
+    let joined = socket::join_as(address.host, Slot(rank), START_TIME);
     if let Err(JoinError::Exchange(ExchangeError::NobodyThere { .. })) = &joined {
         let own = Address { host: address.host, name: own_name() };
         client.put(&elsewhere_key(rank), &own.to_string())?;

@@ -27,8 +27,6 @@ use crate::socket::{self, Address, ExchangeError, Verdict};
 
 /// Most bytes of an object's name.
 pub const OBJECT_NAME_BYTES_MAX: usize = 64;
-/// How long the agent may take to answer.
-const AGENT_TIME: Duration = Duration::from_secs(10);
 
 /// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -439,9 +437,16 @@ fn ask(question: &Question) -> Result<(Object, Option<OwnedFd>), ObjectError> {
 }
 
 fn ask_all(question: &Question) -> Result<(Answer, Option<OwnedFd>), ObjectError> {
+    ask_within(question, socket::AGENT_TIME)
+}
+
+fn ask_within(
+    question: &Question,
+    time: Duration,
+) -> Result<(Answer, Option<OwnedFd>), ObjectError> {
     let host = question.process.host;
     let address = Address::of_job(host);
-    let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), AGENT_TIME)?;
+    let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), time)?;
     let answer = Answer::decode(&bytes, host).ok_or_else(|| address.garbled())?;
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.0.clone());
@@ -500,6 +505,24 @@ mod tests {
         let name = ObjectName::new("n".repeat(OBJECT_NAME_BYTES_MAX)).ok();
         let answer = Answer { object: Object { owner: nameless.process, ..object }, name, ..bare };
         assert_eq!(Answer::decode(&answer.encode(), HOST), Some(answer));
+    }
+
+    #[test]
+    fn an_agent_that_does_not_answer_is_an_error_when_the_time_is_over() {
+        // Who connects cannot tell it from an agent that is stopped.
+        let host = HostId(u64::from(std::process::id()) << 32 | 0xdea1);
+        let _silent = Address::of_job(host).listen().unwrap();
+        let process = ProcessId { host, ..question().process };
+        let time = Duration::from_millis(50);
+        for asked in Asked::ALL {
+            let refused = ask_within(&Question { asked, process, ..question() }, time);
+            let is_silent = matches!(
+                &refused,
+                Err(ObjectError::Exchange(socket::ExchangeError::Silent { timeout, .. }))
+                    if *timeout == time
+            );
+            assert!(is_silent, "{refused:?}");
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ use crate::index::Index;
 
 /// Most bytes of a published name.
 pub const NAME_BYTES_MAX: usize = 64;
+/// How long who needs an agent waits for its answer: one that is stopped gives none.
+pub const AGENT_TIME: Duration = Duration::from_secs(10);
 
 /// What somebody who was let in has got.
 #[derive(Debug)]

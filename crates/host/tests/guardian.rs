@@ -19,7 +19,7 @@ use landeck_host::guardian::{
     self, Command, Event, Guardian, GuardianError, OnFailure, Order, Start,
 };
 use landeck_host::process::{self, Image, Step};
-use landeck_host::socket::{self, JoinError, PublishError, Verdict};
+use landeck_host::socket::{self, ExchangeError, JoinError, PublishError, Verdict};
 use landeck_memory::{JobState, Presence, Segment, SegmentPlan, SlotState};
 use landeck_testing::{Random, Trail, seed};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
@@ -35,7 +35,7 @@ const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
 /// How long a launcher has to end by itself after one of its job was killed, which may not end it.
 const ENDED_BY_ITSELF: Duration = Duration::from_secs(1);
 
-const SCENARIOS: [(&str, fn()); 26] = [
+const SCENARIOS: [(&str, fn()); 27] = [
     ("statuses_come_back", statuses_come_back),
     (
         "attached_processes_are_judged_by_their_goodbye",
@@ -56,6 +56,7 @@ const SCENARIOS: [(&str, fn()); 26] = [
     ("a_killed_process_leaves_nothing", || killed_leaves_nothing("process")),
     ("random_kills_leave_nothing", random_kills_leave_nothing),
     ("a_stopped_guardian_still_ends_its_job", a_stopped_guardian_still_ends_its_job),
+    ("a_stopped_guardian_is_an_error_for_who_asks", a_stopped_guardian_is_an_error_for_who_asks),
     ("the_guardian_keeps_no_pipe_of_the_launcher", the_guardian_keeps_no_pipe_of_the_launcher),
     ("children_of_before_are_spared", children_of_before_are_spared),
     ("a_launcher_with_threads_is_refused", a_launcher_with_threads_is_refused),
@@ -395,6 +396,44 @@ fn a_stopped_guardian_still_ends_its_job() {
     assert_eq!((ended(&events, 0), ended(&events, 1)), (Some(9), Some(9)));
 }
 
+fn a_stopped_guardian_is_an_error_for_who_asks() {
+    let time = Duration::from_millis(50);
+    let name = format!("test of a stop {}", std::process::id());
+    let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
+    let owner = ProcessId { host: job.host(), slot: Slot(0), incarnation: Incarnation(1) };
+    socket::publish(owner, &name, 77, PATIENCE).unwrap();
+    process::signal_process(job.guardian.pid(), libc::SIGSTOP);
+    wait_until_stopped(job.guardian.pid());
+    let is_silent = |error: &ExchangeError| matches!(error, ExchangeError::Silent { .. });
+    let joins = [
+        socket::join(job.host(), time).map(drop),
+        socket::join_as(job.host(), Slot(0), time).map(drop),
+        socket::connect_name(&name, time).map(drop),
+        socket::look_up(&name, time).map(drop),
+    ];
+    for refused in joins {
+        assert!(
+            matches!(&refused, Err(JoinError::Exchange(error)) if is_silent(error)),
+            "{refused:?}"
+        );
+    }
+    for refused in [socket::publish(owner, "other", 7, time), socket::unpublish(owner, &name, time)]
+    {
+        let says = matches!(&refused, Err(PublishError::Exchange(error)) if is_silent(error));
+        assert!(says, "{refused:?}");
+    }
+    process::signal_process(job.guardian.pid(), libc::SIGCONT);
+    // Those that did not wait for their answer may have their places for a moment.
+    let give_up = Instant::now() + PATIENCE;
+    while let Err(error) = socket::join(job.host(), PATIENCE) {
+        assert!(matches!(error, JoinError::Refused(Verdict::Full)), "{error}");
+        assert!(Instant::now() < give_up, "there is no place again");
+        pause(1);
+    }
+    job.guardian.send(Command::Kill).unwrap();
+    job.until_all_ended();
+}
+
 fn the_guardian_keeps_no_pipe_of_the_launcher() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let mut job = Job::start(OnFailure::Abort, &["sleep 300"]);
@@ -691,6 +730,16 @@ fn spawn_guest(job: &Job) -> (Child, String) {
     let mut line = String::new();
     BufReader::new(guest.stdout.take().unwrap()).read_line(&mut line).unwrap();
     (guest, line.trim_end().to_owned())
+}
+
+/// Waits until a process has taken note of SIGSTOP.
+fn wait_until_stopped(pid: u32) {
+    let give_up = Instant::now() + PATIENCE;
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    while !state().rsplit(')').next().unwrap().starts_with(" T") {
+        assert!(Instant::now() < give_up, "{}", state());
+        pause(1);
+    }
 }
 
 fn wait_for_end(child: &mut Child, limit: Duration) -> Option<std::process::ExitStatus> {

@@ -34,7 +34,7 @@ use landeck_memory::{Buffer, Bytes};
 
 use crate::mailbox::MailboxAddress;
 use crate::typed::Typed;
-use piece::{Form, Memory, Piece, SHORT_BYTES_MAX, Storage};
+use piece::{Form, Memory, Piece, Storage};
 
 pub(crate) use encoding::{tag_of_kind, tag_of_values};
 
@@ -153,7 +153,11 @@ impl Message {
     /// Packs values behind those that are there. They are copied.
     #[inline]
     pub fn pack<T: Typed>(&mut self, values: &[T]) -> &mut Self {
-        self.append(Form::Elements(T::KIND), Bytes::from(bytes_of(values)))
+        let bytes = Bytes::from(bytes_of(values));
+        if !self.begin(T::KIND, bytes) {
+            self.append_elements(T::KIND, bytes);
+        }
+        self
     }
 
     /// Packs a text; it is unpacked as a whole.
@@ -192,10 +196,10 @@ impl Message {
     /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`].
     #[inline]
     pub fn unpack<T: Typed>(&mut self, into: &mut [T]) -> Result<()> {
-        let (form, into) = (Form::Elements(T::KIND), bytes_of_mut(into));
-        match self.take_within_piece(form, into) {
+        let into = bytes_of_mut(into);
+        match self.take_within_piece(T::KIND, into) {
             true => Ok(()),
-            false => self.take(form, into),
+            false => self.take_elements(T::KIND, into),
         }
     }
 
@@ -388,27 +392,32 @@ impl Message {
         self.pieces.push(Piece { memory, ..piece });
     }
 
-    #[inline]
     fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
-        if !self.begin(form, bytes) {
-            self.extend(form, |storage| bytes.append_to(storage));
-        }
+        self.extend(form, |storage| bytes.append_to(storage));
         self
+    }
+
+    #[inline(never)]
+    fn append_elements(&mut self, kind: Kind, bytes: Bytes<'_>) {
+        self.append(Form::Elements(kind), bytes);
     }
 
     /// Packs the first, and most often the only, few bytes into the memory that is there; false where
     /// it takes more.
+    ///
+    /// The kind is given and not the form, here as where it is unpacked: a form is put together in
+    /// memory, word by word, and read as a whole, which a processor cannot forward.
     #[inline]
-    fn begin(&mut self, form: Form, bytes: Bytes<'_>) -> bool {
+    fn begin(&mut self, kind: Kind, bytes: Bytes<'_>) -> bool {
         let Self { memories, pieces, .. } = self;
         let [Memory::Short(own)] = &mut memories[..] else { return false };
         let length = bytes.len();
-        if !pieces.is_empty() || length == 0 || length > SHORT_BYTES_MAX {
+        if !pieces.is_empty() || length == 0 || length > own.len() {
             return false;
         }
-        own.clear();
-        bytes.append_to(own);
-        pieces.push(Piece { memory: 0, start: 0, length, form });
+        bytes.copy_to_slice(&mut own[..length]);
+        own.truncate(length);
+        pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
         true
     }
 
@@ -461,13 +470,17 @@ impl Message {
 
     /// Takes bytes that the next piece has all of, which is most often so; false where it has not.
     #[inline]
-    fn take_within_piece(&mut self, form: Form, into: &mut [u8]) -> bool {
+    fn take_within_piece(&mut self, kind: Kind, into: &mut [u8]) -> bool {
         let Some(piece) = self.pieces.get(self.next) else { return false };
         let left = piece.length - self.taken;
-        if !piece.form.is_like(form) || into.is_empty() || into.len() > left {
+        if !piece.form.is_like(Form::Elements(kind)) || into.is_empty() || into.len() > left {
             return false;
         }
-        self.bytes_of(piece).part(self.taken, into.len()).copy_to_slice(into);
+        let bytes = self.bytes_of(piece).part(self.taken, into.len());
+        if bytes.len() != into.len() {
+            return false;
+        }
+        bytes.copy_to_slice(into);
         match into.len() == left {
             true => (self.next, self.taken) = (self.next + 1, 0),
             false => self.taken += into.len(),
@@ -476,6 +489,10 @@ impl Message {
     }
 
     #[inline(never)]
+    fn take_elements(&mut self, kind: Kind, into: &mut [u8]) -> Result<()> {
+        self.take(Form::Elements(kind), into)
+    }
+
     fn take(&mut self, form: Form, into: &mut [u8]) -> Result<()> {
         let mut at = 0;
         self.take_with(form, into.len(), |bytes| at += bytes.copy_to_slice(&mut into[at..]))

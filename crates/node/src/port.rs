@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use landeck_channel::Peer;
 use landeck_host::attach::AttachError;
-use landeck_host::socket::{self, Joined};
+use landeck_host::socket::{self, AGENT_TIME, Joined};
 use landeck_kernel::{Area, Wanted};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
 use landeck_memory::{Buffer, Plain, Presence, Segment};
@@ -28,8 +28,6 @@ use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::world::{Status, Tagged, World, deadline_ns};
 
-/// How long an agent may take to answer.
-const AGENT_TIME: Duration = Duration::from_secs(10);
 /// How long the other process may take to answer; it answers in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
 /// The tag of the handshake; programs cannot name it in this context before it is over.
