@@ -13,11 +13,17 @@ const HUGE: &str = "bytes=1048576";
 
 /// More processes than processors take turns: a batch sees many of them.
 const LONG_BATCHES: &str = "batch_ms=20";
+/// A turn of a thousand takes milliseconds, and the first operation of a batch also waits for those who
+/// wake from what was before it: a batch is to have many.
+const LONGEST_BATCHES: &str = "batch_ms=200";
 
 /// One launch for each number of processes, with the sizes behind it.
 macro_rules! parts {
     [$figure:literal: $($n:literal $sizes:expr),*] => {
-        &[$(part($n, &[$figure, $sizes, LONG_BATCHES])),*]
+        parts![$figure, LONG_BATCHES: $($n $sizes),*]
+    };
+    [$figure:literal, $batches:ident: $($n:literal $sizes:expr),*] => {
+        &[$(part($n, &[$figure, $sizes, $batches])),*]
     };
 }
 
@@ -136,7 +142,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     Figure {
         title: "Barrier, allreduce and broadcast of 8 B, from 2 to 1,000 processes",
-        parts: parts!["growth": 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY, 64 TINY, 128 TINY, 256 TINY, 512 TINY, 1_000 TINY],
+        parts: parts!["growth", LONGEST_BATCHES: 2 TINY, 4 TINY, 8 TINY, 16 TINY, 32 TINY, 64 TINY, 128 TINY, 256 TINY, 512 TINY, 1_000 TINY],
         rule: growth_rule,
         ..operation("growth")
     },
