@@ -143,9 +143,9 @@ impl Named {
 
     /// Gives the member away, if there is one.
     pub(crate) fn give_away(&self) -> Result<Option<Membership>, Mistake> {
-        let membership = self.alone()?.take();
+        let mut membership = self.alone()?;
         self.seat.store(NO_SEAT, Ordering::Release);
-        Ok(membership)
+        Ok(membership.take())
     }
 }
 
