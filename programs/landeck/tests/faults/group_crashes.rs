@@ -32,7 +32,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(1_500);
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// What the victim does when it dies, and how many stores that has at least.
-const OPERATIONS: [(&str, u64); 12] = [
+const OPERATIONS: [(&str, u64); 14] = [
     ("serve", 40),
     ("snapshot", 50),
     ("broadcast", 10),
@@ -45,6 +45,8 @@ const OPERATIONS: [(&str, u64); 12] = [
     ("asked join", 1),
     ("asked broadcast", 1),
     ("asked sync", 1),
+    ("asked leave", 1),
+    ("asked destroy", 1),
 ];
 
 #[test]
@@ -123,12 +125,14 @@ fn take_part() {
         "long broadcast" => part.broadcast(1_500, options(), false),
         "held broadcast" => part.broadcast(1, options().messages(2), true),
         "join" => part.join(options()),
-        "leave" => part.leave(),
+        "leave" => part.leave(options()),
         "sync" => part.sync(options()),
-        "destroy" => part.destroy(),
+        "destroy" => part.destroy(options()),
         "asked join" => part.join(served()),
         "asked broadcast" => part.broadcast(1, served(), false),
         "asked sync" => part.sync(served()),
+        "asked leave" => part.leave(served()),
+        "asked destroy" => part.destroy(served()),
         other => panic!("no operation {other}"),
     }
     println!("{DONE}");
@@ -281,15 +285,15 @@ impl Part {
         self.go_on(&group, &mut inbox, &mut member);
     }
 
-    fn leave(&self) {
-        let (group, mut inbox, mut member) = self.all(options());
+    fn leave(&self, options: GroupOptions) {
+        let (group, mut inbox, mut member) = self.all(options);
         if self.is_victim() {
             member.broadcast(&value(7)).unwrap();
             self.job.world().barrier().unwrap();
             self.die_in(|| member.leave().unwrap());
         }
         self.job.world().barrier().unwrap();
-        self.wait_until_the_victim_is_gone();
+        self.wait_until_all_is_done(options);
         assert_eq!(next(&mut inbox), [7]);
         self.go_on(&group, &mut inbox, &mut member);
     }
@@ -368,14 +372,14 @@ impl Part {
         self.go_on(&group, &mut inbox, &mut member);
     }
 
-    fn destroy(&self) {
-        let (group, mut inbox, mut member) = self.all(options());
+    fn destroy(&self, options: GroupOptions) {
+        let (group, mut inbox, mut member) = self.all(options);
         self.job.world().barrier().unwrap();
         if self.is_victim() {
             self.die_in(|| group.destroy().unwrap());
         }
-        self.wait_until_the_victim_is_gone();
-        let destroyed = match member.try_broadcast(&value(1)) {
+        self.wait_until_all_is_done(options);
+        let destroyed = match member.broadcast(&value(1)) {
             Ok(()) => false,
             Err(Error::Group(GroupError::GroupDestroyed { .. })) => true,
             Err(error) => panic!("{error}"),
@@ -389,7 +393,7 @@ impl Part {
         drop(member);
         if self.job.world().rank() == 0 {
             // Its name is free, whoever was to say so.
-            self.job.create_group("crash", options()).unwrap().destroy().unwrap();
+            self.job.create_group("crash", options).unwrap().destroy().unwrap();
         }
         self.agree(5);
     }
