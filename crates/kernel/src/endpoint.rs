@@ -350,6 +350,30 @@ impl<N: Channel> Endpoint<N> {
         self.receive_into(wanted, Target::Area(area))
     }
 
+    /// Begins to receive into an area. Complete if the message has come, as it has where a window of
+    /// receives is posted while their messages arrive: who then looks first needs no request.
+    #[inline]
+    pub fn begin_receive(&mut self, wanted: Wanted, area: Area) -> Started {
+        if self.takes_arrivals_up_to(&wanted) {
+            let mut status = Status::NONE;
+            if let Some(Ok(())) = self.receive_whole_now(&wanted, &area, &mut status) {
+                return Started::Complete(status);
+            }
+        }
+        Started::Pending(self.receive(wanted, area))
+    }
+
+    /// Whether the next message is for a receive that is posted now. Those like it that were posted
+    /// before get theirs first.
+    #[inline]
+    fn takes_arrivals_up_to(&mut self, wanted: &Wanted) -> bool {
+        let Some(source) = wanted.source else { return false };
+        if self.core.matching.are_all_like(wanted) && self.far.is_empty() {
+            self.poll_for_posted(Peer(source));
+        }
+        self.is_quiet()
+    }
+
     /// Receives a message of any length; its data come with the completion, in place where they
     /// were sent through the heap.
     pub fn receive_own(&mut self, wanted: Wanted) -> RequestId {
@@ -485,18 +509,24 @@ impl<N: Channel> Endpoint<N> {
                 if self.far.is_empty() =>
             {
                 let source = Peer(*source);
-                for _ in 0..MESSAGES_AT_ONCE {
-                    let has_come = self.near.poll_peer_into(source, &mut self.core);
-                    if !has_come || !self.core.matching.has_posted() {
-                        break;
-                    }
-                }
+                self.poll_for_posted(source);
                 if self.core.is_busy() {
                     self.advance();
                 }
             }
             _ => {
                 self.progress();
+            }
+        }
+    }
+
+    /// Takes some messages of a peer while receives are posted.
+    #[inline]
+    fn poll_for_posted(&mut self, source: Peer) {
+        for _ in 0..MESSAGES_AT_ONCE {
+            if !self.core.matching.has_posted() || !self.near.poll_peer_into(source, &mut self.core)
+            {
+                return;
             }
         }
     }

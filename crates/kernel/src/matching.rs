@@ -404,6 +404,12 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         !self.newest.is_empty() || self.posted.len() != 0
     }
 
+    /// Whether the receives that are posted, if any, all ask for this, and no message waits.
+    #[inline]
+    pub fn are_all_like(&self, wanted: &Wanted) -> bool {
+        self.newest_wanted == *wanted && self.posted.len() == 0 && self.unexpected.len() == 0
+    }
+
     /// How many messages wait.
     pub fn waiting(&self) -> usize {
         self.unexpected.len()

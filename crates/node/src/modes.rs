@@ -306,7 +306,7 @@ impl<T: Plain> Repeated<T> {
         let started = match self.what {
             What::Receive { from, tag } => {
                 let wanted = world.wanted(from, tag)?;
-                Ok(Started::Pending(world.shared.kernel.enter()?.receive(wanted, area)))
+                Ok(world.shared.begin_receive(wanted, area)?)
             }
             What::Send { mode: SendMode::Buffered, to, tag } => {
                 return world.send_buffered(&self.values, to, tag);

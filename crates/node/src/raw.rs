@@ -171,8 +171,7 @@ fn started_send(
     started: std::result::Result<Started, Failure>,
 ) -> Result<Operation> {
     match started {
-        Ok(Started::Complete(status)) => Ok(Operation::Complete(world.status_of(&status))),
-        Ok(Started::Pending(id)) => Ok(going(world, id.into())),
+        Ok(started) => Ok(operation(world, started)),
         Err(failure) => Err(world.error(WaitError::Failure(failure), None)),
     }
 }
@@ -180,8 +179,15 @@ fn started_send(
 #[inline(always)]
 fn started_receive(world: &World, area: Area, from: From, tag: Tagged) -> Result<Operation> {
     let wanted = world.wanted(from, tag)?;
-    let id = world.shared.kernel.enter()?.receive(wanted, area);
-    Ok(going(world, id.into()))
+    Ok(operation(world, world.shared.begin_receive(wanted, area)?))
+}
+
+#[inline(always)]
+fn operation(world: &World, started: Started) -> Operation {
+    match started {
+        Started::Complete(status) => Operation::Complete(world.status_of(&status)),
+        Started::Pending(id) => going(world, id.into()),
+    }
 }
 
 /// An operation that goes on after the call.

@@ -94,10 +94,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let peer = self.world.peer(to)?;
         let started = self.world.shared.kernel.enter()?.send(peer, self.world.context, tag.0, area);
         match started {
-            Ok(Started::Complete(status)) => {
-                Ok(self.request(State::Complete(self.world.status_of(&status))))
-            }
-            Ok(Started::Pending(id)) => Ok(self.request(State::Pending(id.into()))),
+            Ok(started) => Ok(self.started(started)),
             Err(failure) => Err(self.world.error(WaitError::Failure(failure), None)),
         }
     }
@@ -136,8 +133,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     fn receive_area(&'scope self, area: Area, from: From, tag: Tagged) -> Result<Request<'scope>> {
         let wanted = self.world.wanted(from, tag)?;
-        let id = self.world.shared.kernel.enter()?.receive(wanted, area);
-        Ok(self.request(State::Pending(id.into())))
+        Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
+    }
+
+    #[inline]
+    fn started(&'scope self, started: Started) -> Request<'scope> {
+        self.request(match started {
+            Started::Complete(status) => State::Complete(self.world.status_of(&status)),
+            Started::Pending(id) => State::Pending(id.into()),
+        })
     }
 
     pub(crate) fn world(&self) -> &'env World {

@@ -131,6 +131,17 @@ impl Shared {
         self.wait_or_abandon(id.into(), deadline_ns)?.result.map_err(WaitError::Failure)
     }
 
+    /// Begins to receive into an area. A thread that is alone looks first for what has come; where
+    /// there are several that may be for others.
+    #[inline]
+    pub(crate) fn begin_receive(&self, wanted: Wanted, area: Area) -> Result<Started, GateError> {
+        let mut kernel = self.kernel.enter()?;
+        Ok(match self.kernel.mode() {
+            ThreadMode::Single => kernel.begin_receive(wanted, area),
+            ThreadMode::Multiple => Started::Pending(kernel.receive(wanted, area)),
+        })
+    }
+
     /// Receives into an area if the message comes before long and the area has room for it; what
     /// else comes is kept. True if it came: then `status` says what is known of it.
     #[inline]
