@@ -365,7 +365,7 @@ unsafe fn start_in(
             // SAFETY: the program keeps the items as they are until the request is complete.
             let operation =
                 unsafe { message::start_send(world, &items.memory(), to, outgoing.tag, mode)? };
-            request::keep_message(operation, Holder::of(comm, communicator))
+            request::keep_send(operation, Holder::of(comm, communicator))
         }
     };
     // SAFETY: checked above; the program says that it is writable.
@@ -424,7 +424,7 @@ unsafe fn start_receive(
     // SAFETY: as the caller says.
     let operation =
         unsafe { message::start_receive(world, &incoming.items.memory(), from, incoming.tag)? };
-    Ok(request::keep_message(operation, Holder::of(comm, communicator)))
+    Ok(request::keep_receive(operation, Holder::of(comm, communicator)))
 }
 
 /// Sends and receives at once. A send that can go at once is over before the receive begins.

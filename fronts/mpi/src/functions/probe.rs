@@ -151,7 +151,7 @@ pub(crate) unsafe fn imrecv(
             // SAFETY: the program leaves the items to us until the request is complete.
             let operation = unsafe { message::start_receive_held(world, held, &items.memory()) }
                 .map_err(|error| Mistake::from(error).on(&communicator))?;
-            request::keep_message(operation, Holder::Counted(communicator))
+            request::keep_receive(operation, Holder::Counted(communicator))
         }
     };
     // SAFETY: checked above; the program says that it is writable.

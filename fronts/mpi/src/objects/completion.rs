@@ -110,7 +110,10 @@ pub(crate) fn complete_at_once(
         Found::Kept(entry @ Entry { request: Request::PointToPoint(message), .. })
             if !entry.is_seen() =>
         {
-            let ended = endings.take(message.world(), message.operation);
+            let ended = match message.operation {
+                raw::Operation::Complete(status) => Some(status),
+                raw::Operation::Pending(id) => endings.take(message.world(), id),
+            };
             let status = ended.as_ref().map(status_of);
             if status.is_some() {
                 request::discard_message(argument, handle, &message.communicator)?;
@@ -202,7 +205,7 @@ impl Message {
     /// Waits until it is over.
     #[inline(always)]
     pub(crate) fn end(&self) -> End {
-        End::of(raw::wait(self.world(), self.operation()), &self.communicator)
+        End::of(raw::wait(self.world(), self.operation), &self.communicator)
     }
 }
 

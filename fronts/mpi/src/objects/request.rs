@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck::World;
-use landeck::raw::{self, OperationId};
+use landeck::raw;
 use landeck_c_boundary::{HandleError, Table};
 
 use crate::abi::{Handle, REQUEST_NULL, Status};
@@ -41,10 +41,10 @@ pub(crate) enum Request {
     Flush(Box<Flush>),
 }
 
-/// A message that goes on. Its memory is described by the operation itself.
+/// A message that goes on, or has come already. Its memory is described by the operation itself.
 #[derive(Debug)]
 pub(crate) struct Message {
-    pub(crate) operation: OperationId,
+    pub(crate) operation: raw::Operation,
     pub(crate) communicator: Holder,
 }
 
@@ -128,16 +128,19 @@ pub(crate) fn keep(request: Request) -> Handle {
     }
 }
 
-/// Gives out the handle of a message that was started.
+/// Gives out the handle of a message that is being sent.
 #[inline]
-pub(crate) fn keep_message(operation: raw::Operation, communicator: Holder) -> Handle {
+pub(crate) fn keep_send(operation: raw::Operation, communicator: Holder) -> Handle {
     match operation {
-        // Receives always begin as pending, so this was a send.
         raw::Operation::Complete(_) => SENT,
-        raw::Operation::Pending(operation) => {
-            keep(Request::PointToPoint(Message { operation, communicator }))
-        }
+        raw::Operation::Pending(_) => keep_receive(operation, communicator),
     }
+}
+
+/// Gives out the handle of a message that is being received: one that has come already has a status.
+#[inline]
+pub(crate) fn keep_receive(operation: raw::Operation, communicator: Holder) -> Handle {
+    keep(Request::PointToPoint(Message { operation, communicator }))
 }
 
 /// What a handle is.
@@ -240,12 +243,6 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
 }
 
 impl Message {
-    /// As all functions take it.
-    #[inline]
-    pub(crate) fn operation(&self) -> raw::Operation {
-        raw::Operation::Pending(self.operation)
-    }
-
     /// The world in which it goes on.
     #[inline]
     pub(crate) fn world(&self) -> &World {
@@ -359,7 +356,7 @@ impl Request {
 
     fn waits_for(&self) -> Result<WaitsFor, Mistake> {
         Ok(match self {
-            Self::PointToPoint(message) => WaitsFor::Operation(message.operation()),
+            Self::PointToPoint(message) => WaitsFor::Operation(message.operation),
             Self::Collective(pending) => WaitsFor::Operation(pending.operation),
             Self::Pair(pair) => first_going(
                 pair.communicator.messages().0,

@@ -108,7 +108,7 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
         Found::Immediate(_) => Ok(Walk::Done),
         Found::Kept(entry) => match &entry.request {
             Request::Generalized(own) => Ok(Walk::asking(own.cancel(own.is_over()))),
-            Request::PointToPoint(message) => cancel_message(message.world(), message.operation()),
+            Request::PointToPoint(message) => cancel_message(message.world(), message.operation),
             Request::Persistent(persistent) if persistent.is_message => {
                 match &*persistent.active() {
                     Some(Started::Pending(pending)) => {
@@ -157,7 +157,7 @@ fn is_over(entry: &Entry) -> Result<bool, Mistake> {
 
 fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
     match &entry.request {
-        Request::PointToPoint(message) => release(entry, Some(message.operation()))?,
+        Request::PointToPoint(message) => release(entry, Some(message.operation))?,
         Request::Pair(pair) => {
             release(entry, pair.receive)?;
             release(entry, Some(pair.send))?;
