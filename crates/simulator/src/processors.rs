@@ -1,8 +1,8 @@
 //! Processes on the processors of their hosts.
 //!
 //! A process that waits gives its processor to the next: those that share one take turns, in a ring.
-//! Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which looks
-//! at how long each has run: here it is another one each time round, from the seed. Who is ready runs when
+//! Everybody has a turn before anybody has a second. The order stays as it was in the beginning: who gives its
+//! processor away goes behind all others. In which order they came is chance, from the seed. Who is ready runs when
 //! its turn comes, until it must wait; passing it on takes the time of a process switch, also from one that
 //! has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their
 //! processor for a moment when their turn comes and they have nothing to do, and run at once if they get
@@ -10,10 +10,6 @@
 
 use crate::fault::Chance;
 use crate::time::Time;
-
-/// So many on one processor are a crowd: each finds less in the caches when its turn comes, and nobody
-/// knows who is next.
-const CROWD: usize = 5;
 
 /// All processors, and who runs on them.
 #[derive(Debug)]
@@ -56,18 +52,25 @@ pub(crate) struct Turn {
 
 impl Processors {
     /// The members on these hosts, in this order, all waiting.
-    pub(crate) fn new(hosts: &[Vec<u32>], processors: u32, switch_ps: u64) -> Self {
+    pub(crate) fn new(
+        hosts: &[Vec<u32>],
+        processors: u32,
+        switch_ps: u64,
+        chance: &mut Chance,
+    ) -> Self {
         let size = hosts.iter().map(Vec::len).sum();
         let mut all = Self { rings: Vec::new(), seats: vec![(0, 0); size], switch_ps };
         for members in hosts.iter().filter(|members| !members.is_empty()) {
             let count = (processors as usize).min(members.len());
             for place in 0..count {
                 let ring = all.rings.len() as u32;
-                let sharing = members.iter().skip(place).step_by(count);
-                for (seat, &member) in (0..).zip(sharing.clone()) {
+                let mut sharing: Vec<u32> =
+                    members.iter().skip(place).step_by(count).copied().collect();
+                chance.shuffle(&mut sharing[1..]); // a ring begins anywhere
+                for (seat, &member) in (0..).zip(&sharing) {
                     all.seats[member as usize] = (ring, seat);
                 }
-                all.rings.push(Ring::new(sharing.copied().collect()));
+                all.rings.push(Ring::new(sharing));
             }
         }
         all
@@ -106,7 +109,7 @@ impl Processors {
     }
 
     /// A planned turn has come: who runs now, unless another was planned instead.
-    pub(crate) fn turn(&mut self, turn: Turn, chance: &mut Chance) -> Option<u32> {
+    pub(crate) fn turn(&mut self, turn: Turn) -> Option<u32> {
         let ring = &mut self.rings[turn.ring as usize];
         if ring.number != turn.number || ring.is_running {
             return None;
@@ -114,18 +117,8 @@ impl Processors {
         let (seat, _) = ring.soonest(turn.at, self.switch_ps)?;
         (ring.is_running, ring.next) = (true, None);
         ring.members[seat as usize].is_ready = false;
-        let member = ring.members[seat as usize].member;
-        let is_next_time_round = seat <= ring.seat;
         ring.seat = seat;
-        if is_next_time_round && ring.members.len() >= CROWD {
-            ring.members.swap(0, seat as usize);
-            ring.seat = 0;
-            chance.shuffle(&mut ring.members[1..]);
-            for (seat, place) in (0..).zip(&ring.members) {
-                self.seats[place.member as usize].1 = seat;
-            }
-        }
-        Some(member)
+        Some(ring.members[seat as usize].member)
     }
 
     /// A member that ran waits. The turn to plan, if somebody is ready.
@@ -187,8 +180,15 @@ mod tests {
         Time::from_ps(picoseconds)
     }
 
-    fn run(processors: &mut Processors, turn: Turn) -> Option<u32> {
-        processors.turn(turn, &mut Chance::new(&Faults::default()))
+    fn processors(hosts: &[Vec<u32>], count: u32, seed: u64) -> Processors {
+        let mut chance = Chance::new(&Faults { seed, ..Faults::default() });
+        Processors::new(hosts, count, 10, &mut chance)
+    }
+
+    /// Members of one processor, in this order.
+    fn ring(members: &[u32]) -> Processors {
+        let seats = members.iter().map(|&member| (0, member));
+        Processors { rings: vec![Ring::new(members.to_vec())], seats: seats.collect(), switch_ps: 10 }
     }
 
     #[test]

@@ -6,8 +6,8 @@
 
 use super::share::Begun;
 use clap::ValueEnum;
-use landeck::collectives::Way;
-use landeck::collectives::architecture::Butterfly;
+use landeck::collectives::architecture::{Butterfly, Flat};
+use landeck::collectives::{BoardStyle, Way};
 use landeck::collectives::details::MESSAGE_BYTES;
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
-    /// From one process to the next where some share a processor and wait at a board.
+    /// What processes find that share processors.
     Crowd,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             let batches = Batches::begin(&world);
             report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
         }
-        (Subject::Crowd, 2..) => turns(&world)?,
+        (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
     }
     let share = begun.permille(&world, processors)?;
@@ -71,15 +71,78 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
     job.leave()
 }
 
-/// From one to the next of those who share a processor. Who comes last to a barrier goes on to the next; all
-/// others have a turn before that.
-fn turns(world: &World) -> Result<()> {
+/// What those find out who share processors. From one to the next: who comes last to a barrier goes on to the
+/// next one, and all others have a turn before that. And what a turn is filled with, by the clock of each
+/// itself: only rank 0 waits for the others, so they find what they call for.
+fn crowd(world: &World) -> Result<()> {
     let processors = (super::crowded() as usize).min(world.size());
     super::pin(world.rank() % processors);
     let turns = (world.size() / processors - 1).max(1);
-    let barrier_ps = Batches::begin(world).calls_ps(world, 40, World::barrier)?;
+    let batches = Batches::begin(world);
+    let barrier_ps = batches.calls_ps(world, 40, World::barrier)?;
+    let clock_ps = clock_ps();
+    let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
+    let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
     report(world, "turn", barrier_ps / turns as f64);
+    report(world, "call", over_messages.broadcast - clock_ps);
+    report(world, "take", at_the_board.broadcast - clock_ps);
+    report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
+}
+
+/// What a member needs of its own time.
+struct Own {
+    broadcast: f64,
+    /// Two of them.
+    reduces: f64,
+}
+
+/// What a broadcast by this way takes of the members, and two reductions behind it, where they need not wait:
+/// the middle of all their times. Rank 0 learns it.
+fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
+    const ROUNDS: usize = 100;
+    let world = batches.world;
+    let (mut broadcasts, mut reduces) = (Vec::new(), Vec::new());
+    let (mut data, mut sum) = ([0u64], [0u64]);
+    loop {
+        for _ in 0..ROUNDS {
+            world.barrier()?;
+            let start = Instant::now();
+            way.broadcast(&mut data, 0)?;
+            let called = Instant::now();
+            world.reduce(&[1u64], &mut sum, Sum, 0)?;
+            world.reduce(&[1u64], &mut sum, Sum, 0)?;
+            broadcasts.push((called - start).as_nanos() as f64 * 1e3);
+            reduces.push(called.elapsed().as_nanos() as f64 * 1e3);
+        }
+        if broadcasts.len() >= 3 * ROUNDS || batches.is_over()? {
+            break;
+        }
+    }
+    let own = [median(broadcasts), median(reduces)];
+    let mut all = vec![0.0; own.len() * world.size()];
+    world.gather(&own, &mut all, 0)?;
+    let of = |which: usize| median(all.iter().skip(own.len() + which).step_by(own.len()).copied().collect());
+    Ok(Own { broadcast: of(0), reduces: of(1) })
+}
+
+/// What a look at the clock takes.
+pub(crate) fn clock_ps() -> f64 {
+    const LOOKS: u32 = 1_000;
+    let batch_ps = || {
+        let start = Instant::now();
+        (0..LOOKS).for_each(|_| {
+            black_box(Instant::now());
+        });
+        start.elapsed().as_nanos() as f64 * 1e3 / f64::from(LOOKS)
+    };
+    (0..BATCHES).map(|_| batch_ps()).fold(f64::INFINITY, f64::min)
+}
+
+/// The middle one; 0 of none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn messages(job: &Job, world: &World) -> Result<()> {
@@ -88,7 +151,9 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let long = batches.half_round_trip_ps(LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
     let barrier = batches.calls_ps(world, 5_000, World::barrier)?;
+    let burst = burst_ps(&batches)?;
     report(world, "message", short);
+    report(world, "send", burst);
     for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 150]) {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
@@ -108,6 +173,25 @@ fn report(world: &World, name: &str, ps: f64) {
 
 fn per_kib(ps: f64, bytes: usize) -> f64 {
     ps / (bytes as f64 / 1024.0)
+}
+
+/// What each of some messages takes of its sender, one after the other. The receiver has taken those before.
+fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
+    const BURST: u32 = 16;
+    const BURSTS: u32 = 200;
+    let world = batches.world;
+    let (mut data, mut sends_ps) = ([1u64], Vec::new());
+    for _ in 0..BURSTS {
+        if world.rank() == 0 {
+            let start = Instant::now();
+            (0..BURST).try_for_each(|_| world.send(&data, 1, TAG))?;
+            sends_ps.push(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(BURST));
+        } else {
+            (0..BURST).try_for_each(|_| world.receive_into(&mut data, 0, TAG).map(drop))?;
+        }
+        world.barrier()?;
+    }
+    Ok(median(sends_ps))
 }
 
 /// A barrier and an allreduce of two over messages: what the first takes beside its message is the call, and
