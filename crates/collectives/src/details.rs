@@ -26,6 +26,8 @@ pub struct Details {
     pub messages_ps: [u64; MESSAGE_BYTES.len()],
     /// From one process to the next of [`CROWDS`] on the same processor, where they wait at a board.
     pub turns_ps: [u64; CROWDS.len()],
+    /// The same where they exchange messages, each with another one there.
+    pub switches_ps: [u64; CROWDS.len()],
     /// What a call over messages takes of one of them that finds its message: less is in the caches.
     pub crowd_calls_ps: [u64; CROWDS.len()],
     /// What a call at the board takes of one of them that finds what it takes.
@@ -48,6 +50,10 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("turn_of_4_ps", "the same of four"),
     ("turn_of_8_ps", "the same of eight"),
     ("turn_of_16_ps", "the same of sixteen"),
+    ("switch_of_2_ps", "to the next of two processes on a processor that exchange messages"),
+    ("switch_of_4_ps", "the same of four"),
+    ("switch_of_8_ps", "the same of eight"),
+    ("switch_of_16_ps", "the same of sixteen"),
     ("call_of_2_ps", "a call of one of two on a processor, which finds its message"),
     ("call_of_4_ps", "the same of four"),
     ("call_of_8_ps", "the same of eight"),
@@ -62,12 +68,15 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("deposit_of_16_ps", "the same of sixteen"),
 ];
 
+/// The words before those of crowds.
+const FIRST_OF_CROWDS: usize = 3 + MESSAGE_BYTES.len();
+
 /// Names that earlier versions wrote: what they said is measured in another way now.
 pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = 3 + MESSAGE_BYTES.len() + 4 * CROWDS.len();
+    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 5 * CROWDS.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -96,6 +105,7 @@ impl Details {
             send_ps: message_ps / 2,
             messages_ps: MESSAGE_BYTES.map(message),
             turns_ps,
+            switches_ps: turns_ps.map(|turn_ps| turn_ps + message_ps),
             crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
             crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
             crowd_deposits_ps: crowd(2 * deposit_ps),
@@ -120,6 +130,7 @@ impl Details {
     pub(crate) fn words(&self) -> [u64; Self::WORDS] {
         let crowds = [
             self.turns_ps,
+            self.switches_ps,
             self.crowd_calls_ps,
             self.crowd_takes_ps,
             self.crowd_deposits_ps,
@@ -139,17 +150,26 @@ impl Details {
             send_ps: next(),
             messages_ps: array::from_fn(|_| next()),
             turns_ps: array::from_fn(|_| next()),
+            switches_ps: array::from_fn(|_| next()),
             crowd_calls_ps: array::from_fn(|_| next()),
             crowd_takes_ps: array::from_fn(|_| next()),
             crowd_deposits_ps: array::from_fn(|_| next()),
         }
     }
 
-    /// The smaller one of each.
-    #[must_use]
-    pub fn least(self, other: Self) -> Self {
-        let (own, others) = (self.words(), other.words());
-        Self::from_words(array::from_fn(|number| own[number].min(others[number])))
+    /// What several rounds of a measurement say together: the least of each, since what disturbs makes it longer;
+    /// but of crowds the middle, since there it is another time in each round, by who stands behind whom and what
+    /// each finds in the caches. None of no rounds.
+    pub fn typical(rounds: &[Self]) -> Option<Self> {
+        if rounds.is_empty() {
+            return None;
+        }
+        let word = |number: usize| {
+            let mut values: Vec<u64> = rounds.iter().map(|round| round.words()[number]).collect();
+            values.sort_unstable();
+            values[if number < FIRST_OF_CROWDS { 0 } else { values.len() / 2 }]
+        };
+        Some(Self::from_words(array::from_fn(word)))
     }
 
     /// Their names, what they are, and their values, in order.
@@ -205,10 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn words_lead_back_and_the_least_is_taken_of_each() {
-        let details = Details::of(&Figures::default());
-        assert_eq!(Details::from_words(details.words()), details);
-        let other = Details { call_ps: 1, step_ps: u64::MAX, ..details };
-        assert_eq!(details.least(other), Details { call_ps: 1, ..details });
+    fn of_some_rounds_the_least_counts_and_of_crowds_the_middle() {
+        let rounds = [5, 1, 3].map(|value| Details::from_words([value; Details::WORDS]));
+        let Details { call_ps, messages_ps, turns_ps, crowd_deposits_ps, .. } =
+            Details::typical(&rounds).unwrap();
+        assert_eq!((call_ps, messages_ps), (1, [1; MESSAGE_BYTES.len()]));
+        assert_eq!((turns_ps, crowd_deposits_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
+        assert_eq!(Details::typical(&[]), None);
     }
 }

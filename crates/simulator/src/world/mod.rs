@@ -202,8 +202,8 @@ impl World {
         (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
         let processors = platform.host.processors;
         let sharing =
-            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
-        let turn_ps = Details::of_crowd(&details.turns_ps, sharing as u64);
+            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize) as u64;
+        let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
         let mut chance = Chance::new(setting.faults);
         let first = |member| stages.path(member, 0).map(Execution::new);
         let members = (0..size).map(|member| Member::new(first(member))).collect();
@@ -218,9 +218,9 @@ impl World {
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
             processors: Processors::new(&on_hosts, processors, turn_ps, &mut chance),
             turn_ps,
-            long_ps: rest::long_ps(&figures, &details),
-            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing as u64),
-            crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing as u64),
+            long_ps: rest::long_ps(&figures, &details, sharing),
+            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing),
+            crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
             spans: stages.spans(),

@@ -1,5 +1,4 @@
-//! The same on this host, measured: two programs of ours that `landeck run` starts, and how far what is
-//! simulated lies from what they find.
+//! The same on this host, measured: two programs of ours that `landeck run` starts.
 
 use clap::Args;
 use landeck::collectives::{Group, Operation, Preset};
@@ -8,13 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::study::{Along, Series, Study};
-use super::table::{short, thousands};
-use crate::tune::{self, Found, TuneError};
+use super::study::Series;
+use crate::tune::measure::{clock_ps, median};
+use crate::tune;
 
-/// Processes are started so often, and the middle one counts: in one launch of five or so they lie
-/// so that all of it takes up to half as long again.
-const LAUNCHES: u32 = 3;
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
 const TAG: Tag = Tag(0);
@@ -62,56 +58,8 @@ pub(crate) const fn batches(operation: Operation) -> u32 {
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// The near and far placement of processors is told apart by this factor of a line's time.
-const MOVED: f64 = 1.25;
-
-/// The figures of this moment.
-pub(crate) fn figures() -> std::result::Result<Found, TuneError> {
-    tune::measured()
-}
-
-/// What to say where others were busy on this host while the figures were measured.
-pub(crate) fn busy(found: &Found) -> Option<String> {
-    found.share.trouble().map(|trouble| format!("Nothing agrees then: {trouble}.\n"))
-}
-
-/// What to say where the processors of this host have moved nearer to each other or farther apart since
-/// the figures were measured, as those of virtual machines do.
-pub(crate) fn moved(found: &Found) -> Option<String> {
-    let [first, second, ..] = tune::processors()[..] else { return None };
-    let (before, now) = (found.figures.line_ps as f64, tune::line_ps(first, second) as f64);
-    let times = (now / before).max(before / now);
-    (times > MOVED).then(|| {
-        format!(
-            "While this was measured the processors have moved: a line took {:.0} ns before and {:.0} ns \
-             now. Run it again.\n",
-            before / 1e3,
-            now / 1e3
-        )
-    })
-}
-
-/// What so many processes of this host take for each size, in microseconds. `what` is an operation, or
-/// `message`: half of a round trip.
-pub(crate) fn times_us(
-    what: &str,
-    series: &Series,
-    processes: u32,
-    clusters: u32,
-    sizes: &[u64],
-) -> std::result::Result<Vec<Option<f64>>, MeasuredError> {
-    let launches = (0..LAUNCHES).map(|_| launch(what, series, processes, clusters, sizes));
-    let launches = launches.collect::<std::result::Result<Vec<_>, _>>()?;
-    let of = |bytes: &u64| {
-        let found = launches.iter().flatten().filter(|(found, _)| found == bytes);
-        let times_us: Vec<f64> = found.map(|(_, us)| *us).collect();
-        if times_us.is_empty() { None } else { Some(median(times_us)) }
-    };
-    Ok(sizes.iter().map(of).collect())
-}
-
 /// Sizes and microseconds, as processes find them that are started once.
-fn launch(
+pub(crate) fn launch(
     what: &str,
     series: &Series,
     processes: u32,
@@ -141,34 +89,6 @@ fn launch(
 fn finding(line: &str) -> Option<(u64, f64)> {
     let (bytes, us) = line.split_once(' ')?;
     Some((bytes.parse().ok()?, us.parse().ok()?))
-}
-
-/// What was simulated beside what was measured, and how far it is off.
-pub(crate) fn text(study: &Study, measured_us: &[Vec<Option<f64>>]) -> String {
-    let mut text =
-        format!("{}: simulated, measured, and how much longer the first is\n", study.title);
-    let mut worst: f64 = 0.0;
-    for (number, &place) in study.places.iter().enumerate() {
-        let first = match study.along {
-            Along::Sizes(_) => format!("{} B", thousands(place)),
-            Along::Processes(_) => thousands(place),
-        };
-        text.push_str(&format!("  {first:>12}"));
-        for ((series, simulated), measured) in
-            study.series.iter().zip(&study.times_us).zip(measured_us)
-        {
-            let (Some(simulated), Some(measured)) = (simulated[number], measured[number]) else {
-                continue;
-            };
-            let off = 100.0 * (simulated / measured - 1.0);
-            worst = worst.max(off.abs());
-            let (simulated, measured) = (short(simulated), short(measured));
-            text.push_str(&format!("   {}: {simulated} {measured} {off:+.0}%", series.name));
-        }
-        text.push('\n');
-    }
-    text.push_str(&format!("  the largest difference is {worst:.0}%\n"));
-    text
 }
 
 /// Measures as one of the processes; rank 0 prints sizes and microseconds.
@@ -244,7 +164,7 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
-    let batches = batches(operation);
+    let (batches, clock_us) = (batches(operation), clock_ps() / 1e6);
     let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
         world.barrier()?;
@@ -256,7 +176,8 @@ fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) 
         let (mut first_us, mut last_us) = ([0.0], [0.0]);
         world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
         world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
-        spans_us.push((last_us[0] - first_us[0]) / f64::from(calls));
+        // Whoever is last looks at the clock behind its last call.
+        spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
     }
     Ok(median(spans_us))
 }
@@ -297,11 +218,6 @@ impl Blocks {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
 fn now_us() -> f64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 * 1e-3
@@ -315,6 +231,5 @@ mod tests {
     fn findings_are_sizes_and_times() {
         assert_eq!(finding("8 0.5"), Some((8, 0.5)));
         assert_eq!((finding("8"), finding("x 1"), finding("")), (None, None, None));
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
     }
 }

@@ -83,11 +83,34 @@ fn crowd(world: &World) -> Result<()> {
     let clock_ps = clock_ps();
     let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
+    let switches = world.size() / processors;
     report(world, "turn", barrier_ps / turns as f64);
+    report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
     report(world, "call", over_messages.broadcast - clock_ps);
     report(world, "take", at_the_board.broadcast - clock_ps);
     report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
+}
+
+/// A message there and back between each two on the same processor, all at once: everybody has a turn meanwhile.
+fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
+    const ROUND_TRIPS: u32 = 40;
+    let world = batches.world;
+    let (rank, mut data) = (world.rank(), [1u64]);
+    let is_first = (rank / processors).is_multiple_of(2);
+    let other = if is_first { rank + processors } else { rank - processors };
+    batches.least_ps(ROUND_TRIPS, || {
+        for _ in 0..ROUND_TRIPS {
+            if is_first {
+                world.send(&data, other, TAG)?;
+                world.receive_into(&mut data, other, TAG)?;
+            } else {
+                world.receive_into(&mut data, other, TAG)?;
+                world.send(&data, other, TAG)?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// What a member needs of its own time.

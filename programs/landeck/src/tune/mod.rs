@@ -165,7 +165,7 @@ const PARTS: [Part; 8] = [
     ("sixteen on a processor", |found| crowd(3, found)),
 ];
 
-/// Each part is measured some times, and the least counts: whatever disturbs makes it longer.
+/// Each part is measured some times, and [`Details::typical`] says what counts.
 const ROUNDS: u64 = 12;
 /// On a machine that is very busy no further round begins after this time.
 const ROUNDS_MAX: Duration = Duration::from_secs(5);
@@ -176,27 +176,29 @@ const PART_MIN_PS: u64 = 10_000;
 pub(crate) fn measured() -> Result<Found, TuneError> {
     let bar = bar(ROUNDS * PARTS.len() as u64);
     let began = Instant::now();
-    let least = least_of(|| round(&bar), || began.elapsed())?;
+    let found = rounds_of(|| round(&bar), || began.elapsed())?;
     bar.finish_and_clear();
-    Ok(parts_of(least, processors().len() > 1))
+    Ok(parts_of(found, processors().len() > 1))
 }
 
-/// The least of each figure of some rounds: of one at least, and of none that would begin too late.
-fn least_of(
+/// What some rounds say together: one at least, and none that would begin too late.
+fn rounds_of(
     mut round: impl FnMut() -> Result<Found, TuneError>,
     elapsed: impl Fn() -> Duration,
 ) -> Result<Found, TuneError> {
-    let mut least = round()?;
+    let mut found = round()?;
+    let mut details = vec![found.details];
     for _ in 1..ROUNDS {
         if elapsed() >= ROUNDS_MAX {
             break;
         }
         let next = round()?;
-        least.figures = least.figures.least(next.figures);
-        least.details = least.details.least(next.details);
-        least.share = least.share.max(next.share);
+        found.figures = found.figures.least(next.figures);
+        found.share = found.share.max(next.share);
+        details.push(next.details);
     }
-    Ok(least)
+    found.details = Details::typical(&details).unwrap_or(found.details);
+    Ok(found)
 }
 
 /// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
@@ -296,6 +298,7 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
     let details = &mut found.details;
     let places = [
         ("turn", &mut details.turns_ps[number]),
+        ("switch", &mut details.switches_ps[number]),
         ("call", &mut details.crowd_calls_ps[number]),
         ("take", &mut details.crowd_takes_ps[number]),
         ("deposit", &mut details.crowd_deposits_ps[number]),
@@ -411,7 +414,7 @@ mod tests {
                 Ok(usual())
             };
             let is_over = || rounds.get() >= over_after;
-            least_of(round, || if is_over() { ROUNDS_MAX } else { Duration::ZERO }).unwrap();
+            rounds_of(round, || if is_over() { ROUNDS_MAX } else { Duration::ZERO }).unwrap();
             rounds.get()
         };
         assert_eq!([0, 1, 5, 1000].map(rounds_until), [1, 1, 5, ROUNDS]);
@@ -427,9 +430,9 @@ mod tests {
             found.share = Share::of_permille(100 * value_ps);
             Ok(found)
         };
-        let least = least_of(round, || Duration::ZERO).unwrap();
-        assert_eq!((least.figures.line_ps, least.details.call_ps), (1, 7));
-        assert_eq!(least.share, Share::of_permille(300), "one round without others is enough");
+        let found = rounds_of(round, || Duration::ZERO).unwrap();
+        assert_eq!((found.figures.line_ps, found.details.call_ps), (1, 7));
+        assert_eq!(found.share, Share::of_permille(300), "one round without others is enough");
     }
 
     #[test]
