@@ -7,8 +7,8 @@ use std::array;
 use crate::figures::Figures;
 
 /// Sizes of messages that are measured, in bytes: a word more than its line has room for, a few
-/// lines, a page, all that a ring takes at once, and several pieces.
-pub const MESSAGE_BYTES: [u64; 5] = [64, 512, 4096, 16_384, 65_536];
+/// lines, a page, all that a ring takes at once, and some pieces.
+pub const MESSAGE_BYTES: [u64; 6] = [64, 512, 4096, 16_384, 32_768, 65_536];
 
 /// So many processes on each of two processors were measured, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
@@ -45,6 +45,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("message_512_ps", "a message of 512 bytes"),
     ("message_4096_ps", "a message of 4,096 bytes"),
     ("message_16384_ps", "a message of 16,384 bytes"),
+    ("message_32768_ps", "a message of 32,768 bytes"),
     ("message_65536_ps", "a message of 65,536 bytes"),
     ("turn_of_2_ps", "to the next of two processes on a processor, at a board"),
     ("turn_of_4_ps", "the same of four"),
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
         let figures = Figures { two_copy_kib_ps: 1024, ..Figures::default() };
-        let messages_ps = [100, 200, 1_000, 5_000, 9_000];
+        let messages_ps = [100, 200, 1_000, 5_000, 6_000, 9_000];
         let details = Details { messages_ps, ..Details::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
         assert_eq!([of(49), of(64), of(288), of(16_384)], [100, 100, 150, 5_000]);

@@ -277,7 +277,8 @@ impl World {
                     self.note(now, 1, member);
                     let place = self.member(member);
                     place.is_waiting = false;
-                    let long_ps = if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
+                    let long_ps =
+                        if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
                     let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps + long_ps;
                     if late_ps > 0 && self.processors.is_shared(member) {
                         self.events.plan(now + late_ps, Event::Done(member));

@@ -8,8 +8,8 @@ use std::io;
 use std::process::{Command, Stdio};
 
 use super::study::Series;
-use crate::tune::measure::{clock_ps, median};
 use crate::tune;
+use crate::tune::measure::{clock_ps, median};
 
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
@@ -30,7 +30,7 @@ pub(crate) struct MeasureWayArguments {
     what: String,
     way: Preset,
     clusters: u32,
-    bytes: Vec<usize>,
+    bytes: usize,
 }
 
 /// Why nothing was measured.
@@ -58,40 +58,42 @@ pub(crate) const fn batches(operation: Operation) -> u32 {
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// Sizes and microseconds, as processes find them that are started once.
+/// What so many processes of this host take that are started once, in microseconds. `what` is an operation, or
+/// `message`: half of a round trip.
 pub(crate) fn launch(
     what: &str,
     series: &Series,
     processes: u32,
     clusters: u32,
-    sizes: &[u64],
-) -> std::result::Result<Vec<(u64, f64)>, MeasuredError> {
+    bytes: u64,
+) -> std::result::Result<f64, MeasuredError> {
     let own = std::env::current_exe().map_err(MeasuredError::Start)?;
     let output = Command::new(&own)
         .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
         .arg(&own)
         .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
-        .args(sizes.iter().map(u64::to_string))
+        .arg(bytes.to_string())
         .stdin(Stdio::null())
         .output()
         .map_err(MeasuredError::Start)?;
     let said = String::from_utf8_lossy(&output.stdout);
-    let found: Vec<(u64, f64)> = said.lines().filter_map(finding).collect();
-    if !output.status.success() || found.is_empty() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let said = format!("{said}{errors}").trim_end().to_owned();
-        let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
-        return Err(MeasuredError::Job { processes, what, status, said });
+    match said.lines().find_map(finding) {
+        Some(us) if output.status.success() => Ok(us),
+        _ => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let said = format!("{said}{errors}").trim_end().to_owned();
+            let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
+            Err(MeasuredError::Job { processes, what, status, said })
+        }
     }
-    Ok(found)
 }
 
-fn finding(line: &str) -> Option<(u64, f64)> {
-    let (bytes, us) = line.split_once(' ')?;
-    Some((bytes.parse().ok()?, us.parse().ok()?))
+/// A line that rank 0 has printed.
+fn finding(line: &str) -> Option<f64> {
+    line.parse().ok().filter(|us: &f64| us.is_finite())
 }
 
-/// Measures as one of the processes; rank 0 prints sizes and microseconds.
+/// Measures as one of the processes; rank 0 prints microseconds.
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
@@ -104,14 +106,12 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         }
         _ => world.clone(),
     };
-    for &bytes in &arguments.bytes {
-        let us = match operation {
-            Some(operation) => operation_us(&world, &way, operation, bytes)?,
-            None => message_us(&world, bytes)?,
-        };
-        if world.rank() == 0 {
-            println!("{bytes} {us:.4}");
-        }
+    let us = match operation {
+        Some(operation) => operation_us(&world, &way, operation, arguments.bytes)?,
+        None => message_us(&world, arguments.bytes)?,
+    };
+    if world.rank() == 0 {
+        println!("{us:.4}");
     }
     job.leave()
 }
@@ -228,8 +228,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_are_sizes_and_times() {
-        assert_eq!(finding("8 0.5"), Some((8, 0.5)));
-        assert_eq!((finding("8"), finding("x 1"), finding("")), (None, None, None));
+    fn a_finding_is_a_time() {
+        assert_eq!(finding("0.5"), Some(0.5));
+        assert_eq!([finding("8 0.5"), finding("x"), finding(""), finding("inf")], [None; 4]);
     }
 }

@@ -225,9 +225,11 @@ impl SimulateArguments {
                 faults = self.faults(10 * self.jitter);
                 ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
             } else {
-                let permille = if self.jitter == 0 { MEASURED_JITTER_PERMILLE } else { 10 * self.jitter };
+                let permille =
+                    if self.jitter == 0 { MEASURED_JITTER_PERMILLE } else { 10 * self.jitter };
                 faults = self.faults(permille);
-                ground = self.ground(&platform, &faults, Calls::Measured { rounds, calls }, LAUNCHES);
+                ground =
+                    self.ground(&platform, &faults, Calls::Measured { rounds, calls }, LAUNCHES);
             }
             let studies = self.simulated(&ground)?;
             let passes = Passes::of(self.subject.name(), &ground, &studies, &found, began)?;

@@ -1,14 +1,14 @@
 //! What two processes find out about their host by talking to each other.
 //!
 //! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`]
-//! reads them. Each is the least of some batches, and of one where the time is over: what takes a
-//! microsecond on a free machine can take some milliseconds on a busy one.
+//! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
+//! takes a microsecond on a free machine can take some milliseconds on a busy one.
 
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::{BoardStyle, Way};
 use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::collectives::{BoardStyle, Way};
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ fn crowd(world: &World) -> Result<()> {
     super::pin(world.rank() % processors);
     let turns = (world.size() / processors - 1).max(1);
     let batches = Batches::begin(world);
-    let barrier_ps = batches.calls_ps(world, 40, World::barrier)?;
+    let barrier_ps = batches.usual_ps(40, || (0..40).try_for_each(|_| world.barrier()))?;
     let clock_ps = clock_ps();
     let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
@@ -99,7 +99,7 @@ fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
     let (rank, mut data) = (world.rank(), [1u64]);
     let is_first = (rank / processors).is_multiple_of(2);
     let other = if is_first { rank + processors } else { rank - processors };
-    batches.least_ps(ROUND_TRIPS, || {
+    batches.usual_ps(ROUND_TRIPS, || {
         for _ in 0..ROUND_TRIPS {
             if is_first {
                 world.send(&data, other, TAG)?;
@@ -145,7 +145,9 @@ fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
     let own = [median(broadcasts), median(reduces)];
     let mut all = vec![0.0; own.len() * world.size()];
     world.gather(&own, &mut all, 0)?;
-    let of = |which: usize| median(all.iter().skip(own.len() + which).step_by(own.len()).copied().collect());
+    let of = |which: usize| {
+        median(all.iter().skip(own.len() + which).step_by(own.len()).copied().collect())
+    };
     Ok(Own { broadcast: of(0), reduces: of(1) })
 }
 
@@ -177,7 +179,8 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let burst = burst_ps(&batches)?;
     report(world, "message", short);
     report(world, "send", burst);
-    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 150]) {
+    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 250, 150])
+    {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
     }
@@ -262,7 +265,7 @@ impl<'a> Batches<'a> {
         })
     }
 
-    /// The time of a call.
+    /// The least time of a call.
     fn calls_ps(
         &self,
         world: &World,
@@ -273,13 +276,23 @@ impl<'a> Batches<'a> {
     }
 
     /// The least time that one of so many things of a batch takes.
-    fn least_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
+    fn least_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        Ok(self.times_ps(things, batch)?.into_iter().fold(f64::MAX, f64::min))
+    }
+
+    /// The usual time of that.
+    fn usual_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        Ok(median(self.times_ps(things, batch)?))
+    }
+
+    /// The times of some batches.
+    fn times_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
         let batch_ps = || {
             let start = Instant::now();
             batch()?;
             Ok(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(things))
         };
-        least_of(batch_ps, || self.is_over())
+        times_until(batch_ps, || self.is_over())
     }
 
     /// Whether there is no time for another batch: rank 0 says so to all.
@@ -290,19 +303,16 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// The least of some batches: of one at least, and of no further one when the time is over.
-fn least_of(
+/// The times of some batches: of one at least, and of no further one when the time is over.
+fn times_until(
     mut batch_ps: impl FnMut() -> Result<f64>,
     mut is_over: impl FnMut() -> Result<bool>,
-) -> Result<f64> {
-    let mut least_ps = batch_ps()?;
-    for _ in 1..BATCHES {
-        if is_over()? {
-            break;
-        }
-        least_ps = least_ps.min(batch_ps()?);
+) -> Result<Vec<f64>> {
+    let mut times_ps = vec![batch_ps()?];
+    while times_ps.len() < BATCHES && !is_over()? {
+        times_ps.push(batch_ps()?);
     }
-    Ok(least_ps)
+    Ok(times_ps)
 }
 
 /// Rank 1 fills memory and lends it to rank 0, which copies it out and says that it has.
@@ -338,8 +348,9 @@ mod tests {
                 batches.set(batches.get() + 1);
                 Ok(100.0 - batches.get() as f64)
             };
-            let least_ps = least_of(batch_ps, || Ok(batches.get() >= over_after)).unwrap();
-            assert_eq!(least_ps, 100.0 - batches.get() as f64);
+            let times_ps = times_until(batch_ps, || Ok(batches.get() >= over_after)).unwrap();
+            assert_eq!(times_ps.len(), batches.get());
+            assert_eq!(times_ps.last(), Some(&(100.0 - batches.get() as f64)));
             batches.get()
         };
         assert_eq!([0, 1, 4, 1000].map(batches_until), [1, 1, 4, BATCHES]);
