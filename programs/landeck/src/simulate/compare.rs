@@ -242,7 +242,10 @@ mod tests {
         let mut passes = Passes { times_us, takes_least: false, counted: 1, moved: None };
         let launches = launches(&studies);
         let found = [(0, 4.0), (0, 2.0), (1, 5.0), (2, 0.5), (3, 9.0)];
-        found.map(|(launch, us): (usize, f64)| passes.keep(&launches[launch], us));
+        for (launch, us) in found {
+            let launch: &Launch<'_> = &launches[launch];
+            passes.keep(launch, us);
+        }
         let text = passes.text(&studies);
         assert!(text.contains("8 B   flat: 3.00 3.00 +0%   board: 1.00 0.500 +100%"), "{text}");
         assert!(text.contains("1,024 B   flat: 5.00 5.00 +0%\n"), "{text}");
