@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::study::Series;
 use crate::tune;
-use crate::tune::measure::{clock_ps, median};
+use crate::tune::measure::{clock_ps, median, of_page, page_room};
 
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
@@ -118,14 +118,15 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
 
 /// Half of a round trip between the first two.
 fn message_us(world: &World, bytes: usize) -> Result<f64> {
-    let mut data = vec![1u8; bytes];
+    let mut room = page_room(bytes);
+    let data = of_page(&mut room, bytes);
     let usual = if bytes <= 16_384 { 2_000 } else { 50 };
-    let round_trips = in_a_batch(world, usual, || round_trip(world, &mut data))?;
+    let round_trips = in_a_batch(world, usual, || round_trip(world, data))?;
     let mut batches = Vec::with_capacity(BATCHES);
     for _ in 0..BATCHES {
         let begin_us = now_us();
         for _ in 0..round_trips {
-            round_trip(world, &mut data)?;
+            round_trip(world, data)?;
         }
         batches.push((now_us() - begin_us) / f64::from(round_trips) / 2.0);
     }

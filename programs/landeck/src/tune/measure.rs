@@ -151,6 +151,19 @@ fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
     Ok(Own { broadcast: of(0), reduces: of(1) })
 }
 
+const PAGE_BYTES: usize = 4096;
+
+/// Room for data that begin with a page.
+pub(crate) fn page_room(bytes: usize) -> Vec<u8> {
+    vec![1; bytes + PAGE_BYTES]
+}
+
+/// The data in it: where in a page they began was chance, and copies differ by a tenth and more by that.
+pub(crate) fn of_page(room: &mut [u8], bytes: usize) -> &mut [u8] {
+    let before = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    &mut room[before..before + bytes]
+}
+
 /// What a look at the clock takes.
 pub(crate) fn clock_ps() -> f64 {
     const LOOKS: u32 = 1_000;
@@ -249,16 +262,17 @@ impl<'a> Batches<'a> {
 
     /// Half of the time in which a message goes there and back.
     fn half_round_trip_ps(&self, bytes: usize, round_trips: u32) -> Result<f64> {
-        let mut data = vec![1u8; bytes];
         let (world, other) = (self.world, 1 - self.world.rank());
+        let mut room = page_room(bytes);
+        let data = of_page(&mut room, bytes);
         self.least_ps(2 * round_trips, || {
             for _ in 0..round_trips {
                 if world.rank() == 0 {
-                    world.send(&data, other, TAG)?;
-                    world.receive_into(&mut data, other, TAG)?;
+                    world.send(data, other, TAG)?;
+                    world.receive_into(data, other, TAG)?;
                 } else {
-                    world.receive_into(&mut data, other, TAG)?;
-                    world.send(&data, other, TAG)?;
+                    world.receive_into(data, other, TAG)?;
+                    world.send(data, other, TAG)?;
                 }
             }
             Ok(())
