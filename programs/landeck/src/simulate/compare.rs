@@ -81,9 +81,13 @@ impl Passes {
             if is_moved(usual_ps, line_ps) {
                 passes.moved = Some((usual_ps, line_ps));
                 moved_in_turn += 1;
-                continue;
+                if passes.counted > 0 || moved_in_turn < MOVED_MAX {
+                    continue;
+                }
+                // Nothing else was found: it is shown, and said that it does not belong together.
+            } else {
+                (passes.counted, moved_in_turn) = (passes.counted + 1, 0);
             }
-            (passes.counted, moved_in_turn) = (passes.counted + 1, 0);
             for (launch, us) in launches.iter().zip(of_pass) {
                 passes.keep(launch, us);
             }
