@@ -7,8 +7,11 @@ use std::array;
 use crate::figures::Figures;
 
 /// Sizes of messages that are measured, in bytes: a word more than its line has room for, a few
-/// lines, a page, all that a ring takes at once, and several pieces.
-pub const MESSAGE_BYTES: [u64; 5] = [64, 512, 4096, 16_384, 65_536];
+/// lines, a page, all that a ring takes at once, and some pieces.
+pub const MESSAGE_BYTES: [u64; 6] = [64, 512, 4096, 16_384, 32_768, 65_536];
+
+/// So many processes on each of two processors were measured, or on the only one.
+pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
 
 /// What a host can do, in detail. Times are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,35 +20,71 @@ pub struct Details {
     pub call_ps: u64,
     /// What a step of its plan takes that copies or combines a few bytes.
     pub step_ps: u64,
-    /// From one process to the other on a processor that two share and wait at a board.
-    pub turn_ps: u64,
-    /// The same to the next of eight.
-    pub crowd_switch_ps: u64,
+    /// How long a message keeps its sender busy, where others follow it.
+    pub send_ps: u64,
     /// Messages of [`MESSAGE_BYTES`] between two processes: half of a round trip.
     pub messages_ps: [u64; MESSAGE_BYTES.len()],
+    /// From one process to the next of [`CROWDS`] on the same processor, where they wait at a board.
+    pub turns_ps: [u64; CROWDS.len()],
+    /// The same where they exchange messages, each with another one there.
+    pub switches_ps: [u64; CROWDS.len()],
+    /// What a call over messages takes of one of them that finds its message: less is in the caches.
+    pub crowd_calls_ps: [u64; CROWDS.len()],
+    /// What a call at the board takes of one of them that finds what it takes.
+    pub crowd_takes_ps: [u64; CROWDS.len()],
+    /// What it takes one of them to lay down what it brings.
+    pub crowd_deposits_ps: [u64; CROWDS.len()],
 }
 
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
 pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("call_ps", "a call over messages, beside them"),
     ("step_ps", "a step that copies or combines a few bytes"),
-    ("turn_ps", "to the other of two processes on the same processor, at a board"),
-    ("crowd_switch_ps", "to the next of eight processes on the same processor"),
+    ("send_ps", "a message of 8 bytes, of its sender's time"),
     ("message_64_ps", "a message of 64 bytes"),
     ("message_512_ps", "a message of 512 bytes"),
     ("message_4096_ps", "a message of 4,096 bytes"),
     ("message_16384_ps", "a message of 16,384 bytes"),
+    ("message_32768_ps", "a message of 32,768 bytes"),
     ("message_65536_ps", "a message of 65,536 bytes"),
+    ("turn_of_2_ps", "to the next of two processes on a processor, at a board"),
+    ("turn_of_4_ps", "the same of four"),
+    ("turn_of_8_ps", "the same of eight"),
+    ("turn_of_16_ps", "the same of sixteen"),
+    ("switch_of_2_ps", "to the next of two processes on a processor that exchange messages"),
+    ("switch_of_4_ps", "the same of four"),
+    ("switch_of_8_ps", "the same of eight"),
+    ("switch_of_16_ps", "the same of sixteen"),
+    ("call_of_2_ps", "a call of one of two on a processor, which finds its message"),
+    ("call_of_4_ps", "the same of four"),
+    ("call_of_8_ps", "the same of eight"),
+    ("call_of_16_ps", "the same of sixteen"),
+    ("take_of_2_ps", "a call of one of two on a processor, which takes from the board"),
+    ("take_of_4_ps", "the same of four"),
+    ("take_of_8_ps", "the same of eight"),
+    ("take_of_16_ps", "the same of sixteen"),
+    ("deposit_of_2_ps", "a call of one of two on a processor, which lays down 8 bytes"),
+    ("deposit_of_4_ps", "the same of four"),
+    ("deposit_of_8_ps", "the same of eight"),
+    ("deposit_of_16_ps", "the same of sixteen"),
 ];
+
+/// The words before those of crowds.
+const FIRST_OF_CROWDS: usize = 3 + MESSAGE_BYTES.len();
+
+/// Names that earlier versions wrote: what they said is measured in another way now.
+pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = 4 + MESSAGE_BYTES.len();
+    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 5 * CROWDS.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
-    /// shared memory and one out of it, both at once where data come in pieces.
+    /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
+    /// each finds less in the caches.
     pub fn of(figures: &Figures) -> Self {
         const RING_KIB: u64 = 16;
+        const CALL_PS: u64 = 300_000;
         /// After so many bytes a processor fetches the lines of a copy before they are asked for.
         const FIRST_BYTES: u64 = 2048;
         let Figures { message_ps, deposit_ps, line_ps, switch_ps, .. } = *figures;
@@ -58,33 +97,80 @@ impl Details {
             };
             message_ps + deposit_ps + first_ps + copies_ps
         };
+        // Of eight as much as of two and a third, or a half, more.
+        let turns_ps = [6, 6, 8, 9].map(|sixths| switch_ps * sixths / 6);
+        let crowd = |alone_ps: u64| [2, 2, 3, 3].map(|halves| alone_ps * halves / 2);
         Self {
-            call_ps: 300_000,
+            call_ps: CALL_PS,
             step_ps: 80_000,
-            turn_ps: switch_ps,
-            crowd_switch_ps: switch_ps * 4 / 3,
+            send_ps: message_ps / 2,
             messages_ps: MESSAGE_BYTES.map(message),
+            turns_ps,
+            switches_ps: turns_ps.map(|turn_ps| turn_ps + message_ps),
+            crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
+            crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
+            crowd_deposits_ps: crowd(2 * deposit_ps),
         }
+    }
+
+    /// Of one of so many on a processor, given what was measured of [`CROWDS`]: from one of them to the next
+    /// in proportion. Of more than the most nothing is known; there it is as of those.
+    pub fn of_crowd(measured_ps: &[u64; CROWDS.len()], sharing: u64) -> u64 {
+        let (mut before, mut before_ps) = (1, measured_ps[0]);
+        for (at, &at_ps) in CROWDS.into_iter().zip(measured_ps) {
+            if sharing <= at {
+                let (from, to) = (sharing.max(before) - before, at - sharing.max(before));
+                return (before_ps * to + at_ps * from) / (from + to).max(1);
+            }
+            (before, before_ps) = (at, at_ps);
+        }
+        before_ps
     }
 
     /// As words.
     pub(crate) fn words(&self) -> [u64; Self::WORDS] {
-        let first = [self.call_ps, self.step_ps, self.turn_ps, self.crowd_switch_ps];
-        let mut all = first.into_iter().chain(self.messages_ps);
+        let crowds = [
+            self.turns_ps,
+            self.switches_ps,
+            self.crowd_calls_ps,
+            self.crowd_takes_ps,
+            self.crowd_deposits_ps,
+        ];
+        let first = [self.call_ps, self.step_ps, self.send_ps].into_iter();
+        let mut all = first.chain(self.messages_ps).chain(crowds.into_iter().flatten());
         array::from_fn(|_| all.next().unwrap_or(0))
     }
 
     /// From words.
     pub(crate) fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [call_ps, step_ps, turn_ps, crowd_switch_ps, messages_ps @ ..] = words;
-        Self { call_ps, step_ps, turn_ps, crowd_switch_ps, messages_ps }
+        let mut words = words.into_iter();
+        let mut next = || words.next().unwrap_or(0);
+        Self {
+            call_ps: next(),
+            step_ps: next(),
+            send_ps: next(),
+            messages_ps: array::from_fn(|_| next()),
+            turns_ps: array::from_fn(|_| next()),
+            switches_ps: array::from_fn(|_| next()),
+            crowd_calls_ps: array::from_fn(|_| next()),
+            crowd_takes_ps: array::from_fn(|_| next()),
+            crowd_deposits_ps: array::from_fn(|_| next()),
+        }
     }
 
-    /// The smaller one of each.
-    #[must_use]
-    pub fn least(self, other: Self) -> Self {
-        let (own, others) = (self.words(), other.words());
-        Self::from_words(array::from_fn(|number| own[number].min(others[number])))
+    /// What several rounds of a measurement say together: the least of each, since what disturbs makes it longer;
+    /// but of crowds the middle, since there it is another time in each round, by who stands behind whom and what
+    /// each finds in the caches. None of no rounds.
+    pub fn typical(rounds: &[Self]) -> Option<Self> {
+        if rounds.is_empty() {
+            return None;
+        }
+        let word = |number: usize| {
+            let mut values: Vec<u64> = rounds.iter().map(|round| round.words()[number]).collect();
+            values.sort_unstable();
+            values[if number < FIRST_OF_CROWDS { 0 } else { values.len() / 2 }]
+        };
+        Some(Self::from_words(array::from_fn(word)))
     }
 
     /// Their names, what they are, and their values, in order.
@@ -117,7 +203,7 @@ mod tests {
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
         let figures = Figures { two_copy_kib_ps: 1024, ..Figures::default() };
-        let messages_ps = [100, 200, 1_000, 5_000, 9_000];
+        let messages_ps = [100, 200, 1_000, 5_000, 6_000, 9_000];
         let details = Details { messages_ps, ..Details::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
         assert_eq!([of(49), of(64), of(288), of(16_384)], [100, 100, 150, 5_000]);
@@ -125,10 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn words_lead_back_and_the_least_is_taken_of_each() {
-        let details = Details::of(&Figures::default());
-        assert_eq!(Details::from_words(details.words()), details);
-        let other = Details { call_ps: 1, step_ps: u64::MAX, ..details };
-        assert_eq!(details.least(other), Details { call_ps: 1, ..details });
+    fn of_crowds_that_were_not_measured_what_lies_between_is_known() {
+        let measured = [100, 200, 400, 1_200];
+        let of = |sharing| Details::of_crowd(&measured, sharing);
+        assert_eq!([1, 2, 3, 4, 6, 8, 10].map(of), [100, 100, 150, 200, 300, 400, 600]);
+        assert_eq!([16, 17, 1000].map(of), [1_200; 3], "of more nothing is known");
+        assert_eq!(Details::of_crowd(&[400, 200, 200, 100], 3), 300, "measured with errors");
+    }
+
+    #[test]
+    fn every_word_has_a_place_of_its_own() {
+        let words = array::from_fn(|number| number as u64 + 1);
+        assert_eq!(Details::from_words(words).words(), words);
+    }
+
+    #[test]
+    fn of_some_rounds_the_least_counts_and_of_crowds_the_middle() {
+        let rounds = [5, 1, 3].map(|value| Details::from_words([value; Details::WORDS]));
+        let Details { call_ps, messages_ps, turns_ps, crowd_deposits_ps, .. } =
+            Details::typical(&rounds).unwrap();
+        assert_eq!((call_ps, messages_ps), (1, [1; MESSAGE_BYTES.len()]));
+        assert_eq!((turns_ps, crowd_deposits_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
+        assert_eq!(Details::typical(&[]), None);
     }
 }

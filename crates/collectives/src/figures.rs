@@ -207,6 +207,9 @@ impl FromStr for Record {
                 machine = Some(value.trim_matches('"').to_owned());
                 continue;
             }
+            if details::RETIRED.contains(&name) {
+                continue;
+            }
             let field = FIELDS.iter().position(|field| field.name == name);
             let detail = details::NAMES.iter().position(|(detail, _)| *detail == name);
             let place = match (field, detail) {
@@ -259,6 +262,12 @@ mod tests {
         assert_eq!(read.details, Details::of(&record().figures));
         let damaged = record().to_string().replace("call_ps = 5", "call_ps = 99999999999999999");
         assert!(damaged.parse::<Record>().is_err());
+    }
+
+    #[test]
+    fn what_an_earlier_version_has_measured_is_passed_over() {
+        let text = record().to_string() + "crowd_switch_ps = 1900000\nturn_ps = 1400000 # two\n";
+        assert_eq!(text.parse(), Ok(record()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! deposit that is combined. Where members share processors, a line that one of them has fetched is
 //! near for the others, and those of their own processor always are.
 
-use landeck_collectives::Figures;
+use landeck_collectives::{Details, Figures};
 
 use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
@@ -23,6 +23,8 @@ pub(crate) struct Board {
     step_ps: u64,
     /// To look at a line that somebody has written.
     line_ps: u64,
+    /// What a short call takes that lays something down, where processors are shared.
+    around_ps: u64,
     /// By member: its deposit is there, by this record.
     deposits: Vec<Option<RecordId>>,
     results: Vec<Option<RecordId>>,
@@ -47,7 +49,7 @@ pub(crate) enum Look {
 
 impl Board {
     pub(crate) fn new(host: &Host, size: u32) -> Self {
-        let Host { figures, processors, step_ps, .. } = *host;
+        let Host { figures, details, processors, step_ps, .. } = *host;
         let nothing = vec![None; size as usize];
         let (sharing, processors) =
             (size.div_ceil(processors.max(1)), u64::from(processors.max(1)));
@@ -58,10 +60,15 @@ impl Board {
                 figures.deposit_ps + fetched_ps / u64::from(sharing)
             }
         };
+        let around_ps = match sharing {
+            ..=1 => figures.deposit_ps,
+            _ => Details::of_crowd(&details.crowd_deposits_ps, sharing.into()),
+        };
         Self {
             figures,
             step_ps,
             line_ps,
+            around_ps,
             deposits: nothing.clone(),
             results: nothing,
             come: 0,
@@ -70,6 +77,17 @@ impl Board {
             to_do: 0,
             together: NOTHING,
         }
+    }
+
+    /// The same for calls that go the short way: what the call takes is in its deposit.
+    pub(crate) fn around(mut self) -> Self {
+        self.figures.deposit_ps = self.around_ps;
+        self
+    }
+
+    /// To look at a line that somebody has written.
+    pub(crate) const fn line_ps(&self) -> u64 {
+        self.line_ps
     }
 
     /// What a member can do about a step.
@@ -189,7 +207,7 @@ impl Board {
 mod tests {
     use super::*;
     use crate::walks::{Path, Walks};
-    use landeck_collectives::{BoardStyle, Details, Group, Operation, Precedence, Task, Way};
+    use landeck_collectives::{BoardStyle, Group, Operation, Precedence, Task, Way};
     use std::sync::Arc;
 
     fn board(size: u32) -> Board {

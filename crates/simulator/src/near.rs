@@ -5,9 +5,8 @@
 //! proportion to the rates of long copies; of longer ones both go on at once, unless who sends shares its
 //! processor.
 //!
-//! Where processes take turns, each finds less in its caches and has written down that it waits. How much
-//! longer a message takes by that is seen where two on one processor exchange one: from the one to the other
-//! is then a turn, as it is where they wait at a board, a message, and this.
+//! A message keeps its sender busy for longer than until the receiver can have it: what is noted down behind
+//! it does not delay that one message, but those that follow.
 
 use landeck_collectives::{Details, Figures};
 
@@ -23,40 +22,36 @@ const RING_BYTES: u64 = 16 * 1024;
 pub(crate) struct Near {
     figures: Figures,
     details: Details,
-    /// At each end of a message where processes share processors.
-    turns_ps: u64,
 }
 
 impl Near {
     pub(crate) const fn new(figures: Figures, details: Details) -> Self {
-        let Figures { switch_ps, message_ps, .. } = figures;
-        let turns_ps = switch_ps.saturating_sub(details.turn_ps).saturating_sub(message_ps) / 2;
-        Self { figures, details, turns_ps }
+        Self { figures, details }
     }
 
     /// How long a sender is busy, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, is_shared: bool) -> (u64, u64) {
-        let overhead_ps = self.overhead_ps(is_shared);
+        let overhead_ps = self.overhead_ps();
+        let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (rest_ps, out_ps) = (self.rest_ps(bytes), self.out_ps(bytes));
         if bytes <= RING_BYTES {
             let in_ps = rest_ps - out_ps;
-            return (overhead_ps + in_ps, begin_ps + in_ps);
+            return (busy_ps + in_ps, begin_ps + in_ps);
         }
         let in_ps = bytes_ps(bytes, self.figures.two_copy_kib_ps);
         let ahead_ps = if is_shared { in_ps } else { rest_ps - out_ps };
-        (overhead_ps + in_ps, begin_ps + ahead_ps)
+        (busy_ps + in_ps, begin_ps + ahead_ps)
     }
 
     /// How long a receiver is busy.
-    pub(crate) fn receive_ps(&self, bytes: u64, is_shared: bool) -> u64 {
-        self.overhead_ps(is_shared) + self.out_ps(bytes)
+    pub(crate) fn receive_ps(&self, bytes: u64) -> u64 {
+        self.overhead_ps() + self.out_ps(bytes)
     }
 
     /// At each end of every message.
-    fn overhead_ps(&self, is_shared: bool) -> u64 {
-        let least_ps = self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2;
-        least_ps + if is_shared { self.turns_ps } else { 0 }
+    fn overhead_ps(&self) -> u64 {
+        self.figures.message_ps.saturating_sub(self.figures.line_ps) / 2
     }
 
     /// By so much longer than a message of a line.
@@ -90,9 +85,21 @@ mod tests {
         let near = Near::new(figures, Details::of(&figures));
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let in_ps = 1024 * figures.two_copy_kib_ps;
-        let whole = (overhead_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
+        let busy_ps = figures.message_ps / 2;
+        let whole = (busy_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
         assert_eq!(near.send_ps(LONG_BYTES, true), whole);
         assert!(near.send_ps(LONG_BYTES, false).1 < whole.1);
+    }
+
+    #[test]
+    fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
+        let figures = Figures::default();
+        let details = Details { send_ps: 70_000, ..Details::of(&figures) };
+        let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
+        let there_ps = overhead_ps + figures.line_ps;
+        assert_eq!(Near::new(figures, details).send_ps(8, false), (70_000, there_ps));
+        let quick = Details { send_ps: 1, ..details };
+        assert_eq!(Near::new(figures, quick).send_ps(8, false), (overhead_ps, there_ps));
     }
 
     #[test]
@@ -103,6 +110,6 @@ mod tests {
         let near = Near::new(figures, details);
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
-        assert_eq!(near.receive_ps(LONG_BYTES, false), overhead_ps + rest_ps);
+        assert_eq!(near.receive_ps(LONG_BYTES), overhead_ps + rest_ps);
     }
 }

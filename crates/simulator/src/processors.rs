@@ -1,8 +1,8 @@
 //! Processes on the processors of their hosts.
 //!
 //! A process that waits gives its processor to the next: those that share one take turns, in a ring.
-//! Everybody has a turn before anybody has a second. In a crowd the order is the scheduler's, which looks
-//! at how long each has run: here it is another one each time round, from the seed. Who is ready runs when
+//! Everybody has a turn before anybody has a second. The order stays as it was in the beginning: who gives its
+//! processor away goes behind all others. In which order they came is chance, from the seed. Who is ready runs when
 //! its turn comes, until it must wait; passing it on takes the time of a process switch, also from one that
 //! has nothing to do. A process with a processor of its own runs as soon as it is ready. Some keep their
 //! processor for a moment when their turn comes and they have nothing to do, and run at once if they get
@@ -10,10 +10,6 @@
 
 use crate::fault::Chance;
 use crate::time::Time;
-
-/// So many on one processor are a crowd: each finds less in the caches when its turn comes, and nobody
-/// knows who is next.
-const CROWD: usize = 5;
 
 /// All processors, and who runs on them.
 #[derive(Debug)]
@@ -56,18 +52,25 @@ pub(crate) struct Turn {
 
 impl Processors {
     /// The members on these hosts, in this order, all waiting.
-    pub(crate) fn new(hosts: &[Vec<u32>], processors: u32, switch_ps: u64) -> Self {
+    pub(crate) fn new(
+        hosts: &[Vec<u32>],
+        processors: u32,
+        switch_ps: u64,
+        chance: &mut Chance,
+    ) -> Self {
         let size = hosts.iter().map(Vec::len).sum();
         let mut all = Self { rings: Vec::new(), seats: vec![(0, 0); size], switch_ps };
         for members in hosts.iter().filter(|members| !members.is_empty()) {
             let count = (processors as usize).min(members.len());
             for place in 0..count {
                 let ring = all.rings.len() as u32;
-                let sharing = members.iter().skip(place).step_by(count);
-                for (seat, &member) in (0..).zip(sharing.clone()) {
+                let mut sharing: Vec<u32> =
+                    members.iter().skip(place).step_by(count).copied().collect();
+                chance.shuffle(&mut sharing[1..]); // a ring begins anywhere
+                for (seat, &member) in (0..).zip(&sharing) {
                     all.seats[member as usize] = (ring, seat);
                 }
-                all.rings.push(Ring::new(sharing.copied().collect()));
+                all.rings.push(Ring::new(sharing));
             }
         }
         all
@@ -106,7 +109,7 @@ impl Processors {
     }
 
     /// A planned turn has come: who runs now, unless another was planned instead.
-    pub(crate) fn turn(&mut self, turn: Turn, chance: &mut Chance) -> Option<u32> {
+    pub(crate) fn turn(&mut self, turn: Turn) -> Option<u32> {
         let ring = &mut self.rings[turn.ring as usize];
         if ring.number != turn.number || ring.is_running {
             return None;
@@ -114,18 +117,8 @@ impl Processors {
         let (seat, _) = ring.soonest(turn.at, self.switch_ps)?;
         (ring.is_running, ring.next) = (true, None);
         ring.members[seat as usize].is_ready = false;
-        let member = ring.members[seat as usize].member;
-        let is_next_time_round = seat <= ring.seat;
         ring.seat = seat;
-        if is_next_time_round && ring.members.len() >= CROWD {
-            ring.members.swap(0, seat as usize);
-            ring.seat = 0;
-            chance.shuffle(&mut ring.members[1..]);
-            for (seat, place) in (0..).zip(&ring.members) {
-                self.seats[place.member as usize].1 = seat;
-            }
-        }
-        Some(member)
+        Some(ring.members[seat as usize].member)
     }
 
     /// A member that ran waits. The turn to plan, if somebody is ready.
@@ -187,90 +180,84 @@ mod tests {
         Time::from_ps(picoseconds)
     }
 
-    fn run(processors: &mut Processors, turn: Turn) -> Option<u32> {
-        processors.turn(turn, &mut Chance::new(&Faults::default()))
+    fn processors(hosts: &[Vec<u32>], count: u32, seed: u64) -> Processors {
+        let mut chance = Chance::new(&Faults { seed, ..Faults::default() });
+        Processors::new(hosts, count, 10, &mut chance)
+    }
+
+    /// Members of one processor, in this order.
+    fn ring(members: &[u32]) -> Processors {
+        let seats = members.iter().map(|&member| (0, member));
+        Processors {
+            rings: vec![Ring::new(members.to_vec())],
+            seats: seats.collect(),
+            switch_ps: 10,
+        }
     }
 
     #[test]
     fn who_has_a_processor_runs_at_once() {
-        let mut processors = Processors::new(&[vec![0, 1], vec![2, 3]], 2, 10);
+        let mut processors = processors(&[vec![0, 1], vec![2, 3]], 2, 0);
         assert!(!processors.is_shared(3));
         let turn = processors.wake(3, at(5)).unwrap();
-        assert_eq!((turn.at, run(&mut processors, turn)), (at(5), Some(3)));
+        assert_eq!((turn.at, processors.turn(turn)), (at(5), Some(3)));
         assert_eq!(processors.leave(3, at(9)), None);
     }
 
     #[test]
     fn who_shares_one_runs_when_its_turn_comes() {
-        // Members 0, 2, 4 on one processor, 1, 3 on the other.
-        let mut processors = Processors::new(&[vec![0, 1, 2, 3, 4]], 2, 10);
-        // Turns of 0, 2, 4 begin at 10, 20, 30, 40, ...: at 12 that of 0 is over.
+        let mut processors = ring(&[0, 1, 2]);
+        // Turns of 0, 1, 2 begin at 10, 20, 30, 40, ...: at 12 that of 0 is over.
         let turn = processors.wake(0, at(12)).unwrap();
         assert_eq!(turn.at, at(40));
-        // 4 comes before 0: its turn is planned instead.
-        let sooner = processors.wake(4, at(25)).unwrap();
-        assert_eq!((sooner.at, run(&mut processors, turn)), (at(30), None));
-        assert_eq!(run(&mut processors, sooner), Some(4));
-        // While 4 runs nobody else does; then both others have a turn before it has another.
-        assert_eq!(processors.wake(2, at(31)), None);
-        let next = processors.leave(4, at(50)).unwrap();
-        let (first, second) = (next.at, run(&mut processors, next).unwrap());
-        assert_eq!(first, at(60));
-        let last = processors.leave(second, at(60)).unwrap();
-        assert_eq!((last.at, run(&mut processors, last)), (at(70), Some(2 - second)));
+        // 2 comes before 0: its turn is planned instead.
+        let sooner = processors.wake(2, at(25)).unwrap();
+        assert_eq!((sooner.at, processors.turn(turn)), (at(30), None));
+        assert_eq!(processors.turn(sooner), Some(2));
+        // While 2 runs nobody else does; then both others have a turn before it has another.
+        assert_eq!(processors.wake(1, at(31)), None);
+        let next = processors.leave(2, at(50)).unwrap();
+        assert_eq!((next.at, processors.turn(next)), (at(60), Some(0)));
+        let last = processors.leave(0, at(60)).unwrap();
+        assert_eq!((last.at, processors.turn(last)), (at(70), Some(1)));
     }
 
-    #[test]
-    fn all_have_a_turn_before_anybody_has_another() {
-        let mut processors = Processors::new(&[(0..7).collect()], 1, 10);
-        let mut chance = Chance::new(&Faults { seed: 3, ..Faults::default() });
+    /// The members of one processor in the order in which they have their turns, so many times round.
+    fn order(processors: &mut Processors, size: u32, rounds: u32) -> Vec<u32> {
         let mut now = at(0);
         let mut turns = Vec::new();
-        let mut turn = (0..7).filter_map(|member| processors.wake(member, now)).last();
-        for _ in 0..28 {
+        let mut turn = (0..size).filter_map(|member| processors.wake(member, now)).last();
+        for _ in 0..rounds * size {
             let next = turn.unwrap();
-            let member = processors.turn(next, &mut chance).unwrap();
+            let member = processors.turn(next).unwrap();
             turns.push(member);
             now = next.at;
             processors.wake(member, now);
             turn = processors.leave(member, now);
         }
-        for round in turns.chunks(7) {
-            let mut all = round.to_vec();
-            all.sort_unstable();
-            assert_eq!(all, (0..7).collect::<Vec<_>>(), "{turns:?}");
-        }
-        assert_ne!(turns[7..14], turns[14..21], "in another order");
+        turns
     }
 
     #[test]
-    fn a_member_that_has_another_turn_alone_begins_another_round() {
-        let order_after = |turns_alone: u64| {
-            let mut processors = Processors::new(&[(0..7).collect()], 1, 10);
-            let mut chance = Chance::new(&Faults { seed: 3, ..Faults::default() });
-            let mut now = at(0);
-            for _ in 0..turns_alone {
-                let turn = processors.wake(0, now).unwrap();
-                assert_eq!(processors.turn(turn, &mut chance), Some(0));
-                now = turn.at;
-                assert_eq!(processors.leave(0, now), None);
-            }
-            let mut turn = (1..7).filter_map(|member| processors.wake(member, now)).last();
-            let mut order = Vec::new();
-            while let Some(next) = turn {
-                let member = processors.turn(next, &mut chance).unwrap();
-                order.push(member);
-                turn = processors.leave(member, next.at);
-            }
-            order
-        };
-        assert_ne!(order_after(1), order_after(2));
-        assert_ne!(order_after(2), order_after(3));
+    fn all_have_a_turn_before_anybody_has_another_and_the_order_stays() {
+        let mut processors = processors(&[(0..7).collect()], 1, 3);
+        let turns = order(&mut processors, 7, 4);
+        let mut all = turns[..7].to_vec();
+        assert!(turns.chunks(7).all(|round| round == all), "{turns:?}");
+        all.sort_unstable();
+        assert_eq!(all, (0..7).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn in_which_order_they_stand_follows_from_the_seed() {
+        let of = |seed| order(&mut processors(&[(0..7).collect()], 1, seed), 7, 1);
+        assert_eq!(of(1), of(1));
+        assert!((2..9).any(|seed| of(seed) != of(1)));
     }
 
     #[test]
     fn who_keeps_its_processor_when_it_gets_something_runs_at_once() {
-        let mut processors = Processors::new(&[vec![0, 1]], 1, 10);
+        let mut processors = ring(&[0, 1]);
         processors.dwell(0, 7);
         processors.dwell(1, 3);
         // 0 has the processor from 10 to 17, 1 from 27 to 30, 0 from 40 on.
@@ -285,10 +272,10 @@ mod tests {
 
     #[test]
     fn who_wakes_later_does_not_delay_who_is_sooner() {
-        let mut processors = Processors::new(&[vec![0, 1, 2]], 1, 10);
+        let mut processors = ring(&[0, 1, 2]);
         let first = processors.wake(1, at(0)).unwrap();
         assert_eq!(first.at, at(20));
         assert_eq!(processors.wake(2, at(1)), None);
-        assert_eq!(run(&mut processors, first), Some(1));
+        assert_eq!(processors.turn(first), Some(1));
     }
 }

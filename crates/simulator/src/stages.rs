@@ -108,6 +108,11 @@ impl Stages {
         !matches!(self.kind(stage), Kind::Operation)
     }
 
+    /// Whether a stage makes one span of everybody's.
+    pub(crate) fn is_reduction(&self, stage: u32) -> bool {
+        matches!(self.kind(stage), Kind::Reduce)
+    }
+
     fn length(&self) -> u32 {
         self.calls + if self.around.is_some() { 3 } else { 0 }
     }

@@ -147,7 +147,7 @@ fn a_trace_is_the_same_on_every_machine() {
 }
 
 /// The hash of the broadcast above. It changes when the model or the platform does.
-const TRACE: u64 = 13_492_920_549_519_288_863;
+const TRACE: u64 = 12_021_777_657_631_494_713;
 
 #[test]
 fn who_waits_for_the_dead_is_left() {
@@ -326,8 +326,8 @@ fn measured() -> Platform {
         ..landeck_collectives::Figures::default()
     };
     let details = landeck_collectives::Details {
-        turn_ps: 1_410_000,
-        crowd_switch_ps: 1_890_000,
+        turns_ps: [1_410_000, 1_420_000, 1_900_000, 2_000_000],
+        switches_ps: [1_792_000, 1_860_000, 2_700_000, 2_750_000],
         ..landeck_collectives::Details::of(&figures)
     };
     Platform::of_host("measured", "", figures, details)
@@ -363,19 +363,51 @@ fn who_waits_for_messages_learns_to_poll_where_that_pays() {
 }
 
 #[test]
-fn a_switch_for_a_message_is_a_turn_and_a_longer_message() {
-    let time_ps = |turn_ps| {
+fn who_waits_for_a_message_and_gives_its_processor_away_takes_longer_to_have_it() {
+    // Two on one processor: member 0 has the first turn, and has given it away when the message comes.
+    let time_ps = |switch_ps| {
         let mut host = measured();
-        (host.host.details.turn_ps, host.host.details.crowd_switch_ps) = (turn_ps, turn_ps);
+        host.host.details.turns_ps = [1_000_000; 4];
+        host.host.details.switches_ps = [switch_ps; 4];
         (host.host.processors, host.host.call_ps) = (1, 0);
-        let run = Run { bytes: 8, ..Run::new(Operation::Broadcast, "flat", 2, &host) };
+        let run = Run { bytes: 8, clusters: 1, ..Run::new(Operation::Reduce, "flat", 2, &host) };
         run.go().unwrap().time().ps()
     };
-    let figures = measured().host.figures;
-    let [all_ps, none_ps] = [figures.switch_ps, 0].map(time_ps);
-    // The first turn is member 0's, which gives its processor to member 1: two turns and a message.
-    assert_eq!(all_ps, 2 * figures.switch_ps + figures.message_ps - figures.line_ps);
-    assert_eq!(none_ps, figures.switch_ps, "where turns take nothing all of it is the message's");
+    let message_ps = measured().host.figures.message_ps;
+    let short_ps = time_ps(1_000_000 + message_ps);
+    assert_eq!(time_ps(1_500_000 + message_ps), short_ps + 500_000);
+    assert_eq!(time_ps(1), short_ps, "measured with errors");
+}
+
+#[test]
+fn a_call_in_a_crowd_takes_what_was_measured_there() {
+    let time_ps = |name: &str, crowd_ps: u64| {
+        let mut host = measured();
+        let details = &mut host.host.details;
+        (details.crowd_calls_ps, details.crowd_takes_ps) = ([crowd_ps; 4], [crowd_ps; 4]);
+        let run = Run { bytes: 8, ..Run::new(Operation::Broadcast, name, 8, &host) };
+        run.go().unwrap().time().ps()
+    };
+    for name in ["flat", "board"] {
+        let (short_ps, long_ps) = (time_ps(name, 500_000), time_ps(name, 600_000));
+        // Four on each processor: all of them call before the last has what it waits for.
+        assert!((300_000..=400_000).contains(&(long_ps - short_ps)), "{name} {short_ps} {long_ps}");
+    }
+}
+
+#[test]
+fn what_a_measurement_lays_down_around_the_calls_takes_what_was_measured_in_crowds() {
+    let time_ps = |deposit_ps: u64| {
+        let mut host = measured();
+        host.host.details.crowd_deposits_ps = [deposit_ps; 4];
+        let mut run = Run { bytes: 8, ..Run::new(Operation::Barrier, "board", 8, &host) };
+        run.calls = Calls::Measured { rounds: 4, calls: 1 };
+        let report = run.go().unwrap();
+        let Outcome::Done(end) = report.outcomes[0] else { panic!("{:?}", report.outcomes) };
+        (end.ps(), report.time().ps())
+    };
+    let (short, long) = (time_ps(60_000), time_ps(160_000));
+    assert!(long.0 > short.0 + 4 * 2 * 3 * 100_000, "of all reductions: {short:?} {long:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod rest;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use landeck_collectives::{Execution, Figures, Precedence};
+use landeck_collectives::{Details, Execution, Figures, Precedence};
 use landeck_kernel::Wanted;
 use landeck_kernel::matching::{Label, Matching};
 use landeck_memory::waiter::Spin;
@@ -104,6 +104,8 @@ struct Member {
     is_waiting: bool,
     is_holding: bool,
     holds: u32,
+    /// Whether it has given its processor away while it waits for a message.
+    has_given: bool,
     /// How often it polls for a message before that, as the product's waiter learns it; and in this wait.
     spin: Spin,
     polls: u32,
@@ -170,8 +172,13 @@ pub(crate) struct World {
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
-    /// How long it takes to pass a processor on.
+    /// How long it takes to pass a processor on; by so much longer it takes a process that waits for a message
+    /// until it has given its processor away and has seen, back on it, that the message is there.
     turn_ps: u64,
+    long_ps: u64,
+    /// What a call takes of one that shares its processor, over messages and with a look at the board.
+    crowd_call_ps: u64,
+    crowd_take_ps: u64,
     /// One for each execution.
     boards: Vec<Board>,
     /// Who waits for something on the board.
@@ -195,8 +202,9 @@ impl World {
         (0..size).for_each(|member| on_hosts[hosts.host(member) as usize].push(member));
         let processors = platform.host.processors;
         let sharing =
-            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize);
-        let turn_ps = rest::turn_ps(&details, sharing);
+            on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize) as u64;
+        let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
+        let mut chance = Chance::new(setting.faults);
         let first = |member| stages.path(member, 0).map(Execution::new);
         let members = (0..size).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
@@ -208,14 +216,17 @@ impl World {
             free: Vec::new(),
             events: Events::default(),
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
-            processors: Processors::new(&on_hosts, processors, turn_ps),
+            processors: Processors::new(&on_hosts, processors, turn_ps, &mut chance),
             turn_ps,
-            boards: (0..stages.count()).map(|_| Board::new(&platform.host, size)).collect(),
+            long_ps: rest::long_ps(&figures, &details, sharing),
+            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing),
+            crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
+            boards: boards(&platform.host, &stages),
             host: platform.host,
             spans: stages.spans(),
             stages,
             board_waiters: Vec::new(),
-            chance: Chance::new(setting.faults),
+            chance,
             history: History::new(setting.keeps_history),
             steps_done: 0,
             sent: 0,
@@ -262,10 +273,13 @@ impl World {
         match event {
             Event::Turn { ring, number } => {
                 let turn = Turn { at: now, ring, number };
-                if let Some(member) = self.processors.turn(turn, &mut self.chance) {
+                if let Some(member) = self.processors.turn(turn) {
                     self.note(now, 1, member);
-                    self.member(member).is_waiting = false;
-                    let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps;
+                    let place = self.member(member);
+                    place.is_waiting = false;
+                    let long_ps =
+                        if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
+                    let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps + long_ps;
                     if late_ps > 0 && self.processors.is_shared(member) {
                         self.events.plan(now + late_ps, Event::Done(member));
                     } else {
@@ -344,7 +358,12 @@ impl World {
         place.called = place.stage + 1;
         let Some(execution) = &place.execution else { return false };
         let at_board = execution.walk().uses_board();
-        let span_ps = if at_board { self.host.call_ps / 4 } else { self.host.call_ps };
+        let span_ps = match (at_board, self.processors.is_shared(member)) {
+            (false, false) => self.host.call_ps,
+            (true, false) => self.host.call_ps / 4,
+            (false, true) => self.crowd_call_ps,
+            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).line_ps()),
+        };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
     }
@@ -610,7 +629,7 @@ impl World {
         if message.transit.from != message.transit.to {
             return self.overhead_ps(message.bytes);
         }
-        self.near.receive_ps(message.bytes, self.processors.is_shared(message.to))
+        self.near.receive_ps(message.bytes)
     }
 
     /// A sender has handed a message over to the network.
@@ -774,6 +793,7 @@ impl Member {
             is_waiting: true,
             is_holding: false,
             holds: 0,
+            has_given: false,
             spin: Spin::new(true),
             polls: 0,
             dies: None,
@@ -810,6 +830,15 @@ impl Member {
     fn begin(&mut self) -> Option<u32> {
         self.execution.as_mut()?.begin()
     }
+}
+
+/// A board for each stage. What a measurement brings besides, it brings where it has just been called.
+fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
+    let board = |stage| {
+        let board = Board::new(host, stages.members());
+        if stages.is_reduction(stage) { board.around() } else { board }
+    };
+    (0..stages.count()).map(board).collect()
 }
 
 /// What a receive from a member asks for.

@@ -3,7 +3,7 @@
 //! The product's waiter says for how long, here as there: at the board by what the others on the processor
 //! are to the wait, for a message by whether polling has paid before (`Spin` of the waiter).
 
-use landeck_collectives::Details;
+use landeck_collectives::{Details, Figures};
 use landeck_memory::board::LOOKED_AT_MAX;
 use landeck_memory::waiter;
 
@@ -14,20 +14,14 @@ use crate::time::Time;
 const LATE_NS: u64 = 250;
 /// A look for a message, and the pause behind it.
 const POLL_NS: u64 = 25;
-/// The crowds that were measured on a processor are of two and of eight: so many doublings apart.
-const DOUBLINGS: u64 = 2;
-/// What larger ones take is not known.
-const SHARING_MAX: usize = 32;
 
-/// How long it takes to pass a processor on, which so many share: the more they are, the less each finds in
-/// the caches. From one power of two to the next it grows as between those that were measured.
-pub(super) fn turn_ps(details: &Details, sharing: usize) -> u64 {
-    let sharing = sharing.clamp(2, SHARING_MAX) as u64;
-    let doublings = sharing.ilog2();
-    let power = 1 << doublings;
-    let more_ps = details.crowd_switch_ps.saturating_sub(details.turn_ps);
-    let parts = u64::from(doublings - 1) * power + (sharing - power);
-    details.turn_ps + more_ps * parts / (DOUBLINGS * power)
+/// By how much longer those who share a processor exchange messages than they take turns at a board and than a
+/// message takes: at a board a wait begins by giving turns away, for a message it first writes down that it
+/// waits, and looks at the clock around each of them; and less of all that is in the caches.
+pub(super) fn long_ps(figures: &Figures, details: &Details, sharing: u64) -> u64 {
+    let switch_ps = Details::of_crowd(&details.switches_ps, sharing);
+    let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
+    switch_ps.saturating_sub(turn_ps).saturating_sub(figures.message_ps)
 }
 
 impl World {
@@ -45,8 +39,7 @@ impl World {
             self.events.plan(now + hold_ps, Event::Tired { member, hold });
             return;
         }
-        let turn = self.processors.leave(member, now);
-        self.plan_turn(turn);
+        self.give(member, now);
     }
 
     /// A member has kept its processor long enough, if it still waits as it did then.
@@ -59,6 +52,13 @@ impl World {
         if place.at_board.is_none() {
             place.spin.failed(true);
         }
+        self.give(member, now);
+    }
+
+    /// A member gives its processor away.
+    fn give(&mut self, member: u32, now: Time) {
+        let place = self.member(member);
+        place.has_given = place.at_board.is_none() && place.execution.is_some();
         let turn = self.processors.leave(member, now);
         self.plan_turn(turn);
     }
@@ -139,16 +139,5 @@ mod tests {
         world.tire(2, 3, Time::ZERO);
         assert!(!world.member(2).is_holding);
         assert_eq!(world.member(2).spin.polls(), 32);
-    }
-
-    #[test]
-    fn a_turn_takes_longer_with_each_doubling_of_those_who_share_a_processor() {
-        let figures = Figures::default();
-        let details = Details { turn_ps: 1000, crowd_switch_ps: 1400, ..Details::of(&figures) };
-        let sharing = [1, 2, 3, 4, 6, 8, 16, 32, 64];
-        let turns = [1000, 1000, 1100, 1200, 1300, 1400, 1600, 1800, 1800];
-        assert_eq!(sharing.map(|sharing| turn_ps(&details, sharing)), turns);
-        let odd = Details { crowd_switch_ps: 900, ..details };
-        assert_eq!(turn_ps(&odd, 8), 1000, "measured with errors");
     }
 }

@@ -1,5 +1,4 @@
-//! The same on this host, measured: two programs of ours that `landeck run` starts, and how far what is
-//! simulated lies from what they find.
+//! The same on this host, measured: two programs of ours that `landeck run` starts.
 
 use clap::Args;
 use landeck::collectives::{Group, Operation, Preset};
@@ -8,13 +7,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::study::{Along, Series, Study};
-use super::table::{short, thousands};
-use crate::tune::{self, Found, TuneError};
+use super::study::Series;
+use crate::tune;
+use crate::tune::measure::{clock_ps, median, of_page, page_room};
 
-/// Processes are started so often, and the middle one counts: in one launch of five or so they lie
-/// so that all of it takes up to half as long again.
-const LAUNCHES: u32 = 3;
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
 const TAG: Tag = Tag(0);
@@ -34,7 +30,7 @@ pub(crate) struct MeasureWayArguments {
     what: String,
     way: Preset,
     clusters: u32,
-    bytes: Vec<usize>,
+    bytes: usize,
 }
 
 /// Why nothing was measured.
@@ -62,116 +58,42 @@ pub(crate) const fn batches(operation: Operation) -> u32 {
     if calls(operation) > 1 { batches } else { 20 * batches }
 }
 
-/// The near and far placement of processors is told apart by this factor of a line's time.
-const MOVED: f64 = 1.25;
-
-/// The figures of this moment.
-pub(crate) fn figures() -> std::result::Result<Found, TuneError> {
-    tune::measured()
-}
-
-/// What to say where others were busy on this host while the figures were measured.
-pub(crate) fn busy(found: &Found) -> Option<String> {
-    found.share.trouble().map(|trouble| format!("Nothing agrees then: {trouble}.\n"))
-}
-
-/// What to say where the processors of this host have moved nearer to each other or farther apart since
-/// the figures were measured, as those of virtual machines do.
-pub(crate) fn moved(found: &Found) -> Option<String> {
-    let [first, second, ..] = tune::processors()[..] else { return None };
-    let (before, now) = (found.figures.line_ps as f64, tune::line_ps(first, second) as f64);
-    let times = (now / before).max(before / now);
-    (times > MOVED).then(|| {
-        format!(
-            "While this was measured the processors have moved: a line took {:.0} ns before and {:.0} ns \
-             now. Run it again.\n",
-            before / 1e3,
-            now / 1e3
-        )
-    })
-}
-
-/// What so many processes of this host take for each size, in microseconds. `what` is an operation, or
+/// What so many processes of this host take that are started once, in microseconds. `what` is an operation, or
 /// `message`: half of a round trip.
-pub(crate) fn times_us(
+pub(crate) fn launch(
     what: &str,
     series: &Series,
     processes: u32,
     clusters: u32,
-    sizes: &[u64],
-) -> std::result::Result<Vec<Option<f64>>, MeasuredError> {
-    let launches = (0..LAUNCHES).map(|_| launch(what, series, processes, clusters, sizes));
-    let launches = launches.collect::<std::result::Result<Vec<_>, _>>()?;
-    let of = |bytes: &u64| {
-        let found = launches.iter().flatten().filter(|(found, _)| found == bytes);
-        let times_us: Vec<f64> = found.map(|(_, us)| *us).collect();
-        if times_us.is_empty() { None } else { Some(median(times_us)) }
-    };
-    Ok(sizes.iter().map(of).collect())
-}
-
-/// Sizes and microseconds, as processes find them that are started once.
-fn launch(
-    what: &str,
-    series: &Series,
-    processes: u32,
-    clusters: u32,
-    sizes: &[u64],
-) -> std::result::Result<Vec<(u64, f64)>, MeasuredError> {
+    bytes: u64,
+) -> std::result::Result<f64, MeasuredError> {
     let own = std::env::current_exe().map_err(MeasuredError::Start)?;
     let output = Command::new(&own)
         .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S, "--"])
         .arg(&own)
         .args(["measure-way", what, &series.preset.to_string(), &clusters.to_string()])
-        .args(sizes.iter().map(u64::to_string))
+        .arg(bytes.to_string())
         .stdin(Stdio::null())
         .output()
         .map_err(MeasuredError::Start)?;
     let said = String::from_utf8_lossy(&output.stdout);
-    let found: Vec<(u64, f64)> = said.lines().filter_map(finding).collect();
-    if !output.status.success() || found.is_empty() {
-        let errors = String::from_utf8_lossy(&output.stderr);
-        let said = format!("{said}{errors}").trim_end().to_owned();
-        let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
-        return Err(MeasuredError::Job { processes, what, status, said });
-    }
-    Ok(found)
-}
-
-fn finding(line: &str) -> Option<(u64, f64)> {
-    let (bytes, us) = line.split_once(' ')?;
-    Some((bytes.parse().ok()?, us.parse().ok()?))
-}
-
-/// What was simulated beside what was measured, and how far it is off.
-pub(crate) fn text(study: &Study, measured_us: &[Vec<Option<f64>>]) -> String {
-    let mut text =
-        format!("{}: simulated, measured, and how much longer the first is\n", study.title);
-    let mut worst: f64 = 0.0;
-    for (number, &place) in study.places.iter().enumerate() {
-        let first = match study.along {
-            Along::Sizes(_) => format!("{} B", thousands(place)),
-            Along::Processes(_) => thousands(place),
-        };
-        text.push_str(&format!("  {first:>12}"));
-        for ((series, simulated), measured) in
-            study.series.iter().zip(&study.times_us).zip(measured_us)
-        {
-            let (Some(simulated), Some(measured)) = (simulated[number], measured[number]) else {
-                continue;
-            };
-            let off = 100.0 * (simulated / measured - 1.0);
-            worst = worst.max(off.abs());
-            let (simulated, measured) = (short(simulated), short(measured));
-            text.push_str(&format!("   {}: {simulated} {measured} {off:+.0}%", series.name));
+    match said.lines().find_map(finding) {
+        Some(us) if output.status.success() => Ok(us),
+        _ => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let said = format!("{said}{errors}").trim_end().to_owned();
+            let (what, status) = (format!("{what} by {}", series.name), output.status.to_string());
+            Err(MeasuredError::Job { processes, what, status, said })
         }
-        text.push('\n');
     }
-    text.push_str(&format!("  the largest difference is {worst:.0}%\n"));
-    text
 }
 
-/// Measures as one of the processes; rank 0 prints sizes and microseconds.
+/// A line that rank 0 has printed.
+fn finding(line: &str) -> Option<f64> {
+    line.parse().ok().filter(|us: &f64| us.is_finite())
+}
+
+/// Measures as one of the processes; rank 0 prints microseconds.
 pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
     let job = Job::join()?;
     let world = job.world();
@@ -184,28 +106,27 @@ pub(crate) fn run(arguments: &MeasureWayArguments) -> Result<()> {
         }
         _ => world.clone(),
     };
-    for &bytes in &arguments.bytes {
-        let us = match operation {
-            Some(operation) => operation_us(&world, &way, operation, bytes)?,
-            None => message_us(&world, bytes)?,
-        };
-        if world.rank() == 0 {
-            println!("{bytes} {us:.4}");
-        }
+    let us = match operation {
+        Some(operation) => operation_us(&world, &way, operation, arguments.bytes)?,
+        None => message_us(&world, arguments.bytes)?,
+    };
+    if world.rank() == 0 {
+        println!("{us:.4}");
     }
     job.leave()
 }
 
 /// Half of a round trip between the first two.
 fn message_us(world: &World, bytes: usize) -> Result<f64> {
-    let mut data = vec![1u8; bytes];
+    let mut room = page_room(bytes);
+    let data = of_page(&mut room, bytes);
     let usual = if bytes <= 16_384 { 2_000 } else { 50 };
-    let round_trips = in_a_batch(world, usual, || round_trip(world, &mut data))?;
+    let round_trips = in_a_batch(world, usual, || round_trip(world, data))?;
     let mut batches = Vec::with_capacity(BATCHES);
     for _ in 0..BATCHES {
         let begin_us = now_us();
         for _ in 0..round_trips {
-            round_trip(world, &mut data)?;
+            round_trip(world, data)?;
         }
         batches.push((now_us() - begin_us) / f64::from(round_trips) / 2.0);
     }
@@ -244,7 +165,7 @@ fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -
 fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) -> Result<f64> {
     let mut blocks = Blocks::new(operation, bytes, world.size());
     let calls = in_a_batch(world, calls(operation), || blocks.call(way, operation))?;
-    let batches = batches(operation);
+    let (batches, clock_us) = (batches(operation), clock_ps() / 1e6);
     let mut spans_us = Vec::with_capacity(batches as usize);
     for _ in 0..batches {
         world.barrier()?;
@@ -256,7 +177,8 @@ fn operation_us(world: &World, way: &World, operation: Operation, bytes: usize) 
         let (mut first_us, mut last_us) = ([0.0], [0.0]);
         world.reduce(&[begin_us], &mut first_us, Minimum, 0)?;
         world.reduce(&[end_us], &mut last_us, Maximum, 0)?;
-        spans_us.push((last_us[0] - first_us[0]) / f64::from(calls));
+        // Whoever is last looks at the clock behind its last call.
+        spans_us.push((last_us[0] - first_us[0] - clock_us) / f64::from(calls));
     }
     Ok(median(spans_us))
 }
@@ -297,11 +219,6 @@ impl Blocks {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
-}
-
 fn now_us() -> f64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as f64 * 1e6 + now.tv_nsec as f64 * 1e-3
@@ -312,9 +229,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_are_sizes_and_times() {
-        assert_eq!(finding("8 0.5"), Some((8, 0.5)));
-        assert_eq!((finding("8"), finding("x 1"), finding("")), (None, None, None));
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+    fn a_finding_is_a_time() {
+        assert_eq!(finding("0.5"), Some(0.5));
+        assert_eq!([finding("8 0.5"), finding("x"), finding(""), finding("inf")], [None; 4]);
     }
 }

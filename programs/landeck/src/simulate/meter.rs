@@ -22,10 +22,11 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Nothing is done of so many parts.
-    pub(crate) fn new(parts: usize) -> Self {
-        let style =
-            ProgressStyle::with_template("simulate [{bar:28}] {percent:>3}%  {elapsed}  {msg}");
+    /// Nothing is done of so many parts of what is called so.
+    pub(crate) fn new(name: &str, parts: usize) -> Self {
+        let style = ProgressStyle::with_template(&format!(
+            "{name} [{{bar:28}}] {{percent:>3}}%  {{elapsed}}  {{msg}}"
+        ));
         let bar = ProgressBar::new(parts as u64 * PART)
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_draw_target(ProgressDrawTarget::hidden());
@@ -51,6 +52,12 @@ impl Meter {
     /// One more part is done.
     pub(crate) fn next(&mut self) {
         self.done += 1;
+    }
+
+    /// So many parts are done, perhaps fewer than it seemed.
+    pub(crate) fn at(&mut self, done: usize, what: &str) {
+        self.done = done as u64;
+        self.within(0, 1, what);
     }
 
     /// Takes the bar away.

@@ -2,6 +2,7 @@
 //! plans and executor. Nothing is started.
 
 mod chart;
+mod compare;
 mod deaths;
 mod explain;
 mod map;
@@ -13,10 +14,11 @@ mod sizes;
 mod study;
 mod table;
 
-use crate::tune::{Found, Share, TuneError};
+use crate::tune::{self, Found, Share, TuneError};
 use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use compare::{LAUNCHES, Passes};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{Details, Figures, Operation, Preset, Task};
 use landeck::tuning;
@@ -32,6 +34,7 @@ use sizes::Numbers;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use study::{Along, Ground, Series, Study};
 
 /// Simulate a collective operation on a platform that is not here.
@@ -116,6 +119,8 @@ const BYTES_MAX: u64 = 1 << 40;
 /// In a measurement nothing takes equally long twice: by up to so much of a thousand longer. Without it
 /// members that wait for each other may run in step for ever, which no machine does.
 const MEASURED_JITTER_PERMILLE: u32 = 50;
+/// A measurement begins anew until then, where processors move.
+const ANEW_MAX: Duration = Duration::from_secs(30);
 /// As in Linux, the least time before TCP sends again.
 const RESEND_PS: u64 = 200_000_000_000;
 
@@ -183,71 +188,84 @@ impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     pub(crate) fn run(&self) -> Result<(), SimulateError> {
         self.check()?;
-        let found = if self.measured { Some(measured::figures()?) } else { None };
-        let mut platform = match &found {
-            Some(found) => host("this host, with figures measured just now", found),
-            None => platform(&self.platform)?,
-        };
-        if self.subject == Subject::Message {
-            platform.host.call_ps = 0; // nobody calls an operation
+        if self.measured {
+            return self.compare();
         }
-        let is_compared = self.measured && self.subject != Subject::Message;
-        let jitter_permille = if is_compared && self.jitter == 0 {
-            MEASURED_JITTER_PERMILLE
-        } else {
-            10 * self.jitter
-        };
-        let faults = Faults {
+        let platform = platform(&self.platform)?;
+        let faults = self.faults(10 * self.jitter);
+        let ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
+        if self.explain || !self.kill.is_empty() {
+            return self.tell_one(&ground);
+        }
+        let studies = self.simulated(&ground)?;
+        self.tell(&ground, &studies)
+    }
+
+    /// All that was asked for.
+    fn simulated(&self, ground: &Ground<'_>) -> Result<Vec<Study>, SimulateError> {
+        let mut studies = if self.paper { paper::studies() } else { self.studies(ground) };
+        let mut meter = Meter::new("simulate", studies.iter().map(Study::runs).sum());
+        studies.iter_mut().try_for_each(|study| study.simulate(ground, &mut meter))?;
+        meter.finish();
+        Ok(studies)
+    }
+
+    /// Simulates it with figures of this moment, measures it, and says how far they are apart: anew where the
+    /// processors have moved meanwhile.
+    fn compare(&self) -> Result<(), SimulateError> {
+        let began = Instant::now();
+        loop {
+            let found = tune::measured()?;
+            let mut platform = host("this host, with figures measured just now", &found);
+            let operation = self.operation();
+            let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
+            let (faults, ground);
+            if self.subject == Subject::Message {
+                platform.host.call_ps = 0; // nobody calls an operation
+                faults = self.faults(10 * self.jitter);
+                ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
+            } else {
+                let permille =
+                    if self.jitter == 0 { MEASURED_JITTER_PERMILLE } else { 10 * self.jitter };
+                faults = self.faults(permille);
+                ground =
+                    self.ground(&platform, &faults, Calls::Measured { rounds, calls }, LAUNCHES);
+            }
+            let studies = self.simulated(&ground)?;
+            let passes = Passes::of(self.subject.name(), &ground, &studies, &found, began)?;
+            if passes.is_of_others() && began.elapsed() < ANEW_MAX {
+                continue;
+            }
+            say(&passes.text(&studies))?;
+            return compare::busy(&found).map_or(Ok(()), |trouble| say(&trouble));
+        }
+    }
+
+    fn faults(&self, jitter_permille: u32) -> Faults {
+        Faults {
             seed: self.seed,
             jitter_permille,
             loss_per_million: self.loss,
             resend_ps: RESEND_PS,
             deaths: self.kill.clone(),
-        };
+        }
+    }
+
+    fn ground<'a>(
+        &self,
+        platform: &'a Platform,
+        faults: &'a Faults,
+        calls: Calls,
+        launches: u32,
+    ) -> Ground<'a> {
         let operation = self.operation();
         let task = Task { root: self.root, segments: self.segments, ..Task::new(operation) };
-        let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
-        let calls = if is_compared { Calls::Measured { rounds, calls } } else { Calls::AtOnce };
         let placement = match (self.per_host, self.spread) {
             (Some(per_host), _) => Placement::PerHost(per_host),
             (None, true) => Placement::Spread,
             (None, false) => Placement::Usual,
         };
-        let ground = Ground { task, platform: &platform, placement, calls, faults: &faults };
-        if self.explain || !self.kill.is_empty() {
-            return self.tell_one(&ground);
-        }
-        let mut studies = if self.paper { paper::studies() } else { self.studies(&ground) };
-        let mut meter = Meter::new(studies.iter().map(Study::runs).sum());
-        studies.iter_mut().try_for_each(|study| study.simulate(&ground, &mut meter))?;
-        meter.finish();
-        if let Some(found) = found {
-            self.compare(&ground, &studies)?;
-            let troubles = [measured::busy(&found), measured::moved(&found)];
-            return troubles.into_iter().flatten().try_for_each(|trouble| say(&trouble));
-        }
-        self.tell(&ground, &studies)
-    }
-
-    /// Measures what was simulated, and says how far they are apart.
-    fn compare(&self, ground: &Ground<'_>, studies: &[Study]) -> Result<(), SimulateError> {
-        let what = self.subject.name();
-        for study in studies {
-            let measure = |series: &Series, processes: u32, sizes: &[u64]| {
-                let clusters = series.clusters.unwrap_or_else(|| ground.usual_clusters(processes));
-                measured::times_us(what, series, processes, clusters, sizes)
-            };
-            let measured = study.series.iter().map(|series| match study.along {
-                Along::Sizes(processes) => measure(series, processes, &study.places),
-                Along::Processes(bytes) => {
-                    let each = study.places.iter();
-                    let times = each.map(|&processes| measure(series, processes as u32, &[bytes]));
-                    Ok(times.collect::<Result<Vec<_>, _>>()?.concat())
-                }
-            });
-            say(&measured::text(study, &measured.collect::<Result<Vec<_>, _>>()?))?;
-        }
-        Ok(())
+        Ground { task, platform, placement, calls, faults, launches }
     }
 
     fn operation(&self) -> Operation {
@@ -445,7 +463,7 @@ impl SimulateArguments {
             keeps_history: true,
             ..Setting::new(ground.platform, ground.faults)
         };
-        let mut meter = Meter::new(1);
+        let mut meter = Meter::new("simulate", 1);
         let report = simulated(&work, &setting, &mut |progress| {
             meter.within(progress.done, progress.steps, "");
         })?;

@@ -1,14 +1,14 @@
 //! What two processes find out about their host by talking to each other.
 //!
 //! Rank 0 writes each finding as a line: its name and picoseconds, at last `share` and permille. [`super`]
-//! reads them. Each is the least of some batches, and of one where the time is over: what takes a
-//! microsecond on a free machine can take some milliseconds on a busy one.
+//! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
+//! takes a microsecond on a free machine can take some milliseconds on a busy one.
 
 use super::share::Begun;
 use clap::ValueEnum;
-use landeck::collectives::Way;
-use landeck::collectives::architecture::Butterfly;
+use landeck::collectives::architecture::{Butterfly, Flat};
 use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::collectives::{BoardStyle, Way};
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
-    /// From one process to the next where some share a processor and wait at a board.
+    /// What processes find that share processors.
     Crowd,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             let batches = Batches::begin(&world);
             report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
         }
-        (Subject::Crowd, 2..) => turns(&world)?,
+        (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
     }
     let share = begun.permille(&world, processors)?;
@@ -71,15 +71,116 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
     job.leave()
 }
 
-/// From one to the next of those who share a processor. Who comes last to a barrier goes on to the next; all
-/// others have a turn before that.
-fn turns(world: &World) -> Result<()> {
+/// What those find out who share processors. From one to the next: who comes last to a barrier goes on to the
+/// next one, and all others have a turn before that. And what a turn is filled with, by the clock of each
+/// itself: only rank 0 waits for the others, so they find what they call for.
+fn crowd(world: &World) -> Result<()> {
     let processors = (super::crowded() as usize).min(world.size());
     super::pin(world.rank() % processors);
     let turns = (world.size() / processors - 1).max(1);
-    let barrier_ps = Batches::begin(world).calls_ps(world, 40, World::barrier)?;
+    let batches = Batches::begin(world);
+    let barrier_ps = batches.usual_ps(40, || (0..40).try_for_each(|_| world.barrier()))?;
+    let clock_ps = clock_ps();
+    let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
+    let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
+    let switches = world.size() / processors;
     report(world, "turn", barrier_ps / turns as f64);
+    report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
+    report(world, "call", over_messages.broadcast - clock_ps);
+    report(world, "take", at_the_board.broadcast - clock_ps);
+    report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
+}
+
+/// A message there and back between each two on the same processor, all at once: everybody has a turn meanwhile.
+fn pairs_ps(batches: &Batches<'_>, processors: usize) -> Result<f64> {
+    const ROUND_TRIPS: u32 = 40;
+    let world = batches.world;
+    let (rank, mut data) = (world.rank(), [1u64]);
+    let is_first = (rank / processors).is_multiple_of(2);
+    let other = if is_first { rank + processors } else { rank - processors };
+    batches.usual_ps(ROUND_TRIPS, || {
+        for _ in 0..ROUND_TRIPS {
+            if is_first {
+                world.send(&data, other, TAG)?;
+                world.receive_into(&mut data, other, TAG)?;
+            } else {
+                world.receive_into(&mut data, other, TAG)?;
+                world.send(&data, other, TAG)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What a member needs of its own time.
+struct Own {
+    broadcast: f64,
+    /// Two of them.
+    reduces: f64,
+}
+
+/// What a broadcast by this way takes of the members, and two reductions behind it, where they need not wait:
+/// the middle of all their times. Rank 0 learns it.
+fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
+    const ROUNDS: usize = 100;
+    let world = batches.world;
+    let (mut broadcasts, mut reduces) = (Vec::new(), Vec::new());
+    let (mut data, mut sum) = ([0u64], [0u64]);
+    loop {
+        for _ in 0..ROUNDS {
+            world.barrier()?;
+            let start = Instant::now();
+            way.broadcast(&mut data, 0)?;
+            let called = Instant::now();
+            world.reduce(&[1u64], &mut sum, Sum, 0)?;
+            world.reduce(&[1u64], &mut sum, Sum, 0)?;
+            broadcasts.push((called - start).as_nanos() as f64 * 1e3);
+            reduces.push(called.elapsed().as_nanos() as f64 * 1e3);
+        }
+        if broadcasts.len() >= 3 * ROUNDS || batches.is_over()? {
+            break;
+        }
+    }
+    let own = [median(broadcasts), median(reduces)];
+    let mut all = vec![0.0; own.len() * world.size()];
+    world.gather(&own, &mut all, 0)?;
+    let of = |which: usize| {
+        median(all.iter().skip(own.len() + which).step_by(own.len()).copied().collect())
+    };
+    Ok(Own { broadcast: of(0), reduces: of(1) })
+}
+
+const PAGE_BYTES: usize = 4096;
+
+/// Room for data that begin with a page.
+pub(crate) fn page_room(bytes: usize) -> Vec<u8> {
+    vec![1; bytes + PAGE_BYTES]
+}
+
+/// The data in it: where in a page they began was chance, and copies differ by a tenth and more by that.
+pub(crate) fn of_page(room: &mut [u8], bytes: usize) -> &mut [u8] {
+    let before = room.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    &mut room[before..before + bytes]
+}
+
+/// What a look at the clock takes.
+pub(crate) fn clock_ps() -> f64 {
+    const LOOKS: u32 = 1_000;
+    let batch_ps = || {
+        let start = Instant::now();
+        (0..LOOKS).for_each(|_| {
+            black_box(Instant::now());
+        });
+        start.elapsed().as_nanos() as f64 * 1e3 / f64::from(LOOKS)
+    };
+    (0..BATCHES).map(|_| batch_ps()).fold(f64::INFINITY, f64::min)
+}
+
+/// The middle one; 0 of none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn messages(job: &Job, world: &World) -> Result<()> {
@@ -88,8 +189,11 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let long = batches.half_round_trip_ps(LONG_BYTES, 40)?;
     let lent = lent_ps(job, world)?;
     let barrier = batches.calls_ps(world, 5_000, World::barrier)?;
+    let burst = burst_ps(&batches)?;
     report(world, "message", short);
-    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 150]) {
+    report(world, "send", burst);
+    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 250, 150])
+    {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
     }
@@ -108,6 +212,25 @@ fn report(world: &World, name: &str, ps: f64) {
 
 fn per_kib(ps: f64, bytes: usize) -> f64 {
     ps / (bytes as f64 / 1024.0)
+}
+
+/// What each of some messages takes of its sender, one after the other. The receiver has taken those before.
+fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
+    const BURST: u32 = 16;
+    const BURSTS: u32 = 200;
+    let world = batches.world;
+    let (mut data, mut sends_ps) = ([1u64], Vec::new());
+    for _ in 0..BURSTS {
+        if world.rank() == 0 {
+            let start = Instant::now();
+            (0..BURST).try_for_each(|_| world.send(&data, 1, TAG))?;
+            sends_ps.push(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(BURST));
+        } else {
+            (0..BURST).try_for_each(|_| world.receive_into(&mut data, 0, TAG).map(drop))?;
+        }
+        world.barrier()?;
+    }
+    Ok(median(sends_ps))
 }
 
 /// A barrier and an allreduce of two over messages: what the first takes beside its message is the call, and
@@ -139,23 +262,24 @@ impl<'a> Batches<'a> {
 
     /// Half of the time in which a message goes there and back.
     fn half_round_trip_ps(&self, bytes: usize, round_trips: u32) -> Result<f64> {
-        let mut data = vec![1u8; bytes];
         let (world, other) = (self.world, 1 - self.world.rank());
+        let mut room = page_room(bytes);
+        let data = of_page(&mut room, bytes);
         self.least_ps(2 * round_trips, || {
             for _ in 0..round_trips {
                 if world.rank() == 0 {
-                    world.send(&data, other, TAG)?;
-                    world.receive_into(&mut data, other, TAG)?;
+                    world.send(data, other, TAG)?;
+                    world.receive_into(data, other, TAG)?;
                 } else {
-                    world.receive_into(&mut data, other, TAG)?;
-                    world.send(&data, other, TAG)?;
+                    world.receive_into(data, other, TAG)?;
+                    world.send(data, other, TAG)?;
                 }
             }
             Ok(())
         })
     }
 
-    /// The time of a call.
+    /// The least time of a call.
     fn calls_ps(
         &self,
         world: &World,
@@ -166,13 +290,23 @@ impl<'a> Batches<'a> {
     }
 
     /// The least time that one of so many things of a batch takes.
-    fn least_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<f64> {
+    fn least_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        Ok(self.times_ps(things, batch)?.into_iter().fold(f64::MAX, f64::min))
+    }
+
+    /// The usual time of that.
+    fn usual_ps(&self, things: u32, batch: impl FnMut() -> Result<()>) -> Result<f64> {
+        Ok(median(self.times_ps(things, batch)?))
+    }
+
+    /// The times of some batches.
+    fn times_ps(&self, things: u32, mut batch: impl FnMut() -> Result<()>) -> Result<Vec<f64>> {
         let batch_ps = || {
             let start = Instant::now();
             batch()?;
             Ok(start.elapsed().as_nanos() as f64 * 1e3 / f64::from(things))
         };
-        least_of(batch_ps, || self.is_over())
+        times_until(batch_ps, || self.is_over())
     }
 
     /// Whether there is no time for another batch: rank 0 says so to all.
@@ -183,19 +317,16 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// The least of some batches: of one at least, and of no further one when the time is over.
-fn least_of(
+/// The times of some batches: of one at least, and of no further one when the time is over.
+fn times_until(
     mut batch_ps: impl FnMut() -> Result<f64>,
     mut is_over: impl FnMut() -> Result<bool>,
-) -> Result<f64> {
-    let mut least_ps = batch_ps()?;
-    for _ in 1..BATCHES {
-        if is_over()? {
-            break;
-        }
-        least_ps = least_ps.min(batch_ps()?);
+) -> Result<Vec<f64>> {
+    let mut times_ps = vec![batch_ps()?];
+    while times_ps.len() < BATCHES && !is_over()? {
+        times_ps.push(batch_ps()?);
     }
-    Ok(least_ps)
+    Ok(times_ps)
 }
 
 /// Rank 1 fills memory and lends it to rank 0, which copies it out and says that it has.
@@ -231,8 +362,9 @@ mod tests {
                 batches.set(batches.get() + 1);
                 Ok(100.0 - batches.get() as f64)
             };
-            let least_ps = least_of(batch_ps, || Ok(batches.get() >= over_after)).unwrap();
-            assert_eq!(least_ps, 100.0 - batches.get() as f64);
+            let times_ps = times_until(batch_ps, || Ok(batches.get() >= over_after)).unwrap();
+            assert_eq!(times_ps.len(), batches.get());
+            assert_eq!(times_ps.last(), Some(&(100.0 - batches.get() as f64)));
             batches.get()
         };
         assert_eq!([0, 1, 4, 1000].map(batches_until), [1, 1, 4, BATCHES]);

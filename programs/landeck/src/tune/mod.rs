@@ -20,7 +20,7 @@ use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
 use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::collectives::details::{CROWDS, MESSAGE_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
@@ -142,19 +142,30 @@ pub(crate) struct Found {
     pub(crate) share: Share,
 }
 
+impl Found {
+    /// The least share of all jobs counts.
+    fn note_share(&mut self, findings: &[(String, u64)]) {
+        for (_, permille) in findings.iter().filter(|(name, _)| name == "share") {
+            self.share = self.share.min(Share::of_permille(*permille));
+        }
+    }
+}
+
 /// One part of the measurement: it fills in what it finds out.
 type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 8] = [
     ("a line", line),
     ("copies", copies),
     ("messages", messages),
     ("a process switch", switch),
-    ("turns of two", turns_of_two),
-    ("turns of eight", turns_of_eight),
+    ("two on a processor", |found| crowd(0, found)),
+    ("four on a processor", |found| crowd(1, found)),
+    ("eight on a processor", |found| crowd(2, found)),
+    ("sixteen on a processor", |found| crowd(3, found)),
 ];
 
-/// Each part is measured some times, and the least counts: whatever disturbs makes it longer.
+/// Each part is measured some times, and [`Details::typical`] says what counts.
 const ROUNDS: u64 = 12;
 /// On a machine that is very busy no further round begins after this time.
 const ROUNDS_MAX: Duration = Duration::from_secs(5);
@@ -165,27 +176,29 @@ const PART_MIN_PS: u64 = 10_000;
 pub(crate) fn measured() -> Result<Found, TuneError> {
     let bar = bar(ROUNDS * PARTS.len() as u64);
     let began = Instant::now();
-    let least = least_of(|| round(&bar), || began.elapsed())?;
+    let found = rounds_of(|| round(&bar), || began.elapsed())?;
     bar.finish_and_clear();
-    Ok(parts_of(least, processors().len() > 1))
+    Ok(parts_of(found, processors().len() > 1))
 }
 
-/// The least of each figure of some rounds: of one at least, and of none that would begin too late.
-fn least_of(
+/// What some rounds say together: one at least, and none that would begin too late.
+fn rounds_of(
     mut round: impl FnMut() -> Result<Found, TuneError>,
     elapsed: impl Fn() -> Duration,
 ) -> Result<Found, TuneError> {
-    let mut least = round()?;
+    let mut found = round()?;
+    let mut details = vec![found.details];
     for _ in 1..ROUNDS {
         if elapsed() >= ROUNDS_MAX {
             break;
         }
         let next = round()?;
-        least.figures = least.figures.least(next.figures);
-        least.details = least.details.least(next.details);
-        least.share = least.share.max(next.share);
+        found.figures = found.figures.least(next.figures);
+        found.share = found.share.max(next.share);
+        details.push(next.details);
     }
-    Ok(least)
+    found.details = Details::typical(&details).unwrap_or(found.details);
+    Ok(found)
 }
 
 /// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
@@ -194,8 +207,9 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     let Found { mut figures, mut details, share } = whole;
     let barrier_ps = figures.deposit_ps;
     let less = |whole_ps: u64, part_ps: u64| whole_ps.saturating_sub(part_ps).max(PART_MIN_PS);
-    // Of two on a processor one waits for the other's turn in each barrier; else it is one as of two.
-    details.turn_ps = less(details.turn_ps, barrier_ps);
+    // Each of those on a processor has a turn in a barrier, in which it does what it does there of two that
+    // have one each.
+    details.turns_ps = details.turns_ps.map(|whole_ps| less(whole_ps, barrier_ps));
     if has_messages {
         // In the model a barrier of two is a word and a line; one over messages is a call and a message, and
         // an allreduce copies and combines besides.
@@ -255,6 +269,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
             "barrier-over-messages" => details.call_ps = value_ps,
             "allreduce-over-messages" => details.step_ps = value_ps,
             "message" => figures.message_ps = value_ps,
+            "send" => details.send_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
             "two-copy" => figures.two_copy_kib_ps = value_ps,
             "barrier" => figures.deposit_ps = value_ps,
@@ -278,23 +293,24 @@ fn switch(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// The same where they wait at a board, which takes less than for a message.
-fn turns_of_two(found: &mut Found) -> Result<(), TuneError> {
-    found.details.turn_ps = turn_ps(2, found)?.unwrap_or(found.details.turn_ps);
+/// What a crowd of this number among [`CROWDS`] finds, on each of two processors or on the only one.
+fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
+    let details = &mut found.details;
+    let places = [
+        ("turn", &mut details.turns_ps[number]),
+        ("switch", &mut details.switches_ps[number]),
+        ("call", &mut details.crowd_calls_ps[number]),
+        ("take", &mut details.crowd_takes_ps[number]),
+        ("deposit", &mut details.crowd_deposits_ps[number]),
+    ];
+    let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
+    for (name, place) in places {
+        if let Some((_, value_ps)) = findings.iter().find(|(finding, _)| finding == name) {
+            *place = *value_ps;
+        }
+    }
+    found.note_share(&findings);
     Ok(())
-}
-
-/// The same with so many that what each needs is no longer in the processor's caches when its turn
-/// comes.
-fn turns_of_eight(found: &mut Found) -> Result<(), TuneError> {
-    found.details.crowd_switch_ps = turn_ps(8, found)?.unwrap_or(found.details.crowd_switch_ps);
-    Ok(())
-}
-
-/// From one to the next of so many on each of two processors, or on the only one.
-fn turn_ps(sharing: u32, found: &mut Found) -> Result<Option<u64>, TuneError> {
-    let turns = job_of(crowded() * sharing, Subject::Crowd, found)?;
-    Ok(turns.into_iter().find(|(name, _)| name == "turn").map(|(_, value_ps)| value_ps))
 }
 
 /// Runs with the first usable processor alone, which whoever is started inherits.
@@ -339,10 +355,7 @@ fn job_of(
     found: &mut Found,
 ) -> Result<Vec<(String, u64)>, TuneError> {
     let findings = findings_of(processes, subject)?;
-    let shares = findings.iter().filter(|(name, _)| name == "share");
-    for (_, permille) in shares {
-        found.share = found.share.min(Share::of_permille(*permille));
-    }
+    found.note_share(&findings);
     Ok(findings)
 }
 
@@ -401,7 +414,7 @@ mod tests {
                 Ok(usual())
             };
             let is_over = || rounds.get() >= over_after;
-            least_of(round, || if is_over() { ROUNDS_MAX } else { Duration::ZERO }).unwrap();
+            rounds_of(round, || if is_over() { ROUNDS_MAX } else { Duration::ZERO }).unwrap();
             rounds.get()
         };
         assert_eq!([0, 1, 5, 1000].map(rounds_until), [1, 1, 5, ROUNDS]);
@@ -417,9 +430,9 @@ mod tests {
             found.share = Share::of_permille(100 * value_ps);
             Ok(found)
         };
-        let least = least_of(round, || Duration::ZERO).unwrap();
-        assert_eq!((least.figures.line_ps, least.details.call_ps), (1, 7));
-        assert_eq!(least.share, Share::of_permille(300), "one round without others is enough");
+        let found = rounds_of(round, || Duration::ZERO).unwrap();
+        assert_eq!((found.figures.line_ps, found.details.call_ps), (1, 7));
+        assert_eq!(found.share, Share::of_permille(300), "one round without others is enough");
     }
 
     #[test]
@@ -428,9 +441,10 @@ mod tests {
         (whole.figures.deposit_ps, whole.figures.line_ps) = (90_000, 50_000);
         whole.figures.message_ps = 75_000;
         (whole.details.call_ps, whole.details.step_ps) = (355_000, 515_000);
-        whole.details.turn_ps = 1_500_000;
+        whole.details.turns_ps = [1_500_000, 1_600_000, 1_900_000, 0];
         let Found { figures, details, .. } = parts_of(whole, true);
-        assert_eq!((figures.deposit_ps, details.turn_ps), (40_000, 1_410_000));
+        assert_eq!(figures.deposit_ps, 40_000);
+        assert_eq!(details.turns_ps, [1_410_000, 1_510_000, 1_810_000, PART_MIN_PS]);
         assert_eq!((details.call_ps, details.step_ps), (280_000, 80_000));
         whole.details.step_ps = 355_000;
         assert_eq!(
