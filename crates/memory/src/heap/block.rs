@@ -49,9 +49,10 @@ pub(super) struct Tie {
 pub(super) struct Handle {
     pub(super) tie: Arc<Tie>,
     pub(super) control: NonNull<Control>,
+    pub(super) data: NonNull<u8>,
     pub(super) number: u32,
     pub(super) generation: u32,
-    /// Where the control lines lie, in bytes from the start of the heap.
+    /// Where the block begins, in bytes from the start of the heap.
     pub(super) offset: u64,
     /// Bytes of data.
     pub(super) window: u64,
@@ -70,12 +71,6 @@ impl Handle {
     pub(super) fn control(&self) -> &Control {
         // SAFETY: the control lines stay mapped while `tie` lives and are only used atomically.
         unsafe { self.control.as_ref() }
-    }
-
-    #[inline]
-    fn data(&self) -> NonNull<u8> {
-        // SAFETY: the data follow the control lines within the block.
-        unsafe { self.control.cast::<u8>().add(CONTROL_BYTES as usize) }
     }
 
     /// Where the reader with this number finds the block.
@@ -126,7 +121,7 @@ impl Deref for Block {
     fn deref(&self) -> &[u8] {
         // SAFETY: the block's data are `window` mapped bytes, initialised (a fresh page is zero),
         // which this process uses through this handle only.
-        unsafe { std::slice::from_raw_parts(self.0.data().as_ptr(), self.0.window as usize) }
+        unsafe { std::slice::from_raw_parts(self.0.data.as_ptr(), self.0.window as usize) }
     }
 }
 
@@ -134,7 +129,7 @@ impl DerefMut for Block {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`; `&mut self` makes it the only view.
-        unsafe { std::slice::from_raw_parts_mut(self.0.data().as_ptr(), self.0.window as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.0.data.as_ptr(), self.0.window as usize) }
     }
 }
 
@@ -209,7 +204,7 @@ impl Lent {
         let piece = if window < LARGE_WINDOW_BYTES { PIECE_BYTES } else { LARGE_PIECE_BYTES };
         let length = free.min(window - at).min(piece);
         // SAFETY: `at` lies within the block's data.
-        (unsafe { self.handle.data().add(at as usize) }, length as usize)
+        (unsafe { self.handle.data.add(at as usize) }, length as usize)
     }
 
     /// Whether every reader has given the block back.

@@ -1,9 +1,12 @@
-//! The control lines in front of a block: who holds it, how far it is filled and drained.
+//! The control lines of a block: who holds it, how far it is filled and drained. They stand in front
+//! of its data; in a hardened job apart from the heap, because readers write some of them, and the
+//! heap is read-only for them.
 //!
 //! ```text
 //! line 0   holders (8): generation (32 high bits) | the owner (bit 31) | readers (bits 0 to 30)
 //!          number (4): the block's number in its owner's private table
 //!          link (4): the next block on the return stack, plus one
+//!          offset (8): in a hardened job, where the block begins in its heap
 //! line 1   filled (8): bytes of the transfer put in so far
 //! line 2   drained (8): bytes of the transfer taken out so far
 //! ```
@@ -13,15 +16,16 @@
 //! clear the bit of a reader that died, whether or not that one had done it before.
 
 #[cfg(not(loom))]
+use crate::plan::{BLOCK_BYTES_MIN, SegmentPlan};
+#[cfg(not(loom))]
 use crate::sync::AtomicU32;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Most readers that may hold one block at a time.
 pub const READERS_MAX: usize = 31;
 
-/// Bytes of the control lines.
 #[cfg(not(loom))]
-pub(super) const CONTROL_BYTES: u64 = 192;
+pub(super) use crate::plan::CONTROL_BYTES;
 
 /// The bit of the owner's own handle.
 pub(super) const OWNER: u32 = 1 << 31;
@@ -40,12 +44,21 @@ pub(super) struct Control {
     pub(super) holders: Holders,
     pub(super) number: AtomicU32,
     pub(super) link: AtomicU32,
+    pub(super) offset: AtomicU64,
     pub(super) filled: OwnLine,
     pub(super) drained: OwnLine,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
+
+/// Where the control lines of a block are in the segment, of a slot's heap in a hardened job; the
+/// block begins at `offset` in the heap. No two blocks have the same, since they begin that far apart.
+#[cfg(not(loom))]
+#[inline]
+pub(super) fn apart(plan: &SegmentPlan, slot: u32, offset: u64) -> u64 {
+    plan.controls(slot) + offset / BLOCK_BYTES_MIN * CONTROL_BYTES
+}
 
 /// A word that has a line to itself: one side writes it, the other polls it.
 #[cfg(not(loom))]

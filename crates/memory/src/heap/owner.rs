@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::block::{Block, Given, Handle, Lent, Tie};
-use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX};
+use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX, apart};
 use super::returns;
 use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
-use crate::plan::PAGE_BYTES;
+use crate::plan::{LINE_BYTES, PAGE_BYTES};
 use crate::segment::Segment;
 use crate::sync;
 
@@ -25,6 +25,8 @@ pub struct Heap {
     slot: u32,
     /// Where the heap begins in the segment.
     start: u64,
+    /// Whether control lines are apart from the blocks.
+    is_hardened: bool,
     spans: Spans,
     records: Vec<Record>,
     /// Free blocks of each class, the last one back on top: its pages are warm.
@@ -41,7 +43,7 @@ pub struct Heap {
 /// What the owner knows of one block.
 struct Record {
     state: State,
-    /// Where its control lines lie, in bytes from the start of the heap.
+    /// Where it begins, in bytes from the start of the heap.
     offset: u64,
     /// Bytes of data that it can hold.
     capacity: u64,
@@ -102,6 +104,7 @@ impl Heap {
         Some(Self {
             spans: Spans::new(segment.plan().heap_bytes_per_process),
             start: segment.plan().heap(slot),
+            is_hardened: segment.plan().is_hardened,
             segment: segment.clone(),
             slot,
             records: Vec::new(),
@@ -197,8 +200,8 @@ impl Heap {
             self.free[class].push(number);
         }
         if let Some(&number) = self.free[class].last() {
-            let control = self.control_lines(self.records[number as usize].offset);
-            sync::prefetch_to_write_at(control.as_ptr().wrapping_add(1).cast());
+            let data = self.data(self.records[number as usize].offset);
+            sync::prefetch_to_write_at(data.cast().as_ptr());
         }
     }
 
@@ -382,11 +385,14 @@ impl Heap {
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
         self.bytes_in_use += CONTROL_BYTES + record.capacity;
-        let control = self.control_lines(offset);
+        let (control, data) = (self.control_lines(offset), self.data(offset));
         self.control(offset).number.store(number, Ordering::Relaxed);
+        if self.is_hardened {
+            self.control(offset).offset.store(offset, Ordering::Relaxed);
+        }
         self.control(offset).holders.hand_out(self.generation, OWNER);
-        let generation = self.generation;
-        Block(Handle { tie, control, number, generation, offset, window: bytes, is_given: false })
+        let (generation, window) = (self.generation, bytes);
+        Block(Handle { tie, control, data, number, generation, offset, window, is_given: false })
     }
 
     /// Takes a block back if nobody holds it. True if so.
@@ -473,7 +479,17 @@ impl Heap {
 
     #[inline]
     fn control_lines(&self, offset: u64) -> NonNull<Control> {
-        self.segment.place(self.start + offset, CONTROL_BYTES).cast()
+        let place = match self.is_hardened {
+            false => self.start + offset,
+            true => apart(self.segment.plan(), self.slot, offset),
+        };
+        self.segment.place(place, CONTROL_BYTES).cast()
+    }
+
+    /// Where the data of the block that begins here are.
+    #[inline]
+    fn data(&self, offset: u64) -> NonNull<u8> {
+        self.segment.place(self.start + offset + CONTROL_BYTES, LINE_BYTES)
     }
 
     #[cold]
