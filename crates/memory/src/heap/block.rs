@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, HEIR, OWNER};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
@@ -48,8 +48,8 @@ pub(super) struct Tie {
 /// The owner's hold on one block.
 pub(super) struct Handle {
     pub(super) tie: Arc<Tie>,
-    pub(super) control: NonNull<Control>,
-    pub(super) data: NonNull<u8>,
+    /// Where the block begins: its control lines, but for a hardened job, then its data.
+    pub(super) begin: NonNull<u8>,
     pub(super) number: u32,
     pub(super) generation: u32,
     /// Where the block begins, in bytes from the start of the heap.
@@ -69,8 +69,15 @@ unsafe impl Sync for Handle {}
 impl Handle {
     #[inline]
     pub(super) fn control(&self) -> &Control {
+        let control = control_of(&self.tie.segment, self.tie.slot, self.begin);
         // SAFETY: the control lines stay mapped while `tie` lives and are only used atomically.
-        unsafe { self.control.as_ref() }
+        unsafe { control.as_ref() }
+    }
+
+    #[inline]
+    fn data(&self) -> NonNull<u8> {
+        // SAFETY: the data follow the room for the control lines within the block.
+        unsafe { self.begin.add(CONTROL_BYTES as usize) }
     }
 
     /// Where the reader with this number finds the block.
@@ -121,7 +128,7 @@ impl Deref for Block {
     fn deref(&self) -> &[u8] {
         // SAFETY: the block's data are `window` mapped bytes, initialised (a fresh page is zero),
         // which this process uses through this handle only.
-        unsafe { std::slice::from_raw_parts(self.0.data.as_ptr(), self.0.window as usize) }
+        unsafe { std::slice::from_raw_parts(self.0.data().as_ptr(), self.0.window as usize) }
     }
 }
 
@@ -129,7 +136,7 @@ impl DerefMut for Block {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `deref`; `&mut self` makes it the only view.
-        unsafe { std::slice::from_raw_parts_mut(self.0.data.as_ptr(), self.0.window as usize) }
+        unsafe { std::slice::from_raw_parts_mut(self.0.data().as_ptr(), self.0.window as usize) }
     }
 }
 
@@ -204,7 +211,7 @@ impl Lent {
         let piece = if window < LARGE_WINDOW_BYTES { PIECE_BYTES } else { LARGE_PIECE_BYTES };
         let length = free.min(window - at).min(piece);
         // SAFETY: `at` lies within the block's data.
-        (unsafe { self.handle.data.add(at as usize) }, length as usize)
+        (unsafe { self.handle.data().add(at as usize) }, length as usize)
     }
 
     /// Whether every reader has given the block back.

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, apart};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::space::GRAIN;
 use super::{Place, returns};
 use crate::bytes::Bytes;
@@ -15,8 +15,8 @@ use crate::{sync, waiter};
 pub struct Borrowed {
     segment: Segment,
     owner: u32,
-    control: NonNull<Control>,
-    data: NonNull<u8>,
+    /// Where the block begins: its control lines, but for a hardened job, then its data.
+    begin: NonNull<u8>,
     generation: u32,
     /// This reader's bit among the holders.
     bit: u32,
@@ -76,17 +76,14 @@ impl Borrowed {
         }
         let offset = start - CONTROL_BYTES;
         let at = plan.heap(place.owner) + offset;
-        let block = segment.place(at, CONTROL_BYTES + place.window);
-        let control = match plan.is_hardened {
-            false => block.cast(),
-            true => control_apart(segment, place.owner, offset)?,
-        };
-        // SAFETY: the place of the block begins with room for the control lines, which was just checked.
-        let data = unsafe { block.add(CONTROL_BYTES as usize) };
-        fetch_lines(control, data);
+        let begin = segment.place(at, CONTROL_BYTES + place.window);
+        let control = control_of(segment, place.owner, begin);
+        fetch_lines(control, begin);
+        if plan.is_hardened && !is_of(control, offset) {
+            return Err(PlaceError::Stale { owner: place.owner });
+        }
         let borrowed = Self {
-            control,
-            data,
+            begin,
             segment: segment.clone(),
             owner: place.owner,
             generation: place.generation,
@@ -129,7 +126,10 @@ impl Borrowed {
         let length = (length as u64).min(there).min(self.window - at);
         // SAFETY: `at + length` is at most `window`, which `open` checked to lie within the heap; the
         // borrow of `self` keeps the segment mapped.
-        unsafe { Bytes::from_raw(self.data.add(at as usize), length as usize) }
+        unsafe {
+            let start = self.begin.add((CONTROL_BYTES + at) as usize);
+            Bytes::from_raw(start, length as usize)
+        }
     }
 
     /// Tells the owner that the first `position` bytes were taken out: their room may be used
@@ -147,32 +147,27 @@ impl Borrowed {
     fn control(&self) -> &Control {
         // SAFETY: `open` checked that the control lines lie within the segment, aligned;
         // they stay mapped while the segment handle lives and are only used atomically.
-        unsafe { self.control.as_ref() }
+        unsafe { control_of(&self.segment, self.owner, self.begin).as_ref() }
     }
 }
 
-/// The control lines of a block in a hardened job, where each entry says which block it is of.
-fn control_apart(
-    segment: &Segment,
-    owner: u32,
-    offset: u64,
-) -> Result<NonNull<Control>, PlaceError> {
-    let place = apart(segment.plan(), owner, offset);
-    let control: NonNull<Control> = segment.place(place, CONTROL_BYTES).cast();
-    // SAFETY: the lines were just checked to lie within the segment, aligned, and are only used
+/// Whether control lines, in a hardened job, are those of the block at this offset: other places lead
+/// to them too.
+#[cold]
+fn is_of(control: NonNull<Control>, offset: u64) -> bool {
+    // SAFETY: `control_of` has found the lines within the segment, aligned; they are only used
     // atomically.
-    let of = unsafe { control.as_ref() }.offset.load(Ordering::Relaxed);
-    if of == offset { Ok(control) } else { Err(PlaceError::Stale { owner }) }
+    unsafe { control.as_ref() }.offset.load(Ordering::Relaxed) == offset
 }
 
 /// Asks at once for all lines that a reader of little data needs, which the owner wrote last: each of
 /// them takes as long as a message.
 #[inline]
-fn fetch_lines(control: NonNull<Control>, data: NonNull<u8>) {
+fn fetch_lines(control: NonNull<Control>, begin: NonNull<u8>) {
     let line = control.cast::<[u8; LINE_BYTES as usize]>().as_ptr();
     sync::prefetch_to_write_at(line.cast());
     sync::prefetch_at(line.wrapping_add(1).cast());
-    sync::prefetch_at(data.cast().as_ptr());
+    sync::prefetch_at(begin.as_ptr().wrapping_add(CONTROL_BYTES as usize).cast());
 }
 
 impl Drop for Borrowed {

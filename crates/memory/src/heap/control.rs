@@ -16,10 +16,12 @@
 //! clear the bit of a reader that died, whether or not that one had done it before.
 
 #[cfg(not(loom))]
-use crate::plan::{BLOCK_BYTES_MIN, SegmentPlan};
-#[cfg(not(loom))]
 use crate::sync::AtomicU32;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use crate::{plan::BLOCK_BYTES_MIN, segment::Segment};
+#[cfg(not(loom))]
+use std::ptr::NonNull;
 
 /// Most readers that may hold one block at a time.
 pub const READERS_MAX: usize = 31;
@@ -52,12 +54,27 @@ pub(super) struct Control {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
 
-/// Where the control lines of a block are in the segment, of a slot's heap in a hardened job; the
-/// block begins at `offset` in the heap. No two blocks have the same, since they begin that far apart.
+/// The control lines of the block that begins at this place of the heap of `slot`, which has room
+/// for them there.
 #[cfg(not(loom))]
 #[inline]
-pub(super) fn apart(plan: &SegmentPlan, slot: u32, offset: u64) -> u64 {
-    plan.controls(slot) + offset / BLOCK_BYTES_MIN * CONTROL_BYTES
+pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
+    match segment.plan().is_hardened {
+        false => begin.cast(),
+        true => apart(segment, slot, begin),
+    }
+}
+
+/// The same in a hardened job. No two blocks have the same lines, since blocks begin that far apart.
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn apart(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
+    let plan = segment.plan();
+    let heap = segment.place(plan.heap(slot), CONTROL_BYTES);
+    let offset = (begin.addr().get() - heap.addr().get()) as u64;
+    let place = plan.controls(slot) + offset / BLOCK_BYTES_MIN * CONTROL_BYTES;
+    segment.place(place, CONTROL_BYTES).cast()
 }
 
 /// A word that has a line to itself: one side writes it, the other polls it.

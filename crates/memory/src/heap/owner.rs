@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::block::{Block, Given, Handle, Lent, Tie};
-use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX, apart};
+use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX, control_of};
 use super::returns;
 use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
-use crate::plan::{LINE_BYTES, PAGE_BYTES};
+use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::sync;
 
@@ -25,8 +25,6 @@ pub struct Heap {
     slot: u32,
     /// Where the heap begins in the segment.
     start: u64,
-    /// Whether control lines are apart from the blocks.
-    is_hardened: bool,
     spans: Spans,
     records: Vec<Record>,
     /// Free blocks of each class, the last one back on top: its pages are warm.
@@ -104,7 +102,6 @@ impl Heap {
         Some(Self {
             spans: Spans::new(segment.plan().heap_bytes_per_process),
             start: segment.plan().heap(slot),
-            is_hardened: segment.plan().is_hardened,
             segment: segment.clone(),
             slot,
             records: Vec::new(),
@@ -200,8 +197,9 @@ impl Heap {
             self.free[class].push(number);
         }
         if let Some(&number) = self.free[class].last() {
-            let data = self.data(self.records[number as usize].offset);
-            sync::prefetch_to_write_at(data.cast().as_ptr());
+            let begin = self.begin(self.records[number as usize].offset);
+            let data = begin.as_ptr().wrapping_add(CONTROL_BYTES as usize);
+            sync::prefetch_to_write_at(data.cast());
         }
     }
 
@@ -385,14 +383,14 @@ impl Heap {
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
         self.bytes_in_use += CONTROL_BYTES + record.capacity;
-        let (control, data) = (self.control_lines(offset), self.data(offset));
+        let begin = self.begin(offset);
         self.control(offset).number.store(number, Ordering::Relaxed);
-        if self.is_hardened {
+        if self.segment.plan().is_hardened {
             self.control(offset).offset.store(offset, Ordering::Relaxed);
         }
         self.control(offset).holders.hand_out(self.generation, OWNER);
-        let (generation, window) = (self.generation, bytes);
-        Block(Handle { tie, control, data, number, generation, offset, window, is_given: false })
+        let generation = self.generation;
+        Block(Handle { tie, begin, number, generation, offset, window: bytes, is_given: false })
     }
 
     /// Takes a block back if nobody holds it. True if so.
@@ -474,22 +472,13 @@ impl Heap {
     fn control(&self, offset: u64) -> &Control {
         // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
         // heap are multiples of a line; they are only used atomically.
-        unsafe { self.control_lines(offset).as_ref() }
+        unsafe { control_of(&self.segment, self.slot, self.begin(offset)).as_ref() }
     }
 
+    /// Where the block at an offset begins.
     #[inline]
-    fn control_lines(&self, offset: u64) -> NonNull<Control> {
-        let place = match self.is_hardened {
-            false => self.start + offset,
-            true => apart(self.segment.plan(), self.slot, offset),
-        };
-        self.segment.place(place, CONTROL_BYTES).cast()
-    }
-
-    /// Where the data of the block that begins here are.
-    #[inline]
-    fn data(&self, offset: u64) -> NonNull<u8> {
-        self.segment.place(self.start + offset + CONTROL_BYTES, LINE_BYTES)
+    fn begin(&self, offset: u64) -> NonNull<u8> {
+        self.segment.place(self.start + offset, CONTROL_BYTES)
     }
 
     #[cold]
