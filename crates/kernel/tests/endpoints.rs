@@ -547,7 +547,7 @@ fn who_has_left_over_a_network_is_told_from_who_has_died() {
             match kernel.send(peer, 1, 1, area(&first)) {
                 Err(failure) => assert_eq!(failure, gone),
                 Ok(Started::Pending(id)) => {
-                    assert_eq!(kernel.take(id).unwrap().result, Err(gone.clone()))
+                    assert_eq!(kernel.take(id).unwrap().result, Err(gone.clone()));
                 }
                 Ok(sent) => panic!("{sent:?}"),
             }

@@ -63,13 +63,11 @@ pub struct Place {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests_in_front {
-    const IS_HARDENED: bool = false;
-    include!("tests.rs");
-}
+#[expect(clippy::duplicate_mod, reason = "the same tests, of both places of control lines")]
+#[path = "tests.rs"]
+mod tests_apart;
 
 #[cfg(all(test, not(loom)))]
-mod tests_apart {
-    const IS_HARDENED: bool = true;
-    include!("tests.rs");
-}
+#[expect(clippy::duplicate_mod, reason = "the same tests, of both places of control lines")]
+#[path = "tests.rs"]
+mod tests_in_front;
