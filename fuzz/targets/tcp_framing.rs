@@ -1,5 +1,6 @@
 //! Bytes from a socket in pieces of any length: the same messages come out whatever the pieces,
-//! none is longer than a message may be, and what no sender sends ends the stream.
+//! none is longer than a message may be, what no sender sends ends the stream, and nothing follows a
+//! goodbye.
 
 #![no_main]
 
@@ -12,6 +13,8 @@ use libfuzzer_sys::fuzz_target;
 struct Stream {
     /// What a well-behaved sender says first: tags and lengths of its messages.
     good: Vec<(u32, u16)>,
+    /// It says goodbye then, so that anything more breaks the stream.
+    leaves: bool,
     bytes: Vec<u8>,
     pieces: Vec<u16>,
     /// For each message, whether the sink holds it once before it takes it.
@@ -23,6 +26,7 @@ struct Stream {
 struct Outcome {
     messages: Vec<(Header, Vec<u8>)>,
     is_broken: bool,
+    has_left: bool,
 }
 
 fuzz_target!(|stream: Stream| {
@@ -32,18 +36,26 @@ fuzz_target!(|stream: Stream| {
         bytes.extend(Header::user(kind, u32::from(*length), 1, *tag).encode());
         bytes.resize(bytes.len() + usize::from(*length), *tag as u8);
     }
+    if stream.leaves {
+        bytes.extend(Header::GOODBYE.encode());
+    }
     bytes.extend(&stream.bytes);
     let whole = frame(&bytes, &[], &[]);
     let in_pieces = frame(&bytes, &stream.pieces, &stream.holds);
     assert_eq!(whole, in_pieces, "the pieces decide what the bytes mean");
     let used: usize = whole.messages.iter().map(|(_, data)| HEADER_BYTES + data.len()).sum();
-    assert!(used <= bytes.len());
+    assert!(used <= bytes.len() && !(whole.has_left && whole.is_broken));
+    if stream.leaves {
+        assert_eq!(whole.messages.len(), stream.good.len().min(8), "what came before it counts");
+        let is_last = stream.bytes.is_empty();
+        assert_eq!((whole.has_left, whole.is_broken), (is_last, !is_last), "a goodbye is the last");
+    }
 });
 
 /// Feeds bytes in pieces, the last of which is all the rest, and takes the messages out.
 fn frame(bytes: &[u8], pieces: &[u16], holds: &[bool]) -> Outcome {
     let (mut framing, mut staging) = (Framing::default(), Staging::default());
-    let mut outcome = Outcome { messages: Vec::new(), is_broken: false };
+    let mut outcome = Outcome { messages: Vec::new(), is_broken: false, has_left: false };
     let (mut rest, mut pieces, mut holds) = (bytes, pieces.iter(), holds.iter());
     while !rest.is_empty() {
         let room = framing.room(&mut staging);
@@ -58,6 +70,7 @@ fn frame(bytes: &[u8], pieces: &[u16], holds: &[bool]) -> Outcome {
         framing.rest(&mut staging);
     }
     take(&mut framing, &mut outcome, &mut [].iter());
+    outcome.has_left = framing.says_goodbye();
     outcome
 }
 

@@ -30,6 +30,12 @@ pub trait Network: Sized {
     /// Ends an endpoint, as the death of its process would.
     fn end(&mut self, number: u32);
 
+    /// Ends an endpoint that has left ([`Channel::leave`]) and has nothing unsent, as the end of its
+    /// process would.
+    fn end_well(&mut self, number: u32) {
+        self.end(number);
+    }
+
     /// Connects a new endpoint in the place of one that ended and that the others have forgotten.
     fn renew(&mut self, number: u32);
 }
@@ -43,6 +49,7 @@ macro_rules! conformance_tests {
             both_directions_at_once, many_peers_at_once, full_loses_nothing,
             a_sink_that_holds_stops_only_its_peer, a_held_message_pushes_back,
             a_message_too_long_is_refused, nobody_is_no_peer, an_end_is_noticed,
+            who_leaves_is_told_from_who_dies, what_was_sent_before_a_goodbye_arrives,
             a_place_can_be_used_again, the_thorough_look_delivers_and_gives_credit,
             descriptors_wake, unsent_bytes_leave
         }
@@ -247,6 +254,82 @@ pub fn an_end_is_noticed<N: Network>() {
     assert!(world.network.endpoint(2).is_gone(Peer(1)), "who is gone stays gone");
 }
 
+/// Who says goodbye has left, for those who hear it asleep or awake; who says none has died.
+pub fn who_leaves_is_told_from_who_dies<N: Network>() {
+    let mut world = World::<N>::new(4);
+    for from in 0..4 {
+        world.send(from, (from + 1) % 4, 100);
+        world.send(from, (from + 2) % 4, 3_000);
+    }
+    world.settle();
+    world.send(1, 2, 100);
+    world.leave(1);
+    world.end(0);
+    for other in [2, 3] {
+        for (peer, left) in [(1, true), (0, false)] {
+            world.until_gone(other, peer);
+            let has_left = world.network.endpoint(other).has_left(Peer(peer));
+            let wrong = match left {
+                true => "left in good order, and looks dead",
+                false => "died, and looks as if it had left",
+            };
+            assert_eq!(has_left, left, "{peer} {wrong} to {other}");
+        }
+        assert!(!world.network.endpoint(other).has_left(Peer(u32::MAX)), "nobody has not left");
+    }
+    world.settle_from(&[1, 2, 3]);
+    world.send(2, 3, 50);
+    world.settle();
+}
+
+/// What was sent before a goodbye arrives whole, also where the receiver sends to who has left before
+/// it looks at anything, and where more waits than fits.
+pub fn what_was_sent_before_a_goodbye_arrives<N: Network>() {
+    let mut world = World::<N>::new(3);
+    for length in [100, 2_000] {
+        world.send(0, 1, length);
+        world.send(1, 0, length);
+    }
+    world.settle();
+    (0..100).for_each(|number| world.send(0, 1, number));
+    world.fill(0, 2, 1_000, |_| {});
+    world.network.endpoint(0).leave();
+    let header = Header::user(Kind::Eager, 500, 1, 1);
+    let data = pattern(1, 500);
+    let mut is_over = false;
+    world.until("everything has left that was sent before the goodbye", |world| {
+        // The first of these goes to who has left and is there, the later ones to nobody.
+        let _ = world.network.endpoint(1).try_send(Peer(0), &header, Bytes::from(&data[..]));
+        let channel = world.network.endpoint(2);
+        let _ = channel.try_send(Peer(0), &header, Bytes::from(&data[..]));
+        world.poll(2);
+        is_over = is_over || {
+            let channel = world.network.endpoint(0);
+            channel.poll(&mut Arrivals::default());
+            !channel.has_unsent()
+        };
+        is_over
+    });
+    world.end_well(0);
+    for _ in 0..10 {
+        for sender in [1, 2] {
+            let channel = world.network.endpoint(sender);
+            let _ = channel.try_send(Peer(0), &header, Bytes::from(&data[..]));
+        }
+    }
+    for other in [1, 2] {
+        world.until("what was sent before the goodbye arrives", |world| {
+            world.poll(other);
+            world.pending(0, other) == 0
+        });
+        world.until_gone(other, 0);
+        assert!(
+            world.network.endpoint(other).has_left(Peer(0)),
+            "{other} does not know that 0 left"
+        );
+    }
+}
+
 /// A peer that is forgotten leaves nothing behind for the one that takes its place.
 pub fn a_place_can_be_used_again<N: Network>() {
     let mut world = World::<N>::new(3);
@@ -393,6 +476,11 @@ impl Arrivals {
     /// What was taken since this was last asked.
     pub fn take(&mut self) -> Vec<Arrival> {
         std::mem::take(&mut self.taken)
+    }
+
+    /// Whether nothing was taken since.
+    pub fn is_empty(&self) -> bool {
+        self.taken.is_empty()
     }
 
     /// The peers that were reported as broken, and why.
@@ -558,6 +646,22 @@ impl<N: Network> World<N> {
 
     fn end(&mut self, number: u32) {
         self.network.end(number);
+        self.ended.insert(number);
+        self.arrivals[number as usize] = Arrivals::default();
+    }
+
+    /// Leaves in good order: nothing of what was sent is given up.
+    fn leave(&mut self, number: u32) {
+        self.network.endpoint(number).leave();
+        self.until("what was sent has left", |world| {
+            world.poll_all();
+            !world.network.endpoint(number).has_unsent()
+        });
+        self.end_well(number);
+    }
+
+    fn end_well(&mut self, number: u32) {
+        self.network.end_well(number);
         self.ended.insert(number);
         self.arrivals[number as usize] = Arrivals::default();
     }

@@ -187,6 +187,14 @@ impl<C: Channel, R: Rule> Channel for Faulty<C, R> {
         self.state.cut.contains(&peer) || self.inner.is_gone(peer)
     }
 
+    fn has_left(&self, peer: Peer) -> bool {
+        !self.state.cut.contains(&peer) && self.inner.has_left(peer)
+    }
+
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
     fn forget(&mut self, peer: Peer) {
         self.state.cut.remove(&peer);
         self.state.passes_at.remove(&peer);

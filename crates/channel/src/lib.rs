@@ -7,6 +7,7 @@
 //! # Contract
 //! - Messages from one sender to one receiver arrive whole, once, in order, or not at all; after
 //!   the first that does not arrive, none does, and the peer is reported as gone.
+//! - Who leaves in good order ([`Channel::leave`]) is told from who dies, and all that it sent arrives.
 //! - No call blocks. What cannot be taken now is refused with [`SendError::Full`].
 //! - A channel has bounded buffers. A message that the sink holds back stays in the channel, and
 //!   those behind it from the same peer with it; other peers go on.
@@ -85,6 +86,11 @@ pub enum BrokenPeer {
         /// The number of the next.
         wanted: u16,
     },
+    /// More after a goodbye.
+    #[error(
+        "something arrived after its sender's goodbye, which is the last: its sender is broken"
+    )]
+    AfterGoodbye,
     /// A message that its kind, or the way it came, does not allow.
     #[error("a message arrived that no process sends this way: its sender is broken")]
     Form,
@@ -159,8 +165,16 @@ pub trait Channel: Send {
     /// block of the heap). Channels that wake by their messages have nothing to do.
     fn nudge(&mut self, _peer: Peer) {}
 
-    /// Whether the peer can still be talked to.
+    /// Whether the peer cannot be talked to any more.
     fn is_gone(&self, peer: Peer) -> bool;
+
+    /// Whether a peer that is gone has left in good order ([`Channel::leave`] over there): then
+    /// nothing that it sent is lost.
+    fn has_left(&self, peer: Peer) -> bool;
+
+    /// Says goodbye to all peers, behind all that was sent: this process sends nothing more. It may
+    /// end when nothing is unsent ([`Channel::has_unsent`]).
+    fn leave(&mut self);
 
     /// Forgets everything about a peer that is gone, so that its place can be used again.
     fn forget(&mut self, peer: Peer);
@@ -177,7 +191,8 @@ pub trait Channel: Send {
         Vec::new()
     }
 
-    /// Whether bytes wait in the channel for the network to take them.
+    /// Whether bytes wait in the channel for the network to take them; after [`Channel::leave`],
+    /// also whether some are not known to have arrived.
     fn has_unsent(&self) -> bool {
         false
     }

@@ -25,14 +25,16 @@ pub struct Wires {
 pub struct Loopback {
     wires: Wires,
     own: Peer,
+    has_left: bool,
 }
 
 #[derive(Default)]
 struct Shared {
     present: BTreeSet<Peer>,
     queues: BTreeMap<Way, Queue>,
-    /// Ways back from endpoints that ended and that the other end has not forgotten yet.
-    ended: BTreeSet<Way>,
+    /// Ways back from endpoints that ended and that the other end has not forgotten yet: whether the
+    /// endpoint had left.
+    ended: BTreeMap<Way, bool>,
 }
 
 /// From whom to whom.
@@ -57,7 +59,7 @@ impl Wires {
     /// have ended and the others must have forgotten it.
     pub fn endpoint(&self, own: Peer) -> Loopback {
         self.lock().present.insert(own);
-        Loopback { wires: self.clone(), own }
+        Loopback { wires: self.clone(), own, has_left: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -102,7 +104,8 @@ impl Channel for Loopback {
             return Err(SendError::TooLong);
         }
         let mut shared = self.wires.lock();
-        if !shared.present.contains(&to) || shared.ended.contains(&(to, self.own)) {
+        let is_there = shared.present.contains(&to) && !shared.ended.contains_key(&(to, self.own));
+        if self.has_left || !is_there {
             return Err(SendError::Gone);
         }
         let queue = shared.queues.entry((self.own, to)).or_default();
@@ -134,8 +137,17 @@ impl Channel for Loopback {
     fn is_gone(&self, peer: Peer) -> bool {
         let shared = self.wires.lock();
         let way_back = (peer, self.own);
-        let is_ended = !shared.present.contains(&peer) || shared.ended.contains(&way_back);
+        let is_ended = !shared.present.contains(&peer) || shared.ended.contains_key(&way_back);
         is_ended && shared.queues.get(&way_back).is_none_or(|queue| queue.messages.is_empty())
+    }
+
+    fn has_left(&self, peer: Peer) -> bool {
+        let had_left = self.wires.lock().ended.get(&(peer, self.own)).copied();
+        had_left.unwrap_or(false) && self.is_gone(peer)
+    }
+
+    fn leave(&mut self) {
+        self.has_left = true;
     }
 
     fn forget(&mut self, peer: Peer) {
@@ -152,9 +164,9 @@ impl Drop for Loopback {
         let mut shared = self.wires.lock();
         shared.present.remove(&own);
         shared.queues.retain(|way, _| way.1 != own);
-        shared.ended.retain(|way| way.1 != own);
+        shared.ended.retain(|way, _| way.1 != own);
         let ways: Vec<Way> = shared.present.iter().map(|other| (own, *other)).collect();
-        shared.ended.extend(ways);
+        shared.ended.extend(ways.into_iter().map(|way| (way, self.has_left)));
     }
 }
 

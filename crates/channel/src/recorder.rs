@@ -159,6 +159,14 @@ impl<C: Channel> Channel for Recorder<C> {
         self.inner.is_gone(peer)
     }
 
+    fn has_left(&self, peer: Peer) -> bool {
+        self.inner.has_left(peer)
+    }
+
+    fn leave(&mut self) {
+        self.inner.leave();
+    }
+
     fn forget(&mut self, peer: Peer) {
         self.inner.forget(peer);
     }

@@ -114,9 +114,10 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
     ];
     for (usable, limit, name, how) in hard {
         let (Some(usable), Some(limit)) = (usable, limit) else { continue };
-        let share = usable.saturating_sub(fixed) / u64::from(plan.slots());
+        let share = plan.heap_within(usable.saturating_sub(fixed) / u64::from(plan.slots()));
         if share < HEAP_BYTES_MIN {
-            let needed = fixed + u64::from(plan.slots()) * HEAP_BYTES_MIN;
+            let least = SegmentPlan { heap_bytes_per_process: HEAP_BYTES_MIN, ..plan };
+            let needed = least.total_bytes();
             return Err(BudgetError::Memory {
                 processes,
                 needed: mebibytes(if usable < limit { 2 * needed } else { needed }),

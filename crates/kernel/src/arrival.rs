@@ -361,6 +361,7 @@ impl Core {
             Kind::Part => self.arrive_part(from, header, data),
             Kind::Withdraw => self.arrive_withdraw(from, header, data),
             Kind::Withdrawn => self.arrive_withdrawn(from, data),
+            Kind::Goodbye => self.broken(from, BrokenPeer::Form), // where a goodbye counts, its channel keeps it
             Kind::Eager | Kind::Done | Kind::RingOpen | Kind::Control => {}
         }
         Verdict::Taken

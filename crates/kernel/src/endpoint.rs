@@ -197,7 +197,7 @@ impl<N: Channel> Endpoint<N> {
         let is_sent = match sent {
             Ok(()) => true,
             Err(SendError::Full) => false,
-            Err(SendError::Gone) => return Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Gone) => return Err(self.gone(to)),
             Err(SendError::TooLong) => self.try_send_block(to, header, data)?,
         };
         if is_sent {
@@ -230,7 +230,7 @@ impl<N: Channel> Endpoint<N> {
                 self.core.tally.sent(data.len() as u64);
                 Ok(true)
             }
-            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Gone) => Err(self.gone(to)),
             Err(SendError::Full | SendError::TooLong) => Ok(false),
         }
     }
@@ -275,7 +275,7 @@ impl<N: Channel> Endpoint<N> {
                 self.core.tally.sent(lent.filled());
                 Ok(true)
             }
-            Err(SendError::Gone) => Err(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Gone) => Err(self.gone(to)),
             Err(SendError::Full | SendError::TooLong) => Ok(false),
         }
     }
@@ -622,13 +622,22 @@ impl<N: Channel> Endpoint<N> {
             || self.far.iter().any(|channel| channel.has_unsent())
     }
 
-    /// Peers over other networks that those networks have lost.
-    pub(crate) fn far_gone(&self) -> Vec<Peer> {
-        let lost = |(&peer, &at): (&u32, &usize)| {
-            let peer = Peer(peer);
-            self.far[at].is_gone(peer).then_some(peer)
+    /// Says goodbye on all networks: this process sends nothing more, and may end when
+    /// [`Endpoint::has_unfinished_sends`] says no. False when there is nobody to tell, because
+    /// nothing but the nearest channel is there, whose membership tells it.
+    pub fn say_goodbye(&mut self) -> bool {
+        self.far.iter_mut().for_each(|channel| channel.leave());
+        !self.far.is_empty()
+    }
+
+    /// Peers over other networks that are gone there, and whether they died: those who left in good
+    /// order have said so.
+    pub(crate) fn far_gone(&self) -> Vec<(Peer, bool)> {
+        let gone = |(&peer, &at): (&u32, &usize)| {
+            let (peer, channel) = (Peer(peer), &self.far[at]);
+            channel.is_gone(peer).then(|| (peer, !channel.has_left(peer)))
         };
-        self.far_peers.iter().filter_map(lost).collect()
+        self.far_peers.iter().filter_map(gone).collect()
     }
 
     /// What a wait for this request is to say of itself. Asked when a wait has become long.

@@ -337,12 +337,14 @@ impl<N: Channel> Endpoint<N> {
     }
 
     fn note_far_gone(&mut self) -> bool {
-        let lost = self.far_gone();
+        let far_gone = self.far_gone();
         let membership = &mut self.core.membership;
         let mut changed = false;
-        for peer in lost {
-            if membership.gone.insert(peer.0, true).is_none() {
-                membership.unacknowledged.insert(peer.0);
+        for (peer, died) in far_gone {
+            if membership.gone.insert(peer.0, died).is_none() {
+                if died {
+                    membership.unacknowledged.insert(peer.0);
+                }
                 membership.changes += 1;
                 changed = true;
             }

@@ -36,6 +36,12 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
+    /// Why nothing can be sent to a peer that its channel calls gone.
+    #[cold]
+    pub(crate) fn gone(&mut self, peer: Peer) -> Failure {
+        Failure::PeerGone { peer, died: !self.channel(peer).has_left(peer) }
+    }
+
     fn send_replies(&mut self) -> bool {
         let replies = std::mem::take(&mut self.core.replies);
         let mut any = false;
@@ -103,7 +109,7 @@ impl<N: Channel> Endpoint<N> {
                 Ok(()) => Work::Done(sent(to, header.tag, bytes)),
                 Err(SendError::Full) => Work::Queued { to, header, area, loan: None },
                 Err(SendError::TooLong) => self.start_filling(to, header, area),
-                Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                Err(SendError::Gone) => Work::failed(self.gone(to)),
             };
         }
         if self.channel(to).heap_segment(to).is_some() {
@@ -179,7 +185,7 @@ impl<N: Channel> Endpoint<N> {
                 drop(lent.withdraw()); // nobody has heard of it, so nobody would give it back
                 let header = Header { kind: Kind::Eager, ..header };
                 match error {
-                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    SendError::Gone => Work::failed(self.gone(to)),
                     _ => Work::Queued { to, header, area, loan: None },
                 }
             }
@@ -210,7 +216,7 @@ impl<N: Channel> Endpoint<N> {
             Err(error) => {
                 let loan = Some(self.core.heap.withdraw(given));
                 match error {
-                    SendError::Gone => Work::failed(Failure::PeerGone { peer: to, died: true }),
+                    SendError::Gone => Work::failed(self.gone(to)),
                     _ => Work::Queued { to, header, area: Area::EMPTY, loan },
                 }
             }
@@ -244,7 +250,7 @@ impl<N: Channel> Endpoint<N> {
                 let (context, tag) = (header.context, header.tag);
                 Work::Offered { to, context, area, tag }
             }
-            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Gone) => Work::failed(self.gone(to)),
             Err(_) => Work::Queued { to, header, area, loan: None },
         }
     }
@@ -301,7 +307,7 @@ impl<N: Channel> Endpoint<N> {
             outcome = sent;
         }
         let next = match outcome {
-            Err(SendError::Gone) => Work::failed(Failure::PeerGone { peer: to, died: true }),
+            Err(SendError::Gone) => Work::failed(self.gone(to)),
             _ if position >= total => Work::Done(sent(to, tag, total)),
             _ => Work::Parting { to, area, tag, position, receive },
         };

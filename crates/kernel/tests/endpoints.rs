@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use landeck_channel::Channel;
+use landeck_channel::loopback::Wires;
 use landeck_kernel::{
     Area, Completion, Endpoint, Failure, Peer, Received, RequestId, Started, Wanted,
 };
@@ -513,5 +514,52 @@ fn a_slot_that_is_given_out_late_or_again_is_heard_from_its_first_word() {
         drop(guest);
         put(SlotState::Departed, incarnation);
         segment.clear_slot(2);
+    }
+}
+
+/// Whoever is asked first says the same: the channel that refuses, or the look at who is gone.
+#[test]
+fn who_has_left_over_a_network_is_told_from_who_has_died() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    for looks_first in [false, true] {
+        let (segment, wires) = (segment(1), Wires::new(1 << 16));
+        let mut kernel = kernels(&segment, 1).remove(0);
+        kernel.refresh();
+        let network = kernel.add_channel(Box::new(wires.endpoint(Peer(0))));
+        for (peer, died) in [(Peer(50), false), (Peer(51), true)] {
+            kernel.route(peer, network);
+            let mut other = wires.endpoint(peer);
+            let header = Header::user(landeck_wire::Kind::Eager, 1, 1, 9);
+            other.try_send(Peer(0), &header, (&[7u8][..]).into()).unwrap();
+            if !died {
+                other.leave();
+            }
+            drop(other);
+            let (first, second) = ([0u8], [0u8]);
+            let waits = kernel.receive(from(peer.0, 8), area(&first));
+            while !kernel.progress() {}
+            if looks_first {
+                assert!(kernel.refresh_far());
+            }
+            let gone = Failure::PeerGone { peer, died };
+            assert_eq!(kernel.try_send(peer, 1, 1, (&[1u8][..]).into()), Err(gone.clone()));
+            assert_eq!(kernel.try_send_urgent(peer, 1, 1, (&[1u8][..]).into()), Err(gone.clone()));
+            match kernel.send(peer, 1, 1, area(&first)) {
+                Err(failure) => assert_eq!(failure, gone),
+                Ok(Started::Pending(id)) => {
+                    assert_eq!(kernel.take(id).unwrap().result, Err(gone.clone()));
+                }
+                Ok(sent) => panic!("{sent:?}"),
+            }
+            let came = kernel.receive(from(peer.0, 9), area(&second));
+            assert!(
+                kernel.take(came).unwrap().result.is_ok() && second == [7],
+                "it was sent before"
+            );
+            let _ = kernel.verdict(waits);
+            assert_eq!(kernel.take(waits).unwrap().result, Err(gone));
+            assert_eq!(kernel.is_gone(peer), Some(died));
+        }
+        assert_eq!(kernel.acknowledge_failures(), [Peer(51)]);
     }
 }

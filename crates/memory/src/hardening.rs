@@ -1,13 +1,18 @@
 //! Pages that a process only reads, mapped so that it can do nothing else.
 //!
-//! Of what lies in a segment, the header and the membership, and of each other process the own page
-//! and the rings, have one writer, which is somebody else. In a hardened job they are mapped for
-//! reading alone: a stray write there ends its writer, by the signal that says so, and reaches nobody.
-//! Layout and protocols are the same, and so is what others check: pages that several write (shared
-//! pages, boards, mailboxes, credits) and heaps stay as they are.
+//! Of what lies in a segment, the header and the membership, and of each other process the own page,
+//! the rings and the heap, have one writer, which is somebody else. In a hardened job they are mapped
+//! for reading alone: a stray write there ends its writer, by the signal that says so, and reaches
+//! nobody. Protocols are the same, and so is what others check: pages that several write stay as they
+//! are (shared pages, boards, mailboxes, credits, control lines of blocks, which lie apart from the
+//! heap in such a job). A region has pages of its own, which who opens it maps for writing until its
+//! last view of them is gone.
 
 use std::io;
+use std::ops::Range;
+use std::sync::PoisonError;
 
+use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::system;
 
@@ -29,17 +34,77 @@ impl Segment {
         for of in 0..plan.slots() {
             self.protect(plan.ring(of, 0), plan.slot(of + 1), false)?;
         }
+        self.protect(plan.heap(0), plan.heap(plan.slots()), false)?;
         self.protect(plan.own_page(slot), plan.own_page(slot + 1), true)?;
-        self.protect(plan.ring(slot, 0), plan.slot(slot + 1), true)
+        self.protect(plan.ring(slot, 0), plan.slot(slot + 1), true)?;
+        self.protect(plan.heap(slot), plan.heap(slot + 1), true)
+    }
+
+    /// Maps the pages of these bytes of another process's heap for writing, in a hardened job, until
+    /// what is returned is dropped.
+    pub(crate) fn open_for_writing(&self, bytes: Range<u64>) -> io::Result<Opened> {
+        let segment = self.clone();
+        if !self.plan().is_hardened || self.descriptor().is_none() {
+            return Ok(Opened { segment, pages: 0..0 });
+        }
+        let start = bytes.start / PAGE_BYTES * PAGE_BYTES;
+        let pages = start..bytes.end.next_multiple_of(PAGE_BYTES);
+        let mut opened = self.opened().lock().unwrap_or_else(PoisonError::into_inner);
+        self.protect(pages.start, pages.end, true)?;
+        opened.push(pages.clone());
+        Ok(Opened { segment, pages })
     }
 
     /// Maps the pages from `start` to `end` for reading alone, or for writing too.
     fn protect(&self, start: u64, end: u64, writable: bool) -> io::Result<()> {
+        if start == end {
+            return Ok(());
+        }
         let place = self.place(start, end - start);
         // SAFETY: the range was just checked to be of the mapping, and no reference of ours writes to
         // pages that are another process's.
         unsafe { system::protect(place, (end - start) as usize, writable) }
     }
+}
+
+/// Pages of another process that are mapped for writing while this is there.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    segment: Segment,
+    pages: Range<u64>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if self.pages.is_empty() {
+            return;
+        }
+        let mut opened = self.segment.opened().lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = opened.iter().position(|pages| *pages == self.pages) {
+            opened.swap_remove(at);
+        }
+        for pages in without(self.pages.clone(), &opened) {
+            // Where that fails they stay writable here, as in a job that is not hardened.
+            let _ = self.segment.protect(pages.start, pages.end, false);
+        }
+    }
+}
+
+/// What is left of a range without these.
+fn without(whole: Range<u64>, others: &[Range<u64>]) -> Vec<Range<u64>> {
+    let mut left = vec![whole];
+    for other in others {
+        left = left
+            .into_iter()
+            .flat_map(|part| {
+                let before = part.start..part.end.min(other.start);
+                let behind = part.start.max(other.end)..part.end;
+                [before, behind]
+            })
+            .filter(|part| !part.is_empty())
+            .collect();
+    }
+    left
 }
 
 #[cfg(test)]
@@ -85,6 +150,8 @@ mod tests {
                     plan.ring(slot, 0),
                     plan.bulk(slot, plan.rings() - 1),
                     plan.slot(slot + 1) - 8,
+                    plan.heap(slot),
+                    plan.heap(slot + 1) - 8,
                 ];
                 for offset in of_one {
                     assert_eq!(is_writable(&segment, offset), slot == own, "{slot} at {offset}");
@@ -95,8 +162,8 @@ mod tests {
                     plan.board(slot, 0),
                     plan.mailbox(slot),
                     plan.credit(slot, 0),
-                    plan.heap(slot),
-                    plan.heap(slot + 1) - 8,
+                    plan.controls(slot),
+                    plan.controls(slot + 1) - 8,
                 ];
                 for offset in of_several {
                     assert!(is_writable(&segment, offset), "{slot} at {offset}");
@@ -104,6 +171,35 @@ mod tests {
             }
         }
         assert!(is_writable(&made, 0), "the agent's mapping is another");
+    }
+
+    #[test]
+    fn what_is_opened_is_writable_until_nobody_has_it_open() {
+        let made = Segment::create(&plan()).unwrap();
+        let segment = attached(&made);
+        segment.harden(1).unwrap();
+        let heap = segment.plan().heap(2);
+        let writable = |pages: &[u64]| {
+            (0..8).for_each(|page| {
+                let is = is_writable(&segment, heap + page * PAGE_BYTES);
+                assert_eq!(is, pages.contains(&page), "page {page} of {pages:?}");
+            });
+        };
+        let open = |from: u64, to: u64| segment.open_for_writing(heap + from..heap + to).unwrap();
+        let first = open(PAGE_BYTES, PAGE_BYTES + 1);
+        writable(&[1]);
+        let second = open(PAGE_BYTES + 8, 4 * PAGE_BYTES);
+        writable(&[1, 2, 3]);
+        let inner = open(2 * PAGE_BYTES, 3 * PAGE_BYTES);
+        let again = open(PAGE_BYTES, PAGE_BYTES + 1);
+        drop(first);
+        writable(&[1, 2, 3]);
+        drop(second);
+        writable(&[1, 2]);
+        drop(again);
+        writable(&[2]);
+        drop(inner);
+        writable(&[]);
     }
 
     #[test]

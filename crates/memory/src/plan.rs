@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! header page | membership pages | own pages | shared pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
+//!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
 //! ```
@@ -27,6 +28,10 @@ pub const LINE_BYTES: u64 = 64;
 pub const RING_BULK_BYTES: u64 = 64 * 1024;
 /// Bytes of a ring's credit word with the room that keeps others off its lines.
 pub const CREDIT_BYTES: u64 = 128;
+/// Bytes of the control lines of a block of a heap.
+pub(crate) const CONTROL_BYTES: u64 = 3 * LINE_BYTES;
+/// Blocks of a heap begin so far apart at least.
+pub(crate) const BLOCK_BYTES_MIN: u64 = CONTROL_BYTES + LINE_BYTES;
 /// Most rings that one process sends on; further peers are reached through their mailbox.
 pub const RINGS_MAX: u64 = 64;
 /// Boards that one process can lead: groups whose first member on this host it is.
@@ -191,7 +196,7 @@ impl SegmentPlan {
 
     /// Bytes of the whole segment.
     pub fn total_bytes(&self) -> u64 {
-        self.heap(self.slots())
+        self.controls(self.slots())
     }
 
     /// Where the membership words begin.
@@ -266,6 +271,36 @@ impl SegmentPlan {
     pub fn heap(&self, slot: u32) -> u64 {
         self.slot(self.slots()) + u64::from(slot) * self.heap_bytes_per_process
     }
+
+    /// Where the control lines of the blocks of a slot's heap are, in a hardened job: others write them,
+    /// and not the heap.
+    pub fn controls(&self, slot: u32) -> u64 {
+        self.heap(self.slots()) + u64::from(slot) * self.controls_bytes()
+    }
+
+    /// Bytes of that: none where the control lines stand in front of the blocks.
+    pub fn controls_bytes(&self) -> u64 {
+        match self.is_hardened {
+            true => controls_of(self.heap_bytes_per_process),
+            false => 0,
+        }
+    }
+
+    /// The largest heap that has room in so much of the segment, with what goes with it.
+    pub fn heap_within(&self, bytes: u64) -> u64 {
+        let whole = |heap: u64| heap / PAGE_BYTES * PAGE_BYTES;
+        match self.is_hardened {
+            true => {
+                let parts = BLOCK_BYTES_MIN + CONTROL_BYTES;
+                whole((bytes / parts * BLOCK_BYTES_MIN).saturating_sub(PAGE_BYTES))
+            }
+            false => whole(bytes),
+        }
+    }
+}
+
+const fn controls_of(heap_bytes: u64) -> u64 {
+    (heap_bytes / BLOCK_BYTES_MIN * CONTROL_BYTES).next_multiple_of(PAGE_BYTES)
 }
 
 #[cfg(test)]
@@ -281,7 +316,16 @@ mod tests {
             for slot in [0, plan.slots() - 1] {
                 assert_eq!(plan.bulk(slot, last_ring) + RING_BULK_BYTES, plan.slot(slot + 1));
                 assert!(plan.credit(slot, last_ring) + CREDIT_BYTES <= plan.ring(slot, 0));
+                let hardened = SegmentPlan { is_hardened: true, ..plan.clone() };
+                assert_eq!(
+                    hardened.heap(slot),
+                    plan.heap(slot),
+                    "the same words at the same places"
+                );
+                assert_eq!(hardened.controls(0), plan.total_bytes());
+                assert_eq!(hardened.controls(plan.slots()), hardened.total_bytes());
                 for start in [
+                    hardened.controls(slot),
                     plan.own_page(slot),
                     plan.shared_page(slot),
                     plan.slot(slot),
@@ -327,6 +371,24 @@ mod tests {
             (36_864, 8_323_072, 8_937_472, 9_080_471_552, 16_908_288, 26_267_652_096),
         ];
         assert_eq!(sums, document);
+    }
+
+    #[test]
+    fn a_heap_and_what_goes_with_it_have_room_where_it_was_measured() {
+        for is_hardened in [false, true] {
+            for bytes in [0, 4_095, 8_192, 100_000, 1 << 30, HEAP_BYTES_MAX] {
+                let plan = SegmentPlan { is_hardened, ..SegmentPlan::new(1, 2) };
+                let heap_bytes_per_process = plan.heap_within(bytes);
+                let plan = SegmentPlan { heap_bytes_per_process, ..plan };
+                assert!(plan.is_valid());
+                assert!(heap_bytes_per_process + plan.controls_bytes() <= bytes);
+                let more = SegmentPlan {
+                    heap_bytes_per_process: heap_bytes_per_process + 3 * PAGE_BYTES,
+                    ..plan
+                };
+                assert!(more.heap_bytes_per_process + more.controls_bytes() > bytes);
+            }
+        }
     }
 
     #[test]

@@ -15,18 +15,22 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
 
+use rustix::io::Errno;
+
 use crate::bytes::{Bytes, copy};
+use crate::hardening::Opened;
 use crate::heap::Block;
 use crate::plain::{Plain, bytes_of, bytes_of_mut};
-use crate::plan::LINE_BYTES;
+use crate::plan::{LINE_BYTES, PAGE_BYTES};
 use crate::segment::Segment;
 use crate::shared_area::OutsideArea;
 use crate::system;
 use crate::waiter;
 
-/// Bytes of a region's block in front of its data.
+/// Bytes of a region in front of its data.
 pub const REGION_HEAD_BYTES: usize = 72;
 
+const PAGE: usize = PAGE_BYTES as usize;
 const BYTES_WORD: usize = 8;
 const WAITING_WORD: usize = 16;
 const NOTIFICATIONS: usize = 64;
@@ -51,6 +55,11 @@ pub enum AccessError {
     /// The access leaves the region.
     #[error(transparent)]
     Outside(#[from] OutsideArea),
+    /// The kernel does not map its pages for writing, in a hardened job.
+    #[error(
+        "the kernel does not let this process write to the memory ({0}): raise vm.max_map_count, or open fewer regions at a time"
+    )]
+    Unmapped(Errno),
     /// The word is no whole word of the region.
     #[error("byte {offset} is not the first of a word: words begin at multiples of 8")]
     Unaligned {
@@ -82,6 +91,8 @@ pub struct RegionView {
     hazard: NonNull<AtomicU64>,
     is_fenced: bool,
     segment: Segment,
+    /// Its pages, which in a hardened job nobody else of this process may write.
+    _opened: Option<Opened>,
 }
 
 // SAFETY: the words are atomics that stay mapped while the segment handle lives.
@@ -155,13 +166,35 @@ impl Memory {
 }
 
 impl Region {
-    /// Makes a region of a block of the heap of `slot`, all zero. None when the block is too short
-    /// or the number zero.
-    pub fn new(segment: &Segment, slot: u32, mut block: Block, number: u64) -> Option<Self> {
-        let bytes = block.len().checked_sub(REGION_HEAD_BYTES).filter(|_| number != 0)?;
-        let place = block.offset().checked_sub(segment.plan().heap(slot))?;
+    /// How long a block must be for a region with so many bytes of data: in a hardened job the region
+    /// has pages of its own, because others map them for writing.
+    pub fn block_bytes(segment: &Segment, bytes: usize) -> usize {
+        let needed = bytes.saturating_add(REGION_HEAD_BYTES);
+        match segment.plan().is_hardened {
+            true => needed.div_ceil(PAGE).saturating_add(1).saturating_mul(PAGE),
+            false => needed,
+        }
+    }
+
+    /// Makes a region with so many bytes of data, all zero, of a block of the heap of `slot`. None when
+    /// the block is too short ([`Region::block_bytes`]) or the number zero.
+    pub fn new(
+        segment: &Segment,
+        slot: u32,
+        mut block: Block,
+        bytes: usize,
+        number: u64,
+    ) -> Option<Self> {
+        let is_possible = number != 0 && block.len() >= Self::block_bytes(segment, bytes);
+        let begins =
+            block.offset().checked_sub(segment.plan().heap(slot)).filter(|_| is_possible)?;
+        let place = match segment.plan().is_hardened {
+            true => begins.next_multiple_of(PAGE_BYTES),
+            false => begins,
+        };
         block.fill(0);
-        let memory = Memory { start: NonNull::from(&mut *block).cast(), bytes };
+        let start = NonNull::from(block.get_mut((place - begins) as usize..)?).cast();
+        let memory = Memory { start, bytes };
         memory.word(BYTES_WORD).store(bytes as u64, Ordering::Relaxed);
         memory.word(0).store(number, Ordering::Release);
         Some(Self { memory, place: RegionPlace { slot, place, number }, block })
@@ -240,31 +273,39 @@ impl Withdrawn {
 }
 
 impl RegionView {
-    /// A view of the region at a place, for the process of `own_slot`. None when there can be no
-    /// region, or is none.
-    pub fn open(segment: &Segment, own_slot: u32, place: RegionPlace) -> Option<Self> {
+    /// A view of the region at a place, for the process of `own_slot`.
+    ///
+    /// # Errors
+    /// [`AccessError::Gone`] when there can be no region, or is none; [`AccessError::Unmapped`].
+    pub fn open(segment: &Segment, own_slot: u32, place: RegionPlace) -> Result<Self, AccessError> {
         let plan = segment.plan();
-        let head_end = place.place.checked_add(REGION_HEAD_BYTES as u64)?;
+        let head_end = place.place.saturating_add(REGION_HEAD_BYTES as u64);
         let is_possible = place.slot < plan.slots()
             && own_slot < plan.slots()
             && place.number != 0
             && place.place.is_multiple_of(LINE_BYTES)
             && head_end <= plan.heap_bytes_per_process;
         if !is_possible {
-            return None;
+            return Err(AccessError::Gone);
         }
-        let start = segment.place(plan.heap(place.slot) + place.place, REGION_HEAD_BYTES as u64);
+        let begins = plan.heap(place.slot) + place.place;
+        let start = segment.place(begins, REGION_HEAD_BYTES as u64);
         let mut memory = Memory { start, bytes: 0 };
         if memory.word(0).load(Ordering::Acquire) != place.number {
-            return None;
+            return Err(AccessError::Gone);
         }
         // Loaded once, and never more than lies within the heap.
         let claimed = memory.word(BYTES_WORD).load(Ordering::Relaxed);
         memory.bytes = claimed.min(plan.heap_bytes_per_process - head_end) as usize;
         let is_fenced = plan.is_oversubscribed() || !waiter::is_registered();
         let hazard = NonNull::from(segment.hazard(own_slot));
+        let pages = begins..begins + (REGION_HEAD_BYTES + memory.bytes) as u64;
+        let opened = (place.slot != own_slot).then(|| segment.open_for_writing(pages)).transpose();
+        let _opened = opened.map_err(|error| {
+            AccessError::Unmapped(Errno::from_io_error(&error).unwrap_or(Errno::NOMEM))
+        })?;
         segment.hold(place.slot);
-        Some(Self { memory, place, hazard, is_fenced, segment: segment.clone() })
+        Ok(Self { memory, place, hazard, is_fenced, segment: segment.clone(), _opened })
     }
 
     /// Bytes of data.
@@ -372,8 +413,8 @@ mod tests {
     }
 
     fn region(segment: &Segment, heap: &mut Heap, bytes: usize, number: u64) -> Region {
-        let block = heap.allocate(REGION_HEAD_BYTES + bytes).unwrap();
-        Region::new(segment, 1, block, number).unwrap()
+        let block = heap.allocate(Region::block_bytes(segment, bytes)).unwrap();
+        Region::new(segment, 1, block, bytes, number).unwrap()
     }
 
     #[test]
@@ -418,7 +459,11 @@ mod tests {
             RegionPlace { number: 6, ..place },
             RegionPlace { number: 0, ..place },
         ] {
-            assert!(RegionView::open(&segment, 0, bad).is_none(), "{bad:?}");
+            assert_eq!(
+                RegionView::open(&segment, 0, bad).err(),
+                Some(AccessError::Gone),
+                "{bad:?}"
+            );
         }
     }
 

@@ -15,6 +15,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,8 +27,8 @@ use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 6 of the layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x06");
+/// Version 7 of the layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x07");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
@@ -67,6 +68,8 @@ struct Inner {
     heaps_taken: Mutex<Vec<u32>>,
     /// What this process has of others.
     holdings: Holdings,
+    /// Pages of others that this process has mapped for writing, in a hardened job.
+    opened: Mutex<Vec<Range<u64>>>,
     /// This process's slot plus one; zero before it is known.
     own: AtomicU32,
 }
@@ -162,10 +165,19 @@ impl Segment {
     fn mapped(plan: SegmentPlan, start: NonNull<u8>, file: Option<OwnedFd>) -> Self {
         let bytes = plan.total_bytes();
         let shared_pages = plan.shared_page(0);
-        let (heaps_taken, own) = (Mutex::default(), AtomicU32::new(0));
         let holdings = Holdings::new(plan.slots());
-        let inner = Inner { plan, start, bytes, shared_pages, file, heaps_taken, holdings, own };
-        Self(Arc::new(inner))
+        let (heaps_taken, opened, own) = (Mutex::default(), Mutex::default(), AtomicU32::new(0));
+        Self(Arc::new(Inner {
+            plan,
+            start,
+            bytes,
+            shared_pages,
+            file,
+            heaps_taken,
+            holdings,
+            opened,
+            own,
+        }))
     }
 
     /// The anonymous file, to be handed to other processes. None in the local form.
@@ -194,7 +206,9 @@ impl Segment {
             (plan.shared_page(slot), PAGE_BYTES),
             (plan.slot(slot), plan.slot_bytes()),
             (plan.heap(slot), plan.heap_bytes_per_process),
+            (plan.controls(slot), plan.controls_bytes()),
         ];
+        let ranges = ranges.into_iter().filter(|(_, bytes)| *bytes != 0);
         for (offset, bytes) in ranges {
             let punched = self
                 .descriptor()
@@ -272,6 +286,11 @@ impl Segment {
     #[inline]
     pub(crate) fn holdings(&self) -> &Holdings {
         &self.0.holdings
+    }
+
+    /// Pages of others that this process has mapped for writing.
+    pub(crate) fn opened(&self) -> &Mutex<Vec<Range<u64>>> {
+        &self.0.opened
     }
 
     /// The slot of this process, once it has joined.

@@ -49,6 +49,7 @@ fn run_episode(random: &mut Random) -> [u64; 6] {
         heap_bytes_per_process: HEAP_BYTES,
         guests: 0,
         cpus: 1 + random.below(4) as u32,
+        is_hardened: random.once_in(2),
         ..SegmentPlan::new(random.bits(), PROCESSES)
     });
     let over = AtomicBool::new(false);

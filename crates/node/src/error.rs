@@ -323,8 +323,9 @@ impl Error {
                 let record = segment.slot_record(peer.0);
                 let rank = rank_of(peer);
                 let is_far = peer.0 >= segment.plan().slots();
+                let is_lost = is_far && died;
                 let how =
-                    if is_far { "cannot be reached any more".into() } else { how(died, &record) };
+                    if is_lost { "cannot be reached any more".into() } else { how(died, &record) };
                 Self::PeerFailed { rank, who: who(rank, peer, &record), how }
             }
             Failure::PeerBroken { peer, what } => {

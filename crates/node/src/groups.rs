@@ -230,15 +230,13 @@ impl World {
     fn somebody_gone(&self) -> Result<Error> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.refresh();
-        let slots = self.shared.segment.plan().slots();
-        let gone = |peer: &&Peer| {
-            peer.0 < slots && self.shared.segment.slot_record(peer.0).state.is_gone()
-        };
-        let gone = self.members.iter().find(gone).copied();
+        kernel.refresh_far();
+        let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
+        let gone = self.members.iter().find_map(gone);
         drop(kernel);
         Ok(match gone {
-            Some(peer) => {
-                let failure = landeck_kernel::Failure::PeerGone { peer, died: true };
+            Some((peer, died)) => {
+                let failure = landeck_kernel::Failure::PeerGone { peer, died };
                 self.error(WaitError::Failure(failure), None)
             }
             None => Error::TooManyGroups,

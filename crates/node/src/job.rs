@@ -238,7 +238,9 @@ impl Job {
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
         self.shared.employment.end();
-        let drained = self.drain();
+        // Who could not send everything has not left in good order.
+        let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());
+        let drained = drained.map_err(|error| self.shared.error(error, None, |_| None));
         let mismatch = self.shared.unnoticed_mismatch();
         self.progress = None;
         attachment.leave()?;

@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landeck_kernel::Peer;
-use landeck_memory::region::{self, AccessError, REGION_HEAD_BYTES, RegionPlace, RegionView};
+use landeck_memory::region::{self, AccessError, RegionPlace, RegionView};
 use landeck_memory::{Operation, Plain, WaitRecord};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
@@ -105,26 +105,27 @@ impl Job {
     pub fn register(&self, bytes: usize) -> Result<Region> {
         let mut kernel = self.shared.kernel.enter()?;
         kernel.free_withdrawn();
-        let block = kernel.allocate(bytes.saturating_add(REGION_HEAD_BYTES))?;
+        let block = kernel.allocate(region::Region::block_bytes(self.segment(), bytes))?;
         kernel.last_region = kernel.last_region.wrapping_add(1).max(1);
         let number = kernel.last_region;
         drop(kernel);
-        let region = region::Region::new(self.segment(), self.slot(), block, number);
+        let region = region::Region::new(self.segment(), self.slot(), block, bytes, number);
         Ok(Region { shared: self.shared.clone(), process: self.process(), region, seen: 0 })
     }
 
     /// The way to a region whose address came in a message.
     ///
     /// # Errors
-    /// [`MailboxError::AnotherJob`], [`Error::Access`] when it is gone, [`Error::PeerFailed`] when its
-    /// owner is.
+    /// [`MailboxError::AnotherJob`], [`Error::Access`] when it is gone (or, in a hardened job, when the
+    /// kernel permits no further mapping), [`Error::PeerFailed`] when its owner is.
     pub fn open_region(&self, address: RegionAddress) -> Result<RemoteRegion> {
         if address.process.host.0 != self.segment().plan().host {
             return Err(MailboxError::AnotherJob.into());
         }
         match RegionView::open(self.segment(), self.slot(), address.place()) {
-            None => Err(gone(&self.shared, &address)),
-            Some(view) => {
+            Err(AccessError::Gone) => Err(gone(&self.shared, &address)),
+            Err(error) => Err(error.into()),
+            Ok(view) => {
                 let view = Arc::new(view);
                 Ok(RemoteRegion { shared: self.shared.clone(), address, view })
             }

@@ -24,6 +24,9 @@ use crate::group_service::Employment;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
 use crate::signals::SignalId;
 
+/// How often a process that leaves looks whether its goodbye has arrived on other hosts.
+const ARRIVED_LOOK_NS: u64 = 1_000_000;
+
 /// The endpoint of this process, with all that goes on in it.
 pub(crate) type Kernel = Engine;
 
@@ -643,6 +646,21 @@ impl Shared {
         self.wait_until(&record, deadline_ns, |kernel| {
             (!kernel.has_unfinished_sends()).then_some(())
         })
+    }
+
+    /// Says goodbye to those who are reached over a network, and waits until that has arrived on their
+    /// hosts: a connection that is closed before may lose what was sent last.
+    pub(crate) fn say_goodbye(&self) -> Result<(), WaitError> {
+        if !self.kernel.enter()?.say_goodbye() {
+            return Ok(());
+        }
+        loop {
+            // No descriptor says that the last byte has arrived.
+            match self.drain(Some(landeck_memory::system::now_ns() + ARRIVED_LOOK_NS)) {
+                Err(WaitError::TimedOut) => {}
+                ended => return ended,
+            }
+        }
     }
 
     /// Before it leaves: that members of a world are out of step, if nobody here was told so.

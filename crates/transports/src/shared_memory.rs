@@ -15,7 +15,7 @@ use landeck_channel::{BrokenPeer, Channel, Peer, SendError, Sink, URGENT_BYTES_M
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender, POST_BYTES};
 use landeck_memory::ring::{INLINE_BYTES, RingMemory, RingReceiver, RingSender};
 use landeck_memory::waiter::Doorbell;
-use landeck_memory::{Bytes, Operation, Segment};
+use landeck_memory::{Bytes, Operation, Segment, SlotState};
 use landeck_wire::{Class, Flags, Header, Kind};
 
 /// Longest data of one message: a quarter of a ring's bulk area.
@@ -555,6 +555,14 @@ impl Channel for SharedMemory {
         let is_nobody = peer.0 >= self.home.plan().slots();
         broken || is_nobody || self.home.slot_record(peer.0).state.is_gone()
     }
+
+    fn has_left(&self, peer: Peer) -> bool {
+        let is_somebody = peer.0 < self.home.plan().slots();
+        is_somebody && self.home.slot_record(peer.0).state == SlotState::Departed
+    }
+
+    /// The agent says it, in the membership.
+    fn leave(&mut self) {}
 
     fn forget_before(&mut self, peer: Peer, incarnation: u32) {
         let Some(at) = self.known(peer.0) else { return };

@@ -3,7 +3,9 @@
 //! A process listens, or connects to one that does; who connects to whom is its caller's affair,
 //! and so are names: addresses only. Each connection begins with a hello in which both sides prove
 //! that they know the job's secret; until then the other side is a stranger with little time and
-//! 64 bytes to say. Afterwards messages follow each other, header and data, as the framing says.
+//! 64 bytes to say. Afterwards messages follow each other, header and data, as the framing says. Who
+//! leaves in good order says goodbye behind the last of them, and stays until the other hosts have all
+//! of it; a connection that ends without a goodbye is a death.
 //!
 //! The secret keeps strangers out. It does not hide or seal what travels: on a network that others
 //! can read or write, put the job inside a tunnel.
@@ -374,9 +376,6 @@ impl Channel for Tcp {
         let link = self.links.get_mut(&to).ok_or(SendError::Gone)?;
         let result = link.try_send(header, data);
         link.watch(&self.epoll);
-        if result == Err(SendError::Gone) {
-            self.offering.insert(to); // what it sent before it went
-        }
         result
     }
 
@@ -399,6 +398,19 @@ impl Channel for Tcp {
 
     fn is_gone(&self, peer: Peer) -> bool {
         self.links.get(&peer).is_none_or(Link::is_gone)
+    }
+
+    fn has_left(&self, peer: Peer) -> bool {
+        self.links.get(&peer).is_some_and(Link::has_left)
+    }
+
+    fn leave(&mut self) {
+        let deadline = Instant::now() + HELLO_TIME;
+        for link in self.links.values_mut() {
+            link.hasten(deadline);
+            link.leave();
+            link.watch(&self.epoll);
+        }
     }
 
     fn forget(&mut self, peer: Peer) {

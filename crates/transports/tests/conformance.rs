@@ -33,9 +33,11 @@ impl Network for Neighbours {
     }
 
     fn end(&mut self, number: u32) {
-        self.channels[number as usize] = None;
-        let incarnation = self.segment.slot_record(number).incarnation;
-        set_state(&self.segment, number, SlotState::Dead, incarnation);
+        self.end_as(number, SlotState::Dead);
+    }
+
+    fn end_well(&mut self, number: u32) {
+        self.end_as(number, SlotState::Departed);
     }
 
     fn renew(&mut self, number: u32) {
@@ -43,6 +45,14 @@ impl Network for Neighbours {
         self.segment.clear_slot(number);
         set_state(&self.segment, number, SlotState::Alive, incarnation);
         self.channels[number as usize] = SharedMemory::new(&self.segment, number);
+    }
+}
+
+impl Neighbours {
+    fn end_as(&mut self, number: u32, state: SlotState) {
+        self.channels[number as usize] = None;
+        let incarnation = self.segment.slot_record(number).incarnation;
+        set_state(&self.segment, number, state, incarnation);
     }
 }
 

@@ -343,6 +343,123 @@ fn a_stream_cut_anywhere_is_an_end() {
 }
 
 #[test]
+fn only_a_whole_goodbye_at_the_end_is_a_departure() {
+    let _watchdog = watchdog();
+    let goodbye = Header::GOODBYE.encode();
+    let whole = [&message(20, 1)[..], &goodbye].concat();
+    for cut in [36, 37, 38, 51, 52] {
+        let mut possessed = Possessed::new();
+        possessed.stream.write_all(&whole[..cut]).unwrap();
+        possessed.stream.shutdown(Shutdown::Write).unwrap();
+        possessed.until_gone();
+        let left = cut == whole.len();
+        assert_eq!(possessed.receiver.has_left(Peer(1)), left, "cut at {cut}");
+        let end = if left { LinkEnd::Left } else { LinkEnd::Closed };
+        assert_eq!(possessed.receiver.connection(Peer(1)), Connection::Ended(&end), "cut at {cut}");
+        assert_eq!(possessed.arrivals.take().len(), 1, "what came before it counts");
+        assert_eq!(possessed.arrivals.broken_peers(), []);
+    }
+}
+
+#[test]
+fn whatever_follows_a_goodbye_is_named() {
+    let _watchdog = watchdog();
+    let goodbye = Header::GOODBYE.encode().to_vec();
+    for behind in [vec![0], message(3, 2), goodbye.clone()] {
+        for pause in [false, true] {
+            let mut possessed = Possessed::new();
+            possessed.stream.write_all(&[&message(20, 1)[..], &goodbye].concat()).unwrap();
+            if pause {
+                until("the message is there", || {
+                    possessed.poll();
+                    !possessed.arrivals.is_empty()
+                });
+                assert!(!possessed.receiver.is_gone(Peer(1)), "who said goodbye closes");
+            }
+            possessed.stream.write_all(&behind).unwrap();
+            possessed.stream.shutdown(Shutdown::Write).unwrap();
+            possessed.until_gone();
+            let broken = BrokenPeer::AfterGoodbye;
+            assert_eq!(possessed.arrivals.broken_peers(), [(Peer(1), broken.clone())]);
+            let end = LinkEnd::Broken(broken);
+            assert_eq!(possessed.receiver.connection(Peer(1)), Connection::Ended(&end));
+            assert!(!possessed.receiver.has_left(Peer(1)));
+            assert_eq!(possessed.arrivals.take().len(), 1, "what came before it counts");
+        }
+    }
+    let mut possessed = Possessed::new();
+    let wrong = Header { tag: 7, ..Header::GOODBYE };
+    possessed.stream.write_all(&wrong.encode()).unwrap();
+    possessed.until_gone();
+    assert_eq!(possessed.arrivals.broken_peers(), [(Peer(1), BrokenPeer::Form)]);
+}
+
+#[test]
+fn what_came_before_a_goodbye_waits_for_the_sink() {
+    let _watchdog = watchdog();
+    let mut possessed = Possessed::new();
+    possessed.arrivals.hold(Peer(1), true);
+    let goodbye = Header::GOODBYE.encode();
+    possessed.stream.write_all(&[&message(20, 1)[..], &goodbye].concat()).unwrap();
+    possessed.stream.shutdown(Shutdown::Both).unwrap();
+    until("the end is noticed", || {
+        possessed.poll();
+        matches!(possessed.receiver.connection(Peer(1)), Connection::Ended(_))
+    });
+    assert!(!possessed.receiver.is_gone(Peer(1)) && !possessed.receiver.has_left(Peer(1)));
+    possessed.arrivals.hold(Peer(1), false);
+    possessed.until_gone();
+    assert!(possessed.receiver.has_left(Peer(1)));
+    assert_eq!(possessed.arrivals.take().len(), 1);
+}
+
+#[test]
+fn a_goodbye_is_heard_while_its_channel_is_there() {
+    let _watchdog = watchdog();
+    let token = Token::random().unwrap();
+    let (mut receiver, mut leaver) = (endpoint(0, &token), endpoint(1, &token));
+    let address = receiver.listen(local()).unwrap();
+    leaver.connect(address, Peer(0), PATIENCE).unwrap();
+    let header = Header::user(Kind::Eager, 3, 0, 0);
+    leaver.try_send(Peer(0), &header, Bytes::from(&b"abc"[..])).unwrap();
+    leaver.leave(); // before the hello is over
+    leaver.leave();
+    assert_eq!(leaver.try_send(Peer(0), &header, Bytes::from(&b"abc"[..])), Err(SendError::Gone));
+    let mut arrivals = Arrivals::default();
+    until("the goodbye is heard and has arrived", || {
+        leaver.poll(&mut Arrivals::default());
+        receiver.poll(&mut arrivals);
+        receiver.has_left(Peer(1)) && !leaver.has_unsent()
+    });
+    assert_eq!(arrivals.take().len(), 1);
+    until("who is left alone closes", || {
+        leaver.poll(&mut Arrivals::default());
+        leaver.is_gone(Peer(0))
+    });
+    assert_eq!(leaver.connection(Peer(0)), Connection::Ended(&LinkEnd::Left));
+}
+
+#[test]
+fn a_goodbye_ends_what_goes_on_in_time() {
+    let _watchdog = watchdog();
+    let token = Token::random().unwrap();
+    let mut leaver = endpoint(0, &token);
+    let silent = TcpListener::bind(local()).unwrap();
+    leaver.connect(silent.local_addr().unwrap(), Peer(1), PATIENCE * 10).unwrap();
+    leaver.expect(Peer(2), PATIENCE * 10).unwrap();
+    leaver.leave();
+    until("nobody is waited for", || {
+        leaver.poll(&mut Arrivals::default());
+        !leaver.has_unsent()
+    });
+    let header = Header::user(Kind::Eager, 0, 0, 0);
+    for peer in [Peer(1), Peer(2)] {
+        assert!(leaver.is_gone(peer));
+        assert_eq!(leaver.try_send(peer, &header, Bytes::EMPTY), Err(SendError::Gone));
+    }
+}
+
+#[test]
 fn what_arrived_before_the_end_waits_for_the_sink() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();

@@ -38,10 +38,12 @@ pub enum Kind {
     Withdraw = 9,
     /// It had met none: the sender has it back.
     Withdrawn = 10,
+    /// The sender leaves in good order, and nothing follows (on a stream only; never seen by matching).
+    Goodbye = 11,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -52,6 +54,7 @@ impl Kind {
         Self::Control,
         Self::Withdraw,
         Self::Withdrawn,
+        Self::Goodbye,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {
@@ -152,6 +155,9 @@ pub enum HeaderError {
 }
 
 impl Header {
+    /// The last header of a stream whose sender leaves in good order.
+    pub const GOODBYE: Self = Self { class: Class::Kernel, ..Self::user(Kind::Goodbye, 0, 0, 0) };
+
     /// A header of user traffic with the given kind, context and tag.
     pub const fn user(kind: Kind, length: u32, context: u32, tag: u32) -> Self {
         Self { sequence: 0, kind, class: Class::User, flags: Flags::NONE, length, context, tag }

@@ -40,11 +40,14 @@ const LARGE: Tag = Tag(3);
 const ANYBODY: Tag = Tag(4);
 const GO_ON: Tag = Tag(5);
 const NEVER: Tag = Tag(6);
+const SMALL: Tag = Tag(7);
 
 const ROUNDS: u64 = 300;
 const LARGE_VALUES: usize = 1 << 18;
 /// Messages from each side to the wildcard receive, and sleeps meanwhile, at least.
 const ANYBODY_ROUNDS: u64 = 10;
+/// Small messages that nobody has received when their sender leaves.
+const LAST_WORDS: u32 = 500;
 /// Says that no more of them are wanted.
 const NO_MORE: u64 = u64::MAX;
 
@@ -55,7 +58,19 @@ fn two_jobs_on_one_host_talk_over_tcp() {
     }
     let _watchdog = Watchdog::start(2 * RUN_MAX);
     let here = Ipv4Addr::LOCALHOST.into();
-    run_both("two_jobs_on_one_host_talk_over_tcp", here, [None, None]);
+    let [_, far] = run_both("two_jobs_on_one_host_talk_over_tcp", here, [None, None]);
+    assert!(text(&far).contains("signal 6"), "it aborts in the end: {}", text(&far));
+}
+
+#[test]
+fn who_leaves_over_tcp_has_left() {
+    if is_member() {
+        return leave_or_be_left();
+    }
+    let _watchdog = Watchdog::start(2 * RUN_MAX);
+    let here = Ipv4Addr::LOCALHOST.into();
+    let [_, far] = run_both("who_leaves_over_tcp_has_left", here, [None, None]);
+    assert!(far.status.success(), "{}", text(&far));
 }
 
 #[test]
@@ -67,7 +82,9 @@ fn two_network_namespaces_are_two_hosts() {
     match Namespaces::new() {
         Ok(two) => {
             let [near, far] = &two.names;
-            run_both("two_network_namespaces_are_two_hosts", NEAR, [Some(near), Some(far)]);
+            let name = "two_network_namespaces_are_two_hosts";
+            let [_, far] = run_both(name, NEAR, [Some(near), Some(far)]);
+            assert!(text(&far).contains("signal 6"), "it aborts in the end: {}", text(&far));
         }
         // Past the capture of the test harness.
         Err(why) => {
@@ -83,7 +100,7 @@ fn is_member() -> bool {
 }
 
 /// Runs the near and the far job, each in its network namespace if it has one.
-fn run_both(test: &str, address: IpAddr, namespaces: [Option<&str>; 2]) {
+fn run_both(test: &str, address: IpAddr, namespaces: [Option<&str>; 2]) -> [Output; 2] {
     let trail = Trail::new();
     let meeting = Meeting::new(test);
     let secret = Token::random().unwrap().to_secret_text();
@@ -101,8 +118,8 @@ fn run_both(test: &str, address: IpAddr, namespaces: [Option<&str>; 2]) {
     );
     let [near, far] = jobs.map(|job| trail.finish(job, RUN_MAX));
     assert!(near.status.success(), "near {}\nfar {}", text(&near), text(&far));
-    assert!(text(&far).contains("signal 6"), "it aborts in the end: {}", text(&far));
     trail.assert_gone(GONE_WITHIN);
+    [near, far]
 }
 
 fn in_namespace(namespace: Option<&str>, program: &str) -> Command {
@@ -133,16 +150,62 @@ fn take_part() {
     job.leave().unwrap();
 }
 
+/// The part of one process where the far one leaves.
+fn leave_or_be_left() {
+    let job = Job::join().unwrap();
+    let side = std::env::var("LANDECK_TEST_SIDE").unwrap();
+    match (side.as_str(), job.slot()) {
+        ("near", 0) => be_left(&job),
+        ("near", _) => neighbour(&job),
+        _ => say_much_and_leave(&job),
+    }
+    job.leave().unwrap();
+}
+
+/// The far process leaves: all that it said is there, whatever is asked for first, and nobody has died.
+fn be_left(job: &Job) {
+    let (world, far) = listen(job);
+    let pair = job.world_of(PAIR_CONTEXT, &[Peer(0), far]).unwrap();
+    let (mut large, mut never) = (vec![0u32; LARGE_VALUES], [0u32]);
+    let has_left = |lost: Error, in_pair: bool| {
+        let Error::PeerFailed { rank, how, .. } = lost else { panic!("{lost}") };
+        assert_eq!((rank, &how[..]), (Some(if in_pair { 1 } else { FAR }), "has left the job"));
+    };
+    let told = world.scope(|scope| {
+        // Who waits while it leaves.
+        let waits = scope.receive_into(&mut never, FAR, NEVER)?;
+        world.receive_into(&mut large, FAR, LARGE)?;
+        Ok(waits.wait().unwrap_err())
+    });
+    has_left(told.unwrap(), false);
+    assert!(large.iter().zip(0..).all(|(value, place)| *value == place));
+    has_left(world.send(&[1u64], FAR, PING).unwrap_err(), false);
+    has_left(world.receive::<u32>(FAR, NEVER).unwrap_err(), false);
+    for number in 0..LAST_WORDS {
+        assert_eq!(world.receive::<u32>(FAR, SMALL).unwrap().0, number);
+    }
+    has_left(world.receive::<u32>(FAR, SMALL).unwrap_err(), false);
+    has_left(pair.receive::<u32>(Any, SMALL).unwrap_err(), true); // nobody else could send
+    assert_eq!(job.acknowledge_failures().unwrap(), [] as [usize; 0], "nobody has died");
+    world.send(&[1u64], NEIGHBOUR, GO_ON).unwrap();
+    let (value, status) = world.receive::<u64>(Any, ANYBODY).unwrap();
+    assert_eq!((value, status.rank()), (1, NEIGHBOUR));
+    world.send(&[NO_MORE], NEIGHBOUR, GO_ON).unwrap();
+}
+
+/// The process on the other host says much that nobody has received when it leaves.
+fn say_much_and_leave(job: &Job) {
+    let (world, _) = connect(job);
+    for number in 0..LAST_WORDS {
+        world.send(&[number], HUB, SMALL).unwrap();
+    }
+    let large: Vec<u32> = (0..LARGE_VALUES as u32).collect();
+    world.send(&large, HUB, LARGE).unwrap();
+}
+
 /// Serves as the process with both a neighbour and a connection.
 fn hub(job: &Job) {
-    let far = job.first_far_peer();
-    let mut network = Tcp::new(job.process(), secret(), move |_| Some(far)).unwrap();
-    let address: IpAddr = std::env::var("LANDECK_TEST_LISTEN").unwrap().parse().unwrap();
-    let address = network.listen((address, 0).into()).unwrap();
-    network.expect(far, CONNECT_TIME).unwrap();
-    job.add_network(Box::new(network), &[far]).unwrap();
-    Meeting::of_environment().publish(address);
-    let world = job.world_of(CONTEXT, &[Peer(0), Peer(1), far]).unwrap();
+    let (world, far) = listen(job);
 
     assert_eq!(wake_threads(), 0, "nobody has slept yet");
     for round in 0..ROUNDS {
@@ -197,7 +260,8 @@ fn receive_from_anybody(job: &Job, world: &World) {
 fn lose_the_far_one(job: &Job, world: &World) {
     world.send(&[0u64], FAR, NEVER).unwrap();
     let lost = world.receive::<u64>(Any, ANYBODY).unwrap_err();
-    assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
+    let Error::PeerFailed { rank: Some(FAR), how, .. } = lost else { panic!("{lost}") };
+    assert_eq!(how, "cannot be reached any more", "it has not left");
     let lost = world.receive::<u64>(FAR, PING).unwrap_err();
     assert!(matches!(lost, Error::PeerFailed { rank: Some(FAR), .. }), "{lost}");
     let lost = world.send(&[1u64], FAR, PING).unwrap_err();
@@ -216,14 +280,31 @@ fn neighbour(job: &Job) {
     assert_eq!(wake_threads(), 0, "a process without sockets needs no thread");
 }
 
-/// The process on the other host.
-fn far(job: &Job) {
-    let hub_peer = job.first_far_peer();
+/// The near side of the connection: the world, and the far process.
+fn listen(job: &Job) -> (World, Peer) {
+    let far = job.first_far_peer();
+    let mut network = Tcp::new(job.process(), secret(), move |_| Some(far)).unwrap();
+    let address: IpAddr = std::env::var("LANDECK_TEST_LISTEN").unwrap().parse().unwrap();
+    let address = network.listen((address, 0).into()).unwrap();
+    network.expect(far, CONNECT_TIME).unwrap();
+    job.add_network(Box::new(network), &[far]).unwrap();
+    Meeting::of_environment().publish(address);
+    (job.world_of(CONTEXT, &[Peer(0), Peer(1), far]).unwrap(), far)
+}
+
+/// The far side: the world, and the hub.
+fn connect(job: &Job) -> (World, Peer) {
+    let hub = job.first_far_peer();
     let mut network = Tcp::new(job.process(), secret(), |_| None).unwrap();
     let address = Meeting::of_environment().find();
-    network.connect(address, hub_peer, CONNECT_TIME).unwrap();
-    job.add_network(Box::new(network), &[hub_peer]).unwrap();
-    let world = job.world_of(CONTEXT, &[hub_peer, job.own_peer()]).unwrap();
+    network.connect(address, hub, CONNECT_TIME).unwrap();
+    job.add_network(Box::new(network), &[hub]).unwrap();
+    (job.world_of(CONTEXT, &[hub, job.own_peer()]).unwrap(), hub)
+}
+
+/// The process on the other host.
+fn far(job: &Job) {
+    let (world, hub_peer) = connect(job);
 
     let start = Instant::now();
     for round in 0..ROUNDS {

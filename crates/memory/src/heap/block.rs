@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, HEIR, OWNER};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::segment::Segment;
@@ -48,10 +48,11 @@ pub(super) struct Tie {
 /// The owner's hold on one block.
 pub(super) struct Handle {
     pub(super) tie: Arc<Tie>,
-    pub(super) control: NonNull<Control>,
+    /// Where the block begins: its control lines, but for a hardened job, then its data.
+    pub(super) begin: NonNull<u8>,
     pub(super) number: u32,
     pub(super) generation: u32,
-    /// Where the control lines lie, in bytes from the start of the heap.
+    /// Where the block begins, in bytes from the start of the heap.
     pub(super) offset: u64,
     /// Bytes of data.
     pub(super) window: u64,
@@ -68,14 +69,15 @@ unsafe impl Sync for Handle {}
 impl Handle {
     #[inline]
     pub(super) fn control(&self) -> &Control {
+        let control = control_of(&self.tie.segment, self.tie.slot, self.begin);
         // SAFETY: the control lines stay mapped while `tie` lives and are only used atomically.
-        unsafe { self.control.as_ref() }
+        unsafe { control.as_ref() }
     }
 
     #[inline]
     fn data(&self) -> NonNull<u8> {
-        // SAFETY: the data follow the control lines within the block.
-        unsafe { self.control.cast::<u8>().add(CONTROL_BYTES as usize) }
+        // SAFETY: the data follow the room for the control lines within the block.
+        unsafe { self.begin.add(CONTROL_BYTES as usize) }
     }
 
     /// Where the reader with this number finds the block.

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::control::{CONTROL_BYTES, Control, HEIR, OWNER};
+use super::control::{CONTROL_BYTES, Control, HEIR, OWNER, control_of};
 use super::space::GRAIN;
 use super::{Place, returns};
 use crate::bytes::Bytes;
@@ -15,7 +15,8 @@ use crate::{sync, waiter};
 pub struct Borrowed {
     segment: Segment,
     owner: u32,
-    control: NonNull<Control>,
+    /// Where the block begins: its control lines, but for a hardened job, then its data.
+    begin: NonNull<u8>,
     generation: u32,
     /// This reader's bit among the holders.
     bit: u32,
@@ -73,11 +74,16 @@ impl Borrowed {
             let Place { owner, offset, window, .. } = place;
             return Err(PlaceError::Impossible { owner, offset, window });
         }
-        let at = plan.heap(place.owner) + start - CONTROL_BYTES;
-        let control = segment.place(at, CONTROL_BYTES + place.window).cast();
-        fetch_lines(control);
+        let offset = start - CONTROL_BYTES;
+        let at = plan.heap(place.owner) + offset;
+        let begin = segment.place(at, CONTROL_BYTES + place.window);
+        let control = control_of(segment, place.owner, begin);
+        fetch_lines(control, begin);
+        if plan.is_hardened && !is_of(control, offset) {
+            return Err(PlaceError::Stale { owner: place.owner });
+        }
         let borrowed = Self {
-            control,
+            begin,
             segment: segment.clone(),
             owner: place.owner,
             generation: place.generation,
@@ -118,10 +124,10 @@ impl Borrowed {
         }
         let at = if position < self.window { position } else { position % self.window };
         let length = (length as u64).min(there).min(self.window - at);
-        // SAFETY: `at + length` is at most `window`, which `open` checked to lie within the heap
-        // with the control lines in front; the borrow of `self` keeps the segment mapped.
+        // SAFETY: `at + length` is at most `window`, which `open` checked to lie within the heap; the
+        // borrow of `self` keeps the segment mapped.
         unsafe {
-            let start = self.control.cast::<u8>().add((CONTROL_BYTES + at) as usize);
+            let start = self.begin.add((CONTROL_BYTES + at) as usize);
             Bytes::from_raw(start, length as usize)
         }
     }
@@ -139,20 +145,29 @@ impl Borrowed {
 
     #[inline]
     fn control(&self) -> &Control {
-        // SAFETY: `open` checked that the control lines lie within a heap of the segment, aligned;
+        // SAFETY: `open` checked that the control lines lie within the segment, aligned;
         // they stay mapped while the segment handle lives and are only used atomically.
-        unsafe { self.control.as_ref() }
+        unsafe { control_of(&self.segment, self.owner, self.begin).as_ref() }
     }
+}
+
+/// Whether control lines, in a hardened job, are those of the block at this offset: other places lead
+/// to them too.
+#[cold]
+fn is_of(control: NonNull<Control>, offset: u64) -> bool {
+    // SAFETY: `control_of` has found the lines within the segment, aligned; they are only used
+    // atomically.
+    unsafe { control.as_ref() }.offset.load(Ordering::Relaxed) == offset
 }
 
 /// Asks at once for all lines that a reader of little data needs, which the owner wrote last: each of
 /// them takes as long as a message.
 #[inline]
-fn fetch_lines(control: NonNull<Control>) {
+fn fetch_lines(control: NonNull<Control>, begin: NonNull<u8>) {
     let line = control.cast::<[u8; LINE_BYTES as usize]>().as_ptr();
     sync::prefetch_to_write_at(line.cast());
     sync::prefetch_at(line.wrapping_add(1).cast());
-    sync::prefetch_at(control.as_ptr().wrapping_add(1).cast());
+    sync::prefetch_at(begin.as_ptr().wrapping_add(CONTROL_BYTES as usize).cast());
 }
 
 impl Drop for Borrowed {

@@ -1,9 +1,12 @@
-//! The control lines in front of a block: who holds it, how far it is filled and drained.
+//! The control lines of a block: who holds it, how far it is filled and drained. They stand in front
+//! of its data; in a hardened job apart from the heap, because readers write some of them, and the
+//! heap is read-only for them.
 //!
 //! ```text
 //! line 0   holders (8): generation (32 high bits) | the owner (bit 31) | readers (bits 0 to 30)
 //!          number (4): the block's number in its owner's private table
 //!          link (4): the next block on the return stack, plus one
+//!          offset (8): in a hardened job, where the block begins in its heap
 //! line 1   filled (8): bytes of the transfer put in so far
 //! line 2   drained (8): bytes of the transfer taken out so far
 //! ```
@@ -15,13 +18,16 @@
 #[cfg(not(loom))]
 use crate::sync::AtomicU32;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use crate::{plan::BLOCK_BYTES_MIN, segment::Segment};
+#[cfg(not(loom))]
+use std::ptr::NonNull;
 
 /// Most readers that may hold one block at a time.
 pub const READERS_MAX: usize = 31;
 
-/// Bytes of the control lines.
 #[cfg(not(loom))]
-pub(super) const CONTROL_BYTES: u64 = 192;
+pub(super) use crate::plan::CONTROL_BYTES;
 
 /// The bit of the owner's own handle.
 pub(super) const OWNER: u32 = 1 << 31;
@@ -40,12 +46,36 @@ pub(super) struct Control {
     pub(super) holders: Holders,
     pub(super) number: AtomicU32,
     pub(super) link: AtomicU32,
+    pub(super) offset: AtomicU64,
     pub(super) filled: OwnLine,
     pub(super) drained: OwnLine,
 }
 
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Control>() as u64 == CONTROL_BYTES);
+
+/// The control lines of the block that begins at this place of the heap of `slot`, which has room
+/// for them there.
+#[cfg(not(loom))]
+#[inline]
+pub(super) fn control_of(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
+    match segment.plan().is_hardened {
+        false => begin.cast(),
+        true => apart(segment, slot, begin),
+    }
+}
+
+/// The same in a hardened job. No two blocks have the same lines, since blocks begin that far apart.
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+fn apart(segment: &Segment, slot: u32, begin: NonNull<u8>) -> NonNull<Control> {
+    let plan = segment.plan();
+    let heap = segment.place(plan.heap(slot), CONTROL_BYTES);
+    let offset = (begin.addr().get() - heap.addr().get()) as u64;
+    let place = plan.controls(slot) + offset / BLOCK_BYTES_MIN * CONTROL_BYTES;
+    segment.place(place, CONTROL_BYTES).cast()
+}
 
 /// A word that has a line to itself: one side writes it, the other polls it.
 #[cfg(not(loom))]

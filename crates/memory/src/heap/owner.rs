@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::block::{Block, Given, Handle, Lent, Tie};
-use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX};
+use super::control::{CONTROL_BYTES, Control, OWNER, READERS_MAX, control_of};
 use super::returns;
 use super::space::{CLASSES, GRAIN, Spans, class_above, class_below, class_bytes};
 use crate::plan::PAGE_BYTES;
@@ -41,7 +41,7 @@ pub struct Heap {
 /// What the owner knows of one block.
 struct Record {
     state: State,
-    /// Where its control lines lie, in bytes from the start of the heap.
+    /// Where it begins, in bytes from the start of the heap.
     offset: u64,
     /// Bytes of data that it can hold.
     capacity: u64,
@@ -197,8 +197,9 @@ impl Heap {
             self.free[class].push(number);
         }
         if let Some(&number) = self.free[class].last() {
-            let control = self.control_lines(self.records[number as usize].offset);
-            sync::prefetch_to_write_at(control.as_ptr().wrapping_add(1).cast());
+            let begin = self.begin(self.records[number as usize].offset);
+            let data = begin.as_ptr().wrapping_add(CONTROL_BYTES as usize);
+            sync::prefetch_to_write_at(data.cast());
         }
     }
 
@@ -382,11 +383,14 @@ impl Heap {
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
         self.bytes_in_use += CONTROL_BYTES + record.capacity;
-        let control = self.control_lines(offset);
+        let begin = self.begin(offset);
         self.control(offset).number.store(number, Ordering::Relaxed);
+        if self.segment.plan().is_hardened {
+            self.control(offset).offset.store(offset, Ordering::Relaxed);
+        }
         self.control(offset).holders.hand_out(self.generation, OWNER);
         let generation = self.generation;
-        Block(Handle { tie, control, number, generation, offset, window: bytes, is_given: false })
+        Block(Handle { tie, begin, number, generation, offset, window: bytes, is_given: false })
     }
 
     /// Takes a block back if nobody holds it. True if so.
@@ -468,12 +472,13 @@ impl Heap {
     fn control(&self, offset: u64) -> &Control {
         // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
         // heap are multiples of a line; they are only used atomically.
-        unsafe { self.control_lines(offset).as_ref() }
+        unsafe { control_of(&self.segment, self.slot, self.begin(offset)).as_ref() }
     }
 
+    /// Where the block at an offset begins.
     #[inline]
-    fn control_lines(&self, offset: u64) -> NonNull<Control> {
-        self.segment.place(self.start + offset, CONTROL_BYTES).cast()
+    fn begin(&self, offset: u64) -> NonNull<u8> {
+        self.segment.place(self.start + offset, CONTROL_BYTES)
     }
 
     #[cold]

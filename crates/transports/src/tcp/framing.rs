@@ -1,11 +1,12 @@
 //! Bytes in, messages out: where one message ends on a stream and the next begins.
 //!
-//! A message is its header, 16 bytes, and as many bytes of data as the header says. Nothing here
-//! knows of sockets. The staging memory is there only while bytes are in it, and comes from and
+//! A message is its header, 16 bytes, and as many bytes of data as the header says. Whose process
+//! leaves in good order ends the stream with a goodbye, which is a header of its own kind; a stream
+//! that ends without is cut off. Nothing here knows of sockets. The staging memory is there only while bytes are in it, and comes from and
 //! goes back to a [`Staging`] that all connections share.
 
 use landeck_channel::BrokenPeer;
-use landeck_wire::{HEADER_BYTES, Header};
+use landeck_wire::{HEADER_BYTES, Header, Kind};
 
 /// Longest data of one message.
 pub const DATA_BYTES_MAX: usize = 64 * 1024;
@@ -60,21 +61,37 @@ impl Framing {
         self.end = (self.end + bytes).min(STAGING_BYTES);
     }
 
-    /// The first whole message. None when there is none.
+    /// The first whole message. None when there is none (yet), or only a goodbye.
     ///
     /// # Errors
-    /// [`BrokenPeer`] when no sender sends such bytes; nothing behind them means anything.
+    /// [`BrokenPeer`] when no sender sends such bytes, or any after its goodbye; nothing behind them
+    /// means anything.
     pub fn first(&self) -> Result<Option<(Header, &[u8])>, BrokenPeer> {
-        let staged = self.memory.as_ref().map_or(&[][..], |memory| &memory[self.begin..self.end]);
-        let Some((head, rest)) = staged.split_first_chunk::<HEADER_BYTES>() else {
+        let Some((head, rest)) = self.staged().split_first_chunk::<HEADER_BYTES>() else {
             return Ok(None);
         };
         let header = Header::decode(head)?;
+        if header.kind == Kind::Goodbye {
+            return match (header == Header::GOODBYE, rest.is_empty()) {
+                (true, true) => Ok(None),
+                (true, false) => Err(BrokenPeer::AfterGoodbye),
+                (false, _) => Err(BrokenPeer::Form),
+            };
+        }
         let length = header.length as usize;
         if length > DATA_BYTES_MAX {
             return Err(BrokenPeer::TooLong { length: length as u64, most: DATA_BYTES_MAX as u64 });
         }
         Ok(rest.get(..length).map(|data| (header, data)))
+    }
+
+    /// Whether all that is here is a goodbye. It stays, and is the last thing that may come.
+    pub fn says_goodbye(&self) -> bool {
+        self.staged() == Header::GOODBYE.encode()
+    }
+
+    fn staged(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |memory| &memory[self.begin..self.end])
     }
 
     /// Goes on behind a message with data of this length, which was the first.
@@ -112,7 +129,6 @@ impl Framing {
 mod tests {
     use super::*;
     use landeck_testing::{Random, seed};
-    use landeck_wire::Kind;
 
     fn put(framing: &mut Framing, staging: &mut Staging, bytes: &[u8]) -> usize {
         let room = framing.room(staging);
@@ -191,6 +207,40 @@ mod tests {
         framing.clear(&mut staging);
         put(&mut framing, &mut staging, &[0xff; HEADER_BYTES]);
         assert!(matches!(framing.first(), Err(BrokenPeer::Header(_))));
+    }
+
+    #[test]
+    fn a_goodbye_is_the_last_and_is_whole_or_none() {
+        let goodbye = Header::GOODBYE.encode();
+        for before in [0, 2] {
+            let (mut framing, mut staging) = (Framing::default(), Staging::default());
+            for _ in 0..before {
+                put(&mut framing, &mut staging, &message(40, 1));
+            }
+            for byte in goodbye {
+                assert!(!framing.says_goodbye());
+                put(&mut framing, &mut staging, &[byte]);
+            }
+            for _ in 0..before {
+                assert!(!framing.says_goodbye(), "messages come before it");
+                assert!(framing.first().unwrap().is_some());
+                framing.consume(40);
+            }
+            assert!(framing.says_goodbye() && framing.first() == Ok(None));
+            put(&mut framing, &mut staging, &[0]);
+            assert!(!framing.says_goodbye());
+            assert_eq!(framing.first(), Err(BrokenPeer::AfterGoodbye));
+        }
+        for wrong in [
+            Header { length: 1, ..Header::GOODBYE },
+            Header { tag: 1, ..Header::GOODBYE },
+            Header::user(Kind::Goodbye, 0, 0, 0),
+        ] {
+            let (mut framing, mut staging) = (Framing::default(), Staging::default());
+            put(&mut framing, &mut staging, &wrong.encode());
+            assert!(!framing.says_goodbye());
+            assert_eq!(framing.first(), Err(BrokenPeer::Form), "{wrong:?}");
+        }
     }
 
     #[test]

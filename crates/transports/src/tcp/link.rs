@@ -20,7 +20,10 @@ pub const UNSENT_BYTES_MAX: usize = 256 * 1024;
 /// Why there is no connection (any more).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkEnd {
-    /// The other side closed it, or its process ended.
+    /// The process of one of the two sides has left in good order. All that it sent has arrived.
+    #[error("a process of the two has left in good order")]
+    Left,
+    /// The other side closed it without a goodbye, or its process ended.
     #[error("the other side closed the connection")]
     Closed,
     /// The other side closed it during the hello.
@@ -55,6 +58,10 @@ pub(super) struct Link {
     framing: Framing,
     unsent: VecDeque<u8>,
     sequence: u16,
+    /// We have said goodbye, or will when what is unsent is sent.
+    has_left: bool,
+    /// Why nothing can be sent any more, while what the other side sent before is still read.
+    mute: Option<Errno>,
     /// In a child made by fork the connection is the parent's.
     owner: u32,
 }
@@ -83,6 +90,8 @@ impl Link {
             framing: Framing::default(),
             unsent: VecDeque::new(),
             sequence: 0,
+            has_left: false,
+            mute: None,
             owner: std::process::id(),
         }
     }
@@ -117,8 +126,35 @@ impl Link {
         self.is_ended() && !matches!(self.framing.first(), Ok(Some(_)))
     }
 
+    /// Whether the other side, or ours, has left in good order.
+    pub(super) fn has_left(&self) -> bool {
+        matches!(self.stage, Stage::Ended(LinkEnd::Left)) && self.is_gone()
+    }
+
+    /// Whether bytes wait for the network; after a goodbye, also whether the other host is not known
+    /// to have all: a socket that is closed before may lose them.
     pub(super) fn has_unsent(&self) -> bool {
-        !self.unsent.is_empty()
+        let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
+        !self.unsent.is_empty() || self.has_left && is_under_way()
+    }
+
+    /// Says goodbye behind what was sent before.
+    pub(super) fn leave(&mut self) {
+        let is_nobody_there = matches!(self.stage, Stage::Awaited) && self.unsent.is_empty();
+        if self.has_left || self.is_ended() || self.mute.is_some() {
+            return;
+        }
+        self.has_left = true;
+        if is_nobody_there {
+            return self.finish(LinkEnd::Left);
+        }
+        self.unsent.extend(Header::GOODBYE.encode());
+        self.flush();
+    }
+
+    /// Lets an opening take until then at most.
+    pub(super) fn hasten(&mut self, deadline: Instant) {
+        self.deadline = self.deadline.min(deadline);
     }
 
     /// Sends a message, or keeps what the network does not take now.
@@ -126,8 +162,11 @@ impl Link {
         if !self.unsent.is_empty() {
             self.flush();
         }
-        if self.is_ended() {
+        if self.is_ended() || self.has_left {
             return Err(SendError::Gone);
+        }
+        if self.mute.is_some() {
+            return Err(SendError::Full); // until it is known how the other side ended
         }
         let header = Header { sequence: self.sequence, length: data.len() as u32, ..*header };
         let head = header.encode();
@@ -139,8 +178,8 @@ impl Link {
                 Ok(Moved::Bytes(bytes)) => sent = bytes,
                 Ok(_) => {}
                 Err(error) => {
-                    self.finish_sending(error);
-                    return Err(SendError::Gone);
+                    self.fall_silent(error);
+                    return Err(SendError::Full);
                 }
             }
         } else if self.unsent.len() + HEADER_BYTES + data.len() > UNSENT_BYTES_MAX {
@@ -184,6 +223,7 @@ impl Link {
         self.key = awaited.key;
         self.unsent = std::mem::take(&mut awaited.unsent);
         self.sequence = awaited.sequence;
+        self.has_left = awaited.has_left;
     }
 
     /// Sends what waits, as far as the network takes it.
@@ -195,10 +235,13 @@ impl Link {
             match socket::send(socket, self.unsent.as_slices().0) {
                 Ok(Moved::Bytes(bytes)) => drop(self.unsent.drain(..bytes)),
                 Ok(_) => return,
-                Err(error) => self.finish_sending(error),
+                Err(error) => self.fall_silent(error),
             }
         }
         self.unsent = VecDeque::new(); // gives the memory back
+        if let (Some(socket), true) = (&self.socket, self.has_left) {
+            socket::end_sending(socket);
+        }
     }
 
     /// Reads what has arrived, at most one staging memory full. True if there was anything.
@@ -214,7 +257,7 @@ impl Link {
                 return true;
             }
             Ok(Moved::Later) => {}
-            Ok(Moved::Closed) => self.finish(LinkEnd::Closed),
+            Ok(Moved::Closed) => self.finish(self.mute.map_or(LinkEnd::Closed, LinkEnd::Network)),
             Err(error) => self.finish(error.into()),
         }
         false
@@ -242,24 +285,30 @@ impl Link {
                 Err(broken) => {
                     sink.broken(from, broken.clone());
                     self.framing.clear(staging);
-                    self.finish(broken.into());
+                    self.finish(LinkEnd::Closed);
+                    self.stage = Stage::Ended(broken.into());
+                    break;
                 }
             }
         }
         if self.is_ended() {
+            if self.framing.says_goodbye() {
+                self.stage = Stage::Ended(LinkEnd::Left);
+            }
             self.framing.clear(staging); // the rest of a message will not come
         }
         self.framing.rest(staging);
         (any, false)
     }
 
-    /// Ends the connection; what has arrived stays until it is offered.
+    /// Ends the connection; what has arrived stays until it is offered. After our goodbye the other
+    /// side may close when it likes.
     pub(super) fn finish(&mut self, end: LinkEnd) {
         self.socket = None;
         self.watched = None;
         self.unsent = VecDeque::new();
         if !self.is_ended() {
-            self.stage = Stage::Ended(end);
+            self.stage = Stage::Ended(if self.has_left { LinkEnd::Left } else { end });
         }
     }
 
@@ -335,10 +384,11 @@ impl Link {
         }
     }
 
-    /// Nothing can be sent any more. What the other side sent before is still read.
-    fn finish_sending(&mut self, error: Errno) {
-        while self.read(&mut Staging::default()) {}
-        self.finish(error.into());
+    /// Nothing can be sent any more. What the other side sent before is read to its end, which says
+    /// whether it has left.
+    fn fall_silent(&mut self, error: Errno) {
+        self.unsent = VecDeque::new();
+        self.mute = Some(error);
     }
 }
 

@@ -94,13 +94,27 @@ pub(super) fn send_both(socket: &OwnedFd, head: &[u8], data: Bytes<'_>) -> Resul
 /// bytes unread would take back what it has sent.
 pub(super) fn close_gently(socket: &OwnedFd) {
     const ROUNDS_MAX: u32 = 64;
-    let _ = net::shutdown(socket, net::Shutdown::Write);
+    end_sending(socket);
     let mut unread = [0; 16 * 1024];
     for _ in 0..ROUNDS_MAX {
         if !matches!(receive(socket, &mut unread), Ok(Moved::Bytes(_))) {
             return;
         }
     }
+}
+
+/// Says that nothing more follows. What was sent before goes on, and what comes is still read.
+pub(super) fn end_sending(socket: &OwnedFd) {
+    // Where there is no connection any more, reading says so.
+    let _ = net::shutdown(socket, net::Shutdown::Write);
+}
+
+/// Whether bytes are under way, or the end of sending, that the other host is not known to have.
+pub(super) fn has_unacknowledged(socket: &OwnedFd) -> bool {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the call writes one integer, to the place given.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    result == 0 && bytes > 0
 }
 
 fn open(address: SocketAddr) -> Result<OwnedFd, Errno> {

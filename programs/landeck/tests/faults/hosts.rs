@@ -226,8 +226,8 @@ fn revoked_by_one_who_dies(job: &Job, group: &World) -> World {
     smaller
 }
 
-/// Waits until all of a world of so many have come to this place, with no message: who leaves looks like
-/// one that died to those it is connected with, and so it is out of reach of who has not found out yet.
+/// Waits until all of a world of so many have come to this place, with no message: who has left answers
+/// nobody any more, and so it is out of reach of who has not found out yet.
 fn meet(world: &World, place: &str, count: usize) {
     let directory = PathBuf::from(std::env::var_os(MEETING).unwrap());
     let mark = |rank: usize| directory.join(format!("{place}-{rank}"));

@@ -17,7 +17,7 @@ use landeck_testing::{Random, Trail, Watchdog, seed};
 
 use crate::scribble::{
     EPISODE, EPISODE_MAX, EPISODES, EPISODES_SOAK, PROCESSES, SCRIBBLER, SEED, WHOLE, draw_word,
-    judge, watch_calls,
+    heap_of, judge, options, watch_calls,
 };
 use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of};
 
@@ -34,7 +34,7 @@ fn scribbles_over_objects_crash_nobody() {
     let mut random = Random::new(seed());
     for _ in 0..episodes {
         let name = "objects::scribbles_over_objects_crash_nobody";
-        let mut command = job_of(PROCESSES, name, &["--on-failure", "notify"]);
+        let mut command = job_of(PROCESSES, name, options(&mut random));
         command.env(SEED, random.bits().to_string());
         let trail = Trail::new();
         let ended = trail.run(&mut command, RUN_MAX);
@@ -145,8 +145,8 @@ fn draw_place(plan: &SegmentPlan, random: &mut Random) -> u64 {
         0 => (plan.shared_page(slot), 1_024),
         1 => (plan.mailbox(slot), plan.credit(slot, 0) - plan.mailbox(slot)),
         2 => (plan.ring(slot, 0), 8_192),
-        3..6 => (plan.heap(slot), 2_048),
-        _ => (plan.heap(slot), 64 << 10),
+        3..6 => (heap_of(plan, slot, random), 2_048),
+        _ => (heap_of(plan, slot, random), 64 << 10),
     };
     start + random.below(bytes / 8) * 8
 }

@@ -48,7 +48,7 @@ fn scribbles_under_traffic_crash_nobody() {
     let mut random = Random::new(seed());
     for number in 0..episodes {
         let name = "scribble::scribbles_under_traffic_crash_nobody";
-        let mut command = job_of(PROCESSES, name, &["--on-failure", "notify"]);
+        let mut command = job_of(PROCESSES, name, options(&mut random));
         command.env(SEED, random.bits().to_string());
         if number % 4 == 3 {
             command.env(AT_ONCE, "1");
@@ -72,7 +72,7 @@ fn scribbles_under_collective_operations_crash_nobody() {
     let mut random = Random::new(seed());
     for _ in 0..episodes {
         let name = "scribble::scribbles_under_collective_operations_crash_nobody";
-        let mut command = job_of(PROCESSES, name, &["--on-failure", "notify"]);
+        let mut command = job_of(PROCESSES, name, options(&mut random));
         let seed = random.bits();
         command.env(SEED, seed.to_string());
         let trail = Trail::new();
@@ -81,6 +81,18 @@ fn scribbles_under_collective_operations_crash_nobody() {
         println!("seed {seed}: {}", text(&ended));
         judge(&ended, false);
     }
+}
+
+/// Options of the launcher. Words are overwritten in the file itself, which no mapping keeps from
+/// anybody: so a hardened job must stand as much as another one.
+pub(crate) fn options(random: &mut Random) -> &'static [&'static str] {
+    let options = &["--on-failure", "notify", "--harden"];
+    if random.once_in(3) { options } else { &options[..2] }
+}
+
+/// The heap of a slot, or, in a hardened job, as often the control lines of its blocks.
+pub(crate) fn heap_of(plan: &SegmentPlan, slot: u32, random: &mut Random) -> u64 {
+    if plan.is_hardened && random.once_in(2) { plan.controls(slot) } else { plan.heap(slot) }
 }
 
 pub(crate) fn judge(ended: &Output, at_once: bool) {
@@ -253,9 +265,9 @@ fn draw_place(plan: &SegmentPlan, random: &mut Random) -> u64 {
         8..24 => (plan.mailbox(slot), plan.ring(slot, 0) - plan.mailbox(slot)),
         24..44 => (plan.ring(slot, random.below(4)), 16_384),
         44..54 => (plan.ring(slot, 0), plan.ring(slot, 5) - plan.ring(slot, 0)),
-        54..63 => (plan.heap(slot), 2 << 20),
+        54..63 => (heap_of(plan, slot, random), 2 << 20),
         _ if random.once_in(50) => (0, plan.total_bytes()),
-        _ => (plan.heap(slot), 4_096),
+        _ => (heap_of(plan, slot, random), 4_096),
     };
     start + random.below(bytes / 8) * 8
 }
@@ -266,7 +278,7 @@ fn draw_board_place(plan: &SegmentPlan, random: &mut Random) -> u64 {
     let (start, bytes) = match random.below(4) {
         0 | 1 => (plan.world_lines(slot), LINES_BYTES),
         2 => (plan.board(0, random.below(3)), SHARED_BYTES),
-        _ => (plan.heap(slot), 64 << 10 << (2 * random.below(4))),
+        _ => (heap_of(plan, slot, random), 64 << 10 << (2 * random.below(4))),
     };
     start + random.below(bytes / 8) * 8
 }
