@@ -4,7 +4,7 @@
 //! and the rings, have one writer, which is somebody else. In a hardened job they are mapped for
 //! reading alone: a stray write there ends its writer, by the signal that says so, and reaches nobody.
 //! Layout and protocols are the same, and so is what others check: pages that several write (shared
-//! pages, boards, mailboxes, credits) and heaps stay as they are.
+//! pages, boards, mailboxes, credits, cells) and heaps stay as they are.
 
 use std::io;
 
@@ -78,6 +78,9 @@ mod tests {
             segment.harden(own).unwrap();
             let plan = segment.plan();
             assert!(!is_writable(&segment, 0) && !is_writable(&segment, plan.membership()));
+            for cell in 0..plan.cells() {
+                assert!(is_writable(&segment, plan.cell(cell)), "cell {cell}");
+            }
             for slot in 0..plan.slots() {
                 let of_one = [
                     plan.own_page(slot),

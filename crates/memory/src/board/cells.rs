@@ -137,3 +137,110 @@ impl Board {
 pub(super) fn are_there(segment: &Segment, shared: u64) -> bool {
     shared == segment.world_board() && segment.plan().cells() > 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::boards;
+    use super::super::{Came, Deposit, LinesPlace};
+    use super::*;
+
+    const SIGNATURE: u32 = 3;
+
+    /// One member lays so many bytes down, another one takes them.
+    fn hand_over(boards: &mut [Board], from: usize, to: usize, value: u8, bytes: usize) -> bool {
+        let number = boards.iter_mut().map(|board| board.begin(SIGNATURE).0).max().unwrap();
+        assert!(boards[from].has_room(number));
+        let lay = |target: &mut [u8]| target.fill(value);
+        let came = boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2), lay);
+        if came {
+            boards[from].kept(number).unwrap()[bytes / 2..].fill(value);
+            boards[from].set_filled(number, bytes as u64);
+            assert_eq!(boards[to].came(from as u32, number, SIGNATURE), Came::Here);
+            let Ok(Deposit::Block { bytes: there, filled, .. }) =
+                boards[to].deposit(from as u32, number)
+            else {
+                panic!("they lie in a cell")
+            };
+            assert_eq!((there.len(), filled), (bytes, bytes));
+            assert!(there.to_vec().iter().all(|&byte| byte == value));
+            assert!(boards[from].kept(number).is_none(), "it was given");
+            boards[to].take_over(from as u32, number);
+        }
+        boards.iter_mut().for_each(|board| board.end(number));
+        came
+    }
+
+    #[test]
+    fn who_takes_lays_down_next_in_what_it_has_read_last() {
+        let (segment, mut boards) = boards(3);
+        let each = segment.plan().cells_each() as usize;
+        let held = |boards: &[Board]| [0, 1, 2].map(|at: usize| boards[at].cells.held.clone());
+        let before = held(&boards);
+        assert!(before.iter().all(|cells| cells.len() == each));
+        assert!(hand_over(&mut boards, 0, 1, 7, 60_000));
+        assert_eq!(boards[1].cells.held.last(), before[0].last());
+        assert!(hand_over(&mut boards, 1, 2, 8, CELL_BYTES as usize));
+        assert!(hand_over(&mut boards, 2, 0, 9, 3_000));
+        assert_eq!(held(&boards), before, "it has gone round");
+        let mut all = before.concat();
+        all.sort_unstable();
+        assert!((0..).zip(&all).all(|(number, cell)| number == *cell), "each is one member's");
+    }
+
+    #[test]
+    fn who_always_takes_has_them_all_and_who_has_none_says_so() {
+        let (segment, mut boards) = boards(2);
+        let each = segment.plan().cells_each();
+        for _ in 0..each {
+            assert!(hand_over(&mut boards, 1, 0, 1, 2_000));
+        }
+        assert!(!hand_over(&mut boards, 1, 0, 1, 2_000));
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells());
+        assert!(!hand_over(&mut boards, 0, 1, 1, CELL_BYTES as usize + 1), "longer than a cell");
+        assert!(hand_over(&mut boards, 0, 1, 1, 2_000) && hand_over(&mut boards, 1, 0, 1, 2_000));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_given_all_the_same() {
+        let (segment, mut boards) = boards(2);
+        for filled in [10, 4_000] {
+            let number = boards[0].begin(SIGNATURE).0;
+            let came = boards[0].come_in_cell(number, (SIGNATURE, 0), (4_000, filled), |_| {});
+            assert_eq!((came, boards[0].kept(number).is_some()), (true, filled < 4_000));
+            boards[0].end(number);
+            assert!(boards[0].kept(number).is_none());
+        }
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each() - 2);
+    }
+
+    #[test]
+    fn words_that_were_overwritten_give_no_cell_twice_and_none_that_cannot_be() {
+        let (segment, mut boards) = boards(2);
+        let number = boards[1].begin(SIGNATURE).0;
+        let own = *boards[0].cells.held.last().unwrap();
+        for cell in [u64::from(own), u64::from(segment.plan().cells()), u64::MAX] {
+            let line = boards[1].own_line(number);
+            line.about.store(u64::from(IN_CELL), Ordering::Relaxed);
+            line.data[0].store(cell, Ordering::Relaxed);
+            line.data[1].store(CELL_BYTES, Ordering::Relaxed);
+            line.publish(number, SIGNATURE);
+            boards[0].take_over(1, number);
+            assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each());
+            assert_eq!(boards[0].deposit(1, number).is_ok(), cell == u64::from(own));
+        }
+        boards[1].own_line(number).data[0].store(u64::from(own), Ordering::Relaxed);
+        boards[1].own_line(number).data[1].store(CELL_BYTES + 1, Ordering::Relaxed);
+        assert!(boards[0].deposit(1, number).is_err(), "longer than a cell");
+    }
+
+    #[test]
+    fn other_groups_have_none() {
+        let (segment, _boards) = boards(2);
+        let lines: Vec<LinesPlace> = (0..2).map(|slot| segment.world_lines(slot)).collect();
+        let place = segment.plan().board(0, 1);
+        let mut board = Board::open(&segment, place, &lines, 0).unwrap();
+        let number = board.begin(SIGNATURE).0;
+        assert!(!board.come_in_cell(number, (SIGNATURE, 0), (3_000, 3_000), |_| {}));
+        assert!(!are_there(&Segment::local(&SegmentPlan::new(1, 1)), segment.world_board()));
+    }
+}
