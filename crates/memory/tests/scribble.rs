@@ -187,7 +187,9 @@ fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
 fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mut Random) {
     let length = random.below(5_000) as usize;
     let filled = random.below(length as u64 + 1) as usize;
-    if random.once_in(3) && board.come_in_cell(number, (7, 0), (length, filled), |room| room.fill(3)) {
+    if random.once_in(3)
+        && board.come_in_cell(number, (7, 0), (length, filled), |room| room.fill(3))
+    {
         if let Some(cell) = board.kept(number) {
             cell[filled..].fill(4);
         }

@@ -321,7 +321,7 @@ impl Board {
         self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
-    /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
+    /// Comes to an operation with short data (none is allowed), at most [`super::INLINE_BYTES`].
     #[inline]
     pub fn come(&mut self, number: u32, signature: u32, check: u32, data: &[u8]) {
         let line = self.own_line(number);
