@@ -4,8 +4,8 @@
 //! the rings and the heap, have one writer, which is somebody else. In a hardened job they are mapped
 //! for reading alone: a stray write there ends its writer, by the signal that says so, and reaches
 //! nobody. Protocols are the same, and so is what others check: pages that several write stay as they
-//! are (shared pages, boards, mailboxes, credits, control lines of blocks, which lie apart from the
-//! heap in such a job). A region has pages of its own, which who opens it maps for writing until its
+//! are (shared pages, boards, cells, mailboxes, credits, control lines of blocks, which lie apart from
+//! the heap in such a job). A region has pages of its own, which who opens it maps for writing until its
 //! last view of them is gone.
 
 use std::io;
@@ -143,6 +143,9 @@ mod tests {
             segment.harden(own).unwrap();
             let plan = segment.plan();
             assert!(!is_writable(&segment, 0) && !is_writable(&segment, plan.membership()));
+            for cell in 0..plan.cells() {
+                assert!(is_writable(&segment, plan.cell(cell)), "cell {cell}");
+            }
             for slot in 0..plan.slots() {
                 let of_one = [
                     plan.own_page(slot),

@@ -1,7 +1,7 @@
 //! How a segment is divided: sizes and offsets, and nothing else.
 //!
 //! ```text
-//! header page | membership pages | own pages | shared pages | slot 0 | slot 1 | ... | heap 0 | heap 1 | ...
+//! header page | membership pages | own pages | shared pages | slot 0 | ... | cells | heap 0 | heap 1 | ...
 //!   ... in a hardened job: | controls of heap 0 | controls of heap 1 | ...
 //! slot: boards | mailbox | ring credits | rings
 //! ring: lines | bulk area
@@ -38,6 +38,15 @@ pub const RINGS_MAX: u64 = 64;
 pub const BOARDS: u64 = 1024;
 /// Bytes of the shared words of a board.
 pub const BOARD_BYTES: u64 = PAGE_BYTES;
+/// Bytes of data that a cell of the first world's board has room for, and of all of it. Data do not begin with
+/// a page, because buffers do, or a little behind it: where one place lies within its page just behind the other,
+/// copies are slow.
+pub const CELL_BYTES: u64 = 128 * 1024;
+const CELL_HEAD_BYTES: u64 = 256;
+const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
+/// Cells that each process has at first, and of all together, at most.
+const CELLS_EACH_MAX: u32 = 8;
+const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
 /// Where a process says in its own page with whom it has to do.
@@ -267,9 +276,28 @@ impl SegmentPlan {
         self.ring(slot, ring) + RING_LINES * LINE_BYTES
     }
 
+    /// Cells that each process of the first world has at first. With very many there are none.
+    pub fn cells_each(&self) -> u32 {
+        match self.processes {
+            0 | 1 => 0,
+            processes => (CELLS_MAX / processes).min(CELLS_EACH_MAX),
+        }
+    }
+
+    /// Cells of all together.
+    pub fn cells(&self) -> u32 {
+        self.cells_each() * self.processes
+    }
+
+    /// Where the data of a cell of the first world's board lie.
+    pub fn cell(&self, cell: u32) -> u64 {
+        self.slot(self.slots()) + u64::from(cell) * CELL_STRIDE_BYTES + CELL_HEAD_BYTES
+    }
+
     /// The heap of a slot.
     pub fn heap(&self, slot: u32) -> u64 {
-        self.slot(self.slots()) + u64::from(slot) * self.heap_bytes_per_process
+        let cells = u64::from(self.cells()) * CELL_STRIDE_BYTES;
+        self.slot(self.slots()) + cells + u64::from(slot) * self.heap_bytes_per_process
     }
 
     /// Where the control lines of the blocks of a slot's heap are, in a hardened job: others write them,
@@ -338,7 +366,12 @@ mod tests {
             }
             assert_eq!(plan.own_page(plan.slots()), plan.shared_page(0));
             assert_eq!(plan.shared_page(plan.slots()), plan.slot(0));
-            assert_eq!(plan.heap(0), plan.slot(plan.slots()));
+            assert_eq!(plan.cell(0), plan.slot(plan.slots()) + CELL_HEAD_BYTES);
+            assert_eq!(plan.heap(0) + CELL_HEAD_BYTES, plan.cell(plan.cells()));
+            assert!(plan.cell(1) >= plan.cell(0) + CELL_BYTES);
+            assert!(
+                plan.cells() <= CELLS_MAX && (plan.cells() > 0) == (2..=128).contains(&processes)
+            );
             assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
         }
     }
@@ -361,14 +394,15 @@ mod tests {
                 plan.slot(0) - plan.own_page(0),
                 plan.slot_bytes(),
                 slots,
+                plan.heap(0) - plan.slot(plan.slots()),
                 plan.heap_bytes_per_process,
                 plan.total_bytes(),
             )
         });
         let document = [
-            (8_192, 163_840, 5_689_344, 113_786_880, 268_435_456, 5_482_668_032),
-            (8_192, 393_216, 7_757_824, 372_375_552, 268_435_456, 13_257_678_848),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 16_908_288, 26_267_652_096),
+            (8_192, 163_840, 5_689_344, 113_786_880, 4_325_376, 268_435_456, 5_486_993_408),
+            (8_192, 393_216, 7_757_824, 372_375_552, 17_301_504, 268_435_456, 13_274_980_352),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 16_908_288, 26_267_652_096),
         ];
         assert_eq!(sums, document);
     }

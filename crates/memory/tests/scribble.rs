@@ -187,6 +187,17 @@ fn use_board(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
 
 fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mut Random) {
     let length = random.below(5_000) as usize;
+    let filled = random.below(length as u64 + 1) as usize;
+    if random.once_in(3)
+        && board.come_in_cell(number, (7, 0), (length, filled), |room| room.fill(3))
+    {
+        if let Some(cell) = board.kept(number) {
+            cell[filled..].fill(4);
+        }
+        board.set_filled(number, length as u64);
+        board.count(number, 7);
+        return;
+    }
     let block = heap.filter(|_| random.once_in(2)).and_then(|heap| heap.allocate(length).ok());
     match block {
         Some(block) => {
@@ -216,6 +227,7 @@ fn take_part(board: &mut Board, number: u32, random: &mut Random) {
             assert!(filled <= bytes.len() && resolved <= bytes.len());
             let place = random.below(bytes.len() as u64 + 1) as usize;
             assert!(bytes.part(place, 100).to_vec().len() <= 100);
+            board.take_over(member, number);
         }
     }
     let count = 1 + random.below(PIECES_MAX as u64) as u32;

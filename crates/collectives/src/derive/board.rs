@@ -90,13 +90,13 @@ impl Place<'_> {
     }
 
     fn scatter(&mut self) {
-        let all = Cells::new(Store::Input, 0, self.size());
+        let (deposited, except) = self.for_others(0, self.task.root);
         if self.is_root() {
-            self.deposit(all, Some(self.member));
+            self.deposit(deposited, except);
             self.keep_own(self.member);
         } else {
             self.deposit(NOTHING, None);
-            self.take(self.task.root, all, output(self.member));
+            self.take(self.task.root, deposited, output(self.member));
         }
     }
 
@@ -148,12 +148,21 @@ impl Place<'_> {
 
     fn all_to_all(&mut self) {
         let size = self.size();
-        let row = |member| Cells::new(Store::Input, member * size, size);
         let own = self.member * size + self.member;
-        self.deposit(row(self.member), Some(own));
+        let (deposited, except) = self.for_others(self.member * size, self.member);
+        self.deposit(deposited, except);
         self.program.copy(self.member, input(own), output(own)); // never in place
         for from in self.others() {
-            self.take(from, row(from), output(from * size + self.member));
+            let (deposited, _) = self.for_others(from * size, from);
+            self.take(from, deposited, output(from * size + self.member));
+        }
+    }
+
+    /// What a member lays down of a row of blocks, one for each: all but its own, or the only other one.
+    fn for_others(&self, row: u32, member: u32) -> (Cells, Option<u32>) {
+        match self.size() {
+            2 => (input(row + 1 - member), None),
+            size => (Cells::new(Store::Input, row, size), Some(row + member)),
         }
     }
 

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
+use super::cells::{self, Cells};
 use super::deposits::Deposits;
 use super::difference::Difference;
 use super::history::History;
+use super::laid::Deposit;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
-use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
-use crate::bytes::Bytes;
+use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, Roster, Shared};
+use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::heap::Block;
 use crate::membership::SlotState;
 use crate::page::Tally;
@@ -41,6 +42,9 @@ pub struct Board {
     /// What this member's lines say, to be said again if somebody overwrites it.
     pub(super) stated: [Stated; WINDOW],
     deposits: Deposits,
+    pub(super) cells: Cells,
+    /// The group's members have cells.
+    pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
     fenced: bool,
     pub(super) part: OwnPart,
@@ -82,27 +86,6 @@ pub enum Came {
     Here,
     /// It has come with another signature, this one: for something else, or after something else.
     Otherwise(u32),
-}
-
-/// What stands on the board.
-#[derive(Clone, Copy)]
-pub enum Deposit<'a> {
-    /// Short data.
-    Inline {
-        /// The words they stand in.
-        words: [u64; INLINE_WORDS],
-        /// How many bytes of them.
-        bytes: usize,
-    },
-    /// Data in a block.
-    Block {
-        /// The block.
-        bytes: Bytes<'a>,
-        /// How many of them are there, from the start.
-        filled: usize,
-        /// How many bytes of a result have been put into the place kept for it.
-        resolved: usize,
-    },
 }
 
 impl Drop for Board {
@@ -150,6 +133,7 @@ impl Board {
             return Err(BoardBroken { member: own });
         }
         held(&members).for_each(|slot| segment.hold(slot));
+        let has_cells = cells::are_there(segment, shared);
         Ok(Self {
             tally: Tally::of(segment, members[own as usize].slot),
             shared: segment.place(shared, SHARED_BYTES).cast(),
@@ -163,6 +147,8 @@ impl Board {
             settled: 1,
             stated: [Stated::default(); WINDOW],
             deposits: Deposits::default(),
+            cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },
+            has_cells,
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -191,6 +177,17 @@ impl Board {
         let Member { slot, incarnation, .. } = self.members[member as usize];
         let record = self.segment.slot_record(slot);
         if record.incarnation == incarnation { record.state } else { SlotState::Dead }
+    }
+
+    /// The slot of a member, if there is one.
+    pub(super) fn slot_of(&self, member: u32) -> Option<u32> {
+        self.members.get(member as usize).map(|member| member.slot)
+    }
+
+    /// Counts what this member has laid down.
+    #[inline]
+    pub(super) fn laid(&self, bytes: u64) {
+        self.tally.laid(bytes);
     }
 
     /// The slot of a member.
@@ -285,9 +282,12 @@ impl Board {
         }
     }
 
-    /// The block that this member has deposited in an operation, to be filled further.
-    pub fn kept(&mut self, number: u32) -> Option<&mut Block> {
-        self.deposits.of(number)
+    /// Where the data lie that this member has deposited in an operation, to be filled further.
+    pub fn kept(&mut self, number: u32) -> Option<&mut [u8]> {
+        if self.deposits.of(number).is_none() {
+            return self.filling(number);
+        }
+        self.deposits.of(number).map(|block| &mut block[..])
     }
 
     /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
@@ -304,6 +304,7 @@ impl Board {
     /// for room only; whoever gives up an operation wakes the others.
     #[inline]
     pub fn end(&mut self, number: u32) {
+        self.cells.end(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {
@@ -320,7 +321,7 @@ impl Board {
         self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
-    /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
+    /// Comes to an operation with short data (none is allowed), at most [`super::INLINE_BYTES`].
     #[inline]
     pub fn come(&mut self, number: u32, signature: u32, check: u32, data: &[u8]) {
         let line = self.own_line(number);
@@ -363,6 +364,7 @@ impl Board {
         if let Some((filled, _)) = &mut self.stated[number as usize % WINDOW].block {
             *filled = bytes;
         }
+        self.cells.are_filled(number, bytes as usize);
         self.wake();
     }
 
@@ -482,49 +484,6 @@ impl Board {
     /// What a member checks against the others; only after it came.
     pub fn check(&self, member: u32, number: u32) -> u32 {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
-    }
-
-    /// What a member has deposited; only after it came.
-    ///
-    /// # Errors
-    /// [`BoardBroken`] when it names what cannot be.
-    #[inline]
-    pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, BoardBroken> {
-        self.read(self.line(member, number), member)
-    }
-
-    #[inline]
-    fn read(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
-        let length = line.about.load(Ordering::Relaxed) as u32;
-        if length as usize <= INLINE_BYTES {
-            let bytes = length as usize;
-            return Ok(Deposit::Inline { words: line.words(bytes), bytes });
-        }
-        if length != IN_HEAP {
-            return Err(BoardBroken { member });
-        }
-        let [offset, length, filled, resolved] =
-            [0, 1, 2, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
-        let bytes = self.heap_bytes(member, offset, length).ok_or(BoardBroken { member })?;
-        let filled = filled.min(length) as usize;
-        let resolved = resolved.min(length) as usize;
-        Ok(Deposit::Block { bytes, filled, resolved })
-    }
-
-    /// Bytes in the heap of a member.
-    pub(super) fn heap_bytes(&self, member: u32, offset: u64, length: u64) -> Option<Bytes<'_>> {
-        let (plan, slot) = (self.segment.plan(), self.members.get(member as usize)?.slot);
-        let (start, end) = (plan.heap(slot), plan.heap(slot + 1));
-        let fits = (start..end).contains(&offset)
-            && offset.is_multiple_of(64)
-            && offset.checked_add(length).is_some_and(|last| last <= end);
-        if !fits {
-            return None;
-        }
-        let place = self.segment.place(offset, 8);
-        // SAFETY: the range was just checked to lie within the member's heap in the segment, which
-        // stays mapped while `self` is borrowed.
-        Some(unsafe { Bytes::from_raw(place, length as usize) })
     }
 
     /// How an operation that all wait for has ended.

@@ -3,7 +3,8 @@
 //! Each member lays what it brings where all can read it, says that it has come, and takes what it
 //! needs from where it lies. Short data stand in the line that says it; longer ones in a block of
 //! the member's heap, which the line names and which is freed when everybody is over with the
-//! operation. Members may be [`WINDOW`] operations apart.
+//! operation, or, where one other member takes them, in a cell that becomes that one's. Members may be
+//! [`WINDOW`] operations apart.
 //!
 //! Memory of a group: for each member a line for each operation of the window and one more, in its
 //! own pages; one page of shared words, from the pool of the member that leads; and what is
@@ -16,6 +17,8 @@ mod agreement;
 mod words;
 
 #[cfg(not(loom))]
+mod cells;
+#[cfg(not(loom))]
 mod deposits;
 #[cfg(not(loom))]
 mod difference;
@@ -25,6 +28,8 @@ mod fixture;
 mod handle;
 #[cfg(not(loom))]
 mod history;
+#[cfg(not(loom))]
+mod laid;
 #[cfg(not(loom))]
 mod neighbours;
 #[cfg(not(loom))]
@@ -50,6 +55,7 @@ pub use {
     difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
+    laid::Deposit,
     neighbours::LOOKED_AT_MAX,
     outcome::{Coming, Outcome},
     place::LinesPlace,

@@ -37,13 +37,15 @@ pub(crate) const INLINE_WORDS: usize = INLINE_BYTES / 8;
 pub const PIECES_MAX: usize = 64;
 /// Instead of a length: the data lie in a heap.
 pub(crate) const IN_HEAP: u32 = u32::MAX;
+/// Instead of a length: the data lie in a cell.
+pub(crate) const IN_CELL: u32 = u32::MAX - 1;
 
 /// A line with a word that publishes what else stands in it.
 #[repr(C, align(64))]
 pub(crate) struct Line {
     /// Number (low half) and signature or state (high half).
     word: AtomicU64,
-    /// Bytes of data, or [`IN_HEAP`] (low half); what members check against each other (high).
+    /// Bytes of data, [`IN_HEAP`] or [`IN_CELL`] (low half); what members check against each other (high).
     pub(crate) about: AtomicU64,
     pub(crate) data: [AtomicU64; INLINE_WORDS],
 }

@@ -205,7 +205,7 @@ impl Circle {
             return (walk.clone(), *manner);
         }
         let (prepared, _) = self.plan(call, &Way::Board(style));
-        let manner = Manner::of(prepared.walk.plan(), self.is_crowded);
+        let manner = Manner::of(call.operation, prepared.walk.plan(), self.is_crowded);
         if self.board_plans.len() >= BOARD_PLANS_MAX {
             self.board_plans.remove(0);
         }

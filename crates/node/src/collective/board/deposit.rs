@@ -13,6 +13,9 @@ use super::{
     WHOLE_PIECE_BYTES, piece_bytes,
 };
 
+/// What is shorter is not laid in a cell.
+const CELL_BYTES_MIN: usize = 2 << 10;
+
 impl AtBoard {
     /// Comes without data: this member has failed before it could bring them. False when there is no
     /// room yet.
@@ -79,11 +82,20 @@ impl AtBoard {
             self.done = bytes;
             return Ok(true);
         }
+        let first =
+            if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
+        if self.manner.is_handed_over && bytes >= CELL_BYTES_MIN {
+            let (memory, lengths) = (around.memory, (bytes, first));
+            let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
+            if around.board.come_in_cell(number, (signature, check), lengths, lay) {
+                self.done = first;
+                *around.budget = around.budget.saturating_sub(first as u64);
+                return Ok(true);
+            }
+        }
         let Some(mut block) = self.block_of(around, bytes)? else {
             return Ok(false);
         };
-        let first =
-            if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
         lay_out(around.memory, cells, except, 0, &mut block[..first]);
         self.done = first;
         *around.budget = around.budget.saturating_sub(first as u64);

@@ -8,7 +8,7 @@
 //! which all wait for the last to come end by one exchange of the commit word.
 
 use landeck_arithmetic::{Operator, ReductionError};
-use landeck_collectives::{Action, Cells, Plan};
+use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
 use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Difference, Outcome};
@@ -154,6 +154,8 @@ pub(crate) struct Manner {
     is_whole: bool,
     /// One of several rounds: the place that was used last is used again.
     is_round: bool,
+    /// What a member lays down one other takes, and nobody else: it may lie in a cell.
+    is_handed_over: bool,
 }
 
 impl Manner {
@@ -173,8 +175,8 @@ impl Manner {
         self.counted
     }
 
-    /// That of a plan.
-    pub(crate) fn of(plan: &Plan, is_crowded: bool) -> Self {
+    /// That of a plan of an operation.
+    pub(crate) fn of(operation: Operation, plan: &Plan, is_crowded: bool) -> Self {
         let any = |what: fn(&Action) -> bool| plan.steps.iter().any(|step| what(&step.action));
         let together = any(|action| matches!(action, Action::Together { .. }));
         let awaits = any(|action| matches!(action, Action::Await));
@@ -186,12 +188,23 @@ impl Manner {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
             is_round: false,
+            is_handed_over: is_handed_over(operation, plan.size),
         }
     }
 
     /// The same of one of several rounds, or of the only one.
     pub(crate) fn in_rounds(self, is_round: bool) -> Self {
         Self { is_round, ..self }
+    }
+}
+
+/// Whether what each member lays down is taken by one other.
+fn is_handed_over(operation: Operation, size: u32) -> bool {
+    use Operation::{AllGather, AllToAll, Broadcast, Gather, Scatter};
+    match operation {
+        Gather => true,
+        Broadcast | Scatter | AllGather | AllToAll => size == 2,
+        _ => false,
     }
 }
 
@@ -489,7 +502,7 @@ fn needed(action: &Action, size: u32) -> std::ops::Range<u32> {
 mod tests {
     use super::*;
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
-    use landeck_collectives::{BoardStyle, Group, Operation, Order, Store, Task, Way, plans};
+    use landeck_collectives::{BoardStyle, Group, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
     use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
 
@@ -654,7 +667,7 @@ mod tests {
             .zip(boards.iter_mut())
             .map(|(plan, board)| {
                 let mut at = AtBoard::default();
-                at.begin(board.begin(5).0, 5, 0, Manner::of(plan, is_crowded));
+                at.begin(board.begin(5).0, 5, 0, Manner::of(operation, plan, is_crowded));
                 (at, 0)
             })
             .collect();
@@ -721,7 +734,7 @@ mod tests {
         let group = Group::whole(2).unwrap();
         let first = |operation, member: usize, is_crowded, budget| {
             let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
-            let manner = Manner::of(&plans[member], is_crowded);
+            let manner = Manner::of(operation, &plans[member], is_crowded);
             AtBoard { manner, ..AtBoard::default() }.fill_bytes(100_000, budget)
         };
         assert_eq!(first(Operation::Gather, 1, false, u64::MAX), PIECE_BYTES);

@@ -48,7 +48,13 @@ impl AtBoard {
         write(memory, into, &deposit, start, self.done..end);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
-        Ok(if end == length { Stepped::Over } else { Stepped::Moved })
+        if end < length {
+            return Ok(Stepped::Moved);
+        }
+        if self.manner.is_handed_over {
+            around.board.take_over(from, self.number);
+        }
+        Ok(Stepped::Over)
     }
 
     pub(super) fn take_result<M: BlockMemory>(

@@ -1,0 +1,246 @@
+//! Cells: places for what one member lays down and one other takes, which go from hand to hand.
+//!
+//! Who takes what lies in a cell has the cell from then on, and lays down in it what it brings next. What a
+//! processor has just read it writes faster than what another one reads: the lines are its own by then. And
+//! as many cells are in use as there are data under way, while blocks that come back to who laid them down
+//! are twice as many.
+//!
+//! A cell is given with the word that says that its giver has come, and is its taker's when that has read
+//! all of it; nobody is asked, and nothing is sent back. Who has no cell lays its data in a block of its
+//! heap. Where a taker fails, or takes and never gives, cells are missed by others, and that is all: who is
+//! the root again and again has them all in the end. They belong to the first world, and their memory to the
+//! job, so a death changes nothing.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+use super::WINDOW;
+use super::handle::Board;
+use super::statement::Stated;
+use super::words::IN_CELL;
+use crate::bytes::Bytes;
+use crate::plan::{CELL_BYTES, SegmentPlan};
+use crate::segment::Segment;
+
+/// What a member has of the cells.
+#[derive(Default)]
+pub(super) struct Cells {
+    /// Those that it may write to, the one that it has read last at the end.
+    held: Vec<u32>,
+    /// Those that it still fills: number of the operation, cell, and how many bytes there will be.
+    filling: Vec<(u32, u32, usize)>,
+}
+
+impl Cells {
+    /// Those that a member of the first world has at first.
+    pub(super) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
+        let each = plan.cells_each();
+        let held = (member * each..(member + 1) * each).rev().collect();
+        Self { held, filling: Vec::new() }
+    }
+
+    /// So much of what it brings to an operation is there.
+    #[inline]
+    pub(super) fn are_filled(&mut self, number: u32, bytes: usize) {
+        self.filling.retain(|&(of, _, length)| of != number || bytes < length);
+    }
+
+    /// It is over with an operation, whatever it has brought.
+    #[inline]
+    pub(super) fn end(&mut self, number: u32) {
+        if !self.filling.is_empty() {
+            self.filling.retain(|&(of, ..)| of != number);
+        }
+    }
+
+    fn has(&self, cell: u32) -> bool {
+        self.held.contains(&cell) || self.filling.iter().any(|&(_, other, _)| other == cell)
+    }
+}
+
+impl Board {
+    /// Comes to an operation with `length` bytes that one other member takes, in a cell: `lay` puts the first
+    /// `filled` of them there. False, and nothing has happened, where this member has no cell for them.
+    #[inline]
+    pub fn come_in_cell(
+        &mut self,
+        number: u32,
+        (signature, check): (u32, u32),
+        (length, filled): (usize, usize),
+        lay: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        if length > CELL_BYTES as usize {
+            return false;
+        }
+        let Some(cell) = self.cells.held.pop() else { return false };
+        let Some(place) = self.cell(cell) else { return false };
+        // SAFETY: the cell lies in the segment, which stays mapped while `self` is borrowed, and is this
+        // member's to write: nobody else has it until it is given, and nothing is read through this slice.
+        lay(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), filled.min(length)) });
+        if filled < length {
+            self.cells.filling.push((number, cell, length));
+        }
+        let line = self.own_line(number);
+        line.about.store(u64::from(IN_CELL) | u64::from(check) << 32, Ordering::Relaxed);
+        let words = [u64::from(cell), length as u64, filled as u64, 0];
+        for (word, value) in line.data.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        line.publish(number, signature);
+        self.laid(length as u64);
+        self.stated[number as usize % WINDOW] =
+            Stated { has_come: true, number, signature, block: Some((filled as u64, 0)) };
+        true
+    }
+
+    /// The cell that this member fills in an operation.
+    #[inline]
+    pub(super) fn filling(&mut self, number: u32) -> Option<&mut [u8]> {
+        let (_, cell, length) = *self.cells.filling.iter().find(|(of, ..)| *of == number)?;
+        let place = self.cell(cell)?;
+        // SAFETY: as in `come_in_cell`; `length` is at most that of a cell.
+        Some(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) })
+    }
+
+    /// What a member has brought was taken to its end, by this member alone: if it lies in a cell, that is this
+    /// member's now.
+    #[inline]
+    pub fn take_over(&mut self, member: u32, number: u32) {
+        let line = self.line(member, number);
+        let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
+        let cell = line.data[0].load(Ordering::Relaxed);
+        // Words that somebody has overwritten give nothing twice.
+        if is_in_cell && cell < u64::from(self.segment().plan().cells()) && self.has_cells {
+            let cell = cell as u32;
+            if !self.cells.has(cell) {
+                self.cells.held.push(cell);
+            }
+        }
+    }
+
+    /// The first bytes of the cell with this number.
+    pub(super) fn cell_bytes(&self, cell: u64, length: u64) -> Option<Bytes<'_>> {
+        let place = self.cell(u32::try_from(cell).ok()?).filter(|_| length <= CELL_BYTES)?;
+        // SAFETY: the range was just checked to be of a cell in the segment, which stays mapped while `self`
+        // is borrowed.
+        Some(unsafe { Bytes::from_raw(place, length as usize) })
+    }
+
+    #[inline]
+    fn cell(&self, cell: u32) -> Option<NonNull<u8>> {
+        let plan = self.segment().plan();
+        (cell < plan.cells()).then(|| self.segment().place(plan.cell(cell), CELL_BYTES))
+    }
+}
+
+/// Whether the board with shared words at this place has cells.
+pub(super) fn are_there(segment: &Segment, shared: u64) -> bool {
+    shared == segment.world_board() && segment.plan().cells() > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::boards;
+    use super::super::{Came, Deposit, LinesPlace};
+    use super::*;
+
+    const SIGNATURE: u32 = 3;
+
+    /// One member lays so many bytes down, another one takes them.
+    fn hand_over(boards: &mut [Board], from: usize, to: usize, value: u8, bytes: usize) -> bool {
+        let number = boards.iter_mut().map(|board| board.begin(SIGNATURE).0).max().unwrap();
+        assert!(boards[from].has_room(number));
+        let lay = |target: &mut [u8]| target.fill(value);
+        let came = boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2), lay);
+        if came {
+            boards[from].kept(number).unwrap()[bytes / 2..].fill(value);
+            boards[from].set_filled(number, bytes as u64);
+            assert_eq!(boards[to].came(from as u32, number, SIGNATURE), Came::Here);
+            let Ok(Deposit::Block { bytes: there, filled, .. }) =
+                boards[to].deposit(from as u32, number)
+            else {
+                panic!("they lie in a cell")
+            };
+            assert_eq!((there.len(), filled), (bytes, bytes));
+            assert!(there.to_vec().iter().all(|&byte| byte == value));
+            assert!(boards[from].kept(number).is_none(), "it was given");
+            boards[to].take_over(from as u32, number);
+        }
+        boards.iter_mut().for_each(|board| board.end(number));
+        came
+    }
+
+    #[test]
+    fn who_takes_lays_down_next_in_what_it_has_read_last() {
+        let (segment, mut boards) = boards(3);
+        let each = segment.plan().cells_each() as usize;
+        let held = |boards: &[Board]| [0, 1, 2].map(|at: usize| boards[at].cells.held.clone());
+        let before = held(&boards);
+        assert!(before.iter().all(|cells| cells.len() == each));
+        assert!(hand_over(&mut boards, 0, 1, 7, 60_000));
+        assert_eq!(boards[1].cells.held.last(), before[0].last());
+        assert!(hand_over(&mut boards, 1, 2, 8, CELL_BYTES as usize));
+        assert!(hand_over(&mut boards, 2, 0, 9, 3_000));
+        assert_eq!(held(&boards), before, "it has gone round");
+        let mut all = before.concat();
+        all.sort_unstable();
+        assert!((0..).zip(&all).all(|(number, cell)| number == *cell), "each is one member's");
+    }
+
+    #[test]
+    fn who_always_takes_has_them_all_and_who_has_none_says_so() {
+        let (segment, mut boards) = boards(2);
+        let each = segment.plan().cells_each();
+        for _ in 0..each {
+            assert!(hand_over(&mut boards, 1, 0, 1, 2_000));
+        }
+        assert!(!hand_over(&mut boards, 1, 0, 1, 2_000));
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells());
+        assert!(!hand_over(&mut boards, 0, 1, 1, CELL_BYTES as usize + 1), "longer than a cell");
+        assert!(hand_over(&mut boards, 0, 1, 1, 2_000) && hand_over(&mut boards, 1, 0, 1, 2_000));
+    }
+
+    #[test]
+    fn what_nobody_takes_is_given_all_the_same() {
+        let (segment, mut boards) = boards(2);
+        for filled in [10, 4_000] {
+            let number = boards[0].begin(SIGNATURE).0;
+            let came = boards[0].come_in_cell(number, (SIGNATURE, 0), (4_000, filled), |_| {});
+            assert_eq!((came, boards[0].kept(number).is_some()), (true, filled < 4_000));
+            boards[0].end(number);
+            assert!(boards[0].kept(number).is_none());
+        }
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each() - 2);
+    }
+
+    #[test]
+    fn words_that_were_overwritten_give_no_cell_twice_and_none_that_cannot_be() {
+        let (segment, mut boards) = boards(2);
+        let number = boards[1].begin(SIGNATURE).0;
+        let own = *boards[0].cells.held.last().unwrap();
+        for cell in [u64::from(own), u64::from(segment.plan().cells()), u64::MAX] {
+            let line = boards[1].own_line(number);
+            line.about.store(u64::from(IN_CELL), Ordering::Relaxed);
+            line.data[0].store(cell, Ordering::Relaxed);
+            line.data[1].store(CELL_BYTES, Ordering::Relaxed);
+            line.publish(number, SIGNATURE);
+            boards[0].take_over(1, number);
+            assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each());
+            assert_eq!(boards[0].deposit(1, number).is_ok(), cell == u64::from(own));
+        }
+        boards[1].own_line(number).data[0].store(u64::from(own), Ordering::Relaxed);
+        boards[1].own_line(number).data[1].store(CELL_BYTES + 1, Ordering::Relaxed);
+        assert!(boards[0].deposit(1, number).is_err(), "longer than a cell");
+    }
+
+    #[test]
+    fn other_groups_have_none() {
+        let (segment, _boards) = boards(2);
+        let lines: Vec<LinesPlace> = (0..2).map(|slot| segment.world_lines(slot)).collect();
+        let place = segment.plan().board(0, 1);
+        let mut board = Board::open(&segment, place, &lines, 0).unwrap();
+        let number = board.begin(SIGNATURE).0;
+        assert!(!board.come_in_cell(number, (SIGNATURE, 0), (3_000, 3_000), |_| {}));
+        assert!(!are_there(&Segment::local(&SegmentPlan::new(1, 1)), segment.world_board()));
+    }
+}
