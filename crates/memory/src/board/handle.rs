@@ -12,8 +12,8 @@ use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, INLINE_WORDS, Line, Lines, Roster, Shared};
-use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
+use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, Roster, Shared};
+use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::membership::SlotState;
@@ -89,10 +89,8 @@ pub enum Came {
 pub enum Deposit<'a> {
     /// Short data.
     Inline {
-        /// The words they stand in.
-        words: [u64; INLINE_WORDS],
-        /// How many bytes of them.
-        bytes: usize,
+        /// They.
+        bytes: Bytes<'a>,
     },
     /// Data in a block.
     Block {
@@ -322,10 +320,10 @@ impl Board {
 
     /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
     #[inline]
-    pub fn come(&mut self, number: u32, signature: u32, check: u32, data: &[u8]) {
-        let line = self.own_line(number);
-        line.set_inline(data, check);
-        line.publish(number, signature);
+    pub fn come(&mut self, number: u32, signature: u32, check: u32, data: Bytes<'_>) {
+        let own = self.long_line(self.own, number);
+        own.set_inline(data, check);
+        own.line.publish(number, signature);
         if !data.is_empty() {
             self.tally.laid(data.len() as u64);
         }
@@ -484,23 +482,28 @@ impl Board {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
     }
 
+    /// Asks for the line behind a member's, where the rest of longer data will stand.
+    #[inline]
+    pub fn foresee(&self, member: u32, number: u32) {
+        self.long_line(member, number).prefetch_behind();
+    }
+
     /// What a member has deposited; only after it came.
     ///
     /// # Errors
     /// [`BoardBroken`] when it names what cannot be.
     #[inline]
     pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, BoardBroken> {
-        self.read(self.line(member, number), member)
+        let long = self.long_line(member, number);
+        match long.line.about.load(Ordering::Relaxed) as u32 as usize {
+            bytes @ ..=INLINE_BYTES => Ok(Deposit::Inline { bytes: long.inline(bytes) }),
+            _ => self.read_block(&long.line, member),
+        }
     }
 
     #[inline]
-    fn read(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
-        let length = line.about.load(Ordering::Relaxed) as u32;
-        if length as usize <= INLINE_BYTES {
-            let bytes = length as usize;
-            return Ok(Deposit::Inline { words: line.words(bytes), bytes });
-        }
-        if length != IN_HEAP {
+    fn read_block(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
+        if line.about.load(Ordering::Relaxed) as u32 != IN_HEAP {
             return Err(BoardBroken { member });
         }
         let [offset, length, filled, resolved] =
@@ -568,8 +571,11 @@ impl Board {
     #[inline]
     pub fn result(&self, number: u32) -> Result<Deposit<'_>, BoardBroken> {
         let commit = &self.epoch(number).commit;
-        let owner = (commit.about.load(Ordering::Relaxed) >> 32) as u32;
-        self.read(commit, owner)
+        let about = commit.about.load(Ordering::Relaxed);
+        match about as u32 as usize {
+            bytes @ ..=RESULT_BYTES => Ok(Deposit::Inline { bytes: commit.inline(bytes) }),
+            _ => self.read_block(commit, (about >> 32) as u32),
+        }
     }
 
     /// Lets everybody take pieces of the work; for the last to come.
@@ -650,6 +656,11 @@ impl Board {
 
     #[inline]
     pub(super) fn line(&self, member: u32, number: u32) -> &Line {
+        &self.long_line(member, number).line
+    }
+
+    #[inline]
+    fn long_line(&self, member: u32, number: u32) -> &LongLine {
         &self.lines(member).lines[number as usize % WINDOW]
     }
 
@@ -699,14 +710,14 @@ mod tests {
         let begun: Vec<_> = boards.iter_mut().map(|board| board.begin(SIGNATURE)).collect();
         assert!(begun[0].0 == 1 && begun.iter().all(|other| *other == begun[0]));
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::NotYet);
-        boards[2].come(1, SIGNATURE, 9, b"hello");
+        boards[2].come(1, SIGNATURE, 9, Bytes::from(&b"hello"[..]));
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::Here);
         assert_eq!(boards[0].came(2, 1, 8), Came::Otherwise(SIGNATURE));
         assert_eq!(boards[0].check(2, 1), 9);
-        let Ok(Deposit::Inline { words, bytes: 5 }) = boards[0].deposit(2, 1) else {
+        let Ok(Deposit::Inline { bytes }) = boards[0].deposit(2, 1) else {
             panic!("five bytes in the line")
         };
-        assert_eq!(&words[0].to_ne_bytes()[..5], b"hello");
+        assert_eq!(bytes.to_vec(), b"hello");
         let mut heap = Heap::of(&segment, 1).unwrap();
         let mut block = heap.allocate(1000).unwrap();
         block.fill(3);
@@ -726,7 +737,7 @@ mod tests {
             for board in &mut boards {
                 assert_eq!(board.begin(SIGNATURE).0, round);
                 assert!(board.has_room(round));
-                board.come(round, SIGNATURE, 0, &[]);
+                board.come(round, SIGNATURE, 0, Bytes::EMPTY);
             }
             assert_eq!(boards[0].count(round, SIGNATURE), Coming::NotLast);
             assert_eq!(boards[2].count(round, SIGNATURE), Coming::NotLast);
@@ -804,7 +815,7 @@ mod tests {
             for board in &mut boards {
                 let (number, _) = board.begin(SIGNATURE);
                 assert!(board.has_room(number));
-                board.come(number, SIGNATURE, 0, &[]);
+                board.come(number, SIGNATURE, 0, Bytes::EMPTY);
                 board.end(number);
             }
         }
@@ -875,10 +886,10 @@ mod tests {
     #[test]
     fn scribbled_lines_are_broken_or_wrong_and_no_more() {
         let (segment, mut boards) = boards(2);
-        boards[1].come(1, SIGNATURE, 0, b"x");
-        for garbage in [u64::MAX, u64::from(IN_HEAP), 49, 1 << 63] {
-            for word in 1..8 {
-                let line = segment.plan().world_lines(1) + 64;
+        boards[1].come(1, SIGNATURE, 0, Bytes::from(&b"x"[..]));
+        for garbage in [u64::MAX, u64::from(IN_HEAP), 113, 49, 1 << 63] {
+            for word in 1..16 {
+                let line = segment.plan().world_lines(1) + 128;
                 segment.long(line + word * 8).store(garbage, Ordering::Relaxed);
             }
             if let Ok(Deposit::Block { bytes, filled, .. }) = boards[0].deposit(1, 1) {
