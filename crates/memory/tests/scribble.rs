@@ -197,7 +197,7 @@ fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mu
             }
         }
         None => {
-            board.come(number, 7, 0, Bytes::from(&[1; INLINE_BYTES][..length.min(INLINE_BYTES)]))
+            board.come(number, 7, 0, Bytes::from(&[1; INLINE_BYTES][..length.min(INLINE_BYTES)]));
         }
     }
     if board.count(number, 7) == Coming::Last {

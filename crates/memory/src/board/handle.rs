@@ -13,7 +13,7 @@ use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
 use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, Roster, Shared};
-use super::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
+use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::membership::SlotState;
@@ -318,7 +318,8 @@ impl Board {
         self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
-    /// Comes to an operation with short data (none is allowed), at most [`INLINE_BYTES`].
+    /// Comes to an operation with short data (none is allowed), at most
+    /// [`INLINE_BYTES`](super::INLINE_BYTES).
     #[inline]
     pub fn come(&mut self, number: u32, signature: u32, check: u32, data: Bytes<'_>) {
         let own = self.long_line(self.own, number);
@@ -482,38 +483,6 @@ impl Board {
         (self.line(member, number).about.load(Ordering::Relaxed) >> 32) as u32
     }
 
-    /// Asks for the line behind a member's, where the rest of longer data will stand.
-    #[inline]
-    pub fn foresee(&self, member: u32, number: u32) {
-        self.long_line(member, number).prefetch_behind();
-    }
-
-    /// What a member has deposited; only after it came.
-    ///
-    /// # Errors
-    /// [`BoardBroken`] when it names what cannot be.
-    #[inline]
-    pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, BoardBroken> {
-        let long = self.long_line(member, number);
-        match long.line.about.load(Ordering::Relaxed) as u32 as usize {
-            bytes @ ..=INLINE_BYTES => Ok(Deposit::Inline { bytes: long.inline(bytes) }),
-            _ => self.read_block(&long.line, member),
-        }
-    }
-
-    #[inline]
-    fn read_block(&self, line: &Line, member: u32) -> Result<Deposit<'_>, BoardBroken> {
-        if line.about.load(Ordering::Relaxed) as u32 != IN_HEAP {
-            return Err(BoardBroken { member });
-        }
-        let [offset, length, filled, resolved] =
-            [0, 1, 2, 3].map(|at: usize| line.data[at].load(Ordering::Acquire));
-        let bytes = self.heap_bytes(member, offset, length).ok_or(BoardBroken { member })?;
-        let filled = filled.min(length) as usize;
-        let resolved = resolved.min(length) as usize;
-        Ok(Deposit::Block { bytes, filled, resolved })
-    }
-
     /// Bytes in the heap of a member.
     pub(super) fn heap_bytes(&self, member: u32, offset: u64, length: u64) -> Option<Bytes<'_>> {
         let (plan, slot) = (self.segment.plan(), self.members.get(member as usize)?.slot);
@@ -562,20 +531,6 @@ impl Board {
             word.store(value, Ordering::Relaxed);
         }
         self.deposits.keep(number, block);
-    }
-
-    /// The result, after the operation is decided to be done.
-    ///
-    /// # Errors
-    /// [`BoardBroken`].
-    #[inline]
-    pub fn result(&self, number: u32) -> Result<Deposit<'_>, BoardBroken> {
-        let commit = &self.epoch(number).commit;
-        let about = commit.about.load(Ordering::Relaxed);
-        match about as u32 as usize {
-            bytes @ ..=RESULT_BYTES => Ok(Deposit::Inline { bytes: commit.inline(bytes) }),
-            _ => self.read_block(commit, (about >> 32) as u32),
-        }
     }
 
     /// Lets everybody take pieces of the work; for the last to come.
@@ -643,7 +598,7 @@ impl Board {
     }
 
     #[inline]
-    fn epoch(&self, number: u32) -> &Epoch {
+    pub(super) fn epoch(&self, number: u32) -> &Epoch {
         &self.shared().epochs[number as usize % WINDOW]
     }
 
@@ -660,7 +615,7 @@ impl Board {
     }
 
     #[inline]
-    fn long_line(&self, member: u32, number: u32) -> &LongLine {
+    pub(super) fn long_line(&self, member: u32, number: u32) -> &LongLine {
         &self.lines(member).lines[number as usize % WINDOW]
     }
 

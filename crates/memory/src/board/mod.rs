@@ -34,6 +34,8 @@ mod place;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod reading;
+#[cfg(not(loom))]
 mod room;
 #[cfg(not(loom))]
 pub(crate) mod roster;
