@@ -16,7 +16,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::board::WINDOW;
+use crate::board::{PROGRESS, STRIDE_BYTES, WINDOW};
 use crate::page::Presence;
 use crate::plan::{BOND_BYTES, LINE_BYTES};
 use crate::segment::Segment;
@@ -137,12 +137,12 @@ impl Segment {
         }
         let (mine, theirs) = (self.plan().world_lines(own), self.plan().world_lines(gone));
         let progress = |lines: u64| {
-            let over = self.long(lines + WINDOW as u64 * LINE_BYTES).load(Ordering::Acquire) as u32;
+            let over = self.long(lines + PROGRESS).load(Ordering::Acquire) as u32;
             over.max(1) // who has done nothing yet says nothing
         };
         let over = progress(mine);
         let came = (0..WINDOW as u64).any(|line| {
-            let number = self.long(theirs + line * LINE_BYTES).load(Ordering::Acquire) as u32;
+            let number = self.long(theirs + line * STRIDE_BYTES).load(Ordering::Acquire) as u32;
             number != 0 && over.wrapping_sub(number) as i32 <= 0
         });
         let outcome = self.long(self.world_board() + OUTCOME_LINE * LINE_BYTES);
@@ -163,6 +163,7 @@ impl Segment {
 mod tests {
     use super::*;
     use crate::board::Board;
+    use crate::bytes::Bytes;
     use crate::heap::{Borrowed, Heap};
     use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
@@ -235,7 +236,7 @@ mod tests {
         };
         let mut boards: Vec<_> = (0..PROCESSES).map(open).collect();
         let (number, signature) = boards[2].begin(0);
-        boards[2].come(number, signature, 0, &[]);
+        boards[2].come(number, signature, 0, Bytes::EMPTY);
         let since = lose(&all[0], 2);
         look(&all, 2);
         assert!(all[0].is_kept(2, since));

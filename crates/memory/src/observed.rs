@@ -10,7 +10,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::board::roster::decode;
-use crate::board::{LinesPlace, ROSTER, WINDOW, are_lines, leader_of};
+use crate::board::{LinesPlace, PROGRESS, ROSTER, STRIDE_BYTES, WINDOW, are_lines, leader_of};
 use crate::membership::{JobState, SlotRecord};
 use crate::page::{
     COUNTER_LINE, COUNTER_WORDS, Counters, Presence, WAIT_LINE, WAIT_WORDS, WAITED_FOR_LINES,
@@ -160,9 +160,9 @@ impl Observed {
             return Standing::NotYet { behind: 0 };
         }
         // Its progress stands behind the lines of the operations that can be under way.
-        let progress = self.word(member.offset + WINDOW as u64 * LINE_BYTES) as u32;
+        let progress = self.word(member.offset + PROGRESS) as u32;
         let behind = number.wrapping_sub(progress);
-        let line = self.word(member.offset + u64::from(number) % WINDOW as u64 * LINE_BYTES);
+        let line = self.word(member.offset + u64::from(number) % WINDOW as u64 * STRIDE_BYTES);
         match () {
             () if line as u32 == number && behind as i32 >= 0 => {
                 Standing::Here((line >> 32) as u32)
@@ -210,6 +210,7 @@ const _: () = assert!(WAIT_WORDS <= LINE_WORDS && COUNTER_WORDS <= LINE_WORDS);
 mod tests {
     use super::*;
     use crate::board::{Board, BoardPool, LINES_BYTES, roster_bytes};
+    use crate::bytes::Bytes;
     use crate::heap::Heap;
     use crate::membership::SlotState;
     use crate::page::{Operation, Tally};
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(observed.roster(segment.world_board()).unwrap().members.len(), 3);
         let [(first, _), (second, _)] = boards.each_mut().map(|board| board.begin(9));
         assert_eq!(observed.standing(lines[0], first), Standing::NotYet { behind: 0 });
-        boards[0].come(first, 9, 0, &[]);
+        boards[0].come(first, 9, 0, Bytes::EMPTY);
         assert_eq!(observed.standing(lines[0], first), Standing::Here(9));
         assert_eq!(observed.standing(lines[1], second), Standing::NotYet { behind: 0 });
         boards[0].end(first);

@@ -379,7 +379,9 @@ mod tests {
     #[test]
     fn the_own_page_has_room_for_all_that_is_in_it() {
         let plan = SegmentPlan::new(1, 2);
-        assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= plan.bonds(1));
+        let remark = plan.own_page(1) + crate::remark::REMARK;
+        assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= remark);
+        assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
         assert_eq!(plan.bonds(1) + BOND_BYTES, plan.own_page(2));
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landeck_memory::board::{Board, Coming, Deposit, Outcome, PIECES_MAX};
+use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
 use landeck_memory::mailbox_queue::{MailboxMemory, MailboxReceiver, MailboxSender};
 use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
@@ -208,7 +208,9 @@ fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mu
                 board.put_kept(number, block);
             }
         }
-        None => board.come(number, 7, 0, &[1; 48][..length.min(48)]),
+        None => {
+            board.come(number, 7, 0, Bytes::from(&[1; INLINE_BYTES][..length.min(INLINE_BYTES)]));
+        }
     }
     if board.count(number, 7) == Coming::Last {
         board.set_result(number, &[2; 20]);

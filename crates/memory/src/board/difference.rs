@@ -75,11 +75,12 @@ mod tests {
     use super::super::Came;
     use super::super::fixture::boards;
     use super::*;
+    use crate::bytes::Bytes;
 
     /// A member calls something that it comes to, and that is over for it.
     fn call(board: &mut Board, call: u32) -> u32 {
         let (number, signature) = board.begin(call);
-        board.come(number, signature, 0, &[]);
+        board.come(number, signature, 0, Bytes::EMPTY);
         board.end(number);
         number
     }
@@ -99,7 +100,7 @@ mod tests {
             let begun = [(0, 2), (1, 5), (2, 2)].map(|(at, own)| begin(&mut boards[at], own));
             let (differs, (number, _)) = begun[0];
             for (board, (_, (_, signature))) in boards.iter_mut().zip(begun) {
-                board.come(number, signature, 0, &[]);
+                board.come(number, signature, 0, Bytes::EMPTY);
             }
             let ((_, (_, first)), (_, (_, second))) = (begun[0], begun[1]);
             assert_eq!(boards[0].came(2, number, first), Came::Here);

@@ -9,13 +9,13 @@ use super::cells::{self, Cells};
 use super::deposits::Deposits;
 use super::difference::Difference;
 use super::history::History;
-use super::laid::Deposit;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, Roster, Shared};
+use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
+use crate::bytes::Bytes;
 use crate::heap::Block;
 use crate::membership::SlotState;
 use crate::page::Tally;
@@ -321,12 +321,13 @@ impl Board {
         self.wake_if(&self.shared().head.room_sleepers.0);
     }
 
-    /// Comes to an operation with short data (none is allowed), at most [`super::INLINE_BYTES`].
+    /// Comes to an operation with short data (none is allowed), at most
+    /// [`INLINE_BYTES`](super::INLINE_BYTES).
     #[inline]
-    pub fn come(&mut self, number: u32, signature: u32, check: u32, data: &[u8]) {
-        let line = self.own_line(number);
-        line.set_inline(data, check);
-        line.publish(number, signature);
+    pub fn come(&mut self, number: u32, signature: u32, check: u32, data: Bytes<'_>) {
+        let own = self.long_line(self.own, number);
+        own.set_inline(data, check);
+        own.line.publish(number, signature);
         if !data.is_empty() {
             self.tally.laid(data.len() as u64);
         }
@@ -520,17 +521,6 @@ impl Board {
         self.deposits.keep(number, block);
     }
 
-    /// The result, after the operation is decided to be done.
-    ///
-    /// # Errors
-    /// [`BoardBroken`].
-    #[inline]
-    pub fn result(&self, number: u32) -> Result<Deposit<'_>, BoardBroken> {
-        let commit = &self.epoch(number).commit;
-        let owner = (commit.about.load(Ordering::Relaxed) >> 32) as u32;
-        self.read(commit, owner)
-    }
-
     /// Lets everybody take pieces of the work; for the last to come.
     pub fn open_pieces(&self, number: u32) {
         self.epoch(number).pieces.open(number);
@@ -596,7 +586,7 @@ impl Board {
     }
 
     #[inline]
-    fn epoch(&self, number: u32) -> &Epoch {
+    pub(super) fn epoch(&self, number: u32) -> &Epoch {
         &self.shared().epochs[number as usize % WINDOW]
     }
 
@@ -609,6 +599,11 @@ impl Board {
 
     #[inline]
     pub(super) fn line(&self, member: u32, number: u32) -> &Line {
+        &self.long_line(member, number).line
+    }
+
+    #[inline]
+    pub(super) fn long_line(&self, member: u32, number: u32) -> &LongLine {
         &self.lines(member).lines[number as usize % WINDOW]
     }
 
@@ -645,6 +640,7 @@ const _: () = assert!(LINES_BYTES + 512 <= PAGE_BYTES);
 
 #[cfg(test)]
 mod tests {
+    use super::super::Deposit;
     use super::super::fixture::boards;
     use super::*;
     use crate::heap::Heap;
@@ -658,14 +654,14 @@ mod tests {
         let begun: Vec<_> = boards.iter_mut().map(|board| board.begin(SIGNATURE)).collect();
         assert!(begun[0].0 == 1 && begun.iter().all(|other| *other == begun[0]));
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::NotYet);
-        boards[2].come(1, SIGNATURE, 9, b"hello");
+        boards[2].come(1, SIGNATURE, 9, Bytes::from(&b"hello"[..]));
         assert_eq!(boards[0].came(2, 1, SIGNATURE), Came::Here);
         assert_eq!(boards[0].came(2, 1, 8), Came::Otherwise(SIGNATURE));
         assert_eq!(boards[0].check(2, 1), 9);
-        let Ok(Deposit::Inline { words, bytes: 5 }) = boards[0].deposit(2, 1) else {
+        let Ok(Deposit::Inline { bytes }) = boards[0].deposit(2, 1) else {
             panic!("five bytes in the line")
         };
-        assert_eq!(&words[0].to_ne_bytes()[..5], b"hello");
+        assert_eq!(bytes.to_vec(), b"hello");
         let mut heap = Heap::of(&segment, 1).unwrap();
         let mut block = heap.allocate(1000).unwrap();
         block.fill(3);
@@ -685,7 +681,7 @@ mod tests {
             for board in &mut boards {
                 assert_eq!(board.begin(SIGNATURE).0, round);
                 assert!(board.has_room(round));
-                board.come(round, SIGNATURE, 0, &[]);
+                board.come(round, SIGNATURE, 0, Bytes::EMPTY);
             }
             assert_eq!(boards[0].count(round, SIGNATURE), Coming::NotLast);
             assert_eq!(boards[2].count(round, SIGNATURE), Coming::NotLast);
@@ -763,7 +759,7 @@ mod tests {
             for board in &mut boards {
                 let (number, _) = board.begin(SIGNATURE);
                 assert!(board.has_room(number));
-                board.come(number, SIGNATURE, 0, &[]);
+                board.come(number, SIGNATURE, 0, Bytes::EMPTY);
                 board.end(number);
             }
         }
@@ -834,10 +830,10 @@ mod tests {
     #[test]
     fn scribbled_lines_are_broken_or_wrong_and_no_more() {
         let (segment, mut boards) = boards(2);
-        boards[1].come(1, SIGNATURE, 0, b"x");
-        for garbage in [u64::MAX, u64::from(IN_HEAP), 49, 1 << 63] {
-            for word in 1..8 {
-                let line = segment.plan().world_lines(1) + 64;
+        boards[1].come(1, SIGNATURE, 0, Bytes::from(&b"x"[..]));
+        for garbage in [u64::MAX, u64::from(IN_HEAP), 113, 49, 1 << 63] {
+            for word in 1..16 {
+                let line = segment.plan().world_lines(1) + 128;
                 segment.long(line + word * 8).store(garbage, Ordering::Relaxed);
             }
             if let Ok(Deposit::Block { bytes, filled, .. }) = boards[0].deposit(1, 1) {

@@ -1,12 +1,12 @@
 //! The board: where the members of a group on one host do a collective operation.
 //!
 //! Each member lays what it brings where all can read it, says that it has come, and takes what it
-//! needs from where it lies. Short data stand in the line that says it; longer ones in a block of
-//! the member's heap, which the line names and which is freed when everybody is over with the
-//! operation, or, where one other member takes them, in a cell that becomes that one's. Members may be
-//! [`WINDOW`] operations apart.
+//! needs from where it lies. Short data stand in the line that says it and the one behind it; longer
+//! ones in a block of the member's heap, which the line names and which is freed when everybody is over
+//! with the operation, or, where one other member takes them, in a cell that becomes that one's. Members
+//! may be [`WINDOW`] operations apart.
 //!
-//! Memory of a group: for each member a line for each operation of the window and one more, in its
+//! Memory of a group: for each member two lines for each operation of the window and two more, in its
 //! own pages; one page of shared words, from the pool of the member that leads; and what is
 //! deposited.
 //!
@@ -29,8 +29,6 @@ mod handle;
 #[cfg(not(loom))]
 mod history;
 #[cfg(not(loom))]
-mod laid;
-#[cfg(not(loom))]
 mod neighbours;
 #[cfg(not(loom))]
 mod outcome;
@@ -38,6 +36,8 @@ mod outcome;
 mod place;
 #[cfg(not(loom))]
 mod pool;
+#[cfg(not(loom))]
+mod reading;
 #[cfg(not(loom))]
 mod room;
 #[cfg(not(loom))]
@@ -48,20 +48,23 @@ mod statement;
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
-pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
+pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
 pub use {
     difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
-    laid::Deposit,
     neighbours::LOOKED_AT_MAX,
     outcome::{Coming, Outcome},
     place::LinesPlace,
     pool::BoardPool,
+    reading::Deposit,
     room::Room,
     roster::roster_bytes,
 };
 #[cfg(not(loom))]
-pub(crate) use {place::*, words::ROSTER};
+pub(crate) use {
+    place::*,
+    words::{PROGRESS, ROSTER, STRIDE_BYTES},
+};

@@ -56,6 +56,7 @@ mod tests {
     use super::super::fixture::boards;
     use super::super::{Came, Deposit};
     use super::*;
+    use crate::bytes::Bytes;
     use crate::heap::Heap;
 
     const SIGNATURE: u32 = 5;
@@ -83,7 +84,7 @@ mod tests {
     fn sleepers_are_woken_only_by_what_was_overwritten() {
         let (segment, mut boards) = boards(2);
         let (number, _) = boards[0].begin(SIGNATURE);
-        boards[0].come(number, SIGNATURE, 0, &[]);
+        boards[0].come(number, SIGNATURE, 0, Bytes::EMPTY);
         boards[1].sleeps(false);
         let word = segment.sleep_word(1);
         for overwritten in [false, true] {

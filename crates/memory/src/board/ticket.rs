@@ -9,6 +9,7 @@
 use std::sync::atomic::Ordering;
 
 use super::agreement::{Ballot, Life};
+use super::words::{REFUSED, TICKET};
 use super::{Board, LinesPlace};
 use crate::segment::Segment;
 
@@ -16,9 +17,6 @@ use crate::segment::Segment;
 const MARK: u64 = 0x6c61_6e64 << 32;
 /// A ticket of lines that are to be on a board.
 const PROMISED: u64 = MARK | u32::MAX as u64;
-/// Bytes from the start of a member's lines to what it refuses, and to its ticket.
-const REFUSED: u64 = 520;
-const TICKET: u64 = 536;
 
 impl Segment {
     /// Makes lines of a block of the slot's own heap, which has at least

@@ -24,15 +24,24 @@
 //! | roster | the member that leads | once, for those who look from outside |
 //! | ticket | its member | when it opens the board, and when it forgets it |
 
+#[cfg(not(loom))]
+use std::ptr::NonNull;
+
 use super::agreement::Vote;
+#[cfg(not(loom))]
+use crate::bytes::{Bytes, copy};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Operations that can be under way at once on one board.
 pub const WINDOW: usize = 8;
-/// Bytes of data in a line.
-pub const INLINE_BYTES: usize = 48;
+/// Bytes of a result in a line.
+pub const RESULT_BYTES: usize = 48;
 /// Words of data in a line.
-pub(crate) const INLINE_WORDS: usize = INLINE_BYTES / 8;
+const DATA_WORDS: usize = RESULT_BYTES / 8;
+/// Bytes of data in a line of a member and the one behind it.
+pub const INLINE_BYTES: usize = RESULT_BYTES + 64;
+/// Bytes from a member's line of an operation to that of the next one.
+pub(crate) const STRIDE_BYTES: u64 = 128;
 /// Most pieces that all combine together.
 pub const PIECES_MAX: usize = 64;
 /// Instead of a length: the data lie in a heap.
@@ -47,7 +56,7 @@ pub(crate) struct Line {
     word: AtomicU64,
     /// Bytes of data, [`IN_HEAP`] or [`IN_CELL`] (low half); what members check against each other (high).
     pub(crate) about: AtomicU64,
-    pub(crate) data: [AtomicU64; INLINE_WORDS],
+    pub(crate) data: [AtomicU64; DATA_WORDS],
 }
 
 impl Line {
@@ -94,7 +103,7 @@ impl Line {
     /// Writes data that fit; to be published afterwards.
     #[inline]
     pub(crate) fn set_inline(&self, bytes: &[u8], check: u32) {
-        let length = bytes.len().min(INLINE_BYTES);
+        let length = bytes.len().min(RESULT_BYTES);
         self.about.store(word(length as u32, check), Ordering::Relaxed);
         for (target, chunk) in self.data.iter().zip(bytes[..length].chunks(8)) {
             let mut word = [0; 8];
@@ -103,21 +112,66 @@ impl Line {
         }
     }
 
-    /// The first words of the data.
+    /// The first word of the data.
+    #[cfg(all(test, loom))]
+    fn first(&self) -> u64 {
+        self.data[0].load(Ordering::Relaxed)
+    }
+
+    /// The data, of which so many bytes stand here.
+    #[cfg(not(loom))]
     #[inline]
-    pub(crate) fn words(&self, bytes: usize) -> [u64; INLINE_WORDS] {
-        let mut words = [0; INLINE_WORDS];
-        for (word, shared) in words.iter_mut().zip(&self.data).take(bytes.div_ceil(8)) {
-            *word = shared.load(Ordering::Relaxed);
-        }
-        words
+    pub(crate) fn inline(&self, bytes: usize) -> Bytes<'_> {
+        let start = NonNull::from(&self.data).cast();
+        // SAFETY: as many bytes at most are of the words, which stay mapped while `self` is borrowed.
+        unsafe { Bytes::from_raw(start, bytes.min(RESULT_BYTES)) }
+    }
+}
+
+/// A member's line of an operation, and behind it another one for data that do not fit: whoever needs
+/// them need not be told where they are.
+#[repr(C, align(64))]
+pub(crate) struct LongLine {
+    pub(crate) line: Line,
+    behind: [AtomicU64; 8],
+}
+
+#[cfg(not(loom))]
+impl LongLine {
+    /// Writes data that fit; the line is to be published afterwards.
+    #[inline]
+    pub(crate) fn set_inline(&self, bytes: Bytes<'_>, check: u32) {
+        let bytes = bytes.part(0, INLINE_BYTES);
+        self.line.about.store(word(bytes.len() as u32, check), Ordering::Relaxed);
+        // SAFETY: the words take that many bytes, only their member writes them, and those who read
+        // them have seen the line published.
+        unsafe { copy(bytes.start().as_ptr(), self.start().as_ptr(), bytes.len()) };
+    }
+
+    /// The data, of which so many bytes stand here.
+    #[inline]
+    pub(crate) fn inline(&self, bytes: usize) -> Bytes<'_> {
+        // SAFETY: as many bytes at most are of the words, which stay mapped while `self` is borrowed.
+        unsafe { Bytes::from_raw(self.start(), bytes.min(INLINE_BYTES)) }
+    }
+
+    /// Asks for the words behind the line.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self) {
+        crate::sync::prefetch(&self.behind);
+    }
+
+    #[inline]
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: the data of the line begin within it, and the words behind it follow without a gap.
+        unsafe { NonNull::from(self).cast::<u8>().add(std::mem::offset_of!(Line, data)) }
     }
 }
 
 /// The lines of one member.
 #[repr(C, align(64))]
 pub(crate) struct Lines {
-    pub(crate) lines: [Line; WINDOW],
+    pub(crate) lines: [LongLine; WINDOW],
     /// All operations before this one (low half) are over for the member; what it called in them
     /// makes this sum (high half).
     pub(crate) progress: AtomicU64,
@@ -134,7 +188,14 @@ pub(crate) struct Lines {
 }
 
 /// Bytes of the lines of one member.
-pub const LINES_BYTES: u64 = (WINDOW as u64 + 2) * 64;
+pub const LINES_BYTES: u64 = WINDOW as u64 * STRIDE_BYTES + 2 * 64;
+/// Bytes from the start of a member's lines to its progress, to what it refuses, and to its ticket.
+#[cfg(not(loom))]
+pub(crate) const PROGRESS: u64 = std::mem::offset_of!(Lines, progress) as u64;
+#[cfg(not(loom))]
+pub(crate) const REFUSED: u64 = std::mem::offset_of!(Lines, refused) as u64;
+#[cfg(not(loom))]
+pub(crate) const TICKET: u64 = std::mem::offset_of!(Lines, ticket) as u64;
 /// Bytes of the words that several members write.
 pub const SHARED_BYTES: u64 = 4096;
 
@@ -289,6 +350,10 @@ fn word(low: u32, high: u32) -> u64 {
 #[cfg(not(loom))]
 const _: () = {
     assert!(size_of::<Line>() == 64);
+    assert!(size_of::<LongLine>() as u64 == STRIDE_BYTES);
+    assert!(
+        std::mem::offset_of!(LongLine, behind) == std::mem::offset_of!(Line, data) + RESULT_BYTES
+    );
     assert!(size_of::<Lines>() as u64 == LINES_BYTES);
     assert!(size_of::<Shared>() as u64 == SHARED_BYTES);
 };
@@ -324,7 +389,7 @@ mod model {
                 theirs.publish(1, 9);
             });
             if own.published(1) == Some(9) {
-                assert_eq!((own.words(8)[0], own.about.load(Ordering::Relaxed) >> 32), (7, 3));
+                assert_eq!((own.first(), own.about.load(Ordering::Relaxed) >> 32), (7, 3));
             }
             member.join().unwrap();
         });
@@ -341,14 +406,14 @@ mod model {
                 lines[member].set_inline(&(member as u64 + 1).to_ne_bytes(), 0);
                 lines[member].publish(1, 9);
                 if arrivals.come(2, 9) == Arrival::Last {
-                    let sum: u64 = lines.iter().map(|line| line.words(8)[0]).sum();
+                    let sum: u64 = lines.iter().map(Line::first).sum();
                     assert_eq!(sum, 3, "the last sees what all brought");
                     commit.set_inline(&sum.to_ne_bytes(), 0);
                     commit.decide(1, 1);
                 }
                 let done = commit.published(1).is_some();
                 if done {
-                    assert_eq!(commit.words(8)[0], 3);
+                    assert_eq!(commit.first(), 3);
                     assert_eq!(arrivals.0.load(Ordering::Relaxed), 0);
                 }
                 done

@@ -7,12 +7,12 @@
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
-use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
 use landeck_memory::waiter::Neighbours;
 use landeck_memory::{Buffer, Bytes};
 
 use super::board::{AT_ONCE_BYTES, Allocate, AtBoard, BoardError, Manner, block_for};
-use super::combine::{Combiner, Source};
+use super::combine::Combiner;
 use super::sight::Sight;
 use super::signature::Signature;
 
@@ -91,7 +91,7 @@ impl<'a> Brief<'a> {
     /// Whether it can be done in this style.
     #[inline]
     pub(crate) fn has_style(&self, style: BoardStyle) -> bool {
-        self.deposit_bytes <= INLINE_BYTES || style == BoardStyle::Each
+        self.deposit_bytes <= RESULT_BYTES || style == BoardStyle::Each
     }
 
     /// Gives it its number, and what all members find alike.
@@ -244,9 +244,7 @@ impl<'a> Brief<'a> {
         };
         let bytes = if brings { self.input.len() } else { 0 };
         if bytes <= INLINE_BYTES {
-            let mut data = [0; INLINE_BYTES];
-            self.input.bytes().part(0, bytes).copy_to_slice(&mut data);
-            board.come(self.number, self.signature, 0, &data[..bytes]);
+            board.come(self.number, self.signature, 0, self.input.bytes().part(0, bytes));
         } else {
             let Some(mut block) = block_for(board, allocate, bytes)? else { return Ok(false) };
             self.input.bytes().copy_to_slice(&mut block);
@@ -272,6 +270,9 @@ impl<'a> Brief<'a> {
 
     #[inline]
     fn has_member_come(&self, board: &Board, member: u32) -> Result<bool, BoardError> {
+        if self.deposit_bytes > RESULT_BYTES {
+            board.foresee(member, self.number);
+        }
         match board.came(member, self.number, self.signature) {
             Came::Here => Ok(true),
             Came::NotYet => Ok(false),
@@ -366,17 +367,11 @@ impl<'a> Brief<'a> {
     ) -> Result<(), BoardError> {
         let ours = self.block_bytes * parts as usize;
         let theirs = match deposit {
-            Deposit::Inline { words, bytes } if *bytes == ours => {
-                let bytes = Bytes::from(landeck_memory::plain::bytes_of(&words[..]));
+            Deposit::Inline { bytes } | Deposit::Block { bytes, .. } if bytes.len() == ours => {
                 self.output.write(target, bytes.part(place, self.block_bytes));
                 return Ok(());
             }
-            Deposit::Block { bytes, .. } if bytes.len() == ours => {
-                self.output.write(target, bytes.part(place, self.block_bytes));
-                return Ok(());
-            }
-            Deposit::Inline { bytes, .. } => *bytes,
-            Deposit::Block { bytes, .. } => bytes.len(),
+            Deposit::Inline { bytes } | Deposit::Block { bytes, .. } => bytes.len(),
         };
         Err(BoardError::Lengths { member, theirs, ours })
     }
@@ -390,7 +385,7 @@ impl<'a> Brief<'a> {
         let (number, ours) = (self.number, self.input.len());
         let source = |member| {
             if member == board.own() {
-                return Ok(Source::Place(own));
+                return Ok(own);
             }
             short_source(board, member, number, ours)
         };
@@ -404,7 +399,7 @@ impl<'a> Brief<'a> {
     fn alone(&self, board: &Board, combiner: &mut Combiner) -> Result<(), BoardError> {
         let (number, ours) = (self.number, self.input.len());
         let operator = self.operator.ok_or(BoardError::NO_OPERATOR)?;
-        let mut result = [0; INLINE_BYTES];
+        let mut result = [0; RESULT_BYTES];
         let source = |member| short_source(board, member, number, ours);
         if ours > 0 {
             combiner.combine_to_slice(operator, board.size(), source, &mut result[..ours])?;
@@ -435,12 +430,12 @@ fn short_source(
     member: u32,
     number: u32,
     ours: usize,
-) -> Result<Source<'_>, BoardError> {
+) -> Result<Bytes<'_>, BoardError> {
     let theirs = match board.deposit(member, number)? {
-        Deposit::Inline { words, bytes } if bytes == ours => return Ok(Source::Words(words)),
-        Deposit::Block { bytes, .. } if bytes.len() == ours => return Ok(Source::Place(bytes)),
-        Deposit::Inline { bytes, .. } => bytes,
-        Deposit::Block { bytes, .. } => bytes.len(),
+        Deposit::Inline { bytes } | Deposit::Block { bytes, .. } if bytes.len() == ours => {
+            return Ok(bytes);
+        }
+        Deposit::Inline { bytes } | Deposit::Block { bytes, .. } => bytes.len(),
     };
     Err(BoardError::Lengths { member, theirs, ours })
 }
@@ -516,7 +511,7 @@ mod tests {
         let open = |own| Board::open(&segment, segment.world_board(), &lines, own).unwrap();
         let (mut poor, mut other) = (open(0), open(1));
         let (number, word) = other.begin(5);
-        other.come(number, word, 0, &[]);
+        other.come(number, word, 0, Bytes::EMPTY);
         assert_eq!(other.count(number, word), Coming::NotLast);
         let mut data = [7u8; 1000];
         // SAFETY: the array outlives the operation, and nobody else uses it meanwhile.

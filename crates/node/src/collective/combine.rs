@@ -5,16 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_arithmetic::{Operator, ReductionError, Scratch};
 use landeck_kernel::Area;
-use landeck_memory::board::INLINE_BYTES;
 use landeck_memory::{Buffer, Bytes};
-
-/// One member's data, as they are to be combined.
-pub(crate) enum Source<'a> {
-    /// Short ones, taken from a line.
-    Words([u64; INLINE_BYTES / 8]),
-    /// Where they lie.
-    Place(Bytes<'a>),
-}
 
 /// Why data were not combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +20,6 @@ pub(crate) enum CombineError {
 #[derive(Default)]
 pub(crate) struct Combiner {
     scratch: Scratch,
-    words: Vec<[u64; INLINE_BYTES / 8]>,
     places: Vec<*const u8>,
     packed: Vec<u8>,
 }
@@ -45,7 +35,7 @@ impl Combiner {
         &mut self,
         operator: &Operator,
         count: u32,
-        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        source: impl FnMut(u32) -> Result<Bytes<'a>, E>,
         (area, position): (&Area, usize),
         length: usize,
     ) -> Result<(), E> {
@@ -70,7 +60,7 @@ impl Combiner {
         &mut self,
         operator: &Operator,
         count: u32,
-        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        source: impl FnMut(u32) -> Result<Bytes<'a>, E>,
         into: &Buffer,
     ) -> Result<(), E> {
         let into = into.bytes();
@@ -83,7 +73,7 @@ impl Combiner {
         &mut self,
         operator: &Operator,
         count: u32,
-        source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        source: impl FnMut(u32) -> Result<Bytes<'a>, E>,
         into: &mut [u8],
     ) -> Result<(), E> {
         self.collect(count, into.len(), source)?;
@@ -95,19 +85,12 @@ impl Combiner {
         &mut self,
         count: u32,
         length: usize,
-        mut source: impl FnMut(u32) -> Result<Source<'a>, E>,
+        mut source: impl FnMut(u32) -> Result<Bytes<'a>, E>,
     ) -> Result<(), E> {
-        self.words.clear();
-        self.words.reserve(count as usize); // words must not move while their places are used
         self.places.clear();
         for member in 0..count {
-            let (place, there) = match source(member)? {
-                Source::Words(words) => {
-                    self.words.push(words);
-                    (self.words[self.words.len() - 1].as_ptr().cast(), INLINE_BYTES)
-                }
-                Source::Place(bytes) => (bytes.start().as_ptr().cast_const(), bytes.len()),
-            };
+            let bytes = source(member)?;
+            let (place, there) = (bytes.start().as_ptr().cast_const(), bytes.len());
             if there < length {
                 let (accumulator_bytes, input_bytes) = (length, there);
                 let error = ReductionError::LengthsDiffer { accumulator_bytes, input_bytes };
@@ -150,8 +133,8 @@ impl Combiner {
         into: *mut u8,
         length: usize,
     ) -> Result<(), CombineError> {
-        // SAFETY: `collect` has just found `length` readable bytes at every place: words of this
-        // struct that do not move meanwhile, or `Bytes` whose lifetime the caller still holds.
+        // SAFETY: `collect` has just found `length` readable bytes at every place: `Bytes` whose
+        // lifetime the caller still holds.
         // `into` is as long: the output of a request, which its maker promised to be writable and
         // nobody else's, or a `&mut` slice.
         let combined =
@@ -170,26 +153,19 @@ mod tests {
     }
 
     #[test]
-    fn words_and_places_are_combined() {
+    fn values_are_combined_from_where_they_lie() {
         let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
         let memory: Vec<u8> = [3u64, 4].iter().flat_map(|value| value.to_ne_bytes()).collect();
-        let source = |member| -> Result<Source<'_>, CombineError> {
-            Ok(match member {
-                0 => Source::Words([1, 2, 0, 0, 0, 0]),
-                _ => Source::Place(Bytes::from(&memory[..])),
-            })
-        };
+        let source = |_| -> Result<Bytes<'_>, CombineError> { Ok(Bytes::from(&memory[..])) };
         combiner.combine_to_slice(&sum(), 3, source, &mut result).unwrap();
-        assert_eq!(result[..8], 7u64.to_ne_bytes());
-        assert_eq!(result[8..], 10u64.to_ne_bytes());
+        assert_eq!(result[..8], 9u64.to_ne_bytes());
+        assert_eq!(result[8..], 12u64.to_ne_bytes());
     }
 
     #[test]
     fn what_is_too_short_is_not_read() {
         let (mut combiner, mut result) = (Combiner::default(), [0; 16]);
-        let source = |_| -> Result<Source<'_>, CombineError> {
-            Ok(Source::Place(Bytes::from(&[0u8; 8][..])))
-        };
+        let source = |_| -> Result<Bytes<'_>, CombineError> { Ok(Bytes::from(&[0u8; 8][..])) };
         let error = combiner.combine_to_slice(&sum(), 2, source, &mut result).unwrap_err();
         let expected = ReductionError::LengthsDiffer { accumulator_bytes: 16, input_bytes: 8 };
         assert_eq!(error, CombineError::Reduction(expected));

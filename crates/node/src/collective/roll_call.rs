@@ -1,5 +1,6 @@
 //! Before an operation in checking mode: all members have come to the board, for the same.
 
+use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Came};
 
 use super::board::BoardError;
@@ -40,7 +41,7 @@ impl RollCall {
             if !board.has_room(self.number) {
                 return Ok(false);
             }
-            board.come(self.number, self.signature, self.check.word(), &[]);
+            board.come(self.number, self.signature, self.check.word(), Bytes::EMPTY);
             board.wake();
             self.has_come = true;
         }

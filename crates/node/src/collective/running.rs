@@ -11,6 +11,7 @@ use landeck_arithmetic::{Operator, Scratch};
 use landeck_channel::Peer;
 use landeck_collectives::{Action, BoardStyle, Cells, Execution, Way};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
+use landeck_memory::Bytes;
 use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
@@ -106,7 +107,7 @@ impl Running {
             if check != Check::NONE {
                 running.roll_call = Some(RollCall::new(number, word, check));
             } else if board.has_room(number) {
-                board.come(number, word, 0, &[]);
+                board.come(number, word, 0, Bytes::EMPTY);
             } else if let Some(difference) = board.out_of_step() {
                 let mismatch = Mismatch::at_board(difference, circle.place.member);
                 running.outcome = Some(Err(Fault::Mismatch(mismatch)));

@@ -5,9 +5,8 @@ use std::ops::Range;
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Cells, Store};
 use landeck_memory::Bytes;
-use landeck_memory::board::{Board, Deposit, INLINE_BYTES, Outcome, PIECES_MAX};
+use landeck_memory::board::{Board, Deposit, Outcome, PIECES_MAX, RESULT_BYTES};
 
-use super::super::combine::Source;
 use super::deposit::spare_or_new;
 use super::{
     AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
@@ -36,9 +35,9 @@ impl AtBoard {
             return Ok(Stepped::Waits);
         }
         let own = Own::of(memory, into.at(deposited.store), &range);
-        let source = |member| -> Result<Source<'_>> {
+        let source = |member| -> Result<Bytes<'_>> {
             if member == board.own() {
-                return Ok(Source::Place(own.bytes()));
+                return Ok(own.bytes());
             }
             source_of(board, member, number, start + range.start)
         };
@@ -68,7 +67,7 @@ impl AtBoard {
         let mut end = length;
         for member in (0..members).filter(|&member| member != board.own()) {
             let (bytes, filled) = match board.deposit(member, self.number)? {
-                Deposit::Inline { bytes, .. } => (bytes, bytes),
+                Deposit::Inline { bytes } => (bytes.len(), bytes.len()),
                 Deposit::Block { bytes, filled, .. } => (bytes.len(), filled),
             };
             // Longer than expected is as wrong: that member will find ours too short.
@@ -190,8 +189,8 @@ impl AtBoard {
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
         let (number, members) = (self.number, around.board.size());
         self.combinable(around.board, members, length, (0, length))?;
-        let mut short = [0; INLINE_BYTES];
-        let is_short = length <= INLINE_BYTES;
+        let mut short = [0; RESULT_BYTES];
+        let is_short = length <= RESULT_BYTES;
         let mut block = if is_short {
             None
         } else {
@@ -293,34 +292,17 @@ fn resolved_from<'a>(
     from: u32,
     number: u32,
     (own, start): (&'a Own<'_>, usize),
-) -> Result<Source<'a>> {
+) -> Result<Bytes<'a>> {
     if from == board.own() {
-        return Ok(Source::Place(own.bytes()));
+        return Ok(own.bytes());
     }
     source_of(board, from, number, start)
 }
 
 /// A member's bytes from `start` of its deposit on, to be combined.
 #[inline]
-fn source_of(board: &Board, member: u32, number: u32, start: usize) -> Result<Source<'_>> {
-    Ok(match board.deposit(member, number)? {
-        Deposit::Inline { words, bytes } if start > 0 => {
-            let mut moved = [0; INLINE_BYTES];
-            let bytes = &landeck_memory::plain::bytes_of(&words[..])[start.min(bytes)..];
-            moved[..bytes.len()].copy_from_slice(bytes);
-            Source::Words(words_of(&moved))
-        }
-        Deposit::Inline { words, .. } => Source::Words(words),
-        Deposit::Block { bytes, .. } => Source::Place(bytes.part(start, usize::MAX)),
-    })
-}
-
-fn words_of(bytes: &[u8; INLINE_BYTES]) -> [u64; INLINE_BYTES / 8] {
-    let mut words = [0; INLINE_BYTES / 8];
-    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(chunk);
-        *word = u64::from_ne_bytes(eight);
-    }
-    words
+fn source_of(board: &Board, member: u32, number: u32, start: usize) -> Result<Bytes<'_>> {
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) =
+        board.deposit(member, number)?;
+    Ok(bytes.part(start, usize::MAX))
 }

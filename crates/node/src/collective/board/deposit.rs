@@ -25,7 +25,7 @@ impl AtBoard {
             return false;
         }
         self.has_come = true;
-        board.come(self.number, self.signature, self.check, &[]);
+        board.come(self.number, self.signature, self.check, Bytes::EMPTY);
         if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
             board.decide(self.number, Outcome::Spoiled(board.own()));
         }
@@ -78,7 +78,7 @@ impl AtBoard {
             if bytes > 0 {
                 lay_out(around.memory, cells, except, 0, &mut data[..bytes]);
             }
-            around.board.come(number, signature, check, &data[..bytes]);
+            around.board.come(number, signature, check, Bytes::from(&data[..bytes]));
             self.done = bytes;
             return Ok(true);
         }
@@ -293,10 +293,8 @@ pub(super) fn place_of<M: BlockMemory>(
     into: Cells,
 ) -> Result<(usize, usize)> {
     let ours = memory.bytes(into);
-    let bytes = match deposit {
-        Deposit::Inline { bytes, .. } => *bytes,
-        Deposit::Block { bytes, .. } => bytes.len(),
-    };
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
+    let bytes = bytes.len();
     if memory.has_table() && deposited.count > 1 {
         return place_by_table(deposit, bytes, member, deposited, into, ours);
     }
@@ -344,13 +342,6 @@ fn place_by_table(
 
 /// Copies bytes of a deposit out.
 fn copy_out(deposit: &Deposit<'_>, start: usize, target: &mut [u8]) {
-    match deposit {
-        Deposit::Inline { words, .. } => {
-            let bytes = landeck_memory::plain::bytes_of(&words[..]);
-            Bytes::from(bytes).part(start, target.len()).copy_to_slice(target);
-        }
-        Deposit::Block { bytes, .. } => {
-            bytes.part(start, target.len()).copy_to_slice(target);
-        }
-    }
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
+    bytes.part(start, target.len()).copy_to_slice(target);
 }

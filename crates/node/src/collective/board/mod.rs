@@ -504,7 +504,7 @@ mod tests {
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Order, Store, Task, Way, plans};
     use landeck_memory::heap::Heap;
-    use landeck_memory::{Segment, SegmentPlan, SlotRecord, SlotState};
+    use landeck_memory::{Bytes, Segment, SegmentPlan, SlotRecord, SlotState};
 
     /// Blocks of equal length in two pieces of memory.
     struct Memory {
@@ -770,7 +770,7 @@ mod tests {
         let (odd, mut ours) = (100, (0, 0));
         for (member, board) in boards.iter_mut().enumerate() {
             let (number, signature) = board.begin(if member == odd { 6 } else { 5 });
-            board.come(number, signature, 0, &[]);
+            board.come(number, signature, 0, Bytes::EMPTY);
             ours = if member == odd { ours } else { (number, signature) };
         }
         let verdict = |member: usize, sight, manner| {
@@ -856,7 +856,7 @@ mod tests {
         let mut at = AtBoard::default();
         at.begin(number, 5, 0, Manner::default());
         at.set_progress(true, 0);
-        boards[0].come(number, 5, 0, &[]);
+        boards[0].come(number, 5, 0, Bytes::EMPTY);
         let (deposited, into) = (Cells::new(Store::Input, 0, 2), Cells::new(Store::Output, 1, 1));
         let take = Action::Take { from: 1, deposited, into, resolved: true };
         assert_eq!(at.verdict(&take, &boards[0], Sight::All), None, "it may be at it");

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::Cells;
-use landeck_memory::Bytes;
 use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
@@ -92,10 +91,7 @@ fn write<M: BlockMemory>(
     start: usize,
     range: Range<usize>,
 ) {
-    let bytes = match deposit {
-        Deposit::Inline { words, .. } => Bytes::from(landeck_memory::plain::bytes_of(&words[..])),
-        Deposit::Block { bytes, .. } => *bytes,
-    };
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
     let bytes = bytes.part(start + range.start, range.len());
     match memory.plain(into) {
         Some(buffer) if memory.goes_past_caches() => {
