@@ -16,6 +16,12 @@ use super::combine::Combiner;
 use super::sight::Sight;
 use super::signature::Signature;
 
+/// Bytes that are laid down of a row of blocks, one for each of `size`: of two, those for the other one.
+#[inline]
+fn row_bytes(all: usize, size: usize) -> usize {
+    if size == 2 { all / 2 } else { all }
+}
+
 /// One operation with short data.
 pub(crate) struct Brief<'a> {
     pub(crate) operation: Operation,
@@ -60,9 +66,12 @@ impl<'a> Brief<'a> {
             Operation::AllReduce => (first, first, first == last),
             Operation::Gather => (first, first, !is_root || first * size == last),
             Operation::AllGather => (first, first, first * size == last),
-            Operation::Scatter => (last, last * size, !is_root || first == last * size),
+            Operation::Scatter => {
+                (last, row_bytes(last * size, size), !is_root || first == last * size)
+            }
             Operation::AllToAll => {
-                (first / size, first, first == last && first.is_multiple_of(size))
+                let fits = first == last && first.is_multiple_of(size);
+                (first / size, row_bytes(first, size), fits)
             }
             _ => return None,
         };
@@ -141,14 +150,15 @@ impl<'a> Brief<'a> {
             }
             Operation::AllReduce => self.together(board, combiner)?,
             Operation::Gather if !self.is_root(board) => true,
-            Operation::Gather | Operation::AllGather => self.collect(board, 0)?,
+            Operation::Gather | Operation::AllGather | Operation::AllToAll => {
+                self.collect(board)?
+            }
             Operation::Scatter if self.is_root(board) => {
                 let own = self.own_place(board);
                 self.output.write(0, self.input.bytes().part(own, self.block_bytes));
                 true
             }
             Operation::Scatter => self.take(board)?,
-            Operation::AllToAll => self.collect(board, self.own_place(board))?,
             _ => self.await_all(board)?,
         })
     }
@@ -242,12 +252,13 @@ impl<'a> Brief<'a> {
             Operation::Reduce | Operation::Gather => !self.is_root(board),
             _ => true,
         };
-        let bytes = if brings { self.input.len() } else { 0 };
+        let data = if brings { self.laid_down(board) } else { self.input.bytes().part(0, 0) };
+        let bytes = data.len();
         if bytes <= INLINE_BYTES {
-            board.come(self.number, self.signature, 0, self.input.bytes().part(0, bytes));
+            board.come(self.number, self.signature, 0, data);
         } else {
             let Some(mut block) = block_for(board, allocate, bytes)? else { return Ok(false) };
-            self.input.bytes().copy_to_slice(&mut block);
+            data.copy_to_slice(&mut block);
             board.come_with(self.number, (self.signature, 0), block, (bytes, bytes));
         }
         self.has_come = true;
@@ -320,26 +331,53 @@ impl<'a> Brief<'a> {
         board.own() as usize * self.block_bytes
     }
 
+    /// Whether this member has a block for each of two: each lays down the other's alone.
+    #[inline]
+    fn is_for_the_other(&self, board: &Board) -> bool {
+        board.size() == 2 && matches!(self.operation, Operation::Scatter | Operation::AllToAll)
+    }
+
+    /// What this member brings, as it lies on the board.
+    #[inline]
+    fn laid_down(&self, board: &Board) -> Bytes<'_> {
+        let all = self.input.bytes();
+        match self.is_for_the_other(board) {
+            true => all.part(self.block_bytes - self.own_place(board), self.block_bytes),
+            false => all,
+        }
+    }
+
+    /// Where the block for this member begins in what another one has laid down, and how many there are.
+    #[inline]
+    fn place_on_board(&self, board: &Board) -> (usize, u32) {
+        match self.operation {
+            Operation::Scatter | Operation::AllToAll if !self.is_for_the_other(board) => {
+                (self.own_place(board), board.size())
+            }
+            _ => (0, 1),
+        }
+    }
+
     /// Takes this member's block of what the root has laid down.
     #[inline]
     fn take(&self, board: &Board) -> Result<bool, BoardError> {
         if !self.has_member_come(board, self.root)? {
             return Ok(false);
         }
-        let is_divided = self.operation == Operation::Scatter;
-        let (place, parts) =
-            if is_divided { (self.own_place(board), board.size()) } else { (0, 1) };
-        self.write(&board.deposit(self.root, self.number)?, self.root, (place, parts), 0)?;
+        let deposit = board.deposit(self.root, self.number)?;
+        self.write(&deposit, self.root, self.place_on_board(board), 0)?;
         Ok(true)
     }
 
-    /// Takes a block of each member in turn, from this place of what it has laid down.
+    /// Takes a block of each member in turn.
     #[inline]
-    fn collect(&mut self, board: &Board, place: usize) -> Result<bool, BoardError> {
-        let parts = if self.operation == Operation::AllToAll { board.size() } else { 1 };
+    fn collect(&mut self, board: &Board) -> Result<bool, BoardError> {
+        let place = self.place_on_board(board);
         if !self.has_own {
             self.has_own = true;
-            let own = self.input.bytes().part(place, self.block_bytes);
+            let is_divided = self.operation == Operation::AllToAll;
+            let start = if is_divided { self.own_place(board) } else { 0 };
+            let own = self.input.bytes().part(start, self.block_bytes);
             self.output.write(self.own_place(board), own);
         }
         while self.seen < board.size() {
@@ -349,7 +387,7 @@ impl<'a> Brief<'a> {
                     return Ok(false);
                 }
                 let deposit = board.deposit(member, self.number)?;
-                self.write(&deposit, member, (place, parts), target)?;
+                self.write(&deposit, member, place, target)?;
             }
             self.seen += 1;
         }
