@@ -19,8 +19,10 @@ use crate::operation::Operation;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 
-/// Bytes of a message or deposit that travel with its header.
+/// Bytes of a message that travel with its header.
 const INLINE_BYTES: f64 = 48.0;
+/// Bytes of a deposit that stand in its member's line and the one behind it.
+const DEPOSIT_INLINE_BYTES: f64 = 112.0;
 /// Data up to this are combined by the last who comes; longer data by whoever is there.
 const TOGETHER_ALONE_BYTES: f64 = 32.0 * 1024.0;
 /// What a member who need not wait for the others pays of a rotation: some operations of others
@@ -103,19 +105,19 @@ impl Scene<'_> {
     /// A member lays data on the board.
     fn deposit(&self, bytes: f64) -> f64 {
         let word = ns(self.figures.deposit_ps);
-        if bytes <= INLINE_BYTES { word } else { word + self.local_copy(bytes) }
+        if bytes <= DEPOSIT_INLINE_BYTES { word } else { word + self.local_copy(bytes) }
     }
 
     /// A member takes data from the board.
     fn take(&self, bytes: f64) -> f64 {
         let line = ns(self.figures.line_ps);
         let copy = bytes * per_byte(self.figures.one_copy_kib_ps);
-        if bytes <= INLINE_BYTES { line } else { 2.0 * line + copy }
+        if bytes <= DEPOSIT_INLINE_BYTES { line } else { 2.0 * line + copy }
     }
 
     /// A member lays data on the board and another takes them: at once, where both are running.
     fn hand_over(&self, bytes: f64) -> f64 {
-        if bytes <= INLINE_BYTES || self.rotation() > 0.0 {
+        if bytes <= DEPOSIT_INLINE_BYTES || self.rotation() > 0.0 {
             return self.deposit(bytes) + self.take(bytes);
         }
         let word = ns(self.figures.deposit_ps);

@@ -5,7 +5,6 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
 /// Readable bytes whose content somebody else may change while we read: at worst the data are
@@ -264,7 +263,8 @@ pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
 /// It does not read the lines that it is about to write, and asks for those of another core in
 /// larger portions than a loop. The library's copy comes to it as well, after work that costs up to
 /// a fifth where the cores are far apart; of lengths beyond, the library knows more.
-const STRING_BYTES: RangeInclusive<usize> = 4 << 10..=256 << 10;
+#[cfg(target_arch = "x86_64")]
+const STRING_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// Copies more than a few words.
 ///

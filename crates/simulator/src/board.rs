@@ -10,8 +10,8 @@ use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
 use crate::walks::Deed;
 
-/// Bytes of a deposit that lie in its word's line.
-const INLINE_BYTES: u64 = 48;
+/// Bytes of a deposit that stand in its word's line and the one behind it, which is asked for with it.
+const INLINE_BYTES: u64 = 112;
 /// Data up to this are combined by one member for all; of longer data each takes such a piece.
 const PIECE_BYTES: u64 = 32 * 1024;
 

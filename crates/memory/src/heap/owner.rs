@@ -470,8 +470,8 @@ impl Heap {
 
     #[inline]
     fn control(&self, offset: u64) -> &Control {
-        // SAFETY: `place` checks that the lines are mapped; offsets of blocks and the start of the
-        // heap are multiples of a line; they are only used atomically.
+        // SAFETY: `control_of` finds lines that are mapped (`place` checks it) and begin with a line, as
+        // blocks and heaps do; they are only used atomically.
         unsafe { control_of(&self.segment, self.slot, self.begin(offset)).as_ref() }
     }
 

@@ -22,6 +22,7 @@ const STOPPED_LIMITED: &str = "stopped, with limits";
 const CRASH: &str = "LANDECK_TEST_CRASH";
 const PAST: &str = "the victim is past all stores";
 const DONE: &str = "survivor done";
+const WAS_DONE: &str = "what the victim called was done";
 const VICTIM: usize = 2;
 const SURVIVORS: u32 = 2;
 /// More stores no operation has.
@@ -30,6 +31,9 @@ const STORES_MAX: u64 = 600;
 const TURNS_TO_SNAPSHOT: u64 = 1_022;
 const WATCHED_FOR: Duration = Duration::from_secs(1_500);
 const MOMENT: Duration = Duration::from_millis(1);
+
+/// Calls without a limit whose outcome the others see: they were done when they return.
+const SEEN: [&str; 4] = ["join", "asked join", "destroy", "asked destroy"];
 
 /// What the victim does when it dies, and how many stores that has at least.
 const OPERATIONS: [(&str, u64); 14] = [
@@ -106,7 +110,11 @@ fn run(operation: &str, stores: u64) -> bool {
     assert_eq!(done, SURVIVORS as usize, "{operation}, store {stores}: {output}");
     assert!(!output.contains("panicked"), "{operation}, store {stores}: {output}");
     trail.assert_gone(GONE_WITHIN);
-    output.contains(PAST)
+    let is_past = output.contains(PAST);
+    if is_past && SEEN.contains(&operation) {
+        assert!(output.contains(WAS_DONE), "{operation} has returned: {output}");
+    }
+    is_past
 }
 
 struct Part {
@@ -271,6 +279,9 @@ impl Part {
         self.wait_until_all_is_done(options);
         let started = group.view().unwrap().has_started;
         self.agree(u64::from(started));
+        if started {
+            println!("{WAS_DONE}");
+        }
         // The third starts the group, were it the dead or another one.
         let early = match started {
             true => member.broadcast(&value(1)),
@@ -390,6 +401,7 @@ impl Part {
             self.agree(4);
             return self.go_on(&group, &mut inbox, &mut member);
         }
+        println!("{WAS_DONE}");
         drop(member);
         if self.job.world().rank() == 0 {
             // Its name is free, whoever was to say so.
