@@ -25,8 +25,9 @@ static struct {
     int batches;
     double batch_ms, limit_s, wait_ms;
     const char *flag;
+    bool is_multiple; /* whether several threads may call MPI at once */
 } settings = {
-    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL,
+    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL, .is_multiple = false,
 };
 
 static int rank, size;
@@ -141,6 +142,7 @@ static inline bool parse_setting(const char *argument) {
     else if ((value = value_of(argument, "limit_s"))) settings.limit_s = atof(value);
     else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
     else if ((value = value_of(argument, "flag"))) settings.flag = value;
+    else if ((value = value_of(argument, "level"))) settings.is_multiple = !strcmp(value, "multiple");
     else return false;
     return true;
 }

@@ -2,7 +2,7 @@
  * Point-to-point figures of one MPI library, measured inside one job.
  *
  *   mpiexec -n N points FIGURE [bytes=8,1024] [pending=256,10000] [batches=20] [batch_ms=5]
- *                              [limit_s=20] [wait_ms=1500] [flag=PATH]
+ *                              [limit_s=20] [wait_ms=1500] [flag=PATH] [level=multiple]
  *
  *   round     ranks 0 and 1 pass a message to and fro; half of the round trip        (n = 2)
  *   crowd     the same, while the n - 2 other processes wait in MPI_Recv             (n > 2)
@@ -14,14 +14,18 @@
  *   burst     `batches` bursts of messages, received after they have been sent, of which the file
  *             PATH tells; no value, its calls are counted from outside               (n = 2)
  *   join      MPI_Init and MPI_Finalize, nothing else; the time is taken from outside
+ *   threads   the first of round, and an allreduce of 8 bytes, by what MPI_Init_thread was asked for:
+ *             level=single or level=multiple                                         (n = 2)
+ *   packing   MPI_Pack of a vector, of structures, of faces of a block, and the same by hand
  *
  * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
  * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s.
- * programs/bench/src/points does the same over Landeck's own interface, line for line; only
- * these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend, Irecv, Wait, Waitall,
- * Finalize.
+ * programs/bench/src/points does the same over Landeck's own interface, line for line, but for the last
+ * two; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
+ * Irecv, Wait, Waitall, Finalize.
  */
 #define _GNU_SOURCE
+#include <stddef.h>
 #include <sys/stat.h>
 
 #include "batches.h"
@@ -382,6 +386,145 @@ static void measure_burst(void) {
 
 static void measure_join(void) {}
 
+/* ------------------------------------------------------------------ levels of threads */
+
+static double sums(int64_t iterations, long bytes) {
+    (void)bytes;
+    double term = rank, sum = 0, start = now_s();
+    for (int64_t i = 0; i < iterations; i++) MPI_Allreduce(&term, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    double elapsed = now_s() - start;
+    if (iterations > 0 && sum != 1) fail("received a wrong sum");
+    return elapsed;
+}
+
+static void measure_threads(void) {
+    if (size != 2) fail("threads needs exactly 2 processes");
+    int level;
+    MPI_Query_thread(&level);
+    bool is_multiple = level == MPI_THREAD_MULTIPLE;
+    if (is_multiple != settings.is_multiple) fail("the library has another level of threads than was asked for");
+    check_exchange(1 - rank, rank == 0, 8);
+    run_batches(&(struct batches){.figure = "threads", .form = is_multiple ? "round, multiple" : "round, single",
+                                  .batch = to_and_fro, .bytes = 8, .followers = 1, .divisor = 2});
+    run_batches(&(struct batches){.figure = "threads", .form = is_multiple ? "allreduce, multiple" : "allreduce, single",
+                                  .batch = sums, .bytes = 8, .followers = 1, .slowest_counts = true, .divisor = 1});
+}
+
+/* ------------------------------------------------------------------ packing */
+
+enum { SIDE = 64, STRIDE = 24 };
+
+struct particle {
+    double place[3];
+    int32_t kind;
+    char mark;
+};
+
+static MPI_Datatype packed_type;
+static int packed_count, packed_capacity;
+
+static double by_library(int64_t iterations, long bytes) {
+    (void)bytes;
+    double start = now_s();
+    for (int64_t i = 0; i < iterations; i++) {
+        int position = 0;
+        MPI_Pack(outgoing, packed_count, packed_type, incoming, packed_capacity, &position, MPI_COMM_WORLD);
+    }
+    return now_s() - start;
+}
+
+/* What somebody writes who knows what lies where. */
+__attribute__((noinline)) static void pack_vector(char *target, long count) {
+    for (long at = 0; at < count; at++) memcpy(target + 8 * at, outgoing + 8 * STRIDE * at, 8);
+}
+
+__attribute__((noinline)) static void pack_struct(char *target, long count) {
+    const struct particle *particles = (const struct particle *)outgoing;
+    for (long at = 0; at < count; at++, target += 29) {
+        memcpy(target, particles[at].place, 24);
+        memcpy(target + 24, &particles[at].kind, 4);
+        target[28] = particles[at].mark;
+    }
+}
+
+__attribute__((noinline)) static void pack_face(char *target, long axis) {
+    const double *block = (const double *)outgoing;
+    double *face = (double *)target;
+    for (long i = 0; i < SIDE; i++) {
+        for (long j = 0; j < SIDE; j++) {
+            long place = axis == 0 ? SIDE * i + j : axis == 1 ? SIDE * SIDE * i + j : SIDE * (SIDE * i + j);
+            face[SIDE * i + j] = block[place];
+        }
+    }
+}
+
+static void (*hand)(char *target, long count);
+static long hand_count;
+
+static double by_hand(int64_t iterations, long bytes) {
+    (void)bytes;
+    double start = now_s();
+    for (int64_t i = 0; i < iterations; i++) hand(incoming, hand_count);
+    return now_s() - start;
+}
+
+static void pack(const char *form, const char *form_by_hand, MPI_Datatype type, int count,
+                 void (*packer)(char *, long), long argument) {
+    int bytes, position = 0;
+    MPI_Type_commit(&type);
+    MPI_Pack_size(count, type, MPI_COMM_WORLD, &packed_capacity);
+    packed_type = type, packed_count = count, hand = packer, hand_count = argument;
+    MPI_Type_size(type, &bytes);
+    bytes *= count;
+    char *expected = malloc((size_t)bytes);
+    if (!expected) fail("no memory for what is packed");
+    hand(expected, hand_count);
+    MPI_Pack(outgoing, count, type, incoming, packed_capacity, &position, MPI_COMM_WORLD);
+    if (position != bytes || memcmp(expected, incoming, (size_t)bytes)) fail("packed wrong bytes");
+    free(expected);
+    run_batches(&(struct batches){.figure = "packing", .form = form, .batch = by_library, .bytes = bytes, .divisor = 1});
+    run_batches(&(struct batches){.figure = "packing", .form = form_by_hand, .batch = by_hand, .bytes = bytes, .divisor = 1});
+    MPI_Type_free(&type);
+}
+
+static MPI_Datatype vector_of(int count) {
+    MPI_Datatype type;
+    MPI_Type_vector(count, 1, STRIDE, MPI_DOUBLE, &type);
+    return type;
+}
+
+static MPI_Datatype structure(void) {
+    const int lengths[] = {3, 1, 1};
+    const MPI_Aint places[] = {offsetof(struct particle, place), offsetof(struct particle, kind), offsetof(struct particle, mark)};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_INT32_T, MPI_CHAR};
+    MPI_Datatype bare, type;
+    MPI_Type_create_struct(3, lengths, places, types, &bare);
+    MPI_Type_create_resized(bare, 0, sizeof(struct particle), &type);
+    MPI_Type_free(&bare);
+    return type;
+}
+
+static MPI_Datatype face(int axis) {
+    const int sides[] = {SIDE, SIDE, SIDE}, starts[] = {0, 0, 0};
+    int widths[] = {SIDE, SIDE, SIDE};
+    MPI_Datatype type;
+    widths[axis] = 1;
+    MPI_Type_create_subarray(3, sides, widths, starts, MPI_ORDER_C, MPI_DOUBLE, &type);
+    return type;
+}
+
+static void measure_packing(void) {
+    if (size != 1) fail("packing needs exactly 1 process");
+    for (long place = 0; place < (long)sizeof(double) * SIDE * SIDE * SIDE; place++) outgoing[place] = (char)pattern(place, 8, 0);
+    for (int count = 100; count <= 10000; count *= 10) {
+        pack("vector", "by hand: vector", vector_of(count), 1, pack_vector, count);
+        pack("struct", "by hand: struct", structure(), count / 4, pack_struct, count / 4);
+    }
+    pack("face of layers", "by hand: face of layers", face(0), 1, pack_face, 0);
+    pack("face of rows", "by hand: face of rows", face(1), 1, pack_face, 1);
+    pack("face of columns", "by hand: face of columns", face(2), 1, pack_face, 2);
+}
+
 /* ------------------------------------------------------------------ the command line */
 
 static const struct {
@@ -390,12 +533,11 @@ static const struct {
 } figures[] = {
     {"round", measure_round},       {"crowd", measure_crowd}, {"pairs", measure_pairs},   {"stream", measure_stream},
     {"matching", measure_matching}, {"wait", measure_wait},   {"memory", measure_memory}, {"burst", measure_burst},
-    {"join", measure_join},
+    {"join", measure_join},         {"threads", measure_threads}, {"packing", measure_packing},
 };
 
 /* Touched before anything is measured. A window of messages fits into `incoming`. */
-static void allocate_buffers(void) {
-    size_t largest = (size_t)largest_bytes();
+static void allocate_buffers(size_t largest) {
     if (posix_memalign((void **)&outgoing, 4096, largest) || posix_memalign((void **)&incoming, 4096, largest * WINDOW)) {
         fail("no memory for the buffers");
     }
@@ -403,15 +545,19 @@ static void allocate_buffers(void) {
 }
 
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    const char *figure = parse_command_line(argc, argv);
+    int level;
+    if (settings.is_multiple) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    else MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-
-    const char *figure = parse_command_line(argc, argv);
     size_t which = 0, count = sizeof figures / sizeof *figures;
     while (which < count && strcmp(figures[which].name, figure)) which++;
     if (which == count) fail("unknown figure; they stand at the head of bench/points.c");
-    if (figures[which].measure != measure_memory && figures[which].measure != measure_join) allocate_buffers();
+    if (figures[which].measure != measure_memory && figures[which].measure != measure_join) {
+        bool packs = figures[which].measure == measure_packing;
+        allocate_buffers(packs ? sizeof(double) * SIDE * SIDE * SIDE : (size_t)largest_bytes());
+    }
     figures[which].measure();
 
     free(outgoing);

@@ -238,7 +238,7 @@ impl Area {
 const BETWEEN_BYTES: usize = 4096;
 
 /// One block as a strip.
-fn block(offset: i64, packed: u64, length: usize) -> Strip {
+pub fn block(offset: i64, packed: u64, length: usize) -> Strip {
     Strip { offset, stride: 0, packed, packed_stride: 0, length, count: 1, beside: None }
 }
 
@@ -263,7 +263,7 @@ pub fn out_of(strip: &Strip) -> Blocks {
 }
 
 /// The same on their way into it.
-fn into(strip: &Strip) -> Blocks {
+pub fn into(strip: &Strip) -> Blocks {
     let blocks = out_of(strip);
     let turned = |beside: Beside| Beside { from: beside.to, to: beside.from, ..beside };
     Blocks { beside: blocks.beside.map(turned), ..blocks }

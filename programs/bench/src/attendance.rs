@@ -30,10 +30,11 @@ pub(crate) fn attendance(
     let crowded = n > processors;
     let collective = figure.program != Program::Points;
     match candidate {
+        Landeck if figure.who == Who::Mpi => HasNoPart,
         Landeck => TakesPart,
         _ if figure.who == Who::OursAnd(candidate) => TakesPart,
         Queues | Iceoryx2 => HasNoPart,
-        _ if figure.who != Who::Everybody => HasNoPart,
+        _ if !matches!(figure.who, Who::Everybody | Who::Mpi) => HasNoPart,
         Bare if figure.method == Method::Inside => HasNoPart,
         Counter if !figure.has_floor => HasNoPart,
         Bare | Counter => TakesPart,
@@ -62,6 +63,15 @@ mod tests {
         assert!(matches!(of(Mpich, "barrier", 4), LeftOut(_)));
         assert_eq!(of(MpichThrottled, "barrier", 4), TakesPart);
         assert_eq!(of(Mpich, "crowd", 4), TakesPart);
+    }
+
+    #[test]
+    fn what_only_mpi_has_is_measured_through_it() {
+        for figure in ["threads", "packing"] {
+            assert_eq!(of(Landeck, figure, 2), HasNoPart);
+            assert_eq!(of(Candidate::LandeckMpi, figure, 2), TakesPart);
+            assert_eq!(of(Mpich, figure, 2), TakesPart);
+        }
     }
 
     #[test]

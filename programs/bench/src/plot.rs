@@ -113,7 +113,7 @@ impl Picture {
         let (last, since) =
             self.points.iter().filter_map(|point| Some((point, since(point)?))).next_back()?;
         let first = Point { n: since, ..last.clone() };
-        let begin = results.row(Candidate::Landeck, &first)?.spread.median;
+        let begin = results.row(results.own(), &first)?.spread.median;
         let at = |n: u32| {
             let value = begin * f64::from(n) / f64::from(since);
             (f64::from(n), Spread { median: value, min: value, max: value })

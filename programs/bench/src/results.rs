@@ -233,28 +233,47 @@ impl Results {
         [(true, limits.must), (false, limits.goal)]
             .into_iter()
             .filter_map(|(must, limit)| self.verdict(point, must, limit?))
+            .chain(figure.front_adds_ns(point).and_then(|more| self.front_verdict(point, more)))
             .collect()
     }
 
-    /// Compared are launches with near cores only or with far cores only, whichever are more.
+    /// Whether it takes at most so much more through MPI than over Landeck's own interface.
+    fn front_verdict(&self, point: &Point, more: f64) -> Option<Verdict> {
+        self.where_most_ran(|wanted| {
+            let own = self.row_where(Candidate::Landeck, point, wanted)?.spread.median;
+            let value = self.row_where(Candidate::LandeckMpi, point, wanted)?.spread.median;
+            let limit = own + more;
+            Some(Verdict {
+                point: point.clone(),
+                must: false,
+                value,
+                limit,
+                unit: self.unit().to_owned(),
+                what: format!("through MPI {more} more than without"),
+                met: value <= limit,
+            })
+        })
+    }
+
+    /// Who of us is judged.
+    pub(crate) fn own(&self) -> Candidate {
+        Figure::by_name(self.figure).map_or(Candidate::Landeck, Figure::own)
+    }
+
     fn verdict(&self, point: &Point, must: bool, limit: Limit) -> Option<Verdict> {
-        let Some(threshold) = self.near_below_ns() else {
-            return self.verdict_where(point, must, limit, &|_| true);
-        };
+        self.where_most_ran(|wanted| self.verdict_where(point, must, limit, wanted))
+    }
+
+    /// Compared are launches with near cores only or with far cores only, whichever are more.
+    fn where_most_ran<T>(&self, judge: impl Fn(Wanted<'_>) -> Option<T>) -> Option<T> {
+        let Some(threshold) = self.near_below_ns() else { return judge(&|_| true) };
         let count = |placement: Placement| {
             self.launches.iter().filter(|launch| launch.has(placement, threshold)).count()
         };
         let mut placements = [Placement::Near, Placement::Far];
         placements.sort_by_key(|placement| std::cmp::Reverse(count(*placement)));
-        let within = |placement: Placement| {
-            self.verdict_where(point, must, limit, &move |launch: &Launch| {
-                launch.has(placement, threshold)
-            })
-        };
-        placements
-            .into_iter()
-            .find_map(within)
-            .or_else(|| self.verdict_where(point, must, limit, &|_| true))
+        let within = |placement| judge(&move |launch: &Launch| launch.has(placement, threshold));
+        placements.into_iter().find_map(within).or_else(|| judge(&|_| true))
     }
 
     fn verdict_where(
@@ -264,7 +283,7 @@ impl Results {
         limit: Limit,
         wanted: Wanted<'_>,
     ) -> Option<Verdict> {
-        let value = self.row_where(Candidate::Landeck, point, wanted)?.spread.median;
+        let value = self.row_where(self.own(), point, wanted)?.spread.median;
         let (limit, what) = self.limit_where(point, limit, wanted)?;
         Some(Verdict {
             point: point.clone(),
@@ -284,9 +303,9 @@ impl Results {
         limit: Limit,
         wanted: Wanted<'_>,
     ) -> Option<(f64, String)> {
-        let own = |point: &Point| self.row_where(Candidate::Landeck, point, wanted);
+        let own = |point: &Point| self.row_where(self.own(), point, wanted);
         let of_best_peer = |factor: f64| {
-            let best = self.best_peer_where(Candidate::Landeck, point, wanted)?;
+            let best = self.best_peer_where(self.own(), point, wanted)?;
             Some((factor * best.spread.median, format!("{factor} x {}", best.candidate.name())))
         };
         match limit {
@@ -317,6 +336,12 @@ impl Results {
             Limit::BeyondForm(form, more) => {
                 let other = own(&Point { form: form.into(), ..point.clone() })?;
                 Some((other.spread.median + more, format!("{more} more than {form}")))
+            }
+            Limit::OfForm(called, factor) => {
+                let other =
+                    own(&Point { form: format!("{called}{}", point.form), ..point.clone() })?;
+                let what = format!("{} x {called}the same", short(factor));
+                Some((factor * other.spread.median, what))
             }
             Limit::OfLine(factor) => {
                 let line = own(point)?.line_ns?;
@@ -451,6 +476,39 @@ mod tests {
             verdicts.iter().map(|verdict| (verdict.must, verdict.met)).collect::<Vec<_>>(),
             [(true, true), (false, false)]
         );
+    }
+
+    #[test]
+    fn the_front_is_judged_beside_the_own_interface() {
+        let round = |candidate, value| {
+            let mut launch = launch(candidate, 0, 2, value, 50.0);
+            launch.values[0].point.figure = "round".into();
+            launch
+        };
+        for (through_mpi, met) in [(91.9, true), (92.1, false)] {
+            let mut results = results(vec![
+                round(Candidate::Landeck, 80.0),
+                round(Candidate::LandeckMpi, through_mpi),
+            ]);
+            results.figure = "round";
+            let verdicts = results.verdicts(&Point { figure: "round".into(), ..point(2) });
+            assert_eq!(verdicts.iter().map(|verdict| verdict.met).collect::<Vec<_>>(), [met]);
+        }
+    }
+
+    #[test]
+    fn a_limit_of_the_same_by_hand() {
+        let packing = |form: &str, value| {
+            let mut launch = launch(Candidate::LandeckMpi, 0, 1, value, 50.0);
+            launch.values[0].point =
+                Point { figure: "packing".into(), form: form.into(), ..point(1) };
+            launch
+        };
+        let results = results(vec![packing("vector", 111.0), packing("by hand: vector", 100.0)]);
+        let results = Results { figure: "packing", ..results };
+        let of = |form: &str| Point { figure: "packing".into(), form: form.into(), ..point(1) };
+        assert!(results.verdicts(&of("vector"))[0].met);
+        assert!(results.verdicts(&of("by hand: vector")).is_empty());
     }
 
     /// Whether 16 processes on two processors meet their limits, must before goal.

@@ -85,7 +85,7 @@ fn point_table(text: &mut String, results: &Results, point: &Point) {
             .filter(|_| row.candidate != Candidate::Bare);
         let _ = writeln!(text, "{}", line(&row, ratio.as_ref()).trim_end());
     }
-    for (placement, ratio) in results.ratios_by_placement(Candidate::Landeck, point) {
+    for (placement, ratio) in results.ratios_by_placement(results.own(), point) {
         let cores = if placement == Placement::Near { "near" } else { "far" };
         let _ = writeln!(text, "    landeck with {cores} cores: {}", ratio_words(&ratio));
     }

@@ -6,21 +6,22 @@
 //! block is looked at by itself: up to the limit it goes over the board, beyond it from member to
 //! member. Nothing is agreed upon, no room is waited for, and who has no long block notices nothing.
 //!
-//! On the board a long block is stood for by its length. So members who do not agree find that there.
+//! On the board a long block is stood for by a short one of a length that no other block has there: whose blocks
+//! are so long themselves gives them beside the board too. So members who do not agree find that there, and
+//! who expects something else knows that a message comes, which has to be taken.
 
 use landeck_collectives::Operation;
 use landeck_kernel::{Area, Wanted};
-use landeck_memory::Buffer;
 
 use super::binding::{Blocks, Owned};
 use super::call::Call;
 use super::circle::Circle;
 use super::fault::Fault;
+use super::visit::RefusedBlock;
 
-/// What stands on the board for a long block: its length, and then nothing. It is as long as no block of
-/// numbers is, so that who expects a short one finds another length.
-const STAND_IN_BYTES: usize = 47;
-const NUMBER_BYTES: usize = size_of::<u64>();
+/// How long what stands on the board for a block beside it is. No block of numbers is so long; other blocks
+/// that are go beside the board.
+pub(super) const STAND_IN_BYTES: usize = 251;
 
 /// A long block: the other member, and where the block lies here.
 pub(super) struct LongBlock {
@@ -35,14 +36,12 @@ pub(super) struct Beside {
     given: Vec<LongBlock>,
     /// What it gets.
     taken: Vec<LongBlock>,
-    /// For each that it gets its length, and what will stand on the board for it.
-    stand_ins: Vec<(u32, u64, Buffer)>,
     /// The memory of what stands for blocks: only kept.
     owned: Vec<Owned>,
 }
 
 impl Beside {
-    /// Takes the blocks of more than `longest` bytes out of a call of this member, and puts in what
+    /// Takes the blocks that are too long for the board out of a call of this member, and puts in what
     /// stands for them. None where there are none.
     pub(super) fn out_of(
         call: &mut Call,
@@ -61,7 +60,7 @@ impl Beside {
             (0..size).filter(goes_to).map(block).collect::<Vec<_>>()
         };
         let (input, given) = beside.replaced(&call.input, longest);
-        for (block, area, _) in given {
+        for (block, area) in given {
             match operation {
                 Operation::AllGather => beside.given.extend(to_all(&area)),
                 Operation::Gather => beside.given.push(LongBlock { member: root, area }),
@@ -70,10 +69,9 @@ impl Beside {
             }
         }
         let (output, taken) = beside.replaced(&call.output, longest);
-        for (block, area, stand_in) in taken {
+        for (block, area) in taken {
             let from = if operation == Operation::Scatter { root } else { block };
             if goes_to(&from) {
-                beside.stand_ins.push((from, area.packed_bytes(), stand_in));
                 beside.taken.push(LongBlock { member: from, area });
             } else if operation == Operation::AllGather {
                 beside.given.extend(to_all(&area));
@@ -83,22 +81,20 @@ impl Beside {
         Some(beside)
     }
 
-    /// The blocks with what stands for the long ones, and these: number, place, what stands for it.
-    fn replaced(&mut self, blocks: &Blocks, longest: u64) -> (Blocks, Vec<(u32, Area, Buffer)>) {
-        if blocks.longest() <= longest {
+    /// The blocks with what stands for the long ones, and these: number and place.
+    fn replaced(&mut self, blocks: &Blocks, longest: u64) -> (Blocks, Vec<(u32, Area)>) {
+        if !blocks.any(|bytes| goes_beside(bytes, longest)) {
             return (blocks.clone(), Vec::new());
         }
         let mut areas: Vec<Area> =
             (0..blocks.count() as u32).map(|block| blocks.area(block, 1)).collect();
-        let long = |area: &&mut Area| area.packed_bytes() > longest;
+        let long = |area: &&mut Area| goes_beside(area.packed_bytes(), longest);
         let owned = Owned::new(STAND_IN_BYTES * areas.iter_mut().filter(long).count());
         let mut replaced = Vec::new();
         for (block, place) in (0..).zip(&mut areas).filter(|(_, area)| long(area)) {
             let start = STAND_IN_BYTES * replaced.len();
-            let stand_in = owned.buffer().part(start, STAND_IN_BYTES);
-            stand_in.write(0, place.packed_bytes().to_ne_bytes()[..].into());
-            let area = std::mem::replace(place, Area::contiguous(stand_in));
-            replaced.push((block, area, stand_in));
+            let stand_in = Area::contiguous(owned.buffer().part(start, STAND_IN_BYTES));
+            replaced.push((block, std::mem::replace(place, stand_in)));
         }
         self.owned.push(owned);
         (Blocks::Areas(areas), replaced)
@@ -108,55 +104,56 @@ impl Beside {
     pub(super) fn begin(&mut self) -> (Vec<LongBlock>, Vec<LongBlock>) {
         (std::mem::take(&mut self.given), std::mem::take(&mut self.taken))
     }
-
-    /// What is wrong when the board's part is over: a member has brought a short block that is as long
-    /// as what stands for long ones.
-    pub(super) fn disagreement(&self, operation: Operation) -> Option<Fault> {
-        self.stand_ins.iter().find_map(|&(member, expected_bytes, stand_in)| {
-            let mut said = [0; NUMBER_BYTES];
-            stand_in.bytes().part(0, NUMBER_BYTES).copy_to_slice(&mut said);
-            let message_bytes = STAND_IN_BYTES as u64;
-            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
-            (u64::from_ne_bytes(said) != expected_bytes).then_some(fault)
-        })
-    }
 }
 
-/// Where a member has brought a long block and this one expects a short one: the message that comes with it,
-/// which has to be taken lest its sender wait for ever, and the fault, with the least length of a long block.
+/// Where members have brought long blocks and this one expects short ones: the messages that come with them.
+/// If the fault is about such a block, it gets the least length that this has.
 #[cold]
-pub(super) fn long_instead(circle: &Circle, tag: u32, fault: &Fault) -> Option<(Wanted, Fault)> {
-    let Fault::Length { member, operation, message_bytes, expected_bytes } = *fault else {
-        return None;
-    };
-    if message_bytes != STAND_IN_BYTES as u64 {
-        return None;
+pub(super) fn long_instead(
+    circle: &Circle,
+    tag: u32,
+    refused: &[RefusedBlock],
+    fault: &mut Fault,
+) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for block in refused.iter().filter(|block| block.bytes == STAND_IN_BYTES) {
+        if let Fault::Length { member, operation, message_bytes, .. } = fault
+            && *member == block.member
+        {
+            *message_bytes = circle.longest_on_board(*operation) + 1;
+        }
+        let source = circle.place.members.get(block.member as usize).map(|peer| peer.0);
+        wanted.push(Wanted { context: circle.place.twin, source, tag: Some(tag) });
     }
-    let source = Some(circle.place.members.get(member as usize)?.0);
-    let wanted = Wanted { context: circle.place.twin, source, tag: Some(tag) };
-    let message_bytes = circle.longest_on_board(operation) + 1;
-    Some((wanted, Fault::Length { member, operation, message_bytes, expected_bytes }))
+    wanted
 }
 
-/// Whether blocks of more than `longest` bytes are in a call.
+/// Whether blocks that go beside the board are in a call.
 #[inline]
 pub(super) fn has_long_blocks(call: &Call, longest: u64) -> bool {
-    call.is_varying && call.input.longest().max(call.output.longest()) > longest
+    let goes = |bytes| goes_beside(bytes, longest);
+    call.is_varying && (call.input.any(goes) || call.output.any(goes))
+}
+
+#[inline]
+fn goes_beside(bytes: u64, longest: u64) -> bool {
+    bytes > longest || bytes == STAND_IN_BYTES as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::call::Manner;
     use super::*;
+    use landeck_memory::Buffer;
 
     const SIZE: u32 = 3;
     const ROOT: u32 = 1;
-    const LONGEST: u64 = 100;
+    const LONGEST: u64 = 300;
 
     /// Bytes of the block from one member for another.
     fn length(operation: Operation, from: u32, to: u32) -> usize {
         let to = if operation == Operation::AllGather { 0 } else { to };
-        60 * from as usize + 70 * to as usize
+        180 * from as usize + 210 * to as usize
     }
 
     /// The call of a member whose memory is this.
@@ -211,7 +208,9 @@ mod tests {
                 let bytes = |block: &LongBlock| block.area.packed_bytes();
                 given.extend(gives.iter().map(|block| (member, block.member, bytes(block))));
                 taken.extend(takes.iter().map(|block| (block.member, member, bytes(block))));
-                assert!(!has_long_blocks(&call, LONGEST), "{operation:?}: something stays");
+                let is_long = |bytes| bytes > LONGEST;
+                let stays = call.input.any(is_long) || call.output.any(is_long);
+                assert!(!stays, "{operation:?}: something stays");
             }
             let takes_part = |from: u32, to: u32| match operation {
                 Gather => to == ROOT,
@@ -232,14 +231,17 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_long_block_says_its_length() {
+    fn only_what_stands_for_a_block_beside_the_board_has_its_length_there() {
         let memory = vec![0u8; 1000];
-        let mut call = call(Operation::Gather, ROOT, false, &memory);
-        let beside = Beside::out_of(&mut call, LONGEST, (SIZE, ROOT)).unwrap();
-        assert!(beside.disagreement(Operation::Gather).is_none());
-        // Another member's short block in the place of the long one.
-        call.output.area(2, 1).write(0, (&[7u8; STAND_IN_BYTES][..]).into());
-        let fault = beside.disagreement(Operation::Gather);
-        assert!(matches!(fault, Some(Fault::Length { member: 2, expected_bytes: 190, .. })));
+        // SAFETY: nobody reads or writes.
+        let buffer = unsafe { Buffer::of(&memory) };
+        let places = [10, STAND_IN_BYTES, STAND_IN_BYTES - 1].map(|length| (0, length)).to_vec();
+        let output = Blocks::Placed(buffer, places);
+        let own = Blocks::whole(Area::contiguous(buffer.part(0, 10)));
+        let call = Call::new(Operation::Gather, &Manner::default());
+        let mut call = Call { input: own, output, is_varying: true, ..call };
+        let (_, taken) = Beside::out_of(&mut call, 500, (SIZE, 0)).unwrap().begin();
+        assert_eq!(taken.iter().map(|block| block.member).collect::<Vec<_>>(), [1]);
+        assert_eq!(call.output.bytes(1), STAND_IN_BYTES as u64);
     }
 }

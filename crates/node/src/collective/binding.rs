@@ -65,17 +65,15 @@ impl Blocks {
         }
     }
 
-    /// Bytes of the longest.
+    /// Whether any block has so many bytes as is asked for.
     #[inline]
-    pub(crate) fn longest(&self) -> u64 {
+    pub(crate) fn any(&self, is: impl Fn(u64) -> bool) -> bool {
         match self {
-            Self::Nothing => 0,
-            Self::Whole(area, _) => area.packed_bytes(),
-            Self::Equal { block_bytes, .. } => *block_bytes as u64,
-            Self::Placed(_, places) => {
-                places.iter().map(|&(_, length)| length as u64).max().unwrap_or(0)
-            }
-            Self::Areas(areas) => areas.iter().map(Area::packed_bytes).max().unwrap_or(0),
+            Self::Nothing => false,
+            Self::Whole(area, _) => is(area.packed_bytes()),
+            Self::Equal { block_bytes, .. } => is(*block_bytes as u64),
+            Self::Placed(_, places) => places.iter().any(|&(_, length)| is(length as u64)),
+            Self::Areas(areas) => areas.iter().any(|area| is(area.packed_bytes())),
         }
     }
 

@@ -308,8 +308,7 @@ impl Engine {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
-                let tag = visit.signature().tag();
-                *outcome = Some(Err(self.visit_fault((context, tag), call, error)));
+                *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
             }
         }
     }
@@ -353,25 +352,27 @@ impl Engine {
         if let (None, Some(board)) = (&outcome, board)
             && let Err(error) = visit.fail(board, error)
         {
-            let tag = visit.signature().tag();
-            *outcome = Some(Err(self.visit_fault((context, tag), call, error)));
+            *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
         }
     }
 
+    /// What is wrong, for the caller. Long blocks in the place of short ones are taken and dropped, lest their
+    /// senders wait for ever.
     #[cold]
-    fn visit_fault(&mut self, (context, tag): (u32, u32), call: &Call, error: BoardError) -> Fault {
+    fn visit_fault(
+        &mut self,
+        context: u32,
+        call: &Call,
+        visit: &Visit,
+        error: BoardError,
+    ) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        let fault = board_fault(&mut self.endpoint, circle, call.operation, error);
-        self.refuse_long(context, tag, fault)
-    }
-
-    /// What a fault is for the caller. A long block in the place of a short one is taken and dropped.
-    fn refuse_long(&mut self, context: u32, tag: u32, fault: Fault) -> Fault {
-        let circle = self.circles.get(&context);
-        let refused = circle.and_then(|circle| long_instead(circle, tag, &fault));
-        let Some((wanted, fault)) = refused else { return fault };
-        let id = self.endpoint.receive(wanted, Area::EMPTY);
-        self.release(id.into());
+        let mut fault = board_fault(&mut self.endpoint, circle, call.operation, error);
+        let refused = visit.refused();
+        for wanted in long_instead(circle, visit.signature().tag(), &refused, &mut fault) {
+            let id = self.endpoint.receive(wanted, Area::EMPTY);
+            self.release(id.into());
+        }
         fault
     }
 
@@ -445,8 +446,7 @@ impl Engine {
             }
             Some(Ok(())) => Ok(Begun::Over),
             Some(Err(fault)) => {
-                let (tag, fault) = (running.signature().tag(), fault.clone());
-                let fault = self.refuse_long(context, tag, fault);
+                let fault = fault.clone();
                 Err(self.explained(context, fault))
             }
             None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
@@ -660,10 +660,7 @@ impl Engine {
         };
         Some(match outcome {
             Ok(()) => Ok(Completion { result: Ok(status), data: None }),
-            Err(fault) => {
-                let fault = self.refuse_long(context, tag, fault);
-                Err(WaitError::Collective(self.explained(context, fault)))
-            }
+            Err(fault) => Err(WaitError::Collective(self.explained(context, fault))),
         })
     }
 

@@ -15,7 +15,7 @@ use landeck_memory::Bytes;
 use landeck_memory::board::Board;
 use landeck_transports::SharedMemory;
 
-use super::beside::{Beside, LongBlock};
+use super::beside::{Beside, LongBlock, STAND_IN_BYTES};
 use super::binding::{Binding, Blocks, Owned, Placement, Sizes};
 use super::board::BoardError;
 use super::call::Call;
@@ -335,14 +335,10 @@ impl Running {
         match advanced {
             Ok(Visited::Over) => {
                 self.has_visited = true;
-                let operation = self.call.operation;
-                let beside = self.beside.as_ref();
-                if let Some(fault) = beside.and_then(|beside| beside.disagreement(operation)) {
-                    self.fail(kernel, fault);
-                }
                 self.end_beside();
             }
             Ok(advanced) => return advanced == Visited::Moved,
+            Err(BoardError::Lengths { .. }) if self.call.is_varying => self.refuse(kernel),
             Err(error) => {
                 // Another member may have said who is gone before this process heard of it.
                 kernel.refresh();
@@ -353,6 +349,34 @@ impl Running {
             }
         }
         true
+    }
+
+    /// Members have brought blocks of other lengths than this one expects. What comes beside the board is taken
+    /// all the same, lest its senders wait for ever; what does not come is not waited for.
+    #[cold]
+    fn refuse(&mut self, kernel: &mut Endpoint<SharedMemory>) {
+        self.has_visited = true;
+        self.beside.get_or_insert_default();
+        let operation = self.call.operation;
+        for block in self.visit.as_ref().map_or_else(Vec::new, Visit::refused) {
+            let (member, mut expected_bytes) = (block.member, block.expected_bytes as u64);
+            if block.bytes == STAND_IN_BYTES {
+                if let Stepped::Out(id, message) = self.receive(kernel, member, Area::EMPTY) {
+                    self.out.push((None, id, Message { expected_bytes, ..message }));
+                }
+                continue;
+            }
+            let never_comes = |message: &Message| message.is_received && message.peer == member;
+            if let Some(at) = self.out.iter().position(|(_, _, message)| never_comes(message)) {
+                let (_, id, message) = self.out.swap_remove(at);
+                expected_bytes = message.expected_bytes;
+                kernel.abandon(id);
+            }
+            let message_bytes = block.bytes as u64;
+            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
+            self.blemish.get_or_insert(fault);
+        }
+        self.end_beside();
     }
 
     fn advance_messages(

@@ -53,6 +53,25 @@ pub(crate) struct Visit {
     check: u32,
     /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
     blemish: Option<BoardError>,
+    /// Blocks of others that have another length than this member expects.
+    refused: Option<Box<Refused>>,
+}
+
+/// Blocks that are not taken. Where blocks differ in length the others are looked at all the same: more may come
+/// with such a block than what lies on the board.
+#[derive(Debug)]
+struct Refused {
+    /// What was wrong with the first.
+    error: BoardError,
+    blocks: Vec<RefusedBlock>,
+}
+
+/// One of them: whose it is, how long it is on the board, and how long it is expected to be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RefusedBlock {
+    pub(crate) member: u32,
+    pub(crate) bytes: usize,
+    pub(crate) expected_bytes: usize,
 }
 
 /// The rounds of a visit, with what it has on the board for each.
@@ -92,6 +111,18 @@ impl Rounds {
     }
 }
 
+impl Refused {
+    /// Notes a block whose length is another one than this member expects.
+    #[cold]
+    fn note(noted: &mut Option<Box<Self>>, error: BoardError) {
+        let BoardError::Lengths { member, theirs: bytes, ours: expected_bytes } = error else {
+            return;
+        };
+        let refused = noted.get_or_insert_with(|| Box::new(Self { error, blocks: Vec::new() }));
+        refused.blocks.push(RefusedBlock { member, bytes, expected_bytes });
+    }
+}
+
 impl Visit {
     /// An operation that has its numbers and nothing else yet.
     #[inline]
@@ -121,6 +152,7 @@ impl Visit {
             manner,
             check,
             blemish: None,
+            refused: None,
         }
     }
 
@@ -136,7 +168,20 @@ impl Visit {
         if self.blemish.is_some() {
             return self.come_to_the_rest(board);
         }
-        self.take_steps(call, board, endpoint, allowance).or_else(|error| self.fail(board, error))
+        match self.take_steps(call, board, endpoint, allowance) {
+            Ok(Visited::Over) => self
+                .refused
+                .as_ref()
+                .map_or(Ok(Visited::Over), |refused| Err(refused.error.clone())),
+            Ok(visited) => Ok(visited),
+            Err(error) => self.fail(board, error),
+        }
+    }
+
+    /// The blocks that were not taken.
+    #[cold]
+    pub(crate) fn refused(&self) -> Vec<RefusedBlock> {
+        self.refused.as_ref().map_or_else(Vec::new, |refused| refused.blocks.clone())
     }
 
     /// What cannot be done here is over here, and nobody waits for it: at once where the group is
@@ -249,7 +294,15 @@ impl Visit {
                 self.step += 1;
                 continue;
             }
-            match self.at.step(action, &mut around)? {
+            let stepped = match self.at.step(action, &mut around) {
+                Err(error @ BoardError::Lengths { .. }) if call.is_varying => {
+                    Refused::note(&mut self.refused, error);
+                    self.at.leave_step();
+                    Stepped::Over
+                }
+                stepped => stepped?,
+            };
+            match stepped {
                 Stepped::Over => {
                     self.step += 1;
                     if let (Some(roll_call), Action::Deposit { .. }) = (&mut self.roll_call, action)

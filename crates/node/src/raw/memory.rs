@@ -36,9 +36,13 @@ impl Memory<'_> {
         first: u64,
         room: &mut [MaybeUninit<u8>],
     ) -> Result<usize, LayoutError> {
-        // SAFETY: the caller's promise; the area is gone before this returns.
-        let area = unsafe { self.area() }.map_err(|_| TOO_LARGE)?;
-        Ok(area.pack(first, room))
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.each_strip(first, room.len(), |items, lower, strip| {
+                let (from, to) = spreads(&strip, lower);
+                items.bytes().copy_blocks(from, room, to, area::out_of(&strip));
+            })
+        }
     }
 
     /// Puts packed bytes into the items, from packed byte `first` on, as far as they have room.
@@ -49,10 +53,48 @@ impl Memory<'_> {
     /// # Safety
     /// The items are writable, and `packed` is no part of them.
     pub unsafe fn unpack(&self, first: u64, packed: &[u8]) -> Result<(), LayoutError> {
-        // SAFETY: the caller's promise; the area is gone before this returns.
-        let area = unsafe { self.area() }.map_err(|_| TOO_LARGE)?;
-        area.write(first, Bytes::from(packed));
-        Ok(())
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.each_strip(first, packed.len(), |items, lower, strip| {
+                let (to, from) = spreads(&strip, lower);
+                items.write_blocks(to, Bytes::from(packed), from, area::into(&strip));
+            })
+        }
+        .map(drop)
+    }
+
+    /// Calls `each` with the memory between the outermost bytes of the items, where that begins, and strips
+    /// that have the packed bytes from `first` on, at most `most`; says how many these are.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] for items that are too large to be anywhere.
+    ///
+    /// # Safety
+    /// As [`Buffer::new`], for the bytes of the items.
+    #[inline]
+    unsafe fn each_strip(
+        &self,
+        first: u64,
+        most: usize,
+        mut each: impl FnMut(&Buffer, i64, Strip),
+    ) -> Result<usize, LayoutError> {
+        let length = self.layout.packed_bytes(self.count)?.saturating_sub(first).min(most as u64);
+        if length == 0 {
+            return Ok(0);
+        }
+        // SAFETY: the caller's promise.
+        if let Some(items) = unsafe { self.one_piece() } {
+            each(&items, 0, area::block(first as i64, 0, length as usize));
+            return Ok(length as usize);
+        }
+        let span = self.layout.span(self.count)?;
+        let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok()).ok_or(TOO_LARGE)?;
+        // SAFETY: the caller's promise: the items lie there, and only their own bytes are touched.
+        let items = unsafe { Buffer::new(self.at(span.lower), bytes) };
+        self.layout.strips(self.count, first..first + length, |strip| {
+            each(&items, span.lower, strip);
+        })?;
+        Ok(length as usize)
     }
 
     /// Whether the items are short.
@@ -70,19 +112,10 @@ impl Memory<'_> {
         &self,
         room: &mut [MaybeUninit<u8>; SHORT_BYTES],
     ) -> Option<Area> {
-        let bytes = self.layout.packed_bytes(self.count).ok()?;
-        let span = self.layout.span(self.count).ok()?;
-        let length = usize::try_from(span.extent()?).ok()?;
-        // SAFETY: the items lie there, and only their own bytes are read.
-        let items = unsafe { Bytes::from_raw(self.at(span.lower), length) };
-        let each = |strip: Strip| {
-            let from = Spread { start: strip.offset - span.lower, stride: strip.stride };
-            let to = Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 };
-            items.copy_blocks(from, room, to, area::out_of(&strip));
-        };
-        self.layout.strips(self.count, 0..bytes, each).ok()?;
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.pack(0, room) }.ok()?;
         // SAFETY: the caller keeps the room, of which the strips have filled these bytes.
-        let packed = unsafe { Buffer::new(NonNull::from(room).cast(), bytes as usize) };
+        let packed = unsafe { Buffer::new(NonNull::from(room).cast(), bytes) };
         Some(Area::contiguous(packed))
     }
 
@@ -138,6 +171,12 @@ impl Memory<'_> {
         let start = self.start.wrapping_offset(offset as isize);
         NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling())
     }
+}
+
+/// Where the blocks of a strip lie in memory that begins at `lower`, and where among the packed bytes.
+fn spreads(strip: &Strip, lower: i64) -> (Spread, Spread) {
+    let packed = Spread { start: strip.packed as i64, stride: strip.packed_stride as i64 };
+    (Spread { start: strip.offset - lower, stride: strip.stride }, packed)
 }
 
 const TOO_LARGE: LayoutError = LayoutError::TooLarge { what: "the extent" };

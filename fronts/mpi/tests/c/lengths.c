@@ -2,20 +2,19 @@
  * do: whoever takes the block is told, whoever gives it is through, and the communicator goes on. */
 #include "check.h"
 
-enum { LONG = 3 << 20, SHORT = 10 };
+enum { LONG = 3 << 20, SHORT = 10, ODD = 251, PLACE = LONG + 64 };
 
-/* The last rank brings so many bytes for rank 0, which expects so many: each by a gather and by an exchange. */
-static void differ(char *data, int brought, int expected)
+/* Ranks 1 and 2 bring so many bytes for rank 0, which expects so many: each by a gather and by an exchange. */
+static void differ(char *data, const int *brought, const int *expected)
 {
-    int counts[3] = {0, 0, 0}, places[3] = {0, 0, 0}, sent[3] = {0, 0, 0};
-    int code, is_last = rank == size - 1;
-    counts[size - 1] = expected;
-    code = MPI_Gatherv(data, is_last ? brought : 0, MPI_CHAR, data + LONG, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD);
+    int counts[3] = {0, 0, 0}, places[3] = {0, PLACE, 2 * PLACE}, sent[3] = {0, 0, 0};
+    int code, own = rank ? brought[rank - 1] : 0;
+    if (rank == 0) memcpy(counts + 1, expected, 2 * sizeof *counts);
+    code = MPI_Gatherv(data, own, MPI_CHAR, data, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD);
     CHECK((code == MPI_SUCCESS) == (rank != 0));
     meet(MPI_COMM_WORLD);
-    if (rank) counts[size - 1] = 0;
-    if (is_last) sent[0] = brought;
-    code = MPI_Alltoallv(data, sent, places, MPI_CHAR, data + LONG, counts, places, MPI_CHAR, MPI_COMM_WORLD);
+    sent[0] = own;
+    code = MPI_Alltoallv(data, sent, places, MPI_CHAR, data + PLACE, counts, places, MPI_CHAR, MPI_COMM_WORLD);
     CHECK((code == MPI_SUCCESS) == (rank != 0));
     if (rank == 0) {
         int class;
@@ -24,13 +23,16 @@ static void differ(char *data, int brought, int expected)
     }
     meet(MPI_COMM_WORLD);
     MPI_Request request;
-    code = MPI_Igatherv(data, is_last ? brought : 0, MPI_CHAR, data + LONG, counts, places, MPI_CHAR, 0,
-                        MPI_COMM_WORLD, &request);
+    code = MPI_Igatherv(data, own, MPI_CHAR, data, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
     if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     CHECK((code == MPI_SUCCESS) == (rank != 0));
     meet(MPI_COMM_WORLD);
-    /* Nothing is written beside the place for the block. */
-    for (int at = expected; at < 3 * LONG; at++) CHECK(data[LONG + at] == 0 || rank != 0);
+    /* Nothing is written beside the places for the blocks. */
+    for (int from = 1; from < 3 && rank == 0; from++) {
+        for (int at = from * PLACE + expected[from - 1]; at < (from + 1) * PLACE; at++) {
+            CHECK(data[at] == 0 || (from == 2 && at < 2 * PLACE + expected[0]));
+        }
+    }
 }
 
 int main(int argc, char **argv)
@@ -38,12 +40,16 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     CHECK(size == 3);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    char *data = calloc(4 * LONG, 1);
-    memset(data, rank + 1, LONG);
-    static const int lengths[][2] = {{LONG, SHORT}, {LONG, 0}, {SHORT, LONG}, {0, LONG}, {LONG, LONG - 8}, {LONG - 8, LONG}};
-    for (int pair = 0; pair < 6; pair++) {
-        if (rank == 0) memset(data + LONG, 0, 3 * LONG);
-        differ(data, lengths[pair][0], lengths[pair][1]);
+    char *data = malloc(4 * PLACE);
+    static const struct { int brought[2], expected[2]; } cases[] = {
+        {{0, LONG}, {0, SHORT}},         {{0, LONG}, {0, 0}},        {{0, SHORT}, {0, LONG}},    {{0, 0}, {0, LONG}},
+        {{0, LONG}, {0, LONG - 8}},      {{0, LONG - 8}, {0, LONG}}, {{0, LONG}, {0, ODD}},      {{0, ODD}, {0, LONG}},
+        {{0, ODD}, {0, SHORT}},          {{LONG, LONG}, {0, SHORT}}, {{LONG, LONG}, {LONG, ODD}}, {{LONG, LONG}, {8, LONG}},
+        {{LONG, SHORT}, {LONG, LONG}},   {{SHORT, LONG}, {LONG, LONG}},
+    };
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++) {
+        memset(data, rank ? rank + 1 : 0, 4 * PLACE);
+        differ(data, cases[at].brought, cases[at].expected);
     }
     free(data);
     return end("lengths");

@@ -1,8 +1,9 @@
 //! Figures of messages between two, and of what it costs to be there.
 
-use super::Limit::{self, BeyondForm, BeyondPending, OfBestPeer, OfLine, OfOwnTwo, Value};
-use super::{Axis, Figure, Method, Program, Target, Who, no_rule, part};
+use super::Limit::{self, BeyondForm, BeyondPending, OfBestPeer, OfForm, OfLine, OfOwnTwo, Value};
+use super::{Axis, Figure, Limits, Method, Program, Target, Who, no_rule, part};
 use crate::candidate::Candidate;
+use crate::sample::Point;
 
 /// In the order in which they are measured.
 pub(super) const FIGURES: &[Figure] = &[
@@ -229,6 +230,33 @@ pub(super) const FIGURES: &[Figure] = &[
         axis: Axis::Strips,
     },
     Figure {
+        name: "threads",
+        title: "Half of a round trip and an allreduce of 8 B, when one thread may call MPI and when several may",
+        parts: &[part(2, &["threads", "level=single"]), part(2, &["threads", "level=multiple"])],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Mpi,
+        has_floor: false,
+        targets: &[
+            goal_of("round, multiple", BeyondForm("round, single", 15.0)),
+            goal_of("allreduce, multiple", BeyondForm("allreduce, single", 15.0)),
+        ],
+        rule: no_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
+        name: "packing",
+        title: "MPI_Pack beside the same written by hand",
+        parts: &[part(1, &["packing"])],
+        program: Program::Points,
+        method: Method::Inside,
+        who: Who::Mpi,
+        has_floor: false,
+        targets: &[],
+        rule: by_hand_rule,
+        axis: Axis::Strips,
+    },
+    Figure {
         name: "matching",
         title: "One receive among many pending ones",
         parts: &[part(2, &["matching", "pending=256,10000"])],
@@ -260,6 +288,20 @@ pub(super) const FIGURES: &[Figure] = &[
         axis: Axis::Strips,
     },
 ];
+
+/// At least 0.9 of the rate of what is written by hand.
+fn by_hand_rule(point: &Point, _: u32) -> Limits {
+    let is_packed = !point.form.starts_with(BY_HAND);
+    Limits { must: None, goal: is_packed.then_some(OfForm(BY_HAND, 1.0 / 0.9)) }
+}
+
+/// How forms begin in which no library packs.
+const BY_HAND: &str = "by hand: ";
+
+const fn goal_of(form: &'static str, goal: Limit) -> Target {
+    let (must, goal) = (None, Some(goal));
+    Target { n: 2, bytes: 8, pending: 0, form, on_processors: None, must, goal }
+}
 
 const fn form(form: &'static str, must: Limit) -> Target {
     let (must, goal) = (Some(must), None);

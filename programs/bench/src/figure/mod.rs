@@ -47,6 +47,8 @@ pub(crate) enum Program {
 pub(crate) enum Who {
     /// Landeck and all who speak MPI.
     Everybody,
+    /// Who speaks MPI: over Landeck's own interface there is no such thing.
+    Mpi,
     /// Landeck alone.
     Ours,
     /// Landeck, and one that can do nothing else.
@@ -118,6 +120,8 @@ pub(crate) enum Limit {
     BeyondPending(u64, f64),
     /// So much more than Landeck's own value of another form.
     BeyondForm(&'static str, f64),
+    /// So many times Landeck's own value of the form that is called so and then like this one.
+    OfForm(&'static str, f64),
 }
 
 impl Target {
@@ -138,6 +142,27 @@ impl Figure {
 
     pub(crate) fn by_name(name: &str) -> Option<&'static Figure> {
         Figure::all().find(|figure| figure.name == name)
+    }
+
+    /// Who of us is judged.
+    pub(crate) fn own(&self) -> Candidate {
+        match self.who {
+            Who::Mpi => Candidate::LandeckMpi,
+            _ => Candidate::Landeck,
+        }
+    }
+
+    /// How many nanoseconds more than over Landeck's own interface a point may take through MPI.
+    pub(crate) fn front_adds_ns(&self, point: &Point) -> Option<f64> {
+        if self.who != Who::Everybody || point.n != 2 || point.bytes > 8 {
+            return None;
+        }
+        match self.name {
+            "round" => Some(12.0),
+            "barrier" | "broadcast" | "allreduce" | "reduce" | "gather" | "scatter"
+            | "allgather" | "alltoall" => Some(15.0),
+            _ => None,
+        }
     }
 
     /// What the point's target says, and where it says nothing, the rule.
