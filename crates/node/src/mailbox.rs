@@ -389,7 +389,7 @@ impl Mailbox {
         let found = self.shared.receive_whole_now(&self.wanted(None), &area, &mut status);
         if found.map_err(|error| self.error(error, None))? {
             self.note(&status);
-            return Ok(message.receive_short(status.tag, status.bytes as usize)?);
+            return Ok(message.receive_here(status.tag, status.bytes as usize)?);
         }
         self.wait_and_take(message, time)
     }

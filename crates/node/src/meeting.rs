@@ -31,13 +31,13 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        mut brief: Brief<'_>,
+        brief: &mut Brief<'_>,
     ) -> Result<bool, WaitError> {
         if self.kernel.mode() == ThreadMode::Multiple {
             return self.brief_in_turn(context, members, member, brief);
         }
         let mut kernel = self.kernel.enter()?;
-        let begun = kernel.brief(context, members, member, &mut brief);
+        let begun = kernel.brief(context, members, member, brief);
         let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
             return Ok(false);
         };
@@ -60,7 +60,7 @@ impl Shared {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        brief: Brief<'_>,
+        brief: &mut Brief<'_>,
     ) -> Result<bool, WaitError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
         let mut stage = Stage::of(brief);
@@ -83,10 +83,10 @@ impl Shared {
     fn begin_and_look(
         &self,
         (context, members, member): (u32, &Arc<[Peer]>, usize),
-        stage: &mut Stage<'_>,
+        stage: &mut Stage<'_, '_>,
     ) -> Result<bool, WaitError> {
         let mut kernel = self.kernel.enter()?;
-        let begun = kernel.brief(context, members, member, &mut stage.brief);
+        let begun = kernel.brief(context, members, member, stage.brief);
         let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
             return Ok(false);
         };
@@ -98,7 +98,7 @@ impl Shared {
         &self,
         waiter: &mut Waiter,
         (context, size): (u32, u32),
-        stage: &mut Stage<'_>,
+        stage: &mut Stage<'_, '_>,
     ) -> Result<(), WaitError> {
         let news = self.segment.news(self.slot);
         let mut meeting =
@@ -155,16 +155,16 @@ impl Shared {
 }
 
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
-struct Meeting<'a, 'b> {
+struct Meeting<'a, 'b, 'c> {
     shared: &'a Shared,
     circle: &'a mut Circle,
     endpoint: &'a mut Endpoint<SharedMemory>,
-    stage: &'a mut Stage<'b>,
+    stage: &'a mut Stage<'b, 'c>,
 }
 
 /// How far an operation with short data is.
-struct Stage<'a> {
-    brief: Brief<'a>,
+struct Stage<'a, 'b> {
+    brief: &'a mut Brief<'b>,
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
@@ -174,14 +174,14 @@ struct Stage<'a> {
     awaits_room: bool,
 }
 
-impl<'a> Stage<'a> {
+impl<'a, 'b> Stage<'a, 'b> {
     #[inline(always)]
-    fn of(brief: Brief<'a>) -> Self {
+    fn of(brief: &'a mut Brief<'b>) -> Self {
         Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep: false, awaits_room: false }
     }
 }
 
-impl Meeting<'_, '_> {
+impl Meeting<'_, '_, '_> {
     #[inline]
     fn look(&mut self) {
         let Some(board) = &mut self.circle.board else { return };
@@ -241,7 +241,7 @@ impl Meeting<'_, '_> {
     }
 }
 
-impl Waiting for Meeting<'_, '_> {
+impl Waiting for Meeting<'_, '_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
@@ -309,22 +309,22 @@ impl Waiting for Meeting<'_, '_> {
 
 /// The wait of the thread that has the turn for the others of a group, for short data, while it looks
 /// after the threads behind it.
-struct MeetingInTurn<'a, 'b> {
+struct MeetingInTurn<'a, 'b, 'c> {
     shared: &'a Shared,
     context: u32,
     size: u32,
-    stage: &'a mut Stage<'b>,
+    stage: &'a mut Stage<'b, 'c>,
     /// What others had told of when it was looked at last.
     news: u32,
     /// Whether it has said on all boards that it sleeps.
     has_slept: bool,
 }
 
-impl MeetingInTurn<'_, '_> {
+impl MeetingInTurn<'_, '_, '_> {
     /// Does something as the only thread would, which has the endpoint. None when it cannot be entered:
     /// that ends the wait, and the next call says why.
     #[inline]
-    fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_>) -> R) -> Option<R> {
+    fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_, '_>) -> R) -> Option<R> {
         let mut kernel = self.shared.kernel.enter().ok()?;
         let (circle, endpoint) = kernel.circle_of_context(self.context)?;
         let stage = &mut *self.stage;
@@ -353,14 +353,14 @@ impl MeetingInTurn<'_, '_> {
     }
 }
 
-impl Waiting for MeetingInTurn<'_, '_> {
+impl Waiting for MeetingInTurn<'_, '_, '_> {
     const KNOWS_WHOM: bool = true;
 
     fn neighbours(&self, processor: u32) -> Neighbours {
         let Ok(mut kernel) = self.shared.kernel.enter() else { return Neighbours::Awaited };
         let circle = kernel.circle_of_context(self.context).map(|(circle, _)| circle);
         let board = circle.and_then(|circle| circle.board.as_ref());
-        let brief = &self.stage.brief;
+        let brief = &*self.stage.brief;
         board.map_or(Neighbours::Awaited, |board| brief.neighbours(board, processor))
     }
 

@@ -30,6 +30,7 @@
 //! are; the others learn it with the data, which have as much room as those of the last such
 //! operation. A message that needs more follows in a second step.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use landeck_arithmetic::{Element, Operation as Combining, Operator, Reduction};
@@ -37,10 +38,11 @@ use landeck_collectives::preset::Preset;
 use landeck_collectives::{Operation, Order};
 use landeck_kernel::Area;
 use landeck_layout::{Family, Kind, Layout};
-use landeck_memory::Buffer;
-use landeck_memory::plain::bytes_of;
+use landeck_memory::plain::{bytes_of, bytes_of_mut};
+use landeck_memory::{Buffer, Bytes};
 
 use crate::collective::binding::Blocks;
+use crate::collective::brief::HEAD_BYTES;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
 use crate::error::{Error, Result};
@@ -48,9 +50,8 @@ use crate::message::{Message, MessageError, tag_of_kind};
 use crate::together::parts_of;
 use crate::world::World;
 
-/// Words in front of a message that say what it is.
-const HEAD_WORDS: usize = 3;
-const HEAD_BYTES: usize = 8 * HEAD_WORDS;
+/// Bytes that say more of a message for which there is no room: they stand in its place.
+const MORE_BYTES: usize = 16;
 /// Room for a message where none has come yet.
 const FIRST_ROOM_BYTES: usize = 24;
 /// Longer messages always come in a second step, so nobody sets much memory aside in vain.
@@ -59,7 +60,15 @@ const MOST_ROOM_BYTES: usize = 64 << 10;
 /// taken from where they lie.
 const PACKED_BYTES: usize = 4096;
 /// In a head: parts of different lengths are handed out.
-const IS_UNEVEN: u64 = 1 << 32;
+const IS_UNEVEN: u64 = 1 << 17;
+/// In a head: what it speaks of follows, and the lengths stand behind the head.
+const FOLLOWS: u64 = 1 << 18;
+/// The bits of a tag in a head.
+const TAG_MASK: u64 = IS_UNEVEN - 1;
+/// Where the lengths begin in a head, of as many bits each; there is never room for longer ones.
+const BYTES_SHIFT: u32 = 20;
+const LONGEST_SHIFT: u32 = 42;
+const LENGTH_MASK: u64 = (1 << (LONGEST_SHIFT - BYTES_SHIFT)) - 1;
 
 /// A world whose collective operations take messages.
 #[derive(Clone)]
@@ -68,11 +77,9 @@ pub struct MessageWorld {
     preset: Option<Preset>,
     /// Bytes of room beside the head in the next broadcast or scatter: all members know the same.
     room_bytes: usize,
-    /// Where what the root hands out is brought together.
-    packed: Vec<u8>,
 }
 
-/// What stands in front of a message.
+/// What stands in front of a message: one word, and two more where there is no room for the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     tag: u32,
@@ -82,11 +89,18 @@ struct Head {
     is_uneven: bool,
 }
 
+/// A head as it travels, with what stands behind it for a message that follows.
+#[derive(Clone, Copy)]
+struct HeadWords {
+    words: [u64; 1 + MORE_BYTES / 8],
+    bytes: usize,
+}
+
 /// Heads with the bodies for which there is room, as they travel: equally long, one behind the
 /// other.
 struct Slots {
     slot_bytes: usize,
-    heads: Vec<[u64; HEAD_WORDS]>,
+    heads: Vec<HeadWords>,
     /// All of it, if that is little.
     packed: Vec<u8>,
     /// What follows bodies that are shorter than the room.
@@ -97,7 +111,7 @@ impl MessageWorld {
     /// A world whose collective operations take messages. All members make theirs at the same
     /// place of what they do together.
     pub fn new(world: World) -> Self {
-        Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES, packed: Vec::new() }
+        Self { world, preset: None, room_bytes: FIRST_ROOM_BYTES }
     }
 
     /// The world itself.
@@ -125,28 +139,24 @@ impl MessageWorld {
     /// As [`World::broadcast`], and [`MessageError::NotAMessage`] when a member sends something
     /// else.
     pub fn broadcast(&mut self, message: &mut Message, root: usize) -> Result<()> {
-        let room_bytes = self.room_bytes;
-        if self.world.rank() == root {
-            let mut headers = Vec::new();
-            let (tag, body) = message.outgoing_area(&mut headers);
-            let heads = Head::of_parts(&[tag], std::slice::from_ref(&body));
-            let mut slots = Slots::new(room_bytes, &heads, std::slice::from_ref(&body));
-            let first = slots.areas(&heads, std::slice::from_ref(&body)).swap_remove(0);
-            self.with(Operation::Broadcast, |world| broadcast(world, first, root))?;
-            if heads[0].longest > room_bytes {
-                self.with(Operation::Broadcast, |world| broadcast(world, body, root))?;
-            }
-            self.expect(&heads[0]);
+        if self.world.rank() != root {
+            return self.take(Operation::Broadcast, message, root);
+        }
+        if self.broadcast_briefly(message, root)? {
             return Ok(());
         }
-        let mut room = message.room(HEAD_BYTES + room_bytes);
-        self.with(Operation::Broadcast, |world| broadcast(world, writable(&mut room), root))?;
-        let head = Head::read(&room)?;
-        if head.longest > room_bytes {
-            room = room_for(head.bytes)?;
-            self.with(Operation::Broadcast, |world| broadcast(world, writable(&mut room), root))?;
+        let room_bytes = self.room_bytes;
+        let mut headers = Vec::new();
+        let (tag, body) = message.outgoing_area(&mut headers);
+        let heads = Head::of_parts(&[tag], std::slice::from_ref(&body));
+        let mut slots = Slots::new(room_bytes, &heads, std::slice::from_ref(&body));
+        let first = slots.areas(&heads, std::slice::from_ref(&body)).swap_remove(0);
+        self.with(Operation::Broadcast, |world| broadcast(world, first, root))?;
+        if heads[0].longest > room_bytes {
+            self.with(Operation::Broadcast, |world| broadcast(world, body, root))?;
         }
-        self.finish(message, &head, room)
+        self.expect(&heads[0]);
+        Ok(())
     }
 
     /// The values of the root's message are divided equally among the members, in the order of
@@ -156,20 +166,14 @@ impl MessageWorld {
     /// # Errors
     /// As [`World::scatter`]; at the root [`MessageError::UnevenParts`], before anything happens.
     pub fn scatter(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<()> {
-        let room_bytes = self.room_bytes;
-        let is_root = self.world.rank() == root;
-        if is_root && self.pack_parts(all) {
-            let mut room = own.room(HEAD_BYTES + room_bytes);
-            // SAFETY: the parts are there until the operation is over, which is before this returns.
-            let buffer = unsafe { Buffer::of_mut(&mut self.packed) };
-            let parts = Blocks::Equal { buffer, block_bytes: HEAD_BYTES + room_bytes };
-            self.with(Operation::Scatter, |world| {
-                scatter(world, parts, writable(&mut room), root, false)
-            })?;
-            let head = Head::read(&room)?;
-            return self.finish(own, &head, room);
+        if self.world.rank() != root {
+            return self.take(Operation::Scatter, own, root);
         }
-        let parts = if is_root { all.split(self.world.size())? } else { Vec::new() };
+        if self.scatter_briefly(all, own, root)? {
+            return Ok(());
+        }
+        let room_bytes = self.room_bytes;
+        let parts = all.split(self.world.size())?;
         let mut headers = vec![Vec::new(); parts.len()];
         let outgoing = parts.iter().zip(&mut headers);
         let (tags, bodies): (Vec<_>, Vec<_>) =
@@ -177,16 +181,15 @@ impl MessageWorld {
         let heads = Head::of_parts(&tags, &bodies);
         let mut slots = Slots::new(room_bytes, &heads, &bodies);
         let mut room = own.room(HEAD_BYTES + room_bytes);
-        let first = if is_root { slots.blocks(&heads, &bodies) } else { Blocks::Nothing };
+        let first = slots.blocks(&heads, &bodies);
         self.with(Operation::Scatter, |world| {
             scatter(world, first, writable(&mut room), root, false)
         })?;
-        let head = Head::read(&room)?;
+        let head = Head::in_front_of(&room)?;
         if head.longest > room_bytes {
             room = room_for(head.bytes)?;
-            let blocks = if is_root { Blocks::Areas(bodies) } else { Blocks::Nothing };
             self.with(Operation::Scatter, |world| {
-                scatter(world, blocks, writable(&mut room), root, head.is_uneven)
+                scatter(world, Blocks::Areas(bodies), writable(&mut room), root, head.is_uneven)
             })?;
         }
         self.finish(own, &head, room)
@@ -198,15 +201,8 @@ impl MessageWorld {
     /// # Errors
     /// As [`World::gather`]; [`MessageError::NotOneKind`], before anything happens.
     pub fn gather(&self, own: &Message, all: &mut Message, root: usize) -> Result<()> {
-        let (kind, input) = own.run()?;
-        if self.world.rank() != root {
-            let asked = (Operation::Gather, root, kind, None);
-            return self.bring(asked, input, &mut Vec::new());
-        }
-        let mut room = all.room(self.of_all(&input)?);
-        self.bring((Operation::Gather, root, kind, None), input, &mut room)?;
-        all.receive_run(kind, room);
-        Ok(())
+        let all = (self.world.rank() == root).then_some(all);
+        self.bring((Operation::Gather, root, None), own, all)
     }
 
     /// The same for everybody.
@@ -214,11 +210,7 @@ impl MessageWorld {
     /// # Errors
     /// As [`MessageWorld::gather`].
     pub fn all_gather(&self, own: &Message, all: &mut Message) -> Result<()> {
-        let (kind, input) = own.run()?;
-        let mut room = all.room(self.of_all(&input)?);
-        self.bring((Operation::AllGather, 0, kind, None), input, &mut room)?;
-        all.receive_run(kind, room);
-        Ok(())
+        self.bring((Operation::AllGather, 0, None), own, Some(all))
     }
 
     /// The root gets the messages of all members, whatever is in them and however long they are,
@@ -251,15 +243,8 @@ impl MessageWorld {
         combine: Combining,
         root: usize,
     ) -> Result<()> {
-        let (kind, input) = own.run()?;
-        let asked = (Operation::Reduce, root, kind, Some(operator(combine, kind)?));
-        if self.world.rank() != root {
-            return self.bring(asked, input, &mut Vec::new());
-        }
-        let mut room = result.room(input.packed_bytes() as usize);
-        self.bring(asked, input, &mut room)?;
-        result.receive_run(kind, room);
-        Ok(())
+        let result = (self.world.rank() == root).then_some(result);
+        self.bring((Operation::Reduce, root, Some(combine)), own, result)
     }
 
     /// The same for everybody.
@@ -272,12 +257,7 @@ impl MessageWorld {
         result: &mut Message,
         combine: Combining,
     ) -> Result<()> {
-        let (kind, input) = own.run()?;
-        let asked = (Operation::AllReduce, 0, kind, Some(operator(combine, kind)?));
-        let mut room = result.room(input.packed_bytes() as usize);
-        self.bring(asked, input, &mut room)?;
-        result.receive_run(kind, room);
-        Ok(())
+        self.bring((Operation::AllReduce, 0, Some(combine)), own, Some(result))
     }
 
     /// Calls on the world, which goes the way that was asked for.
@@ -288,27 +268,87 @@ impl MessageWorld {
         call(&world)
     }
 
-    /// Brings the equal parts of a message together, each behind its head, as [`Slots`] does, but without
-    /// making messages of them. False where they are not values of one kind, or too long for one step.
-    fn pack_parts(&mut self, all: &Message) -> bool {
-        let Ok((kind, values)) = all.run() else { return false };
-        let (members, slot_bytes) = (self.world.size(), HEAD_BYTES + self.room_bytes);
-        let bytes = values.packed_bytes() as usize / members;
-        let is_even = values.packed_bytes() == (bytes * members) as u64
-            && (bytes as u64).is_multiple_of(kind.size_bytes());
-        if !is_even || bytes > self.room_bytes || slot_bytes.saturating_mul(members) > PACKED_BYTES
+    /// A broadcast of values that lie in one piece and are short: they go from there to the board. False
+    /// where it is to go another way.
+    #[inline]
+    fn broadcast_briefly(&mut self, message: &Message, root: usize) -> Result<bool> {
+        let Some((kind, values)) = message.run_in_place() else { return Ok(false) };
+        self.hand_out(Operation::Broadcast, (kind, values, values.len()), Buffer::EMPTY, root)
+    }
+
+    /// The same for the equal parts of such values.
+    #[inline]
+    fn scatter_briefly(&mut self, all: &Message, own: &mut Message, root: usize) -> Result<bool> {
+        let (Some((kind, values)), members) = (all.run_in_place(), self.world.size()) else {
+            return Ok(false);
+        };
+        let bytes = values.len() / members;
+        let is_even = bytes * members == values.len();
+        if !is_even || !(bytes as u64).is_multiple_of(kind.size_bytes()) || bytes > self.room_bytes
         {
-            return false;
+            return Ok(false);
+        }
+        let place = buffer_of(own.own_room(bytes));
+        let is_done = self.hand_out(Operation::Scatter, (kind, values, bytes), place, root)?;
+        if is_done {
+            own.receive_run(kind, bytes);
+        }
+        Ok(is_done)
+    }
+
+    /// Hands values out, of which each member gets so many bytes.
+    #[inline]
+    fn hand_out(
+        &mut self,
+        operation: Operation,
+        (kind, values, bytes): (Kind, Buffer, usize),
+        own: Buffer,
+        root: usize,
+    ) -> Result<bool> {
+        if self.preset.is_some() || bytes > self.room_bytes {
+            return Ok(false);
         }
         let head = Head { tag: tag_of_kind(kind), bytes, longest: bytes, is_uneven: false };
-        let words = head.to_words();
-        self.packed.clear();
-        for part in 0..members {
-            self.packed.extend_from_slice(bytes_of(&words));
-            values.append_to((part * bytes) as u64, bytes, &mut self.packed);
-            self.packed.resize((part + 1) * slot_bytes, 0);
+        let word = Cell::new(head.to_word());
+        let asked = ((operation, root), (&word, self.room_bytes), (values, own));
+        let is_done = self.world.brief_of_message(asked.0, asked.1, asked.2)?;
+        if is_done {
+            self.expect(&head);
         }
-        true
+        Ok(is_done)
+    }
+
+    /// Takes what the root sends or hands out.
+    fn take(&mut self, operation: Operation, message: &mut Message, root: usize) -> Result<()> {
+        let (room_bytes, word) = (self.room_bytes, Cell::new(0));
+        let here = buffer_of(message.own_room(room_bytes));
+        let is_here = self.preset.is_none()
+            && self.world.brief_of_message(
+                (operation, root),
+                (&word, room_bytes),
+                (Buffer::EMPTY, here),
+            )?;
+        let (head, mut room) = if is_here {
+            let head = Head::read(word.get(), here.bytes())?;
+            if head.longest <= room_bytes {
+                self.expect(&head);
+                return Ok(message.receive_here(head.tag, head.bytes)?);
+            }
+            (head, Vec::new())
+        } else {
+            let mut room = message.room(HEAD_BYTES + room_bytes);
+            self.with(operation, |world| {
+                taken(world, operation, writable(&mut room), root, false)
+            })?;
+            (Head::in_front_of(&room)?, room)
+        };
+        if head.longest > room_bytes {
+            room = room_for(head.bytes)?;
+            self.with(operation, |world| {
+                taken(world, operation, writable(&mut room), root, head.is_uneven)
+            })?;
+        }
+        self.finish(message, &head, room)
     }
 
     /// Makes room for the next message as for this one, which came in this room.
@@ -328,28 +368,55 @@ impl MessageWorld {
             if is_short { head.longest.max(FIRST_ROOM_BYTES) } else { FIRST_ROOM_BYTES };
     }
 
-    /// Bytes of what all bring together, if that can be.
-    fn of_all(&self, input: &Area) -> Result<usize> {
-        let bytes = input.packed_bytes() as usize;
-        let all = bytes.checked_mul(self.world.size()).filter(|&all| isize::try_from(all).is_ok());
-        all.ok_or(Error::NoMemory { bytes: usize::MAX })
+    /// Bytes of what comes of so many bytes of each member, if that can be.
+    #[inline]
+    fn result_bytes(&self, operation: Operation, bytes: u64) -> Result<usize> {
+        let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
+        let members = if is_collected { self.world.size() as u64 } else { 1 };
+        let all = bytes.checked_mul(members).and_then(|all| isize::try_from(all).ok());
+        all.map(|all| all as usize).ok_or(Error::NoMemory { bytes: usize::MAX })
     }
 
-    /// An operation in which all bring equally many values of one kind.
+    /// An operation in which all bring equally many values of one kind, and those who have a result get it.
     fn bring(
+        &self,
+        (operation, root, combine): (Operation, usize, Option<Combining>),
+        own: &Message,
+        mut result: Option<&mut Message>,
+    ) -> Result<()> {
+        let in_place = own.run_in_place();
+        let (kind, input) = match in_place {
+            Some((kind, input)) => (kind, Area::contiguous(input)),
+            None => own.run()?,
+        };
+        let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
+        let bytes = self.result_bytes(operation, input.packed_bytes())?;
+        let output =
+            result.as_mut().map_or(Buffer::EMPTY, |result| buffer_of(result.own_room(bytes)));
+        let is_done = match in_place {
+            Some((_, input)) if self.preset.is_none() => {
+                self.world.brief_with(operation, (input, output), root, operator.as_ref())?
+            }
+            _ => false,
+        };
+        if !is_done {
+            self.bring_by_plan((operation, root, kind, operator), input, output)?;
+        }
+        if let Some(result) = result {
+            result.receive_run(kind, bytes);
+        }
+        Ok(())
+    }
+
+    /// The same where it is to go by a plan.
+    #[inline(never)]
+    fn bring_by_plan(
         &self,
         (operation, root, kind, operator): (Operation, usize, Kind, Option<Operator>),
         input: Area,
-        room: &mut [u8],
+        output: Buffer,
     ) -> Result<()> {
-        // SAFETY: the room is borrowed until this returns, and the operation is over by then.
-        let output = unsafe { Buffer::of_mut(room) };
         self.with(operation, |world| {
-            if let Some(input) = input.as_buffer()
-                && world.brief_with(operation, (input, output), root, operator.as_ref())?
-            {
-                return Ok(());
-            }
             let block_bytes = input.packed_bytes() as usize;
             let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
             let is_told = !world.manner.is_checked;
@@ -433,27 +500,42 @@ impl Head {
         if self.longest <= room_bytes { self.bytes } else { 0 }
     }
 
-    fn to_words(self) -> [u64; HEAD_WORDS] {
+    /// As one word, where there is room for the message.
+    #[inline]
+    fn to_word(self) -> u64 {
         let uneven = if self.is_uneven { IS_UNEVEN } else { 0 };
-        [u64::from(self.tag) | uneven, self.bytes as u64, self.longest as u64]
+        let lengths = (self.bytes as u64) << BYTES_SHIFT | (self.longest as u64) << LONGEST_SHIFT;
+        u64::from(self.tag) | uneven | lengths
     }
 
-    /// What stands in front of what came, which another process wrote.
-    fn read(room: &[u8]) -> Result<Self> {
-        let word = |at: usize| {
-            let bytes = room.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_ne_bytes)
-        };
-        let length =
-            |at| usize::try_from(word(at)).ok().filter(|&bytes| bytes <= isize::MAX as usize);
-        let (bytes, longest) = (length(1), length(2));
-        match (bytes, longest) {
-            (Some(bytes), Some(longest)) if bytes <= longest => {
-                let is_uneven = word(0) & IS_UNEVEN != 0;
-                Ok(Self { tag: word(0) as u32, bytes, longest, is_uneven })
-            }
-            _ => Err(MessageError::NotAMessage { what: "its length cannot be" }.into()),
+    /// As it travels where there is this much room.
+    fn to_words(self, room_bytes: usize) -> HeadWords {
+        if self.longest <= room_bytes {
+            return HeadWords { words: [self.to_word(), 0, 0], bytes: HEAD_BYTES };
         }
+        let front = Self { bytes: 0, longest: 0, ..self }.to_word() | FOLLOWS;
+        let words = [front, self.bytes as u64, self.longest as u64];
+        HeadWords { words, bytes: HEAD_BYTES + MORE_BYTES }
+    }
+
+    /// What stands in front of what came.
+    fn in_front_of(room: &[u8]) -> Result<Self> {
+        let body = Bytes::from(room).part(HEAD_BYTES, room.len());
+        Self::read(word_at(Bytes::from(room), 0), body)
+    }
+
+    /// The head of what came, which another process wrote, and what stands behind it.
+    #[inline]
+    fn read(word: u64, body: Bytes<'_>) -> Result<Self> {
+        let (bytes, longest) = match word & FOLLOWS {
+            0 => (word >> BYTES_SHIFT & LENGTH_MASK, word >> LONGEST_SHIFT),
+            _ => (word_at(body, 0), word_at(body, 8)),
+        };
+        if bytes > longest || longest > isize::MAX as u64 {
+            return Err(MessageError::NotAMessage { what: "its length cannot be" }.into());
+        }
+        let (tag, is_uneven) = ((word & TAG_MASK) as u32, word & IS_UNEVEN != 0);
+        Ok(Self { tag, bytes: bytes as usize, longest: longest as usize, is_uneven })
     }
 }
 
@@ -462,25 +544,26 @@ impl Slots {
         let slot_bytes = HEAD_BYTES + room_bytes;
         let mut slots = Self {
             slot_bytes,
-            heads: heads.iter().map(|head| head.to_words()).collect(),
+            heads: heads.iter().map(|head| head.to_words(room_bytes)).collect(),
             packed: Vec::new(),
             filler: Vec::new(),
         };
         if slot_bytes.saturating_mul(heads.len()) <= PACKED_BYTES {
             slots.pack(heads, bodies);
         } else {
-            let rest = |head: &Head| room_bytes - head.beside(room_bytes);
-            slots.filler = vec![0; heads.iter().map(rest).max().unwrap_or(0)];
+            let rest = heads.iter().zip(&slots.heads);
+            let rest = rest.map(|(head, words)| slot_bytes - words.bytes - head.beside(room_bytes));
+            slots.filler = vec![0; rest.max().unwrap_or(0)];
         }
         slots
     }
 
     fn pack(&mut self, heads: &[Head], bodies: &[Area]) {
         self.packed.reserve(self.slot_bytes * heads.len());
-        for (words, body) in self.heads.iter().zip(bodies) {
+        for ((words, head), body) in self.heads.iter().zip(heads).zip(bodies) {
             let end = self.packed.len() + self.slot_bytes;
-            self.packed.extend_from_slice(bytes_of(words));
-            body.append_to(0, self.slot_bytes - HEAD_BYTES, &mut self.packed);
+            self.packed.extend_from_slice(&bytes_of(&words.words)[..words.bytes]);
+            body.append_to(0, head.beside(self.slot_bytes - HEAD_BYTES), &mut self.packed);
             self.packed.resize(end, 0);
         }
     }
@@ -505,10 +588,11 @@ impl Slots {
         let Self { heads: words, filler, .. } = self;
         let slots = words.iter_mut().zip(heads).zip(bodies);
         let areas = slots.map(|((words, head), body)| {
-            // SAFETY: whoever uses the areas keeps the slots until the operation is over; the words are
-            // sent and not written.
-            let words = Area::contiguous(unsafe { Buffer::of_mut(words) });
-            let rest = writable(&mut filler[..room_bytes - head.beside(room_bytes)]);
+            let rest = room_bytes + HEAD_BYTES - words.bytes - head.beside(room_bytes);
+            let rest = writable(&mut filler[..rest]);
+            let bytes = words.bytes;
+            // The words are sent and not written.
+            let words = writable(&mut bytes_of_mut(&mut words.words)[..bytes]);
             match head.longest <= room_bytes {
                 true => Area::joined([words, body.clone(), rest]),
                 false => Area::joined([words, rest]),
@@ -522,6 +606,33 @@ impl Slots {
 fn writable(room: &mut [u8]) -> Area {
     // SAFETY: all callers keep the memory until the operation is over that they give the area to.
     Area::contiguous(unsafe { Buffer::of_mut(room) })
+}
+
+/// The same for what is one buffer.
+fn buffer_of(room: &mut [u8]) -> Buffer {
+    // SAFETY: as above.
+    unsafe { Buffer::of_mut(room) }
+}
+
+/// The word that begins at some byte, as far as it is there.
+fn word_at(bytes: Bytes<'_>, at: usize) -> u64 {
+    let mut word = [0; 8];
+    bytes.part(at, 8).copy_to_slice(&mut word);
+    u64::from_ne_bytes(word)
+}
+
+/// What a member gets that is not the root.
+fn taken(
+    world: &World,
+    operation: Operation,
+    data: Area,
+    root: usize,
+    is_varying: bool,
+) -> Result<()> {
+    match operation {
+        Operation::Scatter => scatter(world, Blocks::Nothing, data, root, is_varying),
+        _ => broadcast(world, data, root),
+    }
 }
 
 fn rooted(world: &World, operation: Operation, root: usize) -> Call {

@@ -14,6 +14,7 @@
 //! # Ok(()) }
 //! ```
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use landeck_arithmetic::Operator;
@@ -512,8 +513,27 @@ impl World {
         }
         let place = (self.size(), self.rank());
         let brief = Brief::new(operation, root as u32, (input, output), operator, place);
-        let Some(brief) = brief else { return Ok(false) };
-        let done = self.shared.brief(self.context, &self.members, self.rank(), brief);
+        let Some(mut brief) = brief else { return Ok(false) };
+        let done = self.shared.brief(self.context, &self.members, self.rank(), &mut brief);
+        done.map_err(|error| self.error(error, None))
+    }
+
+    /// A broadcast or a scatter of a message, whose blocks stand behind a word each and have room for so
+    /// many bytes; the word is the root's afterwards. As [`Brief::of_message`] has it.
+    #[inline]
+    pub(crate) fn brief_of_message(
+        &self,
+        (operation, root): (Operation, usize),
+        room: (&Cell<u64>, usize),
+        data: (Buffer, Buffer),
+    ) -> Result<bool> {
+        if !self.manner.is_usual() || root >= self.size() {
+            return Ok(false);
+        }
+        let place = (self.size(), self.rank());
+        let brief = Brief::of_message((operation, root as u32), room, data, place);
+        let Some(mut brief) = brief else { return Ok(false) };
+        let done = self.shared.brief(self.context, &self.members, self.rank(), &mut brief);
         done.map_err(|error| self.error(error, None))
     }
 

@@ -49,11 +49,10 @@ thread_local! {
 /// Runs the body of a function.
 #[inline(always)]
 pub(crate) fn entered(function: &'static str, body: impl FnOnce() -> Result<(), Mistake>) -> c_int {
-    match guarded(function, None, || Some(body())) {
-        Some(Ok(())) => errors::OK,
-        Some(Err(mistake)) => remember(function, mistake),
-        None => errors::FAULT,
-    }
+    guarded(function, errors::FAULT, || match body() {
+        Ok(()) => errors::OK,
+        Err(mistake) => remember(function, mistake),
+    })
 }
 
 #[cold]

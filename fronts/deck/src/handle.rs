@@ -47,7 +47,7 @@ impl<T: OfThread> Objects<T> {
     ///
     /// # Safety
     /// Unless null or misaligned, `place` is readable.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn at(
         &self,
         argument: &'static str,
@@ -59,12 +59,14 @@ impl<T: OfThread> Objects<T> {
     }
 
     /// The object of a handle.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(&self, handle: Handle) -> Result<Used<T>, Mistake> {
-        match T::recent(|recent| recent.find(handle)).flatten() {
-            Some(used) if self.0.is_there(handle.0) => Ok(used),
-            _ => self.look_up(handle),
+        if self.0.is_there(handle.0)
+            && let Some(used) = T::recent(|recent| recent.find(handle)).flatten()
+        {
+            return Ok(used);
         }
+        self.look_up(handle)
     }
 
     #[inline(never)]

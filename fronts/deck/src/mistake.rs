@@ -14,8 +14,13 @@ use landeck_c_boundary::{HandleError, PointerError, StringError};
 use crate::errors;
 
 /// What is wrong with a call. Words are made of it when somebody asks for them.
+///
+/// One word, so that a result that has one is returned in registers.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct Mistake(Box<Wrong>);
+
+#[derive(Debug)]
+struct Wrong {
     code: c_int,
     cause: Cause,
 }
@@ -24,20 +29,20 @@ pub(crate) struct Mistake {
 enum Cause {
     Known(&'static str),
     Told(String),
-    Error(Box<Error>),
+    Error(Error),
 }
 
 impl Mistake {
     /// A mistake that is described by a text.
     #[cold]
     pub(crate) fn new(code: c_int, text: impl Into<String>) -> Self {
-        Self { code, cause: Cause::Told(text.into()) }
+        Self::of(code, Cause::Told(text.into()))
     }
 
     /// The same, where it is always the same.
     #[cold]
-    pub(crate) const fn known(code: c_int, text: &'static str) -> Self {
-        Self { code, cause: Cause::Known(text) }
+    pub(crate) fn known(code: c_int, text: &'static str) -> Self {
+        Self::of(code, Cause::Known(text))
     }
 
     /// A value that an argument cannot have.
@@ -47,13 +52,17 @@ impl Mistake {
     }
 
     pub(crate) fn code(&self) -> c_int {
-        self.code
+        self.0.code
+    }
+
+    fn of(code: c_int, cause: Cause) -> Self {
+        Self(Box::new(Wrong { code, cause }))
     }
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.cause {
+        match &self.0.cause {
             Cause::Known(text) => formatter.write_str(text),
             Cause::Told(text) => formatter.write_str(text),
             Cause::Error(error) => error.fmt(formatter),
@@ -105,7 +114,7 @@ impl From<MessageError> for Mistake {
 impl From<Error> for Mistake {
     #[cold]
     fn from(error: Error) -> Self {
-        Self { code: code_of(&error), cause: Cause::Error(Box::new(error)) }
+        Self::of(code_of(&error), Cause::Error(error))
     }
 }
 

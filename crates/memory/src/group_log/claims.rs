@@ -3,10 +3,10 @@
 use std::sync::atomic::AtomicU32;
 
 use super::words::{Cell, Owner};
-use super::{CELL_BYTES, Described, GroupLog};
+use super::{CELL_BYTES, Described, GroupLog, LINE_BYTES};
 use crate::bytes::Bytes;
 use crate::plan::PAGE_BYTES;
-use crate::sync::{AtomicU64, Ordering, prefetch_to_write};
+use crate::sync::{AtomicU64, Ordering, prefetch, prefetch_to_write};
 
 /// Cells that a process uses in turn while they suffice, so that they stay in its cache.
 const HOME_CELLS: u32 = 32;
@@ -39,6 +39,22 @@ pub struct Claims {
     page: AtomicU32,
 }
 
+/// Where the next message of whoever has sent the last one will most likely lie: processes use their
+/// memory in turn. Only to ask for it early, so it may be wrong.
+#[derive(Debug, Default)]
+pub(super) struct Expected {
+    cell: AtomicU32,
+    page: AtomicU32,
+    /// Bytes of it in pages.
+    bytes: AtomicU32,
+}
+
+/// Most bytes of a message that is expected. Who asks early for longer ones is in the way of those who copy
+/// them by then.
+const EXPECTED_BYTES: u64 = PAGE_BYTES;
+/// Bytes of it that are asked for; the processor foresees the others.
+const ASKED_BYTES: u64 = 1024;
+
 /// A cell and the pages that this process is about to use; free again when dropped.
 #[derive(Debug)]
 pub struct Claim<'a> {
@@ -55,6 +71,11 @@ pub struct Aside {
     cell: u32,
     first_page: u32,
     pages: u32,
+}
+
+/// How many pages a process uses in turn for messages of so many.
+fn span(pages: u32) -> u32 {
+    HOME_PAGES.max(pages.saturating_mul(HOME_MESSAGES))
 }
 
 /// The first of the cells that the process of a slot uses in turn, all of which there are.
@@ -108,6 +129,54 @@ impl GroupLog {
         near.chain(far).find(|&cell| self.take_cell(cell, passed))
     }
 
+    /// Asks for the lines in which whoever synchronised with this process has said what it sent before: the
+    /// place of the log, the broadcast, and the message where it is expected. They are needed one after the
+    /// other, and come together.
+    #[inline]
+    pub fn foresee(&self, place: u64, number: u64) {
+        let Expected { cell, page, bytes } = &self.expected;
+        let bytes = u64::from(bytes.load(Ordering::Relaxed));
+        if bytes > EXPECTED_BYTES {
+            return;
+        }
+        prefetch(self.log().word(place));
+        prefetch(self.broadcasts().word(number));
+        if let Some(place) = self.cell_place(cell.load(Ordering::Relaxed)) {
+            prefetch(&self.area.words()[(place / 8) as usize]);
+            prefetch(&self.area.words()[((place + LINE_BYTES) / 8) as usize]);
+        }
+        let first = self.places.pages + u64::from(page.load(Ordering::Relaxed)) * PAGE_BYTES;
+        let lines = (first..first + bytes.min(ASKED_BYTES)).step_by(LINE_BYTES as usize);
+        for word in lines.filter_map(|place| self.area.words().get((place / 8) as usize)) {
+            prefetch(word);
+        }
+    }
+
+    /// A message of the process of a slot lay here: the next one will lie behind it.
+    #[inline]
+    pub fn expect_next(&self, slot: u32, cell: u32, described: &Described) {
+        let cells = self.shape.cells() as u32;
+        let home = home_cell(slot, cells);
+        let next = home + cell.wrapping_sub(home).wrapping_add(1) % HOME_CELLS;
+        self.expected.cell.store(next, Ordering::Relaxed);
+        let mut bytes = 0;
+        if described.bytes > CELL_BYTES as u64 {
+            let pages = described.bytes.div_ceil(PAGE_BYTES) as u32;
+            let home = self.home_page(slot);
+            let used = described.first_page.wrapping_sub(home).wrapping_add(pages);
+            let next = if used.saturating_add(pages) > span(pages) { 0 } else { used };
+            self.expected.page.store(home.wrapping_add(next), Ordering::Relaxed);
+            bytes = u32::try_from(described.bytes).unwrap_or(u32::MAX);
+        }
+        self.expected.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The first of the pages that the process of a slot uses in turn, as far as there are so many.
+    fn home_page(&self, slot: u32) -> u32 {
+        let count = self.shape.pages.max(1);
+        (u64::from(slot) * 61 * u64::from(HOME_PAGES) % u64::from(count)) as u32
+    }
+
     /// Asks for the lines that are written when a message is accepted at this place of the log and under
     /// this number, all at once: others wrote there last.
     #[inline]
@@ -135,8 +204,7 @@ impl GroupLog {
         let pages = self.page_words();
         let count = pages.len() as u32;
         let last = count.checked_sub(wanted)?;
-        let home = (u64::from(self.slot) * 61 * u64::from(HOME_PAGES) % u64::from(count)) as u32;
-        let span = HOME_PAGES.max(wanted.saturating_mul(HOME_MESSAGES));
+        let (home, span) = (self.home_page(self.slot), span(wanted));
         let next = claims.page.load(Ordering::Relaxed);
         let next = if next.saturating_add(wanted) > span { 0 } else { next };
         let mut at = home.saturating_add(next).min(last);

@@ -115,6 +115,7 @@ pub struct GroupLog {
     /// Stores and looks of this process are kept apart by fences, not by the barriers of others.
     is_fenced: bool,
     places: Places,
+    expected: claims::Expected,
 }
 
 /// Where its parts begin, in bytes.
@@ -201,7 +202,8 @@ impl GroupLog {
             let is_fenced = segment.plan().is_oversubscribed() || !waiter::is_registered();
             let (segment, places) = (segment.clone(), shape.places(slots));
             let home_cell = claims::home_cell(slot, shape.cells() as u32);
-            Self { area, segment, shape, slot, incarnation, home_cell, is_fenced, places }
+            let expected = claims::Expected::default();
+            Self { area, segment, shape, slot, incarnation, home_cell, is_fenced, places, expected }
         })
     }
 

@@ -5,6 +5,8 @@
 //! some that one, in one operation. Here nothing is bound, kept or looked up, because for eight
 //! bytes all of that would take longer than the operation.
 
+use std::cell::Cell;
+
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Store};
 use landeck_memory::board::{Board, Came, Coming, Deposit, INLINE_BYTES, Outcome, RESULT_BYTES};
@@ -22,6 +24,9 @@ fn row_bytes(all: usize, size: usize) -> usize {
     if size == 2 { all / 2 } else { all }
 }
 
+/// Bytes of what stands in front of the blocks of messages.
+pub(crate) const HEAD_BYTES: usize = 8;
+
 /// One operation with short data.
 pub(crate) struct Brief<'a> {
     pub(crate) operation: Operation,
@@ -35,6 +40,8 @@ pub(crate) struct Brief<'a> {
     /// Bytes of the longest thing that a member lays down.
     deposit_bytes: usize,
     pub(crate) operator: Option<&'a Operator>,
+    /// What stands in front of each block of a message on the board: the root's, which comes to the others.
+    head: Option<&'a Cell<u64>>,
     number: u32,
     signature: u32,
     style: BoardStyle,
@@ -75,10 +82,7 @@ impl<'a> Brief<'a> {
             }
             _ => return None,
         };
-        if deposit_bytes > AT_ONCE_BYTES || !fits {
-            return None;
-        }
-        Some(Self {
+        let brief = || Self {
             operation,
             root,
             input,
@@ -86,6 +90,7 @@ impl<'a> Brief<'a> {
             block_bytes,
             deposit_bytes,
             operator,
+            head: None,
             number: 0,
             signature: 0,
             style: BoardStyle::Each,
@@ -94,7 +99,38 @@ impl<'a> Brief<'a> {
             is_last: false,
             has_own: false,
             seen: 0,
-        })
+        };
+        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
+    }
+
+    /// A broadcast or a scatter of a message, whose blocks stand on the board behind a word each, with room
+    /// for so many bytes. They are laid down from where they lie, and taken to where they are to be: the
+    /// input are the values of all blocks, which may be shorter than there is room for; the output has all
+    /// of the room, at a root that hands out its own values. None as with [`Brief::new`].
+    #[inline]
+    pub(crate) fn of_message(
+        (operation, root): (Operation, u32),
+        (head, room_bytes): (&'a Cell<u64>, usize),
+        (input, output): (Buffer, Buffer),
+        (size, member): (usize, usize),
+    ) -> Option<Self> {
+        let block_bytes = HEAD_BYTES + room_bytes;
+        let (parts, deposit_bytes, own) = match operation {
+            Operation::Broadcast => (1, block_bytes, 0),
+            Operation::Scatter => {
+                (size, row_bytes(block_bytes.checked_mul(size)?, size), input.len() / size)
+            }
+            _ => return None,
+        };
+        let fits = match member == root as usize {
+            true => input.len() <= parts * room_bytes && output.len() == own,
+            false => output.len() == room_bytes,
+        };
+        let whole =
+            Self::new(Operation::Barrier, root, (input, Buffer::EMPTY), None, (size, member))?;
+        let brief =
+            || Self { operation, output, block_bytes, deposit_bytes, head: Some(head), ..whole };
+        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
     }
 
     /// Whether it can be done in this style.
@@ -154,8 +190,9 @@ impl<'a> Brief<'a> {
                 self.collect(board)?
             }
             Operation::Scatter if self.is_root(board) => {
-                let own = self.own_place(board);
-                self.output.write(0, self.input.bytes().part(own, self.block_bytes));
+                let bytes = self.input.len() / board.size() as usize;
+                let own = board.own() as usize * bytes;
+                self.output.write(0, self.input.bytes().part(own, bytes));
                 true
             }
             Operation::Scatter => self.take(board)?,
@@ -252,14 +289,22 @@ impl<'a> Brief<'a> {
             Operation::Reduce | Operation::Gather => !self.is_root(board),
             _ => true,
         };
+        let head = if brings { self.head } else { None };
         let data = if brings { self.laid_down(board) } else { self.input.bytes().part(0, 0) };
-        let bytes = data.len();
-        if bytes <= INLINE_BYTES {
-            board.come(self.number, self.signature, 0, data);
-        } else {
+        let bytes = if head.is_some() { self.deposit_bytes } else { data.len() };
+        if bytes > INLINE_BYTES {
             let Some(mut block) = block_for(board, allocate, bytes)? else { return Ok(false) };
-            data.copy_to_slice(&mut block);
+            match head {
+                None => drop(data.copy_to_slice(&mut block)),
+                Some(head) => self.lay_behind(head.get(), board, &mut block),
+            }
             board.come_with(self.number, (self.signature, 0), block, (bytes, bytes));
+        } else if let Some(head) = head {
+            let mut line = [0; INLINE_BYTES];
+            self.lay_behind(head.get(), board, &mut line[..bytes]);
+            board.come(self.number, self.signature, 0, Bytes::from(&line[..bytes]));
+        } else {
+            board.come(self.number, self.signature, 0, data);
         }
         self.has_come = true;
         if self.is_counted {
@@ -347,6 +392,21 @@ impl<'a> Brief<'a> {
         }
     }
 
+    /// Lays down the blocks of a message, each behind its head.
+    #[inline]
+    fn lay_behind(&self, head: u64, board: &Board, target: &mut [u8]) {
+        let all = self.input.bytes();
+        let parts = if self.operation == Operation::Scatter { board.size() as usize } else { 1 };
+        let bytes = all.len() / parts;
+        let first = if self.is_for_the_other(board) { 1 - board.own() as usize } else { 0 };
+        for (at, block) in target.chunks_exact_mut(self.block_bytes).enumerate() {
+            let (front, room) = block.split_at_mut(HEAD_BYTES);
+            front.copy_from_slice(&head.to_ne_bytes());
+            let copied = all.part((first + at) * bytes, bytes).copy_to_slice(room);
+            room[copied..].fill(0);
+        }
+    }
+
     /// Where the block for this member begins in what another one has laid down, and how many there are.
     #[inline]
     fn place_on_board(&self, board: &Board) -> (usize, u32) {
@@ -406,7 +466,16 @@ impl<'a> Brief<'a> {
         let ours = self.block_bytes * parts as usize;
         let theirs = match deposit {
             Deposit::Inline { bytes } | Deposit::Block { bytes, .. } if bytes.len() == ours => {
-                self.output.write(target, bytes.part(place, self.block_bytes));
+                let block = bytes.part(place, self.block_bytes);
+                match self.head {
+                    None => drop(self.output.write(target, block)),
+                    Some(head) => {
+                        let mut word = [0; HEAD_BYTES];
+                        block.part(0, HEAD_BYTES).copy_to_slice(&mut word);
+                        head.set(u64::from_ne_bytes(word));
+                        self.output.write(target, block.part(HEAD_BYTES, self.block_bytes));
+                    }
+                }
                 return Ok(());
             }
             Deposit::Inline { bytes } | Deposit::Block { bytes, .. } => bytes.len(),

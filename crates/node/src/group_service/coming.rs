@@ -38,6 +38,9 @@ pub(super) struct Come {
     on_roll: Option<Turn>,
     /// How many members there were.
     pub(super) members: u32,
+    /// Where the next entry of the log will stand, and the number of the next broadcast: whoever is
+    /// awaited has perhaps sent it meanwhile.
+    pub(super) next: (u64, u64),
 }
 
 /// A turn of the roll.
@@ -136,7 +139,7 @@ impl Live {
             self.wake(WaitsFor::Others);
         }
         let (on_roll, members) = (Some(Turn { number: open.turn(), view }), everybody.count_ones());
-        Ok(Tried::Come(Come { round, on_roll, members }))
+        Ok(Tried::Come(Come { round, on_roll, members, next: next_of(mirror) }))
     }
 
     fn come_in_log(&self, mirror: &mut Mirror, roll: Roll, seat: Seat) -> Result<Tried> {
@@ -147,7 +150,7 @@ impl Live {
         match self.accept(mirror, EntryWord::Sync(seat), None)? {
             Some((_, Outcome::Come(round))) => {
                 let members = mirror.state.members().len() as u32;
-                Ok(Tried::Come(Come { round, on_roll: None, members }))
+                Ok(Tried::Come(Come { round, on_roll: None, members, next: next_of(mirror) }))
             }
             Some(_) => Err(self.no_member(seat.id)),
             None => Ok(Tried::Again),
@@ -248,6 +251,10 @@ impl Live {
             _ => mirror.state.awaited().any(|awaited| awaited == id),
         }
     }
+}
+
+fn next_of(mirror: &Mirror) -> (u64, u64) {
+    (mirror.state.position(), mirror.state.broadcasts())
 }
 
 /// Who is on a closed roll and has not come to the log's round, which has not ended yet.

@@ -84,7 +84,11 @@ impl Gathering<'_> {
     #[inline]
     fn look(&mut self) {
         match self.live.said_of(&self.come) {
-            Said::Over => self.ended = Some(Ok(None)),
+            Said::Over => {
+                let (place, number) = self.come.next;
+                self.live.log.foresee(place, number);
+                self.ended = Some(Ok(None));
+            }
             Said::GoesOn => {}
             Said::Nothing => self.look_thoroughly(),
         }

@@ -401,6 +401,9 @@ impl Subscription {
             return Ok(Looked::Again);
         }
         let From { process, member } = self.sender(&described);
+        if process.slot.0 != self.live.shared.slot {
+            log.expect_next(process.slot.0, cell, &described);
+        }
         let result = read(&Front { tag: described.tag, bytes, process, member });
         if !log.is_of(cell, number) {
             return self.doubt(place, standing, Some(result));

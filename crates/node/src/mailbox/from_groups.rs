@@ -149,17 +149,15 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(false);
         }
-        let mut room = message.room(0);
         let read = self.groups.read(|front| {
-            room.clear();
-            front.bytes.append_to(&mut room);
-            (front.tag, true)
+            let length = front.bytes.copy_to_slice(message.own_room(front.bytes.len()));
+            ((front.tag, length), true)
         });
         let read = read.inspect_err(|_| self.forget_told())?;
-        let Some((tag, process)) = read else { return Ok(false) };
+        let Some(((tag, length), process)) = read else { return Ok(false) };
         self.one_less_of_groups();
         self.last_poster = Some(process);
-        message.receive_own(tag, room)?;
+        message.receive_here(tag, length)?;
         Ok(true)
     }
 

@@ -21,6 +21,17 @@ impl Message {
         }
     }
 
+    /// The same, if they are one piece.
+    #[inline]
+    pub(crate) fn run_in_place(&self) -> Option<(Kind, Buffer)> {
+        match self.pieces[..] {
+            [piece @ Piece { form: Form::Elements(kind), .. }] => {
+                Some((kind, self.buffer_of(&piece)))
+            }
+            _ => None,
+        }
+    }
+
     fn run_of_several(&self) -> Result<(Kind, Area)> {
         let kinds = self.pieces.iter().map(|piece| match piece.form {
             Form::Elements(kind) => Some(kind),
@@ -72,33 +83,47 @@ impl Message {
         room
     }
 
-    /// Room for a short message that is to come ([`Message::receive_short`]): the message's own memory
-    /// where it has any, as most have that were received into before. What is in the message is gone.
+    /// Room for a short message that is to come ([`Message::receive_here`]), as [`Message::own_room`].
     #[inline]
     pub(crate) fn short_room(&mut self) -> &mut [u8] {
-        let is_there = matches!(
-            &self.memories[..],
-            [Memory::Short(bytes)] if bytes.len() == SHORT_BYTES_MAX
-        );
+        self.own_room(SHORT_BYTES_MAX)
+    }
+
+    /// So many bytes for what is to come here: the message's own memory where it has any, as most have
+    /// that were received into before. What is in the message is gone.
+    #[inline]
+    pub(crate) fn own_room(&mut self, bytes: usize) -> &mut [u8] {
+        let is_there = match &self.memories[..] {
+            [memory] => memory.is_writable() && memory.bytes().len() == bytes,
+            _ => false,
+        };
         if is_there {
             self.pieces.clear();
             self.rewind();
         } else {
-            let room = self.room(SHORT_BYTES_MAX);
-            self.memories.push(Memory::Short(room));
+            let room = self.room(bytes);
+            self.memories.push(Memory::of(room));
         }
-        match &mut self.memories[..] {
-            [Memory::Short(bytes)] => bytes,
-            _ => &mut [],
+        match self.memories.first_mut().and_then(Memory::writable) {
+            Some(bytes) => bytes,
+            None => &mut [],
         }
     }
 
-    /// Takes what came as the first so many bytes of [`Message::short_room`].
+    /// Takes what came as all of [`Message::own_room`], which are values of one kind.
+    #[inline]
+    pub(crate) fn receive_run(&mut self, kind: Kind, length: usize) {
+        if length > 0 {
+            self.pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
+        }
+    }
+
+    /// Takes what came as the first so many bytes of [`Message::own_room`].
     ///
     /// # Errors
     /// [`MessageError::NotAMessage`]; nothing is in the message then.
     #[inline]
-    pub(crate) fn receive_short(&mut self, tag: u32, length: usize) -> Result<()> {
+    pub(crate) fn receive_here(&mut self, tag: u32, length: usize) -> Result<()> {
         let Self { memories, pieces, .. } = self;
         let came = memories.first().map_or(Bytes::EMPTY, |memory| memory.bytes().part(0, length));
         let found = decoded(tag, came, pieces);
@@ -144,24 +169,17 @@ impl Message {
         })
     }
 
-    /// Replaces what is in the message by values of one kind.
     #[inline]
-    pub(crate) fn receive_run(&mut self, kind: Kind, room: Vec<u8>) {
-        let length = room.len();
-        self.pieces.clear();
-        self.rewind();
-        self.memories.clear();
-        self.memories.push(Memory::of(room));
-        if length > 0 {
-            self.pieces.push(Piece { memory: 0, start: 0, length, form: Form::Elements(kind) });
-        }
+    fn area_of(&self, piece: &Piece) -> Area {
+        Area::contiguous(self.buffer_of(piece))
     }
 
-    fn area_of(&self, piece: &Piece) -> Area {
+    #[inline]
+    fn buffer_of(&self, piece: &Piece) -> Buffer {
         let bytes = self.bytes_of(piece);
-        // SAFETY: a piece lies within its storage, which the message keeps; whoever uses the area
+        // SAFETY: a piece lies within its storage, which the message keeps; whoever uses the buffer
         // borrows the message until then.
-        Area::contiguous(unsafe { Buffer::new(bytes.start(), bytes.len()) })
+        unsafe { Buffer::new(bytes.start(), bytes.len()) }
     }
 }
 
@@ -229,13 +247,13 @@ mod tests {
             let room = message.short_room();
             assert_eq!(room.len(), SHORT_BYTES_MAX);
             let length = bytes.copy_to_slice(room);
-            message.receive_short(tag, length).unwrap();
+            message.receive_here(tag, length).unwrap();
             assert_eq!(message.unpack_value::<u16>().unwrap(), 7);
             assert_eq!(message.unpack_text().unwrap(), text);
             assert!(message.is_unpacked());
         }
         message.short_room()[0] = 9;
-        assert!(message.receive_short(1, 5).is_err(), "no kind has this tag");
+        assert!(message.receive_here(1, 5).is_err(), "no kind has this tag");
         assert!(message.is_empty() && message.is_unpacked());
         let place = message.short_room().as_ptr();
         assert_eq!(message.short_room().as_ptr(), place);

@@ -1,5 +1,6 @@
 //! Collective operations.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 
 use landeck::collectives::Preset;
@@ -10,7 +11,8 @@ use crate::arguments::operation;
 use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::objects::group::Group;
-use crate::objects::{GROUPS, MESSAGES, message};
+use crate::objects::message::InUse;
+use crate::objects::{GROUPS, MESSAGES};
 use crate::recent::Used;
 use crate::{errors, job};
 
@@ -25,11 +27,11 @@ pub(crate) unsafe fn barrier(g: *mut Handle) -> Result<(), Mistake> {
 
 pub(crate) unsafe fn bcast(g: *mut Handle, m: *mut Handle, root: c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (group, message) = unsafe { (group(g)?, MESSAGES.at("m", m)?) };
+    let (group, mut message) = unsafe { (group(g)?, MESSAGES.at("m", m)?) };
     let mut together = group.together()?;
     let root = together.rank_of(root)?;
     let world = together.world()?;
-    Ok(world.broadcast(&mut *message.use_alone()?, root)?)
+    Ok(world.broadcast(&mut message, root)?)
 }
 
 pub(crate) unsafe fn scatter(
@@ -39,15 +41,17 @@ pub(crate) unsafe fn scatter(
     root: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
+    let (group, mut own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
     let mut together = group.together()?;
     let root = together.rank_of(root)?;
     let world = together.world()?;
-    // SAFETY: the program gave the place of an object.
-    match unsafe { at_root("all", all, world, root) }? {
-        None => Ok(world.scatter(&Message::new(), &mut *own.use_alone()?, root)?),
-        Some(all) => replaced(&all, Some(&own), |all, own| Ok(world.scatter(all, own, root)?)),
+    if world.world().rank() != root {
+        return Ok(world.scatter(&Message::new(), &mut own, root)?);
     }
+    // SAFETY: the program gave the place of an object.
+    let all = unsafe { MESSAGES.at_beside(&own, "all", all) }?;
+    let all = all.as_deref().map_or_else(|| Cow::Owned(own.clone()), Cow::Borrowed);
+    Ok(world.scatter(&all, &mut own, root)?)
 }
 
 pub(crate) unsafe fn gather(
@@ -158,23 +162,6 @@ unsafe fn group(g: *mut Handle) -> Result<Used<Group>, Mistake> {
     Ok(group)
 }
 
-/// The message that is used at the root only.
-///
-/// # Safety
-/// At the root, unless null or misaligned, it is readable.
-unsafe fn at_root(
-    argument: &'static str,
-    place: *mut Handle,
-    world: &MessageWorld,
-    root: usize,
-) -> Result<Option<Used<message::Message>>, Mistake> {
-    if world.world().rank() != root {
-        return Ok(None);
-    }
-    // SAFETY: the caller's promise.
-    unsafe { MESSAGES.at(argument, place) }.map(Some)
-}
-
 /// An operation to which each member brings a message, and of which the root alone gets one: the
 /// argument with that name.
 ///
@@ -192,9 +179,12 @@ unsafe fn to_root(
     let mut together = group.together()?;
     let root = together.rank_of(root)?;
     let world = together.world()?;
+    if world.world().rank() != root {
+        return Ok(call(world, &own, &mut Message::new(), root)?);
+    }
     // SAFETY: as above.
-    let result = unsafe { at_root(argument, result, world, root) }?;
-    replaced(&own, result.as_ref(), |own, result| Ok(call(world, own, result, root)?))
+    let result = unsafe { MESSAGES.at_beside(&own, argument, result) }?;
+    replaced(own, result, |own, result| Ok(call(world, own, result, root)?))
 }
 
 /// The same where all members get one.
@@ -208,29 +198,26 @@ unsafe fn to_all(
     call: impl FnOnce(&mut MessageWorld, &Message, &mut Message) -> landeck::Result<()>,
 ) -> Result<(), Mistake> {
     // SAFETY: the caller's promise.
-    let (group, own, result) =
-        unsafe { (group(g)?, MESSAGES.at("own", own)?, MESSAGES.at(argument, result)?) };
+    let (group, own) = unsafe { (group(g)?, MESSAGES.at("own", own)?) };
+    // SAFETY: as above.
+    let result = unsafe { MESSAGES.at_beside(&own, argument, result) }?;
     let mut together = group.together()?;
     let world = together.world()?;
-    replaced(&own, Some(&result), |own, result| Ok(call(world, own, result)?))
+    replaced(own, result, |own, result| Ok(call(world, own, result)?))
 }
 
-/// Calls with what a member brings and what it gets, which may be the same message.
+/// Calls with what a member brings and what it gets; none where that is the same message.
+#[inline]
 fn replaced(
-    own: &Used<message::Message>,
-    result: Option<&Used<message::Message>>,
+    mut own: InUse<'_>,
+    result: Option<InUse<'_>>,
     call: impl FnOnce(&Message, &mut Message) -> Result<(), Mistake>,
 ) -> Result<(), Mistake> {
     match result {
-        None => call(&*own.use_alone()?, &mut Message::new()),
-        Some(result) if own.is_same(result) => {
-            let mut result = result.use_alone()?;
-            let own = result.clone();
-            call(&own, &mut result)
-        }
-        Some(result) => {
-            let (own, mut result) = (own.use_alone()?, result.use_alone()?);
-            call(&own, &mut result)
+        Some(mut result) => call(&own, &mut result),
+        None => {
+            let brought = own.clone();
+            call(&brought, &mut own)
         }
     }
 }

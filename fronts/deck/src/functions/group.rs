@@ -104,7 +104,7 @@ pub(crate) unsafe fn bcast_timed(
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
     let time = time(timeout_ms)?;
-    let (named, message) = (group.as_named()?, message.use_alone()?);
+    let named = group.as_named()?;
     let group = &named.group;
     Ok(match (named.seat(), time) {
         (Some(seat), None) => raw::group::broadcast(group, seat, &message),
@@ -117,7 +117,7 @@ pub(crate) unsafe fn bcast_timed(
 pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
-    let (named, message) = (group.as_named()?, message.use_alone()?);
+    let named = group.as_named()?;
     Ok(match named.seat() {
         Some(seat) => raw::group::try_broadcast(&named.group, seat, &message),
         None => named.group.try_broadcast(&message),
@@ -127,7 +127,7 @@ pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), M
 pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
-    let (named, message) = (group.as_named()?, message.use_alone()?);
+    let named = group.as_named()?;
     let seat = named.seat().ok_or_else(left)?;
     Ok(raw::group::broadcast_to_others(&named.group, seat, &message)?)
 }

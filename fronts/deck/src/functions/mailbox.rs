@@ -52,7 +52,6 @@ pub(crate) unsafe fn post_timed(
     let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     let time = time(timeout_ms)?;
     job::check()?;
-    let message = message.use_alone()?;
     match time {
         Some(time) => mailbox.outbox.post_within(&message, time)?,
         None => mailbox.outbox.post(&message)?,
@@ -64,7 +63,7 @@ pub(crate) unsafe fn post_try(mb: *mut Handle, m: *mut Handle) -> Result<(), Mis
     // SAFETY: the program gave the places of objects.
     let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     job::check()?;
-    Ok(mailbox.outbox.try_post(&*message.use_alone()?)?)
+    Ok(mailbox.outbox.try_post(&message)?)
 }
 
 pub(crate) unsafe fn retrv(mb: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
@@ -78,11 +77,10 @@ pub(crate) unsafe fn retrv_timed(
     timeout_ms: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
+    let (mailbox, mut message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     let time = time(timeout_ms)?;
     job::check()?;
     mailbox.as_creator(|mailbox| {
-        let mut message = message.use_alone()?;
         match time {
             Some(time) => *message = mailbox.retrieve_within(time)?,
             None => mailbox.retrieve_into(&mut message)?,
@@ -93,10 +91,9 @@ pub(crate) unsafe fn retrv_timed(
 
 pub(crate) unsafe fn retrv_try(mb: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
+    let (mailbox, mut message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     job::check()?;
     mailbox.as_creator(|mailbox| {
-        let mut message = message.use_alone()?;
         match mailbox.try_retrieve()? {
             Some(found) => *message = found,
             None => return Err(Mistake::known(errors::WOULDBLOCK, "no message is there just now")),

@@ -10,7 +10,7 @@ use crate::arguments::{TEXT_BYTES_MAX, count};
 use crate::handle::Handle;
 use crate::mistake::Mistake;
 use crate::objects::mailbox::Mailbox;
-use crate::objects::{MAILBOXES, MESSAGES, message};
+use crate::objects::{MAILBOXES, MESSAGES};
 use crate::{errors, job};
 
 const NONE: c_int = 0;
@@ -45,36 +45,31 @@ pub(crate) unsafe fn create(m: *mut Handle, size: usize) -> Result<(), Mistake> 
         return Err(Mistake::new(errors::NOMEMORY, text));
     }
     drop(room);
-    let made = message::Message::new(Message::with_capacity(size));
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.keep("m", m, made) }
+    unsafe { MESSAGES.keep("m", m, Message::with_capacity(size)) }
 }
 
 pub(crate) unsafe fn destroy(m: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let handle = unsafe { pointer::read("m", m) }?;
-    let message = MESSAGES.of(handle)?;
-    let _alone = message.use_alone()?;
-    MESSAGES.remove(handle)?;
-    Ok(())
+    unsafe { MESSAGES.remove("m", m) }
 }
 
 pub(crate) unsafe fn clear(m: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.at("m", m) }?.use_alone()?.clear();
+    unsafe { MESSAGES.at("m", m) }?.clear();
     Ok(())
 }
 
 pub(crate) unsafe fn size(m: *mut Handle, bytes: *mut usize) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let size = unsafe { MESSAGES.at("m", m) }?.use_alone()?.bytes();
+    let size = unsafe { MESSAGES.at("m", m) }?.bytes();
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("bytes", bytes, size) }?)
 }
 
 pub(crate) unsafe fn count_(m: *mut Handle, values: *mut usize) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let number = unsafe { MESSAGES.at("m", m) }?.use_alone()?.len();
+    let number = unsafe { MESSAGES.at("m", m) }?.len();
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("values", values, number as usize) }?)
 }
@@ -86,8 +81,7 @@ pub(crate) unsafe fn pack(
     count: usize,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let message = unsafe { MESSAGES.at("m", m) }?;
-    let mut message = message.use_alone()?;
+    let mut message = unsafe { MESSAGES.at("m", m) }?;
     // SAFETY: the program gave so many values of this type.
     unsafe { with_type!(kind, pack_as(&mut message, data, count)) }
 }
@@ -99,18 +93,17 @@ pub(crate) unsafe fn unpack(
     count: usize,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let message = unsafe { MESSAGES.at("m", m) }?;
-    let mut message = message.use_alone()?;
+    let mut message = unsafe { MESSAGES.at("m", m) }?;
     // SAFETY: the program gave the place of so many values of this type.
     unsafe { with_type!(kind, unpack_as(&mut message, data, count)) }
 }
 
 pub(crate) unsafe fn pack_string(m: *mut Handle, text: *const c_char) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object, and a text.
-    let (message, text) =
+    let (mut message, text) =
         unsafe { (MESSAGES.at("m", m)?, string::read("text", text, TEXT_BYTES_MAX)?) };
     let not_text = |_| Mistake::known(errors::NOTTEXT, "text is no UTF-8: texts are");
-    message.use_alone()?.pack_text(text.to_str().map_err(not_text)?);
+    message.pack_text(text.to_str().map_err(not_text)?);
     Ok(())
 }
 
@@ -121,8 +114,7 @@ pub(crate) unsafe fn unpack_string(
     length: *mut usize,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let message = unsafe { MESSAGES.at("m", m) }?;
-    let mut message = message.use_alone()?;
+    let mut message = unsafe { MESSAGES.at("m", m) }?;
     pointer::check("text", text, room)?;
     if !length.is_null() {
         pointer::check("length", length, 1)?;
@@ -145,17 +137,17 @@ pub(crate) unsafe fn unpack_string(
 
 pub(crate) unsafe fn pack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
-    let (message, mailbox) = unsafe { (MESSAGES.at("m", m)?, MAILBOXES.at("mb", mb)?) };
-    message.use_alone()?.pack_mailbox(mailbox.outbox.address());
+    let (mut message, mailbox) = unsafe { (MESSAGES.at("m", m)?, MAILBOXES.at("mb", mb)?) };
+    message.pack_mailbox(mailbox.outbox.address());
     Ok(())
 }
 
 pub(crate) unsafe fn unpack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let message = unsafe { MESSAGES.at("m", m) }?;
+    let mut message = unsafe { MESSAGES.at("m", m) }?;
     pointer::check("mb", mb, 1)?;
     job::check()?;
-    let address = message.use_alone()?.unpack_mailbox()?;
+    let address = message.unpack_mailbox()?;
     let outbox = job::with(|job| Ok(job.open_mailbox(address)?))?;
     // SAFETY: the program gave the place of an object.
     unsafe { MAILBOXES.keep("mb", mb, Mailbox::of_others(outbox)) }
@@ -163,7 +155,7 @@ pub(crate) unsafe fn unpack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), 
 
 pub(crate) unsafe fn rewind(m: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.at("m", m) }?.use_alone()?.rewind();
+    unsafe { MESSAGES.at("m", m) }?.rewind();
     Ok(())
 }
 
@@ -173,7 +165,7 @@ pub(crate) unsafe fn next(
     count: *mut usize,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let upcoming = unsafe { MESSAGES.at("m", m) }?.use_alone()?.upcoming();
+    let upcoming = unsafe { MESSAGES.at("m", m) }?.upcoming();
     let (found, number) = match upcoming {
         Upcoming::Nothing => (NONE, 0),
         Upcoming::Elements { kind, count } => (type_of(kind), count as usize),
@@ -192,10 +184,10 @@ pub(crate) unsafe fn next(
 
 pub(crate) unsafe fn copy(copy: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
-    let mut made = unsafe { MESSAGES.at("m", m) }?.use_alone()?.clone();
+    let mut made = unsafe { MESSAGES.at("m", m) }?.clone();
     made.rewind();
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.keep("copy", copy, message::Message::new(made)) }
+    unsafe { MESSAGES.keep("copy", copy, made) }
 }
 
 pub(crate) unsafe fn part(
@@ -207,9 +199,9 @@ pub(crate) unsafe fn part(
     let (first, count) = (first as u64, count as u64);
     // SAFETY: the program gave the place of an object.
     let message = unsafe { MESSAGES.at("m", m) }?;
-    let made = message.use_alone()?.part(first..first.saturating_add(count))?;
+    let made = message.part(first..first.saturating_add(count))?;
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.keep("part", part, message::Message::new(made)) }
+    unsafe { MESSAGES.keep("part", part, made) }
 }
 
 pub(crate) unsafe fn split(
@@ -221,20 +213,22 @@ pub(crate) unsafe fn split(
     // SAFETY: the program gave the place of an object.
     let message = unsafe { MESSAGES.at("m", m) }?;
     pointer::check("parts", parts, number)?;
-    let made = message.use_alone()?.split(number)?;
+    let made = message.split(number)?;
     for (at, part) in made.into_iter().enumerate() {
         // SAFETY: the program gave the places of so many objects.
-        unsafe { MESSAGES.keep("parts", parts.add(at), message::Message::new(part)) }?;
+        unsafe { MESSAGES.keep("parts", parts.add(at), part) }?;
     }
     Ok(())
 }
 
 pub(crate) unsafe fn join(m: *mut Handle, other: *mut Handle) -> Result<(), Mistake> {
-    // SAFETY: the program gave the places of objects.
-    let (message, other) = unsafe { (MESSAGES.at("m", m)?, MESSAGES.at("other", other)?) };
-    // First the other: a message can be joined with itself.
-    let other = other.use_alone()?.clone();
-    message.use_alone()?.join(&other);
+    // SAFETY: the program gave the place of an object.
+    let mut message = unsafe { MESSAGES.at("m", m) }?;
+    // SAFETY: the program gave the place of an object.
+    let other = unsafe { MESSAGES.at_beside(&message, "other", other) }?;
+    // A message can be joined with itself.
+    let other = other.as_deref().unwrap_or(&message).clone();
+    message.join(&other);
     Ok(())
 }
 

@@ -11,13 +11,13 @@ use landeck::{Semaphore, SharedSegment};
 use crate::handle::Objects;
 use crate::recent::{found_anew, kept_by_threads};
 
-kept_by_threads!(message::Message, mailbox::Mailbox, group::Group);
+kept_by_threads!(mailbox::Mailbox, group::Group);
 // Somebody may wait to see these go.
 found_anew!(thread::Thread, Semaphore, SharedSegment);
 
 pub(crate) static THREADS: Objects<thread::Thread> = Objects::new(0x21);
 pub(crate) static SEMAPHORES: Objects<Semaphore> = Objects::new(0x22);
-pub(crate) static MESSAGES: Objects<message::Message> = Objects::new(0x23);
+pub(crate) static MESSAGES: message::Messages = message::Messages::new(0x23);
 pub(crate) static MAILBOXES: Objects<mailbox::Mailbox> = Objects::new(0x24);
 pub(crate) static SEGMENTS: Objects<SharedSegment> = Objects::new(0x25);
 pub(crate) static GROUPS: Objects<group::Group> = Objects::new(0x26);
