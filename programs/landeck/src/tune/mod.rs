@@ -20,7 +20,7 @@ use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
 use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::details::{CROWDS, MESSAGE_BYTES};
+use landeck::collectives::details::{CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
@@ -154,9 +154,10 @@ impl Found {
 /// One part of the measurement: it fills in what it finds out.
 type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("a line", line),
     ("copies", copies),
+    ("caches", caches),
     ("messages", messages),
     ("a process switch", switch),
     ("two on a processor", |found| crowd(0, found)),
@@ -254,6 +255,20 @@ fn copies(found: &mut Found) -> Result<(), TuneError> {
     figures.local_copy_kib_ps = probe::copy_kib_ps();
     if let Some(kib_ps) = probe::reduction_kib_ps() {
         figures.reduction_kib_ps = kib_ps;
+    }
+    Ok(())
+}
+
+/// What copies take by how much goes round.
+fn caches(found: &mut Found) -> Result<(), TuneError> {
+    let (processors, details) = (processors(), &mut found.details);
+    if processors.is_empty() {
+        return Ok(());
+    }
+    let places = details.deposits_kib_ps.iter_mut().zip(&mut details.takes_kib_ps);
+    for (bytes, (deposit, take)) in ROTATION_BYTES.into_iter().zip(places) {
+        let exchange = probe::exchange(&processors, bytes);
+        (*deposit, *take) = (exchange.deposit_kib_ps, exchange.take_kib_ps);
     }
     Ok(())
 }
