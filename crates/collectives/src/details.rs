@@ -49,6 +49,11 @@ pub struct Details {
     pub crowd_takes_ps: [u64; CROWDS.len()],
     /// What it takes one of them to lay down what it brings.
     pub crowd_deposits_ps: [u64; CROWDS.len()],
+    /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
+    /// a block, beside its bytes: who sends it,
+    pub crowd_lends_ps: [u64; CROWDS.len()],
+    /// and who takes it.
+    pub crowd_drains_ps: [u64; CROWDS.len()],
     /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
     pub deposits_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied from where another processor has put it.
@@ -86,6 +91,17 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("deposit_of_4_ps", "the same of four"),
     ("deposit_of_8_ps", "the same of eight"),
     ("deposit_of_16_ps", "the same of sixteen"),
+    ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
+    ("lend_of_4_ps", "the same of four"),
+    ("lend_of_8_ps", "the same of eight"),
+    ("lend_of_16_ps", "the same of sixteen"),
+    (
+        "drain_of_2_ps",
+        "a message through a block, more of its receiver's time, of two on a processor",
+    ),
+    ("drain_of_4_ps", "the same of four"),
+    ("drain_of_8_ps", "the same of eight"),
+    ("drain_of_16_ps", "the same of sixteen"),
     ("deposit_kib_in_128k_ps", "1 KiB to where others read, of 128 KiB that go round"),
     ("deposit_kib_in_256k_ps", "the same of 256 KiB"),
     ("deposit_kib_in_512k_ps", "the same of 512 KiB"),
@@ -116,7 +132,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 5 * CROWDS.len() + 2 * ROTATION_BYTES.len();
+    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 7 * CROWDS.len() + 2 * ROTATION_BYTES.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -149,6 +165,8 @@ impl Details {
             crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
             crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
             crowd_deposits_ps: crowd(2 * deposit_ps),
+            crowd_lends_ps: [0; CROWDS.len()],
+            crowd_drains_ps: [0; CROWDS.len()],
             deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
         }
@@ -174,6 +192,8 @@ impl Details {
             self.crowd_calls_ps,
             self.crowd_takes_ps,
             self.crowd_deposits_ps,
+            self.crowd_lends_ps,
+            self.crowd_drains_ps,
         ];
         let first = [self.call_ps, self.step_ps, self.send_ps].into_iter();
         let copies = [self.deposits_kib_ps, self.takes_kib_ps];
@@ -196,6 +216,8 @@ impl Details {
             crowd_calls_ps: array::from_fn(|_| next()),
             crowd_takes_ps: array::from_fn(|_| next()),
             crowd_deposits_ps: array::from_fn(|_| next()),
+            crowd_lends_ps: array::from_fn(|_| next()),
+            crowd_drains_ps: array::from_fn(|_| next()),
             deposits_kib_ps: array::from_fn(|_| next()),
             takes_kib_ps: array::from_fn(|_| next()),
         }

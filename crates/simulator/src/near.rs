@@ -23,11 +23,21 @@ const RING_BYTES: u64 = 16 * 1024;
 pub(crate) struct Near {
     figures: Figures,
     details: Details,
+    /// By so much longer a sender, and a receiver, is busy with a message through a block.
+    lend_ps: u64,
+    drain_ps: u64,
 }
 
 impl Near {
-    pub(crate) const fn new(figures: Figures, details: Details) -> Self {
-        Self { figures, details }
+    /// Where so many are on a processor.
+    pub(crate) fn new(figures: Figures, details: Details, sharing: u64) -> Self {
+        let of_crowd = |measured| match sharing {
+            ..=1 => 0,
+            _ => Details::of_crowd(measured, sharing),
+        };
+        let (lend_ps, drain_ps) =
+            (of_crowd(&details.crowd_lends_ps), of_crowd(&details.crowd_drains_ps));
+        Self { figures, details, lend_ps, drain_ps }
     }
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
@@ -41,7 +51,7 @@ impl Near {
             return (busy_ps + in_ps, begin_ps + in_ps);
         }
         if is_shared {
-            let in_ps = bytes_ps(bytes, rates.deposit_kib_ps);
+            let in_ps = self.lend_ps + bytes_ps(bytes, rates.deposit_kib_ps);
             return (busy_ps + in_ps, begin_ps + in_ps);
         }
         let more_ps = bytes_ps(bytes, rates.deposit_more_kib_ps);
@@ -51,7 +61,9 @@ impl Near {
 
     /// How long a receiver is busy on a processor with these rates.
     pub(crate) fn receive_ps(&self, bytes: u64, rates: &Rates) -> u64 {
-        self.overhead_ps() + self.out_ps(bytes) + copied_ps(bytes, rates.take_more_kib_ps)
+        let drain_ps = if bytes <= RING_BYTES { 0 } else { self.drain_ps };
+        let more_ps = drain_ps + copied_ps(bytes, rates.take_more_kib_ps);
+        self.overhead_ps() + self.out_ps(bytes) + more_ps
     }
 
     /// At each end of every message.
@@ -99,14 +111,18 @@ mod tests {
     #[test]
     fn who_shares_its_processor_has_copied_all_before_the_receiver_begins() {
         let figures = Figures::default();
-        let details = Details::of(&figures);
-        let (near, rates) = (Near::new(figures, details), rates(&details, 0));
+        let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
+        let details = Details { crowd_lends_ps, crowd_drains_ps, ..Details::of(&figures) };
+        let rates = rates(&details, 0);
+        let [alone, near] = [1, 4].map(|sharing| Near::new(figures, details, sharing));
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
-        let in_ps = 1024 * figures.local_copy_kib_ps;
+        let in_ps = 1024 * figures.local_copy_kib_ps + 300;
         let busy_ps = figures.message_ps / 2;
         let whole = (busy_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
         assert_eq!(near.send_ps(LONG_BYTES, true, &rates), whole);
         assert!(near.send_ps(LONG_BYTES, false, &rates).1 < whole.1);
+        let later_ps = |bytes| near.receive_ps(bytes, &rates) - alone.receive_ps(bytes, &rates);
+        assert_eq!([LONG_BYTES, RING_BYTES].map(later_ps), [700, 0]);
     }
 
     #[test]
@@ -116,9 +132,9 @@ mod tests {
         let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
-        assert_eq!(Near::new(figures, details).send_ps(8, false, &rates), (70_000, there_ps));
+        assert_eq!(Near::new(figures, details, 1).send_ps(8, false, &rates), (70_000, there_ps));
         let quick = Details { send_ps: 1, ..details };
-        assert_eq!(Near::new(figures, quick).send_ps(8, false, &rates), (overhead_ps, there_ps));
+        assert_eq!(Near::new(figures, quick, 1).send_ps(8, false, &rates), (overhead_ps, there_ps));
     }
 
     #[test]
@@ -127,7 +143,7 @@ mod tests {
         let mut details = Details::of(&figures);
         (details.deposits_kib_ps[9], details.takes_kib_ps[9]) =
             (details.deposits_kib_ps[0] + 3_000, details.takes_kib_ps[0] + 5_000);
-        let near = Near::new(figures, details);
+        let near = Near::new(figures, details, 1);
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
         for (bytes, more_ps) in
             [(8, [0; 2]), (2048, [6_000, 10_000]), (LONG_BYTES, [3_072_000, 5_120_000])]
@@ -148,7 +164,7 @@ mod tests {
         let usual = Figures::default();
         let figures = Figures { one_copy_kib_ps: 1_000_000, ..usual };
         let details = Details::of(&usual);
-        let (near, rates) = (Near::new(figures, details), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
         assert_eq!(near.receive_ps(LONG_BYTES, &rates), overhead_ps + rest_ps);

@@ -221,7 +221,7 @@ impl World {
         let members = (0..size).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
-            near: Near::new(figures, details),
+            near: Near::new(figures, details, sharing),
             hosts,
             members,
             messages: Vec::new(),

@@ -317,6 +317,8 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("call", &mut details.crowd_calls_ps[number]),
         ("take", &mut details.crowd_takes_ps[number]),
         ("deposit", &mut details.crowd_deposits_ps[number]),
+        ("lend", &mut details.crowd_lends_ps[number]),
+        ("drain", &mut details.crowd_drains_ps[number]),
     ];
     let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
     for (name, place) in places {
