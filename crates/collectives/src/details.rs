@@ -13,6 +13,21 @@ pub const MESSAGE_BYTES: [u64; 6] = [64, 512, 4096, 16_384, 32_768, 65_536];
 /// So many processes on each of two processors were measured, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
 
+/// Of each of two processors, or of the only one: so many bytes went through it again and again while copies were
+/// measured. Those of a second cache, of a third one, and of memory are among them on every machine.
+pub const ROTATION_BYTES: [u64; 10] = [
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+    2 << 20,
+    4 << 20,
+    8 << 20,
+    16 << 20,
+    32 << 20,
+    64 << 20,
+];
+
 /// What a host can do, in detail. Times are in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Details {
@@ -34,6 +49,15 @@ pub struct Details {
     pub crowd_takes_ps: [u64; CROWDS.len()],
     /// What it takes one of them to lay down what it brings.
     pub crowd_deposits_ps: [u64; CROWDS.len()],
+    /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
+    /// a block, beside its bytes: who sends it,
+    pub crowd_lends_ps: [u64; CROWDS.len()],
+    /// and who takes it.
+    pub crowd_drains_ps: [u64; CROWDS.len()],
+    /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
+    pub deposits_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// 1 KiB copied from where another processor has put it.
+    pub takes_kib_ps: [u64; ROTATION_BYTES.len()],
 }
 
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
@@ -67,9 +91,40 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("deposit_of_4_ps", "the same of four"),
     ("deposit_of_8_ps", "the same of eight"),
     ("deposit_of_16_ps", "the same of sixteen"),
+    ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
+    ("lend_of_4_ps", "the same of four"),
+    ("lend_of_8_ps", "the same of eight"),
+    ("lend_of_16_ps", "the same of sixteen"),
+    (
+        "drain_of_2_ps",
+        "a message through a block, more of its receiver's time, of two on a processor",
+    ),
+    ("drain_of_4_ps", "the same of four"),
+    ("drain_of_8_ps", "the same of eight"),
+    ("drain_of_16_ps", "the same of sixteen"),
+    ("deposit_kib_in_128k_ps", "1 KiB to where others read, of 128 KiB that go round"),
+    ("deposit_kib_in_256k_ps", "the same of 256 KiB"),
+    ("deposit_kib_in_512k_ps", "the same of 512 KiB"),
+    ("deposit_kib_in_1m_ps", "the same of 1 MiB"),
+    ("deposit_kib_in_2m_ps", "the same of 2 MiB"),
+    ("deposit_kib_in_4m_ps", "the same of 4 MiB"),
+    ("deposit_kib_in_8m_ps", "the same of 8 MiB"),
+    ("deposit_kib_in_16m_ps", "the same of 16 MiB"),
+    ("deposit_kib_in_32m_ps", "the same of 32 MiB"),
+    ("deposit_kib_in_64m_ps", "the same of 64 MiB"),
+    ("take_kib_in_128k_ps", "1 KiB from where others write, of 128 KiB that go round"),
+    ("take_kib_in_256k_ps", "the same of 256 KiB"),
+    ("take_kib_in_512k_ps", "the same of 512 KiB"),
+    ("take_kib_in_1m_ps", "the same of 1 MiB"),
+    ("take_kib_in_2m_ps", "the same of 2 MiB"),
+    ("take_kib_in_4m_ps", "the same of 4 MiB"),
+    ("take_kib_in_8m_ps", "the same of 8 MiB"),
+    ("take_kib_in_16m_ps", "the same of 16 MiB"),
+    ("take_kib_in_32m_ps", "the same of 32 MiB"),
+    ("take_kib_in_64m_ps", "the same of 64 MiB"),
 ];
 
-/// The words before those of crowds.
+/// The words before those of crowds and of caches.
 const FIRST_OF_CROWDS: usize = 3 + MESSAGE_BYTES.len();
 
 /// Names that earlier versions wrote: what they said is measured in another way now.
@@ -77,11 +132,11 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 5 * CROWDS.len();
+    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 7 * CROWDS.len() + 2 * ROTATION_BYTES.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
-    /// each finds less in the caches.
+    /// each finds less in the caches. Nothing is too much for these where nobody has looked how much is.
     pub fn of(figures: &Figures) -> Self {
         const RING_KIB: u64 = 16;
         const CALL_PS: u64 = 300_000;
@@ -110,21 +165,23 @@ impl Details {
             crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
             crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
             crowd_deposits_ps: crowd(2 * deposit_ps),
+            crowd_lends_ps: [0; CROWDS.len()],
+            crowd_drains_ps: [0; CROWDS.len()],
+            deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
         }
     }
 
     /// Of one of so many on a processor, given what was measured of [`CROWDS`]: from one of them to the next
     /// in proportion. Of more than the most nothing is known; there it is as of those.
     pub fn of_crowd(measured_ps: &[u64; CROWDS.len()], sharing: u64) -> u64 {
-        let (mut before, mut before_ps) = (1, measured_ps[0]);
-        for (at, &at_ps) in CROWDS.into_iter().zip(measured_ps) {
-            if sharing <= at {
-                let (from, to) = (sharing.max(before) - before, at - sharing.max(before));
-                return (before_ps * to + at_ps * from) / (from + to).max(1);
-            }
-            (before, before_ps) = (at, at_ps);
-        }
-        before_ps
+        between(&CROWDS, measured_ps, sharing)
+    }
+
+    /// Where so many bytes go through a processor again and again, given what was measured of
+    /// [`ROTATION_BYTES`]: in the same way.
+    pub fn of_rotation(measured_ps: &[u64; ROTATION_BYTES.len()], bytes: u64) -> u64 {
+        between(&ROTATION_BYTES, measured_ps, bytes)
     }
 
     /// As words.
@@ -135,9 +192,13 @@ impl Details {
             self.crowd_calls_ps,
             self.crowd_takes_ps,
             self.crowd_deposits_ps,
+            self.crowd_lends_ps,
+            self.crowd_drains_ps,
         ];
         let first = [self.call_ps, self.step_ps, self.send_ps].into_iter();
-        let mut all = first.chain(self.messages_ps).chain(crowds.into_iter().flatten());
+        let copies = [self.deposits_kib_ps, self.takes_kib_ps];
+        let crowds = crowds.into_iter().flatten().chain(copies.into_iter().flatten());
+        let mut all = first.chain(self.messages_ps).chain(crowds);
         array::from_fn(|_| all.next().unwrap_or(0))
     }
 
@@ -155,12 +216,16 @@ impl Details {
             crowd_calls_ps: array::from_fn(|_| next()),
             crowd_takes_ps: array::from_fn(|_| next()),
             crowd_deposits_ps: array::from_fn(|_| next()),
+            crowd_lends_ps: array::from_fn(|_| next()),
+            crowd_drains_ps: array::from_fn(|_| next()),
+            deposits_kib_ps: array::from_fn(|_| next()),
+            takes_kib_ps: array::from_fn(|_| next()),
         }
     }
 
     /// What several rounds of a measurement say together: the least of each, since what disturbs makes it longer;
-    /// but of crowds the middle, since there it is another time in each round, by who stands behind whom and what
-    /// each finds in the caches. None of no rounds.
+    /// but of crowds and caches the middle, since there it is another time in each round, by who stands behind whom
+    /// and what each finds in the caches. None of no rounds.
     pub fn typical(rounds: &[Self]) -> Option<Self> {
         if rounds.is_empty() {
             return None;
@@ -196,6 +261,21 @@ impl Details {
     }
 }
 
+/// What stands at a place, given what was measured at some: between two of them in proportion, before the first
+/// as there, and behind the last as there.
+fn between<const COUNT: usize>(places: &[u64; COUNT], measured: &[u64; COUNT], place: u64) -> u64 {
+    let (mut before, mut of_before) = (0, measured[0]);
+    for (&at, &of_at) in places.iter().zip(measured) {
+        if place <= at {
+            let (from, to) = (place - before, at - place);
+            let sum = u128::from(of_before) * u128::from(to) + u128::from(of_at) * u128::from(from);
+            return (sum / u128::from((from + to).max(1))) as u64;
+        }
+        (before, of_before) = (at, of_at);
+    }
+    of_before
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +300,28 @@ mod tests {
     }
 
     #[test]
+    fn of_rotations_that_were_not_measured_what_lies_between_is_known() {
+        let measured = [8, 8, 8, 8, 16, 16, 16, 32, 64, 88];
+        let of = |bytes| Details::of_rotation(&measured, bytes);
+        assert_eq!(
+            [0, 1 << 10, 512 << 10, 5 << 18, 2 << 20, 20 << 20].map(of),
+            [8, 8, 8, 12, 16, 40]
+        );
+        assert_eq!(
+            [48 << 20, 64 << 20, u64::MAX].map(of),
+            [76, 88, 88],
+            "of more nothing is known"
+        );
+        let figures = Figures { local_copy_kib_ps: 7, one_copy_kib_ps: 9, ..Figures::default() };
+        let Details { deposits_kib_ps, takes_kib_ps, .. } = Details::of(&figures);
+        assert_eq!(
+            (deposits_kib_ps, takes_kib_ps),
+            ([7; 10], [9; 10]),
+            "where nobody has measured"
+        );
+    }
+
+    #[test]
     fn every_word_has_a_place_of_its_own() {
         let words = array::from_fn(|number| number as u64 + 1);
         assert_eq!(Details::from_words(words).words(), words);
@@ -228,10 +330,11 @@ mod tests {
     #[test]
     fn of_some_rounds_the_least_counts_and_of_crowds_the_middle() {
         let rounds = [5, 1, 3].map(|value| Details::from_words([value; Details::WORDS]));
-        let Details { call_ps, messages_ps, turns_ps, crowd_deposits_ps, .. } =
+        let Details { call_ps, messages_ps, turns_ps, crowd_deposits_ps, takes_kib_ps, .. } =
             Details::typical(&rounds).unwrap();
         assert_eq!((call_ps, messages_ps), (1, [1; MESSAGE_BYTES.len()]));
         assert_eq!((turns_ps, crowd_deposits_ps), ([3; CROWDS.len()], [3; CROWDS.len()]));
+        assert_eq!(takes_kib_ps, [3; ROTATION_BYTES.len()]);
         assert_eq!(Details::typical(&[]), None);
     }
 }

@@ -6,6 +6,7 @@
 
 use landeck_collectives::{Details, Figures};
 
+use crate::caches::Rates;
 use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
 use crate::walks::Deed;
@@ -90,27 +91,27 @@ impl Board {
         self.line_ps
     }
 
-    /// What a member can do about a step.
-    pub(crate) fn look(&mut self, deed: Deed) -> Look {
+    /// What a member can do about a step, on a processor with these rates.
+    pub(crate) fn look(&mut self, deed: Deed, rates: &Rates) -> Look {
         let have_all = self.come as usize == self.deposits.len();
         let all = if have_all { Some(self.last) } else { None };
         let (there, span_ps) = match deed {
-            Deed::Deposit { bytes } => (Some(NOTHING), self.deposit_ps(bytes)),
+            Deed::Deposit { bytes } => (Some(NOTHING), self.deposit_ps(bytes, rates)),
             Deed::Await => (all, self.line_ps),
             Deed::Take { from, bytes, resolved } => {
-                (self.places(resolved)[from as usize], self.take_ps(bytes))
+                (self.places(resolved)[from as usize], self.take_ps(bytes, rates))
             }
             Deed::CombineDeposits { members, bytes } => {
-                (self.first(members), self.step_ps + self.combine_ps(members, bytes))
+                (self.first(members), self.step_ps + self.combine_ps(members, bytes, rates))
             }
             Deed::Resolve { bytes } => {
                 let members = self.deposits.len() as u32;
-                (all, self.step_ps + self.combine_ps(members, bytes))
+                (all, self.step_ps + self.combine_ps(members, bytes, rates))
             }
             Deed::Together { bytes } => {
-                return all.map_or(Look::Wait, |all| self.piece(bytes, all));
+                return all.map_or(Look::Wait, |all| self.piece(bytes, rates, all));
             }
-            Deed::TakeResult { bytes } => (Some(self.together), self.take_ps(bytes)),
+            Deed::TakeResult { bytes } => (Some(self.together), self.take_ps(bytes, rates)),
             Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
                 (Some(NOTHING), 0)
             }
@@ -163,7 +164,7 @@ impl Board {
         self.to_do == 0
     }
 
-    fn piece(&mut self, bytes: u64, all: RecordId) -> Look {
+    fn piece(&mut self, bytes: u64, rates: &Rates, all: RecordId) -> Look {
         if self.to_begin.is_none() {
             (self.to_begin, self.to_do) = (Some(bytes), bytes);
             if bytes == 0 {
@@ -176,7 +177,7 @@ impl Board {
         }
         let piece = left.min(PIECE_BYTES);
         self.to_begin = Some(left - piece);
-        Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece), all)
+        Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece, rates), all)
     }
 
     /// The last of the first members to come, once they are there.
@@ -185,20 +186,27 @@ impl Board {
         there.copied().try_fold(0, |last, record| Some(last.max(record?)))
     }
 
-    fn deposit_ps(&self, bytes: u64) -> u64 {
+    fn deposit_ps(&self, bytes: u64, rates: &Rates) -> u64 {
         let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
-        self.figures.deposit_ps + bytes_ps(copied, self.figures.local_copy_kib_ps)
+        self.figures.deposit_ps + bytes_ps(copied, rates.deposit_kib_ps)
     }
 
-    fn take_ps(&self, bytes: u64) -> u64 {
-        if bytes <= INLINE_BYTES {
-            return self.line_ps;
-        }
-        2 * self.line_ps + bytes_ps(bytes, self.figures.one_copy_kib_ps)
+    fn take_ps(&self, bytes: u64, rates: &Rates) -> u64 {
+        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
+        self.find_ps(bytes) + bytes_ps(copied, rates.take_kib_ps)
     }
 
-    fn combine_ps(&self, members: u32, bytes: u64) -> u64 {
-        let each_ps = self.take_ps(bytes) + bytes_ps(bytes, self.figures.reduction_kib_ps);
+    /// To find what a member has laid down: beside its word, or where that says.
+    const fn find_ps(&self, bytes: u64) -> u64 {
+        if bytes <= INLINE_BYTES { self.line_ps } else { 2 * self.line_ps }
+    }
+
+    /// Each deposit is read where it lies: by so much longer than in the processor's own caches as a copy out of
+    /// it takes longer than one in place.
+    fn combine_ps(&self, members: u32, bytes: u64, rates: &Rates) -> u64 {
+        let Figures { reduction_kib_ps, local_copy_kib_ps, .. } = self.figures;
+        let kib_ps = reduction_kib_ps + rates.fetch_kib_ps.saturating_sub(local_copy_kib_ps);
+        let each_ps = self.find_ps(bytes) + bytes_ps(bytes, kib_ps);
         u64::from(members.saturating_sub(1)) * each_ps
     }
 }
@@ -206,6 +214,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::Touched;
     use crate::walks::{Path, Walks};
     use landeck_collectives::{BoardStyle, Group, Operation, Precedence, Task, Way};
     use std::sync::Arc;
@@ -214,6 +223,11 @@ mod tests {
         let figures = Figures::default();
         let details = Details::of(&figures);
         Board::new(&Host { processors: 2, figures, details, call_ps: 0, step_ps: 0 }, size)
+    }
+
+    fn rates() -> Rates {
+        let touched = Touched::default();
+        Rates::of(&Details::of(&Figures::default()), &touched, &touched)
     }
 
     /// What member 1 of four does, step by step, with so many bytes.
@@ -229,15 +243,15 @@ mod tests {
         let Figures { line_ps, deposit_ps, one_copy_kib_ps, .. } = Figures::default();
         assert_eq!(board(2).line_ps, line_ps);
         assert_eq!(board(8).line_ps, deposit_ps + line_ps / 2 / 4, "one of four fetches the half");
-        assert_eq!(board(2).take_ps(8), line_ps);
-        assert_eq!(board(2).take_ps(1024), 2 * line_ps + one_copy_kib_ps);
+        assert_eq!(board(2).take_ps(8, &rates()), line_ps);
+        assert_eq!(board(2).take_ps(1024, &rates()), 2 * line_ps + one_copy_kib_ps);
     }
 
     #[test]
     fn what_all_combine_goes_in_pieces() {
         let mut board = board(4);
         let mut pieces = Vec::new();
-        while let Look::Piece(bytes, ..) = board.piece(100 * 1024, NOTHING) {
+        while let Look::Piece(bytes, ..) = board.piece(100 * 1024, &rates(), NOTHING) {
             pieces.push(bytes / 1024);
         }
         assert_eq!(pieces, [32, 32, 32, 4]);
@@ -259,6 +273,6 @@ mod tests {
         let deed = *deeds.iter().find(|deed| matches!(deed, Deed::Deposit { .. })).unwrap();
         let figures = Figures::default();
         let three_ps = figures.deposit_ps + 3 * figures.local_copy_kib_ps;
-        assert_eq!(board(4).look(deed), Look::Do(three_ps, NOTHING));
+        assert_eq!(board(4).look(deed, &rates()), Look::Do(three_ps, NOTHING));
     }
 }

@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod board;
+mod caches;
 pub mod fault;
 pub mod history;
 mod load;

@@ -10,6 +10,7 @@
 
 use landeck_collectives::{Details, Figures};
 
+use crate::caches::Rates;
 use crate::platform::bytes_ps;
 
 /// Data up to this travel with their header.
@@ -22,31 +23,47 @@ const RING_BYTES: u64 = 16 * 1024;
 pub(crate) struct Near {
     figures: Figures,
     details: Details,
+    /// By so much longer a sender, and a receiver, is busy with a message through a block.
+    lend_ps: u64,
+    drain_ps: u64,
 }
 
 impl Near {
-    pub(crate) const fn new(figures: Figures, details: Details) -> Self {
-        Self { figures, details }
+    /// Where so many are on a processor.
+    pub(crate) fn new(figures: Figures, details: Details, sharing: u64) -> Self {
+        let of_crowd = |measured| match sharing {
+            ..=1 => 0,
+            _ => Details::of_crowd(measured, sharing),
+        };
+        let (lend_ps, drain_ps) =
+            (of_crowd(&details.crowd_lends_ps), of_crowd(&details.crowd_drains_ps));
+        Self { figures, details, lend_ps, drain_ps }
     }
 
-    /// How long a sender is busy, and when the receiver can begin.
-    pub(crate) fn send_ps(&self, bytes: u64, is_shared: bool) -> (u64, u64) {
+    /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
+    pub(crate) fn send_ps(&self, bytes: u64, is_shared: bool, rates: &Rates) -> (u64, u64) {
         let overhead_ps = self.overhead_ps();
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (rest_ps, out_ps) = (self.rest_ps(bytes), self.out_ps(bytes));
         if bytes <= RING_BYTES {
-            let in_ps = rest_ps - out_ps;
+            let in_ps = rest_ps - out_ps + copied_ps(bytes, rates.deposit_more_kib_ps);
             return (busy_ps + in_ps, begin_ps + in_ps);
         }
-        let in_ps = bytes_ps(bytes, self.figures.two_copy_kib_ps);
-        let ahead_ps = if is_shared { in_ps } else { rest_ps - out_ps };
-        (busy_ps + in_ps, begin_ps + ahead_ps)
+        if is_shared {
+            let in_ps = self.lend_ps + bytes_ps(bytes, rates.deposit_kib_ps);
+            return (busy_ps + in_ps, begin_ps + in_ps);
+        }
+        let more_ps = bytes_ps(bytes, rates.deposit_more_kib_ps);
+        let in_ps = bytes_ps(bytes, self.figures.two_copy_kib_ps) + more_ps;
+        (busy_ps + in_ps, begin_ps + rest_ps - out_ps + more_ps)
     }
 
-    /// How long a receiver is busy.
-    pub(crate) fn receive_ps(&self, bytes: u64) -> u64 {
-        self.overhead_ps() + self.out_ps(bytes)
+    /// How long a receiver is busy on a processor with these rates.
+    pub(crate) fn receive_ps(&self, bytes: u64, rates: &Rates) -> u64 {
+        let drain_ps = if bytes <= RING_BYTES { 0 } else { self.drain_ps };
+        let more_ps = drain_ps + copied_ps(bytes, rates.take_more_kib_ps);
+        self.overhead_ps() + self.out_ps(bytes) + more_ps
     }
 
     /// At each end of every message.
@@ -73,33 +90,73 @@ impl Near {
     }
 }
 
+/// What data that have no room beside their header take.
+fn copied_ps(bytes: u64, kib_ps: u64) -> u64 {
+    if bytes <= INLINE_BYTES { 0 } else { bytes_ps(bytes, kib_ps) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caches::Touched;
 
     const LONG_BYTES: u64 = 1 << 20;
+
+    /// Where so many bytes go round.
+    fn rates(details: &Details, own: u64) -> Rates {
+        let touched = Touched { members: 1, own, ..Touched::default() };
+        Rates::of(details, &touched, &touched)
+    }
 
     #[test]
     fn who_shares_its_processor_has_copied_all_before_the_receiver_begins() {
         let figures = Figures::default();
-        let near = Near::new(figures, Details::of(&figures));
+        let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
+        let details = Details { crowd_lends_ps, crowd_drains_ps, ..Details::of(&figures) };
+        let rates = rates(&details, 0);
+        let [alone, near] = [1, 4].map(|sharing| Near::new(figures, details, sharing));
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
-        let in_ps = 1024 * figures.two_copy_kib_ps;
+        let in_ps = 1024 * figures.local_copy_kib_ps + 300;
         let busy_ps = figures.message_ps / 2;
         let whole = (busy_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
-        assert_eq!(near.send_ps(LONG_BYTES, true), whole);
-        assert!(near.send_ps(LONG_BYTES, false).1 < whole.1);
+        assert_eq!(near.send_ps(LONG_BYTES, true, &rates), whole);
+        assert!(near.send_ps(LONG_BYTES, false, &rates).1 < whole.1);
+        let later_ps = |bytes| near.receive_ps(bytes, &rates) - alone.receive_ps(bytes, &rates);
+        assert_eq!([LONG_BYTES, RING_BYTES].map(later_ps), [700, 0]);
     }
 
     #[test]
     fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
         let figures = Figures::default();
         let details = Details { send_ps: 70_000, ..Details::of(&figures) };
+        let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
-        assert_eq!(Near::new(figures, details).send_ps(8, false), (70_000, there_ps));
+        assert_eq!(Near::new(figures, details, 1).send_ps(8, false, &rates), (70_000, there_ps));
         let quick = Details { send_ps: 1, ..details };
-        assert_eq!(Near::new(figures, quick).send_ps(8, false), (overhead_ps, there_ps));
+        assert_eq!(Near::new(figures, quick, 1).send_ps(8, false, &rates), (overhead_ps, there_ps));
+    }
+
+    #[test]
+    fn copies_take_longer_where_much_goes_round() {
+        let figures = Figures::default();
+        let mut details = Details::of(&figures);
+        (details.deposits_kib_ps[9], details.takes_kib_ps[9]) =
+            (details.deposits_kib_ps[0] + 3_000, details.takes_kib_ps[0] + 5_000);
+        let near = Near::new(figures, details, 1);
+        let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
+        for (bytes, more_ps) in
+            [(8, [0; 2]), (2048, [6_000, 10_000]), (LONG_BYTES, [3_072_000, 5_120_000])]
+        {
+            let later = |at: fn((u64, u64)) -> u64| {
+                at(near.send_ps(bytes, false, &many)) - at(near.send_ps(bytes, false, &few))
+            };
+            let received_ps = near.receive_ps(bytes, &many) - near.receive_ps(bytes, &few);
+            assert_eq!(
+                [later(|sent| sent.0), later(|sent| sent.1), received_ps],
+                [more_ps[0], more_ps[0], more_ps[1]]
+            );
+        }
     }
 
     #[test]
@@ -107,9 +164,9 @@ mod tests {
         let usual = Figures::default();
         let figures = Figures { one_copy_kib_ps: 1_000_000, ..usual };
         let details = Details::of(&usual);
-        let near = Near::new(figures, details);
+        let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
-        assert_eq!(near.receive_ps(LONG_BYTES), overhead_ps + rest_ps);
+        assert_eq!(near.receive_ps(LONG_BYTES, &rates), overhead_ps + rest_ps);
     }
 }

@@ -76,6 +76,16 @@ impl Processors {
         all
     }
 
+    /// The number of a member's processor among all.
+    pub(crate) fn number(&self, member: u32) -> usize {
+        self.seats[member as usize].0 as usize
+    }
+
+    /// The members of each processor.
+    pub(crate) fn members(&self) -> impl Iterator<Item = impl Iterator<Item = u32>> {
+        self.rings.iter().map(|ring| ring.members.iter().map(|seat| seat.member))
+    }
+
     /// Whether this member shares its processor.
     pub(crate) fn is_shared(&self, member: u32) -> bool {
         self.rings[self.seats[member as usize].0 as usize].members.len() > 1

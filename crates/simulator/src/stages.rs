@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
+use crate::caches::Touched;
 use crate::simulation::{Calls, Work};
 use crate::time::Time;
 use crate::walks::{Path, Walks};
@@ -49,6 +50,11 @@ impl Stages {
     /// Members.
     pub(crate) fn members(&self) -> u32 {
         self.operation.members()
+    }
+
+    /// What a member touches in the operation.
+    pub(crate) fn touched(&self, member: u32) -> Touched {
+        self.operation.touched(member)
     }
 
     /// Steps of all members and stages.

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landeck_collectives::{
-    Action, Cells, Group, Kin, Operation, Precedence, Step as PlanStep, Task, Walk as Prepared,
-    Way, each_kin,
+    Action, Cells, Group, Kin, Operation, Plan, Precedence, Step as PlanStep, Task,
+    Walk as Prepared, Way, each_kin,
 };
 
+use crate::caches::Touched;
 use crate::load::Sizes;
 
 /// So much the plans take that are made at a time.
@@ -66,6 +67,7 @@ struct Walk {
     stretches: Box<[u32]>,
     steps: u32,
     uses_board: bool,
+    touched: Touched,
 }
 
 /// A step as it is kept.
@@ -138,6 +140,11 @@ impl Walks {
         let steps: usize = self.stretches.iter().map(|stretch| stretch.len()).sum();
         let stretches: usize = self.walks.iter().map(|walk| walk.stretches.len()).sum();
         (steps + stretches) as u64
+    }
+
+    /// What a member touches.
+    pub(crate) fn touched(&self, member: u32) -> Touched {
+        self.walk(member).touched
     }
 
     fn walk(&self, member: u32) -> &Walk {
@@ -261,7 +268,12 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let walk = Walk { stretches, steps: steps.len() as u32, uses_board: plan.uses_board() };
+        let walk = Walk {
+            stretches,
+            steps: steps.len() as u32,
+            uses_board: plan.uses_board(),
+            touched: touched(plan, &form.sizes),
+        };
         number(&mut self.lists, &mut self.walks.walks, walk)
     }
 }
@@ -339,6 +351,64 @@ impl Form<'_> {
         };
         Load::Runs(cells.iter().filter(|cells| cells.count > 0).map(run).collect())
     }
+}
+
+/// What the member of a plan touches.
+fn touched(plan: &Plan, sizes: &Sizes) -> Touched {
+    let mut own: Vec<Cells> = Vec::new();
+    let mut touched = Touched { members: 1, ..Touched::default() };
+    for step in &plan.steps {
+        match &step.action {
+            Action::Send { cells, .. } => {
+                own.extend(cells);
+                touched.send(sizes.of_all(cells));
+            }
+            Action::Receive { cells, .. } => {
+                own.extend(cells);
+                touched.taken += sizes.of_all(cells);
+            }
+            Action::Copy { from, into } => own.extend([from, into]),
+            Action::Combine { left, right, into } => own.extend([left, right, into]),
+            Action::Deposit { cells, except } => {
+                own.push(*cells);
+                touched.deposit(match except {
+                    Some(block) => sizes.of_all(&without(*cells, *block)),
+                    None => sizes.of(*cells),
+                });
+            }
+            Action::Await => {}
+            Action::Take { into, .. } | Action::TakeResult { into } => {
+                own.push(*into);
+                touched.taken += sizes.of(*into);
+            }
+            Action::CombineDeposits { members, into, .. } => {
+                own.push(*into);
+                touched.taken += u64::from(*members) * sizes.of(*into);
+            }
+            Action::Resolve { deposited, block } => {
+                let result = Cells { first: *block, count: 1, ..*deposited };
+                own.push(result);
+                touched.taken += u64::from(plan.size) * sizes.of(result);
+            }
+            // Of what all have each of them combines about its part.
+            Action::Together { deposited } => touched.taken += sizes.of(*deposited),
+        }
+    }
+    Touched { own: bytes_once(own, sizes), ..touched }
+}
+
+/// How many bytes these blocks have, each counted once.
+fn bytes_once(mut all: Vec<Cells>, sizes: &Sizes) -> u64 {
+    all.sort_unstable_by_key(|cells| (cells.store, cells.first));
+    let (mut store, mut end, mut bytes) = (None, 0, 0);
+    for cells in all {
+        let counted = if store == Some(cells.store) { end } else { 0 };
+        let first = cells.first.max(counted);
+        let behind = cells.first + cells.count;
+        bytes += sizes.of(Cells { first, count: behind.saturating_sub(first), ..cells });
+        (store, end) = (Some(cells.store), counted.max(behind));
+    }
+    bytes
 }
 
 /// The runs of blocks of a message, but the first.
@@ -441,6 +511,29 @@ mod tests {
         // Of a butterfly a list of some stretches for each member.
         let (kept_of_butterfly, _) = kept(Operation::AllReduce, "butterfly", 1024, 8, ROOM_BYTES);
         assert!(kept_of_butterfly < 6 * 1024, "{kept_of_butterfly}");
+    }
+
+    #[test]
+    fn blocks_count_once_and_what_is_laid_down_and_taken_as_often() {
+        let of = |operation, name: &str, member: u32| {
+            let way = name.parse::<Preset>().unwrap().way(operation);
+            let group = Group::whole(4).unwrap();
+            let touched = Walks::of(&Task::new(operation), &way, &group, 100).touched(member);
+            assert_eq!(touched.members, 1);
+            [touched.own, touched.laid_down, touched.taken]
+        };
+        assert_eq!(of(Operation::Broadcast, "flat", 0), [100, 300, 0], "one place, three messages");
+        assert_eq!(of(Operation::Broadcast, "flat", 1), [100, 0, 100]);
+        assert_eq!(of(Operation::Broadcast, "board", 0), [100, 100, 0]);
+        assert_eq!(of(Operation::Gather, "board", 0), [500, 0, 300], "its own and all");
+        assert_eq!(of(Operation::Gather, "board", 3), [100, 100, 0]);
+        assert_eq!(of(Operation::AllToAll, "board", 2), [800, 300, 300]);
+        assert_eq!(of(Operation::AllGather, "ring", 2), [500, 300, 300]);
+        assert_eq!(of(Operation::Barrier, "board", 2), [0; 3]);
+        let cells = |first, count| Cells::new(landeck_collectives::Store::Output, first, count);
+        let sizes = Sizes::new(Operation::Gather, 10, 1, 9);
+        let all = vec![cells(4, 2), cells(0, 3), cells(1, 1), cells(2, 1), cells(5, 3)];
+        assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
     }
 
     #[test]

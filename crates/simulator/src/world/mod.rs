@@ -13,6 +13,7 @@ use landeck_kernel::matching::{Label, Matching};
 use landeck_memory::waiter::Spin;
 
 use crate::board::{Board, Look};
+use crate::caches::{self, Rates, Touched};
 use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
 use crate::near::Near;
@@ -172,6 +173,8 @@ pub(crate) struct World {
     events: Events<Event>,
     wires: Option<Wires>,
     processors: Processors,
+    /// What copies take, by processor.
+    rates: Vec<Rates>,
     /// How long it takes to pass a processor on; by so much longer it takes a process that waits for a message
     /// until it has given its processor away and has seen, back on it, that the message is there.
     turn_ps: u64,
@@ -205,18 +208,28 @@ impl World {
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize) as u64;
         let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
         let mut chance = Chance::new(setting.faults);
+        let processors = Processors::new(&on_hosts, processors, turn_ps, &mut chance);
+        let touched: Vec<(u32, Touched)> = processors
+            .members()
+            .map(|members| {
+                let mut members = members.peekable();
+                let host = members.peek().map_or(0, |first| hosts.host(*first));
+                (host, Touched::of_all(members.map(|member| stages.touched(member))))
+            })
+            .collect();
         let first = |member| stages.path(member, 0).map(Execution::new);
         let members = (0..size).map(|member| Member::new(first(member))).collect();
         let mut world = Self {
             figures,
-            near: Near::new(figures, details),
+            near: Near::new(figures, details, sharing),
             hosts,
             members,
             messages: Vec::new(),
             free: Vec::new(),
             events: Events::default(),
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
-            processors: Processors::new(&on_hosts, processors, turn_ps, &mut chance),
+            processors,
+            rates: caches::rates(&details, &touched),
             turn_ps,
             long_ps: rest::long_ps(&figures, &details, sharing),
             crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing),
@@ -438,17 +451,24 @@ impl World {
             }
             Some(Deed::Receive { from }) => self.receive(member, from, step, now),
             Some(Deed::Copy { bytes }) => {
-                let span_ps = bytes_ps(bytes, self.figures.local_copy_kib_ps);
+                let kib_ps = self.figures.local_copy_kib_ps + self.rates(member).more_kib_ps();
+                let span_ps = bytes_ps(bytes, kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             Some(Deed::Combine { bytes }) => {
-                let span_ps = bytes_ps(bytes, self.figures.reduction_kib_ps);
+                let kib_ps = self.figures.reduction_kib_ps + self.rates(member).more_kib_ps();
+                let span_ps = bytes_ps(bytes, kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             _ => self.try_at_board(member, step, now),
         }
+    }
+
+    /// What copies take on a member's processor.
+    fn rates(&self, member: u32) -> &Rates {
+        &self.rates[self.processors.number(member)]
     }
 
     /// What a step of a member does; none when all its steps are over.
@@ -482,7 +502,8 @@ impl World {
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(deed) = self.deed(member, step) else { return false };
-        match self.board(member).look(deed) {
+        let rates = *self.rates(member);
+        match self.board(member).look(deed, &rates) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -581,7 +602,7 @@ impl World {
         });
         (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
         let span_ps = if is_near {
-            self.near.send_ps(bytes, self.processors.is_shared(from)).0
+            self.near.send_ps(bytes, self.processors.is_shared(from), self.rates(from)).0
         } else {
             self.overhead_ps(if is_announced { 0 } else { bytes })
         };
@@ -593,7 +614,8 @@ impl World {
         let record = self.busy(from, doing, what, span_ps, NOTHING, now);
         self.messages[id as usize].record = record;
         if is_near {
-            let arrival_ps = self.near.send_ps(bytes, self.processors.is_shared(from)).1;
+            let is_shared = self.processors.is_shared(from);
+            let arrival_ps = self.near.send_ps(bytes, is_shared, self.rates(from)).1;
             let at = now + self.chance.stretched_ps(arrival_ps);
             let at = self.chance.in_order((from, to), at, now);
             self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
@@ -629,7 +651,7 @@ impl World {
         if message.transit.from != message.transit.to {
             return self.overhead_ps(message.bytes);
         }
-        self.near.receive_ps(message.bytes)
+        self.near.receive_ps(message.bytes, self.rates(message.to))
     }
 
     /// A sender has handed a message over to the network.

@@ -19,6 +19,9 @@ const BATCHES: usize = 9;
 const REPEATED_MAX: Duration = Duration::from_millis(300);
 const LONG_BYTES: usize = 512 * 1024;
 const LENT_BYTES: usize = 64 * 1024;
+/// A message as long as a ring has room for, and the next longer one.
+const RING_BYTES: usize = 16 * 1024;
+const BLOCK_BYTES: usize = RING_BYTES + 64;
 
 /// What is to be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -84,12 +87,50 @@ fn crowd(world: &World) -> Result<()> {
     let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
     let switches = world.size() / processors;
+    let (in_ring, in_block) = (handed_ps(&batches, RING_BYTES)?, handed_ps(&batches, BLOCK_BYTES)?);
+    report(world, "lend", in_block.sent - in_ring.sent);
+    report(world, "drain", in_block.taken - in_ring.taken);
     report(world, "turn", barrier_ps / turns as f64);
     report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
     report(world, "call", over_messages.broadcast - clock_ps);
     report(world, "take", at_the_board.broadcast - clock_ps);
     report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
+}
+
+/// What a message takes of both its ends.
+struct Handed {
+    sent: f64,
+    taken: f64,
+}
+
+/// What messages of all to rank 0 take of each: they are taken when all are there, so nobody waits for another.
+fn handed_ps(batches: &Batches<'_>, bytes: usize) -> Result<Handed> {
+    const ROUNDS: usize = 30;
+    let world = batches.world;
+    let (mut sent_ps, mut taken_ps) = (Vec::new(), Vec::new());
+    let mut room = page_room(bytes);
+    let data = of_page(&mut room, bytes);
+    while sent_ps.len().max(taken_ps.len()) < ROUNDS {
+        world.barrier()?;
+        let start = Instant::now();
+        if world.rank() > 0 {
+            world.send(data, 0, TAG)?;
+            sent_ps.push(start.elapsed().as_nanos() as f64 * 1e3);
+        }
+        world.barrier()?;
+        let start = Instant::now();
+        if world.rank() == 0 {
+            for from in 1..world.size() {
+                world.receive_into(data, from, TAG)?;
+            }
+            let others = (world.size() - 1) as f64;
+            taken_ps.push(start.elapsed().as_nanos() as f64 * 1e3 / others);
+        }
+    }
+    let mut all = vec![0.0; world.size()];
+    world.gather(&[median(sent_ps)], &mut all, 0)?;
+    Ok(Handed { sent: median(all.split_off(1)), taken: median(taken_ps) })
 }
 
 /// A message there and back between each two on the same processor, all at once: everybody has a turn meanwhile.

@@ -20,7 +20,7 @@ use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
 use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::details::{CROWDS, MESSAGE_BYTES};
+use landeck::collectives::details::{CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
@@ -154,9 +154,10 @@ impl Found {
 /// One part of the measurement: it fills in what it finds out.
 type Part = (&'static str, fn(&mut Found) -> Result<(), TuneError>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("a line", line),
     ("copies", copies),
+    ("caches", caches),
     ("messages", messages),
     ("a process switch", switch),
     ("two on a processor", |found| crowd(0, found)),
@@ -258,6 +259,20 @@ fn copies(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
+/// What copies take by how much goes round.
+fn caches(found: &mut Found) -> Result<(), TuneError> {
+    let (processors, details) = (processors(), &mut found.details);
+    if processors.is_empty() {
+        return Ok(());
+    }
+    let places = details.deposits_kib_ps.iter_mut().zip(&mut details.takes_kib_ps);
+    for (bytes, (deposit, take)) in ROTATION_BYTES.into_iter().zip(places) {
+        let exchange = probe::exchange(&processors, bytes);
+        (*deposit, *take) = (exchange.deposit_kib_ps, exchange.take_kib_ps);
+    }
+    Ok(())
+}
+
 fn messages(found: &mut Found) -> Result<(), TuneError> {
     if processors().len() < 2 {
         return Ok(()); // all of these need two that run at once
@@ -302,6 +317,8 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("call", &mut details.crowd_calls_ps[number]),
         ("take", &mut details.crowd_takes_ps[number]),
         ("deposit", &mut details.crowd_deposits_ps[number]),
+        ("lend", &mut details.crowd_lends_ps[number]),
+        ("drain", &mut details.crowd_drains_ps[number]),
     ];
     let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
     for (name, place) in places {

@@ -5,17 +5,27 @@
 //! without a pause, because that is what they measure.
 
 use landeck::arithmetic::{Element, Operation, Reduction};
+use landeck::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
+
+use super::measure::{clock_ps, median};
 
 const BATCHES: usize = 9;
 const ROUND_TRIPS: u64 = 10_000;
 /// Data that fit into a second cache with room to spare.
 const DATA_BYTES: usize = 128 * 1024;
 const PASSES: u32 = 200;
+/// About so many bytes are exchanged of each size, in so many rounds at least and at most.
+const EXCHANGED_BYTES: usize = 2 << 20;
+const EXCHANGES_MIN: usize = 2;
+const EXCHANGES_MAX: usize = 40;
+/// A board's copies are told of in such pieces.
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// Half of the round trip of a cache line between two processors.
 pub(crate) fn line_ps(first: usize, second: usize) -> u64 {
@@ -42,6 +52,64 @@ pub(super) fn reduction_kib_ps() -> Option<u64> {
         // The first call has shown that it can be done.
         let _ = sum.apply(black_box(&mut total), black_box(&input));
     }))
+}
+
+/// What copies take where so many bytes go round, for each KiB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exchange {
+    /// To where the other one has read before.
+    pub(super) deposit_kib_ps: u64,
+    /// From where the other one has put it.
+    pub(super) take_kib_ps: u64,
+}
+
+/// Each of two processors, at once, copies its data to where the other one reads, then the other's from there,
+/// and so on; of a processor alone the other one is itself. So four ranges go through each again and again: its
+/// data, the place of them, the other one's, and where those are taken to.
+pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
+    let bytes = (rotation_bytes / 4) as usize;
+    let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
+    let processors = &processors[..processors.len().min(2)];
+    let places: Vec<_> = processors.iter().map(|_| Mutex::new(vec![0; bytes])).collect();
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let own = |number: usize| {
+        pin(processors[number]);
+        let (source, mut target) = (vec![1u8; bytes], vec![0u8; bytes]);
+        let other = (number + 1) % processors.len();
+        let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
+        for _ in 0..=rounds {
+            barrier.wait();
+            deposits_ps.push(copy_ps(&source, &mut locked(&places[number])) - clock_ps);
+            barrier.wait();
+            takes_ps.push(copy_ps(&locked(&places[other]), &mut target) - clock_ps);
+        }
+        // In the first one pages came to be.
+        [deposits_ps, takes_ps].map(|times_ps| median(times_ps[1..].to_vec()))
+    };
+    let both = thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..processors.len()).map(|number| scope.spawn(move || own(number))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
+    });
+    let kib_ps = |which: usize| {
+        let sum_ps: f64 = both.iter().map(|times_ps| times_ps[which]).sum();
+        let kib = (both.len().max(1) * bytes) as f64 / 1024.0;
+        ((sum_ps / kib) as u64).max(1)
+    };
+    Exchange { deposit_kib_ps: kib_ps(0), take_kib_ps: kib_ps(1) }
+}
+
+fn locked(place: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a copy takes, and the look at the clock, done as the product copies, in pieces as on a board.
+fn copy_ps(source: &[u8], target: &mut [u8]) -> f64 {
+    let start = Instant::now();
+    for (source, target) in source.chunks(PIECE_BYTES).zip(target.chunks_mut(PIECE_BYTES)) {
+        Bytes::from(source).copy_to_slice(black_box(target));
+    }
+    start.elapsed().as_nanos() as f64 * 1e3
 }
 
 /// Picoseconds per KiB of a pass over the data.
@@ -110,8 +178,13 @@ mod tests {
     fn everything_takes_some_time() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
         assert!(copy_kib_ps() > 1 && reduction_kib_ps().is_some_and(|ps| ps > 1));
-        if let [first, second, ..] = crate::tune::processors()[..] {
+        let processors = crate::tune::processors();
+        if let [first, second, ..] = processors[..] {
             assert!(line_ps(first, second) > 1);
+        }
+        for processors in [&processors[..], &processors[..1]] {
+            let Exchange { deposit_kib_ps, take_kib_ps } = exchange(processors, 256 << 10);
+            assert!(deposit_kib_ps > 1 && take_kib_ps > 1, "{processors:?}");
         }
     }
 
