@@ -428,6 +428,12 @@ fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
 #[inline]
 fn put(area: &Area, status: &Status, data: Bytes<'_>) -> Result<(), Box<Failure>> {
     area.write(0, data);
+    whole(area, status)
+}
+
+/// Whether an area has room for all of a message.
+#[inline]
+fn whole(area: &Area, status: &Status) -> Result<(), Box<Failure>> {
     match area.packed_bytes() < status.bytes {
         true => Err(Box::new(Failure::truncated(*status, area))),
         false => Ok(()),
@@ -482,20 +488,23 @@ impl Sink for Direct<'_> {
 }
 
 impl Direct<'_> {
-    /// The message that is wanted lies in a cell: if all of it is there.
+    /// The message that is wanted lies in a cell, and its sender fills that now, unless it was interrupted: then
+    /// the endpoint receives it, from its beginning.
     #[inline(never)]
     fn arrive_in_cell(&mut self, label: Label, header: &Header, data: Bytes<'_>) -> Verdict {
         let from = Peer(label.source);
-        let Some(place) = self.core.told_of_cell(from.0, data) else {
+        let is_near = from.0 < self.core.segment.plan().slots();
+        let told = Core::told_of_cell(data).filter(|place| self.core.cells.is_possible(*place));
+        let Some(place) = told.filter(|_| is_near) else {
             return self.core.arrive(from, header, data);
         };
         let bytes = u64::from(place.bytes);
         let fits = !self.is_whole || bytes <= self.area.packed_bytes();
-        let Some(there) = self.core.whole_in_cell(place).filter(|_| fits) else {
+        if !fits || !self.core.cells.copy_out(place, |at, piece| self.area.write(at, piece)) {
             return self.core.arrive(from, header, data);
-        };
+        }
         *self.status = Status { peer: from, tag: label.tag, bytes, cancelled: false };
-        self.result = Some(put(self.area, self.status, there));
+        self.result = Some(whole(self.area, self.status));
         self.core.count_received(bytes);
         self.core.cells.take_over(place);
         Verdict::Taken

@@ -7,6 +7,7 @@ use landeck_wire::{Header, Kind};
 
 use crate::arrival::{Core, Kept};
 use crate::endpoint::Endpoint;
+use crate::failure::Failure;
 use crate::matching::Label;
 use crate::request::{RequestId, Status};
 use crate::transfer::{Draining, Source, Work, decode_pair, encode_pair};
@@ -40,24 +41,19 @@ impl<N: Channel> Endpoint<N> {
 }
 
 impl Core {
-    /// What is said of a message in a cell.
+    /// What is said of a message in a cell. Nothing of it is trusted yet.
     #[inline]
-    pub(crate) fn told_of_cell(&self, from: u32, data: Bytes<'_>) -> Option<InCell> {
+    pub(crate) fn told_of_cell(data: Bytes<'_>) -> Option<InCell> {
         let (cell, bytes) = decode_pair(data)?;
-        let place = InCell { cell: u32::try_from(cell).ok()?, bytes: u32::try_from(bytes).ok()? };
-        // Who has no slot here shares no memory.
-        (from < self.segment.plan().slots() && self.cells.is_possible(place)).then_some(place)
-    }
-
-    /// All bytes of a message in a cell, if they are there by now.
-    #[inline]
-    pub(crate) fn whole_in_cell(&self, place: InCell) -> Option<Bytes<'_>> {
-        let there = self.cells.piece(place, 0);
-        (there.len() == place.bytes as usize).then_some(there)
+        // A number that is too large is that of no cell.
+        let word = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        Some(InCell { cell: word(cell), bytes: word(bytes) })
     }
 
     pub(crate) fn arrive_in_cell(&mut self, label: Label, data: Bytes<'_>) -> Verdict {
-        let Some(place) = self.told_of_cell(label.source, data) else {
+        // Who has no slot here shares no memory.
+        let is_near = label.source < self.segment.plan().slots();
+        let Some(place) = Self::told_of_cell(data).filter(|_| is_near) else {
             self.membership.mark_broken(Peer(label.source), BrokenPeer::Reference);
             return Verdict::Taken;
         };
@@ -76,11 +72,16 @@ impl Core {
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
+        if !self.cells.is_possible(place) {
+            let failure = Failure::PeerBroken { peer: status.peer, what: BrokenPeer::Reference };
+            return self.requests.put(id, Work::failed(failure));
+        }
         let (context, source) = (wanted.context, Source::Cell(place));
-        let mut draining = Draining { context, source, target, status, position: 0, is_whole: true };
+        let mut draining =
+            Draining { context, source, target, status, position: 0, is_whole: true };
         draining.advance(&self.cells);
         let is_complete = draining.is_complete();
-        *work = Work::Draining(draining);
+        self.requests.put(id, Work::Draining(draining));
         match is_complete {
             true => self.complete_transfer(id),
             false => self.active.push(id),

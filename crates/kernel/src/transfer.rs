@@ -7,8 +7,8 @@
 //! parts follow when the receiver has accepted.
 
 use landeck_channel::Peer;
-use landeck_memory::{Bytes, InCell, MessageCells};
 use landeck_memory::heap::{Block, Borrowed, Lent};
+use landeck_memory::{Bytes, InCell, MessageCells};
 use landeck_wire::Header;
 
 use crate::area::Area;

@@ -12,12 +12,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bytes::Bytes;
-use crate::plan::CELL_HEAD_BYTES;
 pub use crate::plan::CELL_BYTES;
+use crate::plan::CELL_HEAD_BYTES;
 use crate::segment::Segment;
 
 /// Bytes that the sender of a long message puts in before it says so.
 const PIECE_BYTES: usize = 16 << 10;
+/// How often its receiver looks for the next piece: longer than a piece takes that nobody interrupts.
+const LOOKS: u32 = 200;
 
 /// The cells that one process may put messages in. One thread at a time.
 pub struct MessageCells {
@@ -117,6 +119,26 @@ impl MessageCells {
         unsafe { Bytes::from_raw(start, filled as usize) }.part(position, usize::MAX)
     }
 
+    /// Copies a message out while its sender puts it in: `write` is told where each piece belongs. False when
+    /// that has stopped before the end; then more of it may come later.
+    #[inline]
+    pub fn copy_out(&self, place: InCell, mut write: impl FnMut(u64, Bytes<'_>)) -> bool {
+        let (mut position, mut looks) = (0, 0);
+        while position < place.bytes as usize {
+            let piece = self.piece(place, position);
+            if !piece.is_empty() {
+                write(position as u64, piece);
+                (position, looks) = (position + piece.len(), 0);
+            } else if looks == LOOKS {
+                return false;
+            } else {
+                looks += 1;
+                std::hint::spin_loop();
+            }
+        }
+        true
+    }
+
     /// A message was received, or nobody will ask for it: its cell is this process's, if all of it is there.
     #[inline]
     pub fn take_over(&mut self, place: InCell) {
@@ -143,5 +165,112 @@ impl MessageCells {
     #[inline]
     fn filled(&self, place: InCell) -> &AtomicU64 {
         self.segment.long(self.segment.plan().cell(place.cell) - CELL_HEAD_BYTES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{SlotRecord, SlotState};
+    use crate::plan::SegmentPlan;
+
+    fn segment(processes: u32) -> Segment {
+        Segment::local(&SegmentPlan {
+            heap_bytes_per_process: 1 << 20,
+            guests: 1,
+            ..SegmentPlan::new(1, processes)
+        })
+    }
+
+    fn pattern(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|at| (at % 251) as u8).collect()
+    }
+
+    #[test]
+    fn a_message_of_every_length_goes_with_its_cell() {
+        let segment = segment(2);
+        let (mut ours, mut theirs) = (MessageCells::of(&segment, 0), MessageCells::of(&segment, 1));
+        let most = CELL_BYTES as usize;
+        for bytes in [0, 1, PIECE_BYTES, PIECE_BYTES + 1, 3 * PIECE_BYTES, most] {
+            let data = pattern(bytes);
+            let next = *ours.held.last().unwrap();
+            let filling = ours.begin(Bytes::from(&data[..])).unwrap();
+            let place = filling.place();
+            assert_eq!((place.cell, place.bytes as usize), (next, bytes));
+            let is_short = bytes <= PIECE_BYTES;
+            assert_eq!(theirs.piece(place, 0).len(), if is_short { bytes } else { 0 });
+            assert_eq!(theirs.copy_out(place, |_, _| {}), is_short, "who fills it was interrupted");
+            assert_eq!(ours.finish(filling, Bytes::from(&data[..])), !is_short);
+            assert!(!ours.held.contains(&next));
+            let mut received = vec![0; bytes];
+            let is_whole = theirs.copy_out(place, |at, piece| {
+                piece.copy_to_slice(&mut received[at as usize..]);
+            });
+            assert!(is_whole && received == data, "{bytes}");
+            theirs.take_over(place);
+            assert_eq!(theirs.held.last(), Some(&next));
+            std::mem::swap(&mut ours, &mut theirs);
+        }
+        assert!(ours.begin(Bytes::from(&vec![0; most + 1][..])).is_none(), "longer than a cell");
+    }
+
+    #[test]
+    fn who_has_none_says_so_and_what_nobody_heard_of_comes_back() {
+        let segment = segment(3);
+        let mut cells = MessageCells::of(&segment, 2);
+        let filling = cells.begin(Bytes::from(&[7; 9][..])).unwrap();
+        cells.give_up(filling);
+        for _ in 0..segment.plan().cells_each() {
+            assert!(cells.begin(Bytes::from(&[7; 9][..])).is_some());
+        }
+        assert!(cells.begin(Bytes::EMPTY).is_none());
+    }
+
+    #[test]
+    fn each_is_one_process_and_no_board_has_it() {
+        let segment = segment(5);
+        let plan = segment.plan();
+        let record =
+            SlotRecord { state: SlotState::Alive, incarnation: 2, ..SlotRecord::default() };
+        segment.set_slot_record(4, record);
+        let all: Vec<u32> = (0..6).flat_map(|slot| MessageCells::of(&segment, slot).held).collect();
+        assert_eq!(all.len() as u32, 4 * plan.cells_each(), "none of who comes later");
+        assert!(all.iter().all(|cell| (plan.board_cells()..plan.cells()).contains(cell)));
+        assert!(all.iter().enumerate().all(|(at, cell)| !all[..at].contains(cell)));
+    }
+
+    #[test]
+    fn a_cell_is_taken_over_when_all_is_there_and_never_twice() {
+        let segment = segment(2);
+        let (mut ours, mut theirs) = (MessageCells::of(&segment, 0), MessageCells::of(&segment, 1));
+        let data = pattern(PIECE_BYTES + 1);
+        let filling = ours.begin(Bytes::from(&data[..])).unwrap();
+        let (place, before) = (filling.place(), theirs.held.clone());
+        theirs.take_over(place);
+        assert_eq!(theirs.held, before, "it is still filled");
+        assert!(ours.finish(filling, Bytes::from(&data[..])));
+        theirs.take_over(place);
+        theirs.take_over(place);
+        assert_eq!(theirs.held.len(), before.len() + 1);
+    }
+
+    #[test]
+    fn places_that_are_none_have_no_bytes_and_give_no_cell() {
+        let segment = segment(2);
+        let mut cells = MessageCells::of(&segment, 0);
+        let (first, end) = (segment.plan().board_cells(), segment.plan().cells());
+        for place in [
+            InCell { cell: end, bytes: 8 },
+            InCell { cell: u32::MAX, bytes: 0 },
+            InCell { cell: first, bytes: CELL_BYTES as u32 + 1 },
+        ] {
+            assert!(!cells.is_possible(place) && cells.piece(place, 0).is_empty());
+            cells.take_over(place);
+            assert_eq!(cells.held.len() as u32, segment.plan().cells_each(), "{place:?}");
+        }
+        let place = InCell { cell: first, bytes: 100 };
+        cells.filled(place).store(u64::MAX, Ordering::Relaxed);
+        assert_eq!(cells.piece(place, 0).len(), 100, "a word that somebody has overwritten");
+        assert_eq!((cells.piece(place, 99).len(), cells.piece(place, 200).len()), (1, 0));
     }
 }

@@ -376,7 +376,8 @@ mod tests {
             assert_eq!(plan.heap(0) + CELL_HEAD_BYTES, plan.cell(plan.cells()));
             assert!(plan.cell(1) >= plan.cell(0) + CELL_BYTES);
             assert!(
-                plan.board_cells() <= CELLS_MAX && (plan.cells() > 0) == (2..=128).contains(&processes)
+                plan.board_cells() <= CELLS_MAX
+                    && (plan.cells() > 0) == (2..=128).contains(&processes)
             );
             assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
         }
