@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
-use landeck_memory::{Bytes, Segment, Tally};
+use landeck_memory::{Bytes, InCell, MessageCells, Segment, Tally};
 use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
@@ -14,7 +14,9 @@ use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Wanted};
 use crate::membership::Membership;
 use crate::request::{Completion, RequestId, Requests, Status};
-use crate::transfer::{Active, Draining, Received, Reply, Target, Work, decode_pair, encode_pair};
+use crate::transfer::{
+    Active, Draining, Received, Reply, Source, Target, Work, decode_pair, encode_pair,
+};
 
 /// Bytes of data kept in the message itself when nobody has asked for it.
 const KEPT_INLINE_BYTES: usize = 48;
@@ -35,6 +37,7 @@ pub(crate) struct Core {
     pub(crate) matching: Matching<RequestId, Kept>,
     pub(crate) requests: Requests,
     pub(crate) heap: Heap,
+    pub(crate) cells: MessageCells,
     pub(crate) membership: Membership,
     pub(crate) tally: Tally,
     pub(crate) mailboxes: Mailboxes,
@@ -56,6 +59,7 @@ pub(crate) enum Kept {
     Short { length: u8, data: [u8; KEPT_INLINE_BYTES] },
     Long(Vec<u8>),
     Elsewhere { place: Place, length: u64 },
+    InCell(InCell),
     Offer { length: u64, send: u64 },
 }
 
@@ -74,6 +78,7 @@ impl Kept {
             Self::Short { length, .. } => u64::from(*length),
             Self::Long(data) => data.len() as u64,
             Self::Elsewhere { length, .. } | Self::Offer { length, .. } => *length,
+            Self::InCell(place) => place.bytes.into(),
         }
     }
 
@@ -91,6 +96,7 @@ impl Core {
             matching: Matching::default(),
             requests: Requests::default(),
             heap,
+            cells: MessageCells::of(segment, slot),
             membership: Membership::new(segment),
             tally: Tally::of(segment, slot),
             mailboxes: Mailboxes::default(),
@@ -120,6 +126,10 @@ impl Core {
             Some(Work::Queued { to, .. }) => self.backlog.remove(*to, id),
             Some(Work::Held { .. }) => self.let_held_go(id),
             Some(Work::Free | Work::Done(_)) | None => return,
+            Some(&Work::Draining(Draining { source: Source::Cell(place), .. })) => {
+                self.active.retain(|&active| active != id);
+                self.cells.take_over(place);
+            }
             Some(_) => self.active.retain(|&active| active != id),
         }
         self.requests.put(id, end);
@@ -129,7 +139,7 @@ impl Core {
         let Some(work) = self.requests.get_mut(id) else { return };
         let completion = match std::mem::replace(work, Work::Free) {
             Work::Filling(filling) => Completion { result: Ok(filling.status()), data: None },
-            Work::Draining(draining) => draining.complete(),
+            Work::Draining(draining) => draining.complete(&mut self.cells),
             other => {
                 *work = other;
                 return;
@@ -167,7 +177,7 @@ impl Core {
     }
 
     #[inline]
-    fn count_received(&mut self, bytes: u64) {
+    pub(crate) fn count_received(&mut self, bytes: u64) {
         self.left = 0;
         self.tally.received(bytes);
     }
@@ -184,8 +194,8 @@ impl Core {
             return self.requests.put(id, Work::failed(failure));
         };
         let is_whole = place.window >= status.bytes;
-        let (context, position) = (wanted.context, 0);
-        *work = Work::Draining(Draining { context, borrowed, target, status, position, is_whole });
+        let (context, position, source) = (wanted.context, 0, Source::Block(borrowed));
+        *work = Work::Draining(Draining { context, source, target, status, position, is_whole });
         self.active.push(id);
     }
 
@@ -214,12 +224,13 @@ impl Core {
             }
             Kept::Long(data) => self.receive_eager(id, status, Bytes::from(&data[..])),
             Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place),
+            Kept::InCell(place) => self.receive_in_cell(id, status, place),
             Kept::Offer { send, .. } => self.accept_offer(id, status, send),
         }
     }
 
     /// Keeps a message that nobody has asked for, if there is room.
-    fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
+    pub(crate) fn keep(&mut self, label: Label, kept: Kept) -> Verdict {
         self.keep_within(label, kept, 0)
     }
 
@@ -272,11 +283,15 @@ impl Core {
 
     /// Gives back what a message holds that nobody will ask for.
     #[cold]
-    pub(crate) fn let_go(&self, label: Label, kept: &Kept) {
-        if let Kept::Elsewhere { place, .. } = kept {
-            let segment = self.heap_segments.get(&label.source).unwrap_or(&self.segment);
-            // A place that cannot be has nothing to give back.
-            drop(Borrowed::open(segment, *place));
+    pub(crate) fn let_go(&mut self, label: Label, kept: &Kept) {
+        match kept {
+            Kept::Elsewhere { place, .. } => {
+                let segment = self.heap_segments.get(&label.source).unwrap_or(&self.segment);
+                // A place that cannot be has nothing to give back.
+                drop(Borrowed::open(segment, *place));
+            }
+            Kept::InCell(place) => self.cells.take_over(*place),
+            Kept::Short { .. } | Kept::Long(_) | Kept::Offer { .. } => {}
         }
     }
 
@@ -356,6 +371,7 @@ impl Core {
         let label = Label { context: header.context, source: from.0, tag: header.tag };
         match header.kind {
             Kind::Reference => return self.arrive_reference(label, data),
+            Kind::InCell => return self.arrive_in_cell(label, data),
             Kind::Offer => return self.arrive_offer(label, data),
             Kind::Accept => self.arrive_accept(from, data),
             Kind::Part => self.arrive_part(from, header, data),
@@ -412,6 +428,12 @@ fn decode_reference(data: Bytes<'_>) -> Option<(Place, u64)> {
 #[inline]
 fn put(area: &Area, status: &Status, data: Bytes<'_>) -> Result<(), Box<Failure>> {
     area.write(0, data);
+    whole(area, status)
+}
+
+/// Whether an area has room for all of a message.
+#[inline]
+fn whole(area: &Area, status: &Status) -> Result<(), Box<Failure>> {
     match area.packed_bytes() < status.bytes {
         true => Err(Box::new(Failure::truncated(*status, area))),
         false => Ok(()),
@@ -439,14 +461,21 @@ impl Sink for Direct<'_> {
     #[inline(always)]
     fn arrive(&mut self, from: Peer, header: &Header, data: Bytes<'_>) -> Verdict {
         let label = Label { context: header.context, source: from.0, tag: header.tag };
-        let is_it =
-            header.kind == Kind::Eager && self.result.is_none() && self.wanted.accepts(label);
-        let is_it = is_it && !(self.is_whole && data.len() as u64 > self.area.packed_bytes());
+        let is_short = header.kind == Kind::Eager;
+        let is_it = (is_short || header.kind == Kind::InCell)
+            && self.result.is_none()
+            && self.wanted.accepts(label);
         // A message that was kept meanwhile would be overtaken by the next.
         if !is_it || self.core.matching.waiting() != 0 {
             return self.core.arrive(from, header, data);
         }
+        if !is_short {
+            return self.arrive_in_cell(label, header, data);
+        }
         let bytes = data.len() as u64;
+        if self.is_whole && bytes > self.area.packed_bytes() {
+            return self.core.arrive(from, header, data);
+        }
         *self.status = Status { peer: from, tag: header.tag, bytes, cancelled: false };
         self.core.count_received(bytes);
         self.result = Some(put(self.area, self.status, data));
@@ -455,6 +484,30 @@ impl Sink for Direct<'_> {
 
     fn broken(&mut self, from: Peer, what: BrokenPeer) {
         self.core.broken(from, what);
+    }
+}
+
+impl Direct<'_> {
+    /// The message that is wanted lies in a cell, and its sender fills that now, unless it was interrupted: then
+    /// the endpoint receives it, from its beginning.
+    #[inline(never)]
+    fn arrive_in_cell(&mut self, label: Label, header: &Header, data: Bytes<'_>) -> Verdict {
+        let from = Peer(label.source);
+        let is_near = from.0 < self.core.segment.plan().slots();
+        let told = Core::told_of_cell(data).filter(|place| self.core.cells.is_possible(*place));
+        let Some(place) = told.filter(|_| is_near) else {
+            return self.core.arrive(from, header, data);
+        };
+        let bytes = u64::from(place.bytes);
+        let fits = !self.is_whole || bytes <= self.area.packed_bytes();
+        if !fits || !self.core.cells.copy_out(place, |at, piece| self.area.write(at, piece)) {
+            return self.core.arrive(from, header, data);
+        }
+        *self.status = Status { peer: from, tag: label.tag, bytes, cancelled: false };
+        self.result = Some(whole(self.area, self.status));
+        self.core.count_received(bytes);
+        self.core.cells.take_over(place);
+        Verdict::Taken
     }
 }
 

@@ -13,6 +13,7 @@ use landeck_wire::{Class, Flags, Header, Kind};
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::failure::Failure;
+use crate::in_cell::CELL_BYTES_MIN;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
 use crate::transfer::{Draining, Filling, Target, Work};
@@ -147,9 +148,12 @@ impl<N: Channel> Endpoint<N> {
 
     #[inline]
     fn near_sends(&mut self, to: Peer, header: &Header, bytes: Bytes<'_>) -> bool {
-        bytes.len() <= self.near.data_bytes_max()
-            && !self.is_far(to)
-            && self.near.try_send(to, header, bytes).is_ok()
+        if self.is_far(to) {
+            return false;
+        }
+        (bytes.len() >= CELL_BYTES_MIN && self.sends_in_cell(to, header, bytes))
+            || (bytes.len() <= self.near.data_bytes_max()
+                && self.near.try_send(to, header, bytes).is_ok())
     }
 
     #[inline]

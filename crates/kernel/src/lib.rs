@@ -20,6 +20,7 @@ mod backlog;
 pub mod endpoint;
 pub mod failure;
 mod held;
+mod in_cell;
 pub mod mailboxes;
 pub mod matching;
 mod membership;

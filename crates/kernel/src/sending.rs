@@ -276,7 +276,8 @@ impl<N: Channel> Endpoint<N> {
         let (peer, moved, is_complete) = match self.core.requests.get_mut(id) {
             Some(Work::Filling(filling)) => (filling.to, filling.advance(), filling.is_complete()),
             Some(Work::Draining(draining)) => {
-                (draining.status.peer, draining.advance(), draining.is_complete())
+                let moved = draining.advance(&self.core.cells);
+                (draining.status.peer, moved, draining.is_complete())
             }
             Some(Work::Parting { .. }) => return self.move_parts(id),
             _ => return (false, false),

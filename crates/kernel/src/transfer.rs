@@ -3,12 +3,12 @@
 //! Data up to the channel's limit travel with their header. Longer ones go through a block of the
 //! sender's heap: the reference travels, the sender fills the block, the receiver drains it, both
 //! at once. A block with room for the whole message never makes the sender wait; a smaller one is
-//! a window that both move along. Where no memory is shared, the message is offered, and its
+//! a window that both move along. What fits into a cell goes from hand to hand in one, while there are any. Where no memory is shared, the message is offered, and its
 //! parts follow when the receiver has accepted.
 
 use landeck_channel::Peer;
-use landeck_memory::Bytes;
 use landeck_memory::heap::{Block, Borrowed, Lent};
+use landeck_memory::{Bytes, InCell, MessageCells};
 use landeck_wire::Header;
 
 use crate::area::Area;
@@ -142,10 +142,17 @@ impl Filling {
     }
 }
 
-/// A receive through a block.
+/// Where the data of a receive come from.
+pub(crate) enum Source {
+    Block(Borrowed),
+    /// The process has the cell when it has drained it.
+    Cell(InCell),
+}
+
+/// A receive through a block or a cell.
 pub(crate) struct Draining {
     pub(crate) context: u32,
-    pub(crate) borrowed: Borrowed,
+    pub(crate) source: Source,
     pub(crate) target: Target,
     pub(crate) status: Status,
     pub(crate) position: u64,
@@ -160,9 +167,9 @@ const PIECES_AT_ONCE: usize = 64;
 
 impl Draining {
     /// Takes out what is there; true when that was anything.
-    pub(crate) fn advance(&mut self) -> bool {
-        if self.keeps_block() {
-            return self.is_complete();
+    pub(crate) fn advance(&mut self, cells: &MessageCells) -> bool {
+        if let Some(block) = self.kept_block() {
+            return block.filled() >= self.status.bytes;
         }
         let before = self.position;
         // A window is bounded here, for its words may say without end that there is more; a whole
@@ -170,36 +177,55 @@ impl Draining {
         let pieces = if self.is_whole { usize::MAX } else { PIECES_AT_ONCE };
         for _ in 0..pieces {
             let left = self.status.bytes.saturating_sub(self.position);
-            let piece = self.borrowed.piece(self.position, left.min(DRAIN_BYTES) as usize);
+            let most = left.min(DRAIN_BYTES) as usize;
+            let piece = match &self.source {
+                Source::Block(block) => block.piece(self.position, most),
+                Source::Cell(place) => cells.piece(*place, self.position as usize).part(0, most),
+            };
             if piece.is_empty() {
                 break;
             }
             self.target.write(self.position, piece);
             self.position += piece.len() as u64;
-            if !self.is_whole {
-                self.borrowed.set_drained(self.position);
+            if let Source::Block(block) = &self.source
+                && !self.is_whole
+            {
+                block.set_drained(self.position);
             }
         }
         self.position != before
     }
 
     /// Without a buffer of the user's the block itself is what was received.
-    fn keeps_block(&self) -> bool {
-        self.is_whole && matches!(self.target, Target::Own(_))
+    fn kept_block(&self) -> Option<&Borrowed> {
+        match &self.source {
+            Source::Block(block) if self.is_whole && matches!(self.target, Target::Own(_)) => {
+                Some(block)
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        let there = if self.keeps_block() { self.borrowed.filled() } else { self.position };
+        let there = self.kept_block().map_or(self.position, Borrowed::filled);
         there >= self.status.bytes
     }
 
-    pub(crate) fn complete(self) -> Completion {
-        if self.keeps_block() {
-            let length = self.status.bytes as usize;
-            let data = Some(Received::Borrowed { block: self.borrowed, length });
-            return Completion { result: Ok(self.status), data };
+    /// What has come; its cell is this process's.
+    pub(crate) fn complete(self, cells: &mut MessageCells) -> Completion {
+        match (self.source, self.target) {
+            (Source::Block(block), Target::Own(_)) if self.is_whole => {
+                let length = self.status.bytes as usize;
+                let data = Some(Received::Borrowed { block, length });
+                Completion { result: Ok(self.status), data }
+            }
+            (source, target) => {
+                if let Source::Cell(place) = source {
+                    cells.take_over(place);
+                }
+                target.complete(self.status)
+            }
         }
-        self.target.complete(self.status)
     }
 }
 

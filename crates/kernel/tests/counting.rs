@@ -53,7 +53,7 @@ fn pass(both: &mut [Kernel; 2], length: usize) {
 
 /// Messages that have begun: what else passes is said about them.
 fn begun(record: &Record) -> u64 {
-    let kinds = [Kind::Eager, Kind::Reference, Kind::Offer];
+    let kinds = [Kind::Eager, Kind::Reference, Kind::InCell, Kind::Offer];
     kinds.into_iter().map(|kind| record.of_kind(kind).messages).sum()
 }
 

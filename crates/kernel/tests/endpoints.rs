@@ -285,6 +285,119 @@ fn a_loan_is_read_where_it_was_written() {
 }
 
 #[test]
+fn a_message_in_a_cell_is_answered_in_it() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let segment = segment(2);
+    let (mut both, cells) = (kernels(&segment, 2), segment.plan().cells_each() as usize);
+    for length in [4_096, 16_384, 20_000, 131_072] {
+        let data = pattern(length, 3);
+        // Each cell comes back, so there is one however long this goes on.
+        for turn in 0..3 * cells {
+            let (at, to) = (turn % 2, 1 - turn % 2);
+            let into = vec![0u8; length];
+            let sent = both[at].send(Peer(to as u32), 1, 1, area(&data)).unwrap();
+            assert!(matches!(sent, Started::Complete(_)), "nobody waits for who receives");
+            let id = both[to].receive(from(at as u32, 1), area(&into));
+            finish(&mut both, to, id).result.unwrap();
+            assert!(into == data, "{length} bytes, turn {turn}");
+        }
+    }
+    assert_eq!(both.iter_mut().map(Kernel::heap_in_use).sum::<u64>(), 0, "no block was needed");
+}
+
+#[test]
+fn who_has_no_cell_sends_without_one_in_order() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let segment = segment(2);
+    let (mut both, cells) = (kernels(&segment, 2), segment.plan().cells_each());
+    for round in 0..3u8 {
+        let data: Vec<Vec<u8>> =
+            (0..3 * cells).map(|at| pattern(5_000 + 7_000 * (at as usize % 8), at as u8)).collect();
+        let sent: Vec<Started> =
+            data.iter().map(|data| both[0].send(Peer(1), 1, 1, area(data)).unwrap()).collect();
+        for (at, data) in data.iter().enumerate() {
+            let into = vec![0u8; data.len()];
+            let id = both[1].receive(from(0, 1), area(&into));
+            assert_eq!(finish(&mut both, 1, id).result.unwrap().bytes, data.len() as u64);
+            assert!(into == *data, "message {at} of round {round}");
+        }
+        for sent in sent {
+            if let Started::Pending(id) = sent {
+                finish(&mut both, 0, id).result.unwrap();
+            }
+        }
+    }
+    // All cells have gone over by now, and come back one by one.
+    let data = pattern(9_000, 5);
+    for _ in 0..2 * cells {
+        both[1].send(Peer(0), 1, 1, area(&data)).unwrap();
+        let into = vec![0u8; data.len()];
+        let id = both[0].receive(from(1, 1), area(&into));
+        finish(&mut both, 0, id).result.unwrap();
+        assert!(into == data);
+    }
+}
+
+#[test]
+fn a_message_in_a_cell_is_cut_kept_held_and_let_go_as_any() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let segment = segment(2);
+    let mut both = kernels(&segment, 2);
+    for length in [6_000usize, 60_000] {
+        let data = pattern(length, 9);
+        let short = vec![0u8; 100];
+        both[0].send(Peer(1), 1, 1, area(&data)).unwrap();
+        let id = both[1].receive(from(0, 1), area(&short));
+        let failure = finish(&mut both, 1, id).result.unwrap_err();
+        assert!(matches!(failure, Failure::Truncated { .. }), "{failure}");
+        assert!(short == data[..100]);
+        both[0].send(Peer(1), 1, 2, area(&data)).unwrap();
+        let id = both[1].receive_own(from(0, 2));
+        let Some(Received::Private(own)) = finish(&mut both, 1, id).data else {
+            panic!("a cell is read where it is needed next")
+        };
+        assert!(own == data);
+        both[0].send(Peer(1), 1, 3, area(&data)).unwrap();
+        both[1].progress();
+        assert_eq!(both[1].probe(from(0, 3)).unwrap().bytes, length as u64);
+        let (held, status) = both[1].hold(from(0, 3)).unwrap();
+        assert_eq!(status.bytes, length as u64);
+        let into = vec![0u8; length];
+        assert!(both[1].receive_held(held, area(&into)));
+        finish(&mut both, 1, held).result.unwrap();
+        assert!(into == data);
+        both[0].send(Peer(1), 2, 1, area(&data)).unwrap();
+        both[1].progress();
+        both[1].revoke(2);
+        let id = both[1].receive(any(1), area(&into));
+        both[0].send(Peer(1), 1, 4, area(&[4])).unwrap();
+        assert_eq!(finish(&mut both, 1, id).result.unwrap().tag, 4);
+    }
+}
+
+#[test]
+fn cells_that_cannot_be_are_named_and_harm_nobody() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let cells = u64::from(segment(2).plan().cells());
+    for (cell, bytes) in [(cells, 8), (u64::MAX, 8), (1 << 32, 8), (0, 1 << 17 | 1), (0, u64::MAX)]
+    {
+        let segment = segment(2);
+        let mut receiver = kernels(&segment, 2).remove(1);
+        let mut sender = SharedMemory::new(&segment, 0).unwrap();
+        let told = [cell.to_le_bytes(), bytes.to_le_bytes()].concat();
+        let header = Header::user(landeck_wire::Kind::InCell, told.len() as u32, 1, 1);
+        sender.try_send(Peer(1), &header, (&told[..]).into()).unwrap();
+        let into = vec![0u8; 8];
+        let id = receiver.receive(from(0, 1), area(&into));
+        while !receiver.is_done(id) {
+            receiver.progress();
+        }
+        let failure = receiver.take(id).unwrap().result.unwrap_err();
+        assert!(matches!(failure, Failure::PeerBroken { peer: Peer(0), .. }), "{failure}");
+    }
+}
+
+#[test]
 fn references_to_what_does_not_exist_are_named_and_harm_nobody() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     let segment = segment(2);

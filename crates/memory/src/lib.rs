@@ -18,6 +18,7 @@
 //! | [`mailbox_queue`] | from anybody to one process |
 //! | [`board`] | where the members of a group do a collective operation |
 //! | [`heap`] | blocks whose reference travels instead of their bytes |
+//! | [`message_cells`] | places for messages, which go from hand to hand |
 //! | [`remark`] | what a process says of a wait that has lasted for long |
 //! | [`region`] | memory that others put to and get from |
 //! | [`shared_area`] | memory apart from the segment, that lives by itself |
@@ -59,6 +60,8 @@ pub mod mailbox_queue;
 #[cfg(not(loom))]
 pub mod membership;
 #[cfg(not(loom))]
+pub mod message_cells;
+#[cfg(not(loom))]
 pub mod observed;
 #[cfg(not(loom))]
 pub mod page;
@@ -95,6 +98,7 @@ pub use {
     gate::{Gate, GateError, ThreadMode},
     heap::{Block, Borrowed, Heap, HeapFull, Lent, Mark, MarkView, Place},
     membership::{JobState, SlotRecord, SlotState},
+    message_cells::{InCell, MessageCells},
     observed::Observed,
     page::{Counters, Operation, Presence, Tally, WaitRecord, WaitedFor},
     plain::Plain,

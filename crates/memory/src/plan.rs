@@ -38,13 +38,13 @@ pub const RINGS_MAX: u64 = 64;
 pub const BOARDS: u64 = 1024;
 /// Bytes of the shared words of a board.
 pub const BOARD_BYTES: u64 = PAGE_BYTES;
-/// Bytes of data that a cell of the first world's board has room for, and of all of it. Data do not begin with
-/// a page, because buffers do, or a little behind it: where one place lies within its page just behind the other,
-/// copies are slow.
+/// Bytes of data that a cell has room for, in front of them, and of all of it. Data do not begin with a page,
+/// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
+/// slow.
 pub const CELL_BYTES: u64 = 128 * 1024;
-const CELL_HEAD_BYTES: u64 = 256;
+pub(crate) const CELL_HEAD_BYTES: u64 = 256;
 const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
-/// Cells that each process has at first, and of all together, at most.
+/// Cells that each process has at first, and of all together, at most: for boards, and as many for messages.
 const CELLS_EACH_MAX: u32 = 8;
 const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
@@ -276,7 +276,8 @@ impl SegmentPlan {
         self.ring(slot, ring) + RING_LINES * LINE_BYTES
     }
 
-    /// Cells that each process of the first world has at first. With very many there are none.
+    /// Cells that each process of the first world has at first for its board, and as many for messages.
+    /// With very many there are none.
     pub fn cells_each(&self) -> u32 {
         match self.processes {
             0 | 1 => 0,
@@ -284,12 +285,17 @@ impl SegmentPlan {
         }
     }
 
-    /// Cells of all together.
-    pub fn cells(&self) -> u32 {
+    /// Cells of the first world's board.
+    pub fn board_cells(&self) -> u32 {
         self.cells_each() * self.processes
     }
 
-    /// Where the data of a cell of the first world's board lie.
+    /// The same, and behind them as many for messages.
+    pub fn cells(&self) -> u32 {
+        2 * self.board_cells()
+    }
+
+    /// Where the data of a cell lie.
     pub fn cell(&self, cell: u32) -> u64 {
         self.slot(self.slots()) + u64::from(cell) * CELL_STRIDE_BYTES + CELL_HEAD_BYTES
     }
@@ -370,7 +376,8 @@ mod tests {
             assert_eq!(plan.heap(0) + CELL_HEAD_BYTES, plan.cell(plan.cells()));
             assert!(plan.cell(1) >= plan.cell(0) + CELL_BYTES);
             assert!(
-                plan.cells() <= CELLS_MAX && (plan.cells() > 0) == (2..=128).contains(&processes)
+                plan.board_cells() <= CELLS_MAX
+                    && (plan.cells() > 0) == (2..=128).contains(&processes)
             );
             assert_eq!(plan.heap(plan.slots()), plan.total_bytes());
         }

@@ -17,7 +17,8 @@ use landeck_memory::ring::{RingMemory, RingReceiver, RingSender};
 use landeck_memory::system::now_ns;
 use landeck_memory::waiter::{Doorbell, Waiting};
 use landeck_memory::{
-    Block, Borrowed, Bytes, End, Heap, Lent, Operation, Segment, SegmentPlan, WaitRecord, Waiter,
+    Block, Borrowed, Bytes, End, Heap, InCell, Lent, MessageCells, Operation, Segment, SegmentPlan,
+    WaitRecord, Waiter,
 };
 use landeck_testing::{Random, Watchdog, seed};
 
@@ -32,19 +33,19 @@ fn scribbles_lead_to_wrong_data_and_nothing_else() {
     let length = Duration::from_secs(if soak { 60 } else { 2 });
     let _watchdog = Watchdog::start(length + Duration::from_secs(200));
     let mut random = Random::new(seed());
-    let (began, mut sums) = (Instant::now(), [0; 6]);
+    let (began, mut sums) = (Instant::now(), [0; 7]);
     while began.elapsed() < length {
         let counts = run_episode(&mut random);
         sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
     }
-    let [scribbles, rung, posted, blocks, waits, operations] = sums;
+    let [scribbles, rung, posted, blocks, waits, operations, cells] = sums;
     println!(
-        "{scribbles} words overwritten under {rung} ring messages, {posted} posts, {blocks} blocks, {waits} waits, {operations} operations on a board"
+        "{scribbles} words overwritten under {rung} ring messages, {posted} posts, {blocks} blocks, {waits} waits, {operations} operations on a board, {cells} messages in cells"
     );
     assert!(sums.iter().all(|&sum| sum > 0), "every part has done something: {sums:?}");
 }
 
-fn run_episode(random: &mut Random) -> [u64; 6] {
+fn run_episode(random: &mut Random) -> [u64; 7] {
     let segment = Segment::local(&SegmentPlan {
         heap_bytes_per_process: HEAP_BYTES,
         guests: 0,
@@ -53,7 +54,7 @@ fn run_episode(random: &mut Random) -> [u64; 6] {
         ..SegmentPlan::new(random.bits(), PROCESSES)
     });
     let over = AtomicBool::new(false);
-    let parts = [scribble, use_rings, use_mailbox, use_heap, wait_and_wake, use_board];
+    let parts = [scribble, use_rings, use_mailbox, use_heap, wait_and_wake, use_board, use_cells];
     thread::scope(|scope| {
         let threads = parts.map(|part| {
             let (segment, over, random) = (&segment, &over, Random::new(random.bits()));
@@ -251,6 +252,32 @@ struct Holdings {
     blocks: VecDeque<Block>,
     lent: VecDeque<Lent>,
     borrowed: VecDeque<Borrowed>,
+}
+
+/// Two processes that answer each other in cells; what one is told can be overwritten too.
+fn use_cells(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {
+    let mut both = [0, 1].map(|slot| MessageCells::of(segment, slot));
+    let (data, mut received) = (vec![7; 100_000], 0);
+    while !over.load(Ordering::Relaxed) {
+        let (from, magnitude) = (random.below(2) as usize, random.below(17));
+        let bytes = Bytes::from(&data[..random.below(1 << magnitude) as usize]);
+        let Some(filling) = both[from].begin(bytes) else { continue };
+        let mut place = filling.place();
+        both[from].finish(filling, bytes);
+        if random.once_in(4) {
+            let (cell, bytes) = (place.cell.into(), place.bytes.into());
+            let [cell, bytes] = [cell, bytes].map(|word| garbage(&mut random, word) as u32);
+            place = InCell { cell, bytes };
+        }
+        let mut copied = 0;
+        both[1 - from].copy_out(place, |at, piece| {
+            copied += piece.to_vec().len() as u64;
+            assert!(at + piece.len() as u64 <= u64::from(place.bytes));
+        });
+        both[1 - from].take_over(place);
+        received += u64::from(copied > 0);
+    }
+    received
 }
 
 fn use_heap(segment: &Segment, over: &AtomicBool, mut random: Random) -> u64 {

@@ -40,10 +40,13 @@ pub enum Kind {
     Withdrawn = 10,
     /// The sender leaves in good order, and nothing follows (on a stream only; never seen by matching).
     Goodbye = 11,
+    /// The data lie in a cell of the segment, which is the receiver's then; its number and how many bytes they are
+    /// travel.
+    InCell = 12,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Eager,
         Self::Reference,
         Self::Offer,
@@ -55,6 +58,7 @@ impl Kind {
         Self::Withdraw,
         Self::Withdrawn,
         Self::Goodbye,
+        Self::InCell,
     ];
 
     const fn from_bits(bits: u8) -> Option<Self> {

@@ -110,7 +110,7 @@ impl Board {
         let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
         let cell = line.data[0].load(Ordering::Relaxed);
         // Words that somebody has overwritten give nothing twice.
-        if is_in_cell && cell < u64::from(self.segment().plan().cells()) && self.has_cells {
+        if is_in_cell && cell < u64::from(self.segment().plan().board_cells()) && self.has_cells {
             let cell = cell as u32;
             if !self.cells.has(cell) {
                 self.cells.held.push(cell);
@@ -129,13 +129,13 @@ impl Board {
     #[inline]
     fn cell(&self, cell: u32) -> Option<NonNull<u8>> {
         let plan = self.segment().plan();
-        (cell < plan.cells()).then(|| self.segment().place(plan.cell(cell), CELL_BYTES))
+        (cell < plan.board_cells()).then(|| self.segment().place(plan.cell(cell), CELL_BYTES))
     }
 }
 
 /// Whether the board with shared words at this place has cells.
 pub(super) fn are_there(segment: &Segment, shared: u64) -> bool {
-    shared == segment.world_board() && segment.plan().cells() > 0
+    shared == segment.world_board() && segment.plan().board_cells() > 0
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
             assert!(hand_over(&mut boards, 1, 0, 1, 2_000));
         }
         assert!(!hand_over(&mut boards, 1, 0, 1, 2_000));
-        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells());
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().board_cells());
         assert!(!hand_over(&mut boards, 0, 1, 1, CELL_BYTES as usize + 1), "longer than a cell");
         assert!(hand_over(&mut boards, 0, 1, 1, 2_000) && hand_over(&mut boards, 1, 0, 1, 2_000));
     }
@@ -218,7 +218,7 @@ mod tests {
         let (segment, mut boards) = boards(2);
         let number = boards[1].begin(SIGNATURE).0;
         let own = *boards[0].cells.held.last().unwrap();
-        for cell in [u64::from(own), u64::from(segment.plan().cells()), u64::MAX] {
+        for cell in [u64::from(own), u64::from(segment.plan().board_cells()), u64::MAX] {
             let line = boards[1].own_line(number);
             line.about.store(u64::from(IN_CELL), Ordering::Relaxed);
             line.data[0].store(cell, Ordering::Relaxed);

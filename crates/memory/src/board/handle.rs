@@ -161,6 +161,11 @@ impl Board {
         self.members.len() as u32
     }
 
+    /// How many processors the processes of the segment may use together, as all of them know it.
+    pub fn processors(&self) -> u32 {
+        self.segment.plan().cpus
+    }
+
     /// Which of them this is.
     #[inline]
     pub fn own(&self) -> u32 {

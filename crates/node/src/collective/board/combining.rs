@@ -9,9 +9,12 @@ use landeck_memory::board::{Board, Deposit, Outcome, PIECES_MAX, RESULT_BYTES};
 
 use super::deposit::spare_or_new;
 use super::{
-    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, PIECE_BYTES, Result, Stepped,
-    piece_bytes,
+    AT_ONCE_BYTES, Around, AtBoard, BlockMemory, BoardError, LONG_PIECE_BYTES, PIECE_BYTES, Result,
+    Stepped, piece_bytes,
 };
+
+/// Pieces for each processor, where data are long enough.
+const PIECES_EACH: usize = 4;
 
 impl AtBoard {
     pub(super) fn combine_deposits<M: BlockMemory>(
@@ -173,7 +176,7 @@ impl AtBoard {
             around.board.open_pieces(self.number);
         }
         let operator = around.operator.ok_or(BoardError::NO_OPERATOR)?;
-        let pieces = pieces(length, operator.element_bytes());
+        let pieces = pieces(length, operator.element_bytes(), around.board.processors());
         if let Some(piece) = around.board.claim_piece(self.number, pieces.count) {
             self.one_piece(around, operator, pieces.range(piece, length), length)?;
             if around.board.finish_piece(self.number, piece, pieces.count) {
@@ -271,8 +274,11 @@ pub(super) struct Pieces {
     pub(super) bytes: usize,
 }
 
-pub(super) fn pieces(length: usize, element_bytes: usize) -> Pieces {
-    let least = length.div_ceil(PIECES_MAX).max(PIECE_BYTES / 2);
+/// The pieces of so many bytes that members on so many processors combine together: some for each of these,
+/// and no longer ones than that takes.
+pub(super) fn pieces(length: usize, element_bytes: usize, processors: u32) -> Pieces {
+    let each = length / (PIECES_EACH * processors.max(1) as usize);
+    let least = each.clamp(PIECE_BYTES / 2, LONG_PIECE_BYTES).max(length.div_ceil(PIECES_MAX));
     let bytes = least.next_multiple_of(element_bytes.max(1));
     Pieces { count: length.div_ceil(bytes) as u32, bytes }
 }

@@ -68,7 +68,7 @@ impl AtBoard {
             return Ok(Stepped::Over);
         }
         let element_bytes = around.operator.map_or(1, Operator::element_bytes);
-        let pieces = pieces(length, element_bytes);
+        let pieces = pieces(length, element_bytes, board.processors());
         let end = length.min(self.done + piece_bytes(*around.budget, length));
         while self.done < end {
             let range = pieces.range((self.done / pieces.bytes) as u32, length);
