@@ -27,6 +27,10 @@ fn row_bytes(all: usize, size: usize) -> usize {
 /// Bytes of what stands in front of the blocks of messages.
 pub(crate) const HEAD_BYTES: usize = 8;
 
+/// Most bytes of messages that are laid down at once where members share processors: nobody takes them
+/// before the root gives its processor away.
+const CROWDED_BYTES: usize = 256 << 10;
+
 /// One operation with short data.
 pub(crate) struct Brief<'a> {
     pub(crate) operation: Operation,
@@ -130,13 +134,20 @@ impl<'a> Brief<'a> {
             Self::new(Operation::Barrier, root, (input, Buffer::EMPTY), None, (size, member))?;
         let brief =
             || Self { operation, output, block_bytes, deposit_bytes, head: Some(head), ..whole };
-        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
+        (deposit_bytes <= CROWDED_BYTES && fits).then(brief)
     }
 
     /// Whether it can be done in this style.
     #[inline]
     pub(crate) fn has_style(&self, style: BoardStyle) -> bool {
         self.deposit_bytes <= RESULT_BYTES || style == BoardStyle::Each
+    }
+
+    /// Whether its data can be laid down at once, of which so many bytes have room on the board.
+    #[inline]
+    pub(crate) fn fits(&self, board_bytes: u64, is_crowded: bool) -> bool {
+        self.deposit_bytes <= AT_ONCE_BYTES
+            || (is_crowded && self.deposit_bytes as u64 <= board_bytes)
     }
 
     /// Gives it its number, and what all members find alike.
@@ -425,6 +436,12 @@ impl<'a> Brief<'a> {
             return Ok(false);
         }
         let deposit = board.deposit(self.root, self.number)?;
+        // A root that goes by a plan tells of long data while it lays them down.
+        if let Deposit::Block { bytes, filled, .. } = &deposit
+            && *filled < bytes.len()
+        {
+            return Ok(false);
+        }
         self.write(&deposit, self.root, self.place_on_board(board), 0)?;
         Ok(true)
     }

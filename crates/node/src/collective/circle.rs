@@ -158,7 +158,8 @@ impl Circle {
         let bytes = brief.block_bytes as u64;
         let request = Request::new(brief.operation, bytes);
         let Way::Board(style) = self.table.way(&request).way else { return false };
-        if !brief.has_style(style) {
+        let board_bytes = self.table.facts().board_bytes;
+        if !brief.has_style(style) || !brief.fits(board_bytes, self.is_crowded) {
             return false;
         }
         if self.board.is_none() {

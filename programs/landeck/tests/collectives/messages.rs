@@ -3,11 +3,13 @@
 
 use landeck::arithmetic::Operation;
 use landeck::collectives::Preset;
-use landeck::{Error, Job, Message, MessageError, MessageWorld, Sum};
+use landeck::{Error, Job, Message, MessageError, MessageWorld, Options, Sum, ThreadMode};
 
 use crate::support::{is_member, job_of, run_well};
 
 const PROCESSES: usize = 3;
+/// Which threads of a member may call.
+const THREADS: &str = "LANDECK_TEST_THREADS";
 
 #[test]
 fn messages_go_to_everybody_and_come_from_everybody() {
@@ -54,6 +56,71 @@ fn messages_go_to_everybody_and_come_from_everybody() {
         let everybodys = members.all_gather_any(&own).unwrap();
         assert_eq!(everybodys.len(), size);
         assert!(everybodys.iter().all(|message| message.len() == 2));
+    }
+    job.leave().unwrap();
+}
+
+/// The root's way is another one for values of one kind than for others, as it is for lengths that do not fit
+/// those of the last operation; the others cannot know. With one thread and with several.
+#[test]
+fn short_messages_of_any_form_and_length_follow_each_other() {
+    const NAME: &str = "messages::short_messages_of_any_form_and_length_follow_each_other";
+    if !is_member() {
+        for processes in [2, PROCESSES] {
+            for threads in ["single", "multiple"] {
+                run_well(job_of(processes, NAME, &[]).env(THREADS, threads));
+            }
+        }
+        return;
+    }
+    let is_single = std::env::var(THREADS).is_ok_and(|threads| threads == "single");
+    let threads = if is_single { ThreadMode::Single } else { ThreadMode::Multiple };
+    let job = Job::join_with(Options { threads, ..Options::default() }).unwrap();
+    let mut members = MessageWorld::new(job.world());
+    let (rank, size) = (members.world().rank(), members.world().size());
+    let lengths =
+        [13usize, 13, 14, 13, 1, 0, 3, 2, 4, 5, 1280, 1280, 1270, 13, 2047, 2048, 8200, 1];
+    let (mut came, mut own) = (Message::new(), Message::new());
+    for (turn, &length) in lengths.iter().chain(&lengths).enumerate() {
+        let root = turn % size;
+        // Every third message has two kinds of values.
+        let is_mixed = turn % 3 == 0;
+        let value = |at: usize| (turn * 10_000 + at) as u64;
+        if rank == root {
+            came.clear();
+            came.pack(&(0..length).map(value).collect::<Vec<_>>());
+            if is_mixed {
+                came.pack_text("end");
+            }
+        }
+        members.broadcast(&mut came, root).unwrap();
+        came.rewind();
+        assert_eq!(came.unpack_all::<u64>(), (0..length).map(value).collect::<Vec<_>>());
+        if is_mixed {
+            assert_eq!(came.unpack_text().unwrap(), "end");
+        }
+        assert!(came.is_unpacked());
+        let mut all = Message::new();
+        if rank == root {
+            all.pack(&(0..length * size).map(value).collect::<Vec<_>>());
+            if is_mixed {
+                all.clear();
+                for part in 0..size {
+                    all.pack_text(&value(part).to_string().repeat(1 + length));
+                }
+            }
+        }
+        members.scatter(&all, &mut own, root).unwrap();
+        if is_mixed {
+            assert_eq!(own.unpack_text().unwrap(), value(rank).to_string().repeat(1 + length));
+        } else {
+            let first = rank * length;
+            assert_eq!(
+                own.unpack_all::<u64>(),
+                (first..first + length).map(value).collect::<Vec<_>>()
+            );
+        }
+        assert!(own.is_unpacked());
     }
     job.leave().unwrap();
 }
