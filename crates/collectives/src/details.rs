@@ -305,7 +305,7 @@ mod tests {
         let of = |bytes| Details::of_rotation(&measured, bytes);
         assert_eq!(
             [0, 1 << 10, 512 << 10, 5 << 18, 2 << 20, 20 << 20].map(of),
-            [8, 8, 8, 12, 16, 40]
+            [8, 8, 8, 10, 16, 40]
         );
         assert_eq!(
             [48 << 20, 64 << 20, u64::MAX].map(of),

@@ -3,7 +3,7 @@
 
 use landeck_testing::Watchdog;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,10 +14,16 @@ struct Ran {
 }
 
 fn simulate(line: &str) -> Ran {
+    simulate_with(line, &[])
+}
+
+/// The same with these variables in the environment.
+fn simulate_with(line: &str, variables: &[(&str, &Path)]) -> Ran {
     let _watchdog = Watchdog::start(Duration::from_secs(400));
     let output = Command::new(env!("CARGO_BIN_EXE_landeck"))
         .arg("simulate")
         .args(line.split_whitespace())
+        .envs(variables.iter().copied())
         .output()
         .expect("the command starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -50,6 +56,23 @@ fn all_architectures_stand_side_by_side() {
     assert!(names.iter().all(|name| ran.said.contains(name)), "{}", ran.said);
     assert!(!ran.said.contains("board"), "hosts have no board together");
     assert!(simulate("broadcast -n 4 --sizes 8 --platform host").said.contains("board"));
+}
+
+#[test]
+fn figures_that_cannot_be_read_are_told_of_by_their_line() {
+    let cache = place("damaged");
+    fs::create_dir_all(cache.join("landeck")).expect("a directory");
+    fs::write(cache.join("landeck/figures"), "machine = \"some\"\nline_ps = fast\n")
+        .expect("a file");
+    let line = "broadcast -a board -n 4 --sizes 8 --platform host";
+    let ran = simulate_with(line, &[("XDG_CACHE_HOME", &cache)]);
+    assert_eq!(ran.code, Some(0));
+    for words in ["figures: line 2 is \"line_ps = fast\"", "`landeck tune` measures anew"] {
+        assert!(ran.errors.contains(words), "{words}: {}", ran.errors);
+    }
+    let empty = place("never-measured");
+    let usual = simulate_with(line, &[("XDG_CACHE_HOME", &empty)]);
+    assert_eq!((usual.errors.as_str(), usual.said), ("", ran.said), "those that are usual");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::measured::{self, MeasuredError};
 use super::meter::Meter;
 use super::study::{Along, Ground, Series, Study, middle};
 use super::table::{short, thousands};
-use crate::tune::{self, Found};
+use crate::tune::{self, Found, distance, is_moved};
 use std::time::{Duration, Instant};
 
 /// Launches of each thing that count, measured and simulated.
@@ -18,8 +18,6 @@ pub(crate) const LAUNCHES: u32 = 12;
 const PASSES_MAX: Duration = Duration::from_secs(40);
 /// So many passes that do not count are one after the other before all begins anew.
 const MOVED_MAX: u32 = 3;
-/// The near and far placement of processors is told apart by this factor of a line's time.
-const MOVED: f64 = 1.25;
 
 /// What one launch measures: a place of a series of a study. One alone: what a size takes depends on where the
 /// memory of those before it lies.
@@ -188,16 +186,7 @@ fn line_ps_now(usual_ps: u64) -> u64 {
 
 /// Of two times of a line the one that is farther from what it was.
 fn farther(before_ps: u64, one_ps: u64, other_ps: u64) -> u64 {
-    if times(before_ps, one_ps) > times(before_ps, other_ps) { one_ps } else { other_ps }
-}
-
-fn is_moved(before_ps: u64, now_ps: u64) -> bool {
-    times(before_ps, now_ps) > MOVED
-}
-
-fn times(before_ps: u64, now_ps: u64) -> f64 {
-    let (before, now) = (before_ps.max(1) as f64, now_ps.max(1) as f64);
-    (now / before).max(before / now)
+    if distance(before_ps, one_ps) > distance(before_ps, other_ps) { one_ps } else { other_ps }
 }
 
 /// What to say where the processors of this host have moved nearer to each other or farther apart since the
@@ -262,9 +251,6 @@ mod tests {
 
     #[test]
     fn processors_that_have_moved_are_told_of() {
-        assert!(
-            is_moved(50_000, 250_000) && is_moved(250_000, 50_000) && !is_moved(50_000, 60_000)
-        );
         assert_eq!(farther(50_000, 51_000, 250_000), 250_000);
         assert_eq!(farther(50_000, 20_000, 51_000), 20_000);
         let mut passes = Passes {

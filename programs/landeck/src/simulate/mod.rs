@@ -21,7 +21,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use compare::{LAUNCHES, Passes};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{Details, Figures, Operation, Preset, Task};
-use landeck::tuning;
+use landeck::tuning::{self, TuningError};
 use landeck_simulator::platform::library;
 use landeck_simulator::{
     Calls, Death, Faults, Placement, Platform, PlatformError, Setting, SimulationError, Work,
@@ -495,7 +495,14 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     if name == library::HOST {
         let about =
             "this host, with the figures of `landeck tune`, or the usual ones if it was never run";
-        let kept = tuning::read_all().ok().flatten();
+        let kept = match tuning::read_all() {
+            Ok(kept) => kept,
+            Err(TuningError::NoPlace) => None,
+            Err(trouble) => {
+                eprintln!("landeck: {trouble}");
+                None
+            }
+        };
         let (figures, details) = kept.unwrap_or_else(|| {
             let usual = Figures::default();
             (usual, Details::of(&usual))

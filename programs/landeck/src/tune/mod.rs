@@ -182,7 +182,9 @@ pub(crate) fn measured() -> Result<Found, TuneError> {
     Ok(parts_of(found, processors().len() > 1))
 }
 
-/// What some rounds say together: one at least, and none that would begin too late.
+/// What some rounds say together: one at least, and none that would begin too late. Where the processors have
+/// moved between two of them, those before do not count: some figures are the least, others the middle, and they
+/// would be of different places.
 fn rounds_of(
     mut round: impl FnMut() -> Result<Found, TuneError>,
     elapsed: impl Fn() -> Duration,
@@ -194,12 +196,30 @@ fn rounds_of(
             break;
         }
         let next = round()?;
+        if is_moved(found.figures.line_ps, next.figures.line_ps) {
+            (found, details) = (next, vec![next.details]);
+            continue;
+        }
         found.figures = found.figures.least(next.figures);
         found.share = found.share.max(next.share);
         details.push(next.details);
     }
     found.details = Details::typical(&details).unwrap_or(found.details);
     Ok(found)
+}
+
+/// The near and far placement of processors is told apart by this factor of a line's time.
+const MOVED: f64 = 1.25;
+
+/// Whether processors between which a line took so long before are at another distance now.
+pub(crate) fn is_moved(before_ps: u64, now_ps: u64) -> bool {
+    distance(before_ps, now_ps) > MOVED
+}
+
+/// How many times as long a line takes now, or took before.
+pub(crate) fn distance(before_ps: u64, now_ps: u64) -> f64 {
+    let (before, now) = (before_ps.max(1) as f64, now_ps.max(1) as f64);
+    (now / before).max(before / now)
 }
 
 /// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
@@ -438,17 +458,33 @@ mod tests {
     }
 
     #[test]
+    fn rounds_before_the_processors_moved_do_not_count() {
+        let mut rounds = [(250_000, 9), (50_000, 30), (52_000, 20), (51_000, 40)].into_iter();
+        let round = || {
+            let mut found = usual();
+            (found.figures.line_ps, found.details.call_ps) = rounds.next().unwrap_or((50_000, 50));
+            found.figures.switch_ps = found.figures.line_ps;
+            Ok(found)
+        };
+        let found = rounds_of(round, || Duration::ZERO).unwrap();
+        assert_eq!((found.figures.switch_ps, found.details.call_ps), (50_000, 20));
+        assert!(
+            is_moved(50_000, 250_000) && is_moved(250_000, 50_000) && !is_moved(50_000, 60_000)
+        );
+    }
+
+    #[test]
     fn the_least_of_each_figure_counts() {
         let mut rounds = [3, 1, 2].into_iter().cycle();
         let round = || {
             let mut found = usual();
             let value_ps = rounds.next().unwrap_or(9);
-            (found.figures.line_ps, found.details.call_ps) = (value_ps, 10 - value_ps);
+            (found.figures.deposit_ps, found.details.call_ps) = (value_ps, 10 - value_ps);
             found.share = Share::of_permille(100 * value_ps);
             Ok(found)
         };
         let found = rounds_of(round, || Duration::ZERO).unwrap();
-        assert_eq!((found.figures.line_ps, found.details.call_ps), (1, 7));
+        assert_eq!((found.figures.deposit_ps, found.details.call_ps), (1, 7));
         assert_eq!(found.share, Share::of_permille(300), "one round without others is enough");
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::measure::{clock_ps, median};
+use super::measure::{clock_ps, median, of_page, page_room};
 
 const BATCHES: usize = 9;
 const ROUND_TRIPS: u64 = 10_000;
@@ -24,6 +24,9 @@ const PASSES: u32 = 200;
 const EXCHANGED_BYTES: usize = 2 << 20;
 const EXCHANGES_MIN: usize = 2;
 const EXCHANGES_MAX: usize = 40;
+/// Blocks of a heap begin with a line, and long memory of the usual allocator so far behind the beginning of a
+/// page: where both begin with a line the processor copies in another way.
+const USUAL_START: usize = 16;
 /// A board's copies are told of in such pieces.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -70,18 +73,21 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
     let bytes = (rotation_bytes / 4) as usize;
     let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
     let processors = &processors[..processors.len().min(2)];
-    let places: Vec<_> = processors.iter().map(|_| Mutex::new(vec![0; bytes])).collect();
+    let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(bytes))).collect();
     let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
     let own = |number: usize| {
         pin(processors[number]);
-        let (source, mut target) = (vec![1u8; bytes], vec![0u8; bytes]);
+        let [mut source, mut target] = [(); 2].map(|()| page_room(bytes + USUAL_START));
+        let source = &of_page(&mut source, bytes + USUAL_START)[USUAL_START..];
+        let target = &mut of_page(&mut target, bytes + USUAL_START)[USUAL_START..];
         let other = (number + 1) % processors.len();
         let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
             barrier.wait();
-            deposits_ps.push(copy_ps(&source, &mut locked(&places[number])) - clock_ps);
+            deposits_ps
+                .push(copy_ps(source, of_page(&mut locked(&places[number]), bytes)) - clock_ps);
             barrier.wait();
-            takes_ps.push(copy_ps(&locked(&places[other]), &mut target) - clock_ps);
+            takes_ps.push(copy_ps(of_page(&mut locked(&places[other]), bytes), target) - clock_ps);
         }
         // In the first one pages came to be.
         [deposits_ps, takes_ps].map(|times_ps| median(times_ps[1..].to_vec()))
