@@ -131,8 +131,8 @@ fn the_next_process_is_not_broken_because_the_last_one_was() {
 #[test]
 fn what_was_lent_to_the_last_process_comes_back_though_its_end_was_not_seen() {
     let (segment, mut end) = begun();
-    // Too long for a ring.
-    let data = [5; 20_000];
+    // Too long for a ring and for a cell.
+    let data = [5; 200_000];
     assert!(matches!(end.send(Peer(SLOT), OLD, 1, area(&data)).unwrap(), Started::Complete(_)));
     assert!(end.heap_in_use() >= data.len() as u64);
     succeed(&segment, 2);
@@ -175,7 +175,7 @@ fn a_slot_is_kept_until_what_its_process_has_sent_is_received() {
     let mut end = end_of(&mine, 0);
     end.set_members(OLD, vec![Peer(0), Peer(SLOT), Peer(2)]);
     let mut sender = end_of(&theirs, SLOT);
-    let long = vec![7; 100_000];
+    let long = vec![7; 200_000];
     assert!(sender.send(Peer(0), OLD, 1, area(&long)).is_ok());
     sender.progress();
     tell(&segment, 1, SlotState::Departed);

@@ -15,6 +15,7 @@ use crate::bytes::Bytes;
 pub use crate::plan::CELL_BYTES;
 use crate::plan::CELL_HEAD_BYTES;
 use crate::segment::Segment;
+use crate::waiter;
 
 /// Bytes that the sender of a long message puts in before it says so.
 const PIECE_BYTES: usize = 16 << 10;
@@ -123,18 +124,18 @@ impl MessageCells {
     /// that has stopped before the end; then more of it may come later.
     #[inline]
     pub fn copy_out(&self, place: InCell, mut write: impl FnMut(u64, Bytes<'_>)) -> bool {
-        let (mut position, mut looks) = (0, 0);
+        let mut position = 0;
         while position < place.bytes as usize {
-            let piece = self.piece(place, position);
-            if !piece.is_empty() {
-                write(position as u64, piece);
-                (position, looks) = (position + piece.len(), 0);
-            } else if looks == LOOKS {
+            let mut piece = Bytes::EMPTY;
+            let look = || {
+                piece = self.piece(place, position);
+                !piece.is_empty()
+            };
+            if !waiter::poll_times(look, LOOKS) {
                 return false;
-            } else {
-                looks += 1;
-                std::hint::spin_loop();
             }
+            write(position as u64, piece);
+            position += piece.len();
         }
         true
     }

@@ -512,7 +512,7 @@ fn poll_until(waiting: &mut impl Waiting, now_ns: &mut u64, longest_ns: u64) -> 
 }
 
 #[inline(always)]
-fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
+pub(crate) fn poll_times(mut poll: impl FnMut() -> bool, times: u32) -> bool {
     for number in 0..times {
         if poll() {
             return true;
