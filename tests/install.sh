@@ -64,6 +64,34 @@ if command -v man >/dev/null && command -v groff >/dev/null; then
     done
 fi
 
+# shellcheck disable=SC2046
+cc -Wall -Werror fronts/mpi/tests/c/ring.c -o "$prefix/ring" $(pkg-config --cflags --libs mpi_abi)
+LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/ring" |
+    grep -q "ring: 3 processes agree" || fail "what pkg-config says of mpi_abi makes no MPI program"
+
+# A project of CMake finds the compilers on the PATH, and the launcher.
+if command -v cmake >/dev/null && command -v c++ >/dev/null; then
+    mkdir "$prefix/project"
+    cp fronts/mpi/tests/c/ring.c fronts/mpi/tests/c/throw.cpp fronts/mpi/tests/c/*.h "$prefix/project"
+    cat >"$prefix/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(ring C CXX)
+find_package(MPI REQUIRED COMPONENTS C CXX)
+add_executable(ring ring.c)
+target_link_libraries(ring MPI::MPI_C)
+add_executable(throw throw.cpp)
+target_link_libraries(throw MPI::MPI_CXX)
+file(GENERATE OUTPUT launcher CONTENT "${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
+END
+    (
+        PATH=$prefix/lib/landeck/bin:$PATH
+        cmake -S "$prefix/project" -B "$prefix/project/built" && cmake --build "$prefix/project/built"
+    ) >"$prefix/project/log" 2>&1 || { cat "$prefix/project/log"; fail "find_package(MPI) finds nothing that works"; }
+    # shellcheck disable=SC2046
+    timeout 150 $(cat "$prefix/project/built/launcher") 3 "$prefix/project/built/ring" |
+        grep -q "ring: 3 processes agree" || fail "a program of a CMake project does not run"
+fi
+
 # As a script for another MPI would do it.
 (
     PATH=$prefix/lib/landeck/bin:$PATH

@@ -286,12 +286,6 @@ impl AtBoard {
         Ok(stepped)
     }
 
-    /// Leaves a step that cannot be done, for the next one.
-    #[cold]
-    pub(crate) fn leave_step(&mut self) {
-        (self.done, self.seen) = (0, 0);
-    }
-
     /// Where all wait for what is decided: others are not to wait for what this member cannot do.
     #[cold]
     fn spoil(&self, board: &Board, error: &BoardError) {

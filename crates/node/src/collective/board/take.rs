@@ -56,6 +56,12 @@ impl AtBoard {
         Ok(Stepped::Over)
     }
 
+    /// Leaves a step that cannot be done, for the next one.
+    #[cold]
+    pub(crate) fn leave_step(&mut self) {
+        (self.done, self.seen) = (0, 0);
+    }
+
     pub(super) fn take_result<M: BlockMemory>(
         &mut self,
         around: &mut Around<'_, M>,
