@@ -51,6 +51,10 @@ use link::{Link, Stage};
 
 /// How long somebody who connects to us may take to prove who it is.
 pub const HELLO_TIME: Duration = Duration::from_secs(5);
+/// How long another host may leave unanswered what is sent there, before it counts as gone.
+pub const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// How often connections are asked for that, at most.
+const SILENCE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Most connections whose hello is under way; the oldest is closed for a further one.
 const ARRIVALS_MAX: usize = 64;
 /// Connections accepted in one poll.
@@ -127,6 +131,8 @@ pub struct Tcp {
     /// Links with something to offer to the sink.
     offering: BTreeSet<Peer>,
     staging: Staging,
+    silence_max: Duration,
+    silence_checked: Instant,
 }
 
 /// Whom an event concerns.
@@ -163,7 +169,15 @@ impl Tcp {
             opening: BTreeSet::new(),
             offering: BTreeSet::new(),
             staging: Staging::default(),
+            silence_max: SILENCE_MAX,
+            silence_checked: Instant::now(),
         })
+    }
+
+    /// How long another host may leave unanswered what is sent there, before it counts as gone, instead of
+    /// [`SILENCE_MAX`]. A process that is stopped, or does not read, is not silent: its host answers.
+    pub fn set_silence_max(&mut self, longest: Duration) {
+        self.silence_max = longest;
     }
 
     /// Listens on an address, from now on; says which it is if the port was left open (0).
@@ -253,6 +267,7 @@ impl Tcp {
             }
         }
         self.end_the_late();
+        self.end_the_silent();
         events.len()
     }
 
@@ -346,6 +361,18 @@ impl Tcp {
             let late = links.get_mut(peer).filter(|link| link.deadline() <= now);
             late.map(|link| link.finish(LinkEnd::TimedOut)).is_none()
         });
+    }
+
+    /// Ends the connections to hosts that answer no more.
+    fn end_the_silent(&mut self) {
+        if self.links.is_empty() || self.silence_checked.elapsed() < SILENCE_CHECK_INTERVAL {
+            return;
+        }
+        self.silence_checked = Instant::now();
+        for link in self.links.values_mut() {
+            link.end_if_silent(self.silence_max);
+            link.watch(&self.epoll);
+        }
     }
 
     /// Offers what has arrived. Whether the sink took any of it.

@@ -4,6 +4,8 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use landeck_channel::conformance::Arrivals;
@@ -14,6 +16,7 @@ use landeck_transports::tcp::{
     Connection, DATA_BYTES_MAX, HelloError, LinkEnd, Tcp, TcpError, Token, UNSENT_BYTES_MAX,
 };
 use landeck_wire::{HEADER_BYTES, Header, HeaderError, HostId, Incarnation, Kind, ProcessId, Slot};
+use rustix::io::Errno;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of a hello in one direction.
@@ -74,6 +77,24 @@ impl Possessed {
         self.receiver.poll(&mut self.arrivals);
     }
 
+    /// Sends until the network takes no more for a while.
+    fn fill(&mut self) {
+        let data = vec![1; DATA_BYTES_MAX];
+        let header = Header::user(Kind::Part, DATA_BYTES_MAX as u32, 0, 0);
+        let (mut taken, mut refused) = (0, 0);
+        while refused < 1_000 {
+            match self.receiver.try_send(Peer(1), &header, Bytes::from(&data[..])) {
+                Ok(()) => taken += DATA_BYTES_MAX,
+                Err(error) => {
+                    assert_eq!(error, SendError::Full);
+                    refused += 1;
+                }
+            }
+            self.poll();
+            assert!(taken < UNSENT_BYTES_MAX + (64 << 20), "the system's buffers are finite");
+        }
+    }
+
     fn until_gone(&mut self) {
         until("the peer is gone", || {
             self.receiver.poll_thoroughly(&mut self.arrivals);
@@ -106,6 +127,24 @@ fn is_closed(stream: &mut TcpStream) -> bool {
         Ok(_) => false,
         Err(error) => error.kind() != ErrorKind::WouldBlock,
     }
+}
+
+/// The host of this connection hears nothing any more, as one that has lost its network.
+fn deafen(stream: &TcpStream) {
+    let nothing = libc::BPF_RET | libc::BPF_K;
+    let mut filter = [libc::sock_filter { code: nothing as u16, jt: 0, jf: 0, k: 0 }];
+    let program = libc::sock_fprog { len: 1, filter: filter.as_mut_ptr() };
+    // SAFETY: the system copies the program, and its one instruction, before the call returns.
+    let result = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            (&raw const program).cast(),
+            size_of_val(&program) as libc::socklen_t,
+        )
+    };
+    assert_eq!(result, 0);
 }
 
 fn message(length: usize, tag: u32) -> Vec<u8> {
@@ -477,6 +516,55 @@ fn what_arrived_before_the_end_waits_for_the_sink() {
 }
 
 #[test]
+fn a_host_that_answers_no_more_is_gone_in_time() {
+    let _watchdog = watchdog();
+    for is_full in [false, true] {
+        let mut possessed = Possessed::new();
+        possessed.receiver.set_silence_max(Duration::from_secs(1));
+        possessed.arrivals.hold(Peer(1), true);
+        possessed.stream.write_all(&message(20, 1)).unwrap();
+        if is_full {
+            possessed.fill();
+        }
+        deafen(&possessed.stream);
+        let header = Header::user(Kind::Eager, 0, 0, 0);
+        let _ = possessed.receiver.try_send(Peer(1), &header, Bytes::EMPTY);
+        until("the end is noticed", || {
+            possessed.poll();
+            matches!(possessed.receiver.connection(Peer(1)), Connection::Ended(_))
+        });
+        let end = LinkEnd::Network(Errno::TIMEDOUT);
+        assert_eq!(possessed.receiver.connection(Peer(1)), Connection::Ended(&end));
+        possessed.arrivals.hold(Peer(1), false);
+        possessed.until_gone();
+        assert!(!possessed.receiver.has_left(Peer(1)));
+        assert_eq!(possessed.arrivals.take().len(), 1, "what came before counts");
+    }
+}
+
+#[test]
+fn a_process_that_is_stopped_for_long_loses_nothing() {
+    let _watchdog = watchdog();
+    let mut possessed = Possessed::new();
+    let longest = Duration::from_secs(1);
+    possessed.receiver.set_silence_max(longest);
+    possessed.fill();
+    let stopped = Instant::now();
+    while stopped.elapsed() < 5 * longest {
+        possessed.poll();
+        sleep(Duration::from_millis(10));
+        assert!(matches!(possessed.receiver.connection(Peer(1)), Connection::Open(_)));
+    }
+    possessed.stream.set_nonblocking(true).unwrap();
+    let mut bytes = vec![0; 1 << 20];
+    until("all is read", || {
+        possessed.poll();
+        let _ = possessed.stream.read(&mut bytes);
+        !possessed.receiver.has_unsent()
+    });
+}
+
+#[test]
 fn random_bytes_break_only_their_sender() {
     let _watchdog = watchdog();
     let mut random = Random::new(seed());
@@ -495,21 +583,7 @@ fn random_bytes_break_only_their_sender() {
 fn a_peer_that_does_not_read_costs_bounded_memory() {
     let _watchdog = watchdog();
     let mut possessed = Possessed::new();
-    let data = vec![1; DATA_BYTES_MAX];
-    let header = Header::user(Kind::Part, DATA_BYTES_MAX as u32, 0, 0);
-    let mut taken = 0;
-    let mut refused = 0;
-    while refused < 1_000 {
-        match possessed.receiver.try_send(Peer(1), &header, Bytes::from(&data[..])) {
-            Ok(()) => taken += DATA_BYTES_MAX,
-            Err(error) => {
-                assert_eq!(error, SendError::Full);
-                refused += 1;
-            }
-        }
-        possessed.poll();
-        assert!(taken < UNSENT_BYTES_MAX + (64 << 20), "the system's buffers are finite");
-    }
+    possessed.fill();
     assert!(possessed.receiver.has_unsent());
     possessed.stream.shutdown(Shutdown::Both).unwrap();
     drop(possessed.stream);

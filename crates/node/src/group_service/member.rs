@@ -160,12 +160,19 @@ impl Member {
         self.sync_until(None)
     }
 
-    /// The same, for a while. It has come all the same: the next call waits for the same.
+    /// The same, for a while. It has come all the same, and the next call waits for the same; where a
+    /// server did not begin with it in that time, [`Member::has_come`] says that it has not.
     ///
     /// # Errors
     /// [`Error::TimedOut`], [`GroupError::MinimumNotReached`], and as [`Member::sync`].
     pub fn sync_within(&mut self, time: Duration) -> Result<()> {
         self.sync_until(Some(time))
+    }
+
+    /// Whether it has come to a synchronisation that was not over in the time given. All who are members
+    /// by then are waited for, and the death of one ends it.
+    pub fn has_come(&self) -> bool {
+        self.round.is_some()
     }
 
     fn sync_until(&mut self, time: Option<Duration>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use landeck_channel::{BrokenPeer, Peer, SendError, Sink, Verdict};
 use landeck_memory::Bytes;
@@ -135,7 +135,7 @@ impl Link {
     /// to have all: a socket that is closed before may lose them.
     pub(super) fn has_unsent(&self) -> bool {
         let is_under_way = || self.socket.as_ref().is_some_and(socket::has_unacknowledged);
-        !self.unsent.is_empty() || self.has_left && is_under_way()
+        !self.unsent.is_empty() || self.has_left && self.mute.is_none() && is_under_way()
     }
 
     /// Says goodbye behind what was sent before.
@@ -150,6 +150,17 @@ impl Link {
         }
         self.unsent.extend(Header::GOODBYE.encode());
         self.flush();
+    }
+
+    /// Ends the connection when the other host has been silent for so long. What has come from it is read
+    /// to its end.
+    pub(super) fn end_if_silent(&mut self, longest: Duration) {
+        if let (Stage::Open(_), Some(socket), None) = (&self.stage, &self.socket, self.mute)
+            && socket::is_silent(socket, longest)
+        {
+            socket::cut(socket);
+            self.fall_silent(Errno::TIMEDOUT);
+        }
     }
 
     /// Lets an opening take until then at most.

@@ -10,8 +10,12 @@ use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, Socket
 
 /// Connections that the system keeps for us until we accept them.
 const BACKLOG: i32 = 128;
-/// Bytes sent and not acknowledged for so long mean that the other host is gone.
-const USER_TIMEOUT_MS: u32 = 20_000;
+/// The longest time between two attempts of the system to reach the other host, in milliseconds. Where
+/// it cannot be set (before Linux 6.15) it grows to two minutes.
+const RETRY_INTERVAL_MAX_MS: libc::c_int = 5_000;
+const TCP_RTO_MAX_MS: libc::c_int = 44;
+/// Attempts in a row without an answer that are more than bad luck.
+const UNANSWERED_MIN: u8 = 3;
 /// After so long without a byte the system asks whether the other host is there ...
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 /// ... and again, so often, until it gives up.
@@ -117,6 +121,56 @@ pub(super) fn has_unacknowledged(socket: &OwnedFd) -> bool {
     result == 0 && bytes > 0
 }
 
+/// Whether the other host has left unanswered for so long what asks for an answer: bytes, or the
+/// question whether there is room for more. The host answers, not the process: one that is stopped, and
+/// has no more room, is not silent. So this is not the system's own limit for unacknowledged bytes
+/// (`TCP_USER_TIMEOUT`), which takes it for gone.
+pub(super) fn is_silent(socket: &OwnedFd, longest: Duration) -> bool {
+    information(socket).is_some_and(|info| {
+        let unanswered = info.tcpi_retransmits.max(info.tcpi_probes);
+        let silence_ms = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        unanswered >= UNANSWERED_MIN && Duration::from_millis(silence_ms.into()) >= longest
+    })
+}
+
+/// Ends both directions. What has come is still read.
+pub(super) fn cut(socket: &OwnedFd) {
+    let _ = net::shutdown(socket, net::Shutdown::Both);
+}
+
+fn information(socket: &OwnedFd) -> Option<libc::tcp_info> {
+    // SAFETY: zeroes are a value of this structure of integers.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut bytes = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the system writes at most so many bytes, to the structure, which has as many.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut bytes,
+        )
+    };
+    (result == 0).then_some(info)
+}
+
+/// Bounds the time between attempts, where the system can.
+fn retry_often(socket: BorrowedFd<'_>) {
+    let longest = RETRY_INTERVAL_MAX_MS;
+    // SAFETY: the system reads one integer, which lives until the call returns. A system that does not
+    // know the setting refuses it.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            TCP_RTO_MAX_MS,
+            (&raw const longest).cast(),
+            size_of_val(&longest) as libc::socklen_t,
+        );
+    }
+}
+
 fn open(address: SocketAddr) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -125,7 +179,7 @@ fn open(address: SocketAddr) -> Result<OwnedFd, Errno> {
 
 fn set_up(socket: &impl AsFd) -> Result<(), Errno> {
     sockopt::set_tcp_nodelay(socket, true)?;
-    sockopt::set_tcp_user_timeout(socket, USER_TIMEOUT_MS)?;
+    retry_often(socket.as_fd());
     sockopt::set_socket_keepalive(socket, true)?;
     sockopt::set_tcp_keepidle(socket, KEEPALIVE_IDLE)?;
     sockopt::set_tcp_keepintvl(socket, KEEPALIVE_INTERVAL)?;

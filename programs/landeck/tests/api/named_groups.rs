@@ -209,8 +209,10 @@ fn a_synchronisation_is_of_those_who_were_there_when_it_began() {
         world.barrier().unwrap();
         if let (0, Some(first)) = (world.rank(), &mut member) {
             first.broadcast(&value(7)).unwrap();
+            assert!(!first.has_come());
             let early = first.sync_within(MOMENT).unwrap_err();
             assert!(matches!(early, Error::TimedOut(_)), "{early}");
+            assert!(first.has_come());
         }
         world.barrier().unwrap();
         if world.rank() == 2 {
