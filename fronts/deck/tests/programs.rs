@@ -3,11 +3,13 @@
 #[allow(dead_code)] // the other tests use the rest
 mod support;
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::time::Duration;
 
 use landeck_testing::program::assert_wrote;
 use landeck_testing::{Trail, Watchdog};
-use support::{RUN_LIMIT, alone, program, run};
+use support::{RUN_LIMIT, alone, launcher, program, run};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -68,6 +70,28 @@ fn groups_with_a_server() {
         let output = run(&["--serve-groups", "-n", nodes, program, "launcher"]);
         assert_wrote(&output, &format!("served: {nodes} nodes agree"));
     }
+}
+
+#[test]
+fn who_comes_into_a_job_takes_part_in_its_operations() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("elastic");
+    let name = format!("deck-elastic-{}", std::process::id());
+    let path = program.to_str().expect("a path of ours");
+    let trail = Trail::new();
+    let mut command = launcher(&["--name", &name, "-n", "2", path]);
+    let mut job = trail.spawn(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut lines =
+        BufReader::new(job.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let first: Vec<String> = lines.by_ref().take(2).collect();
+    assert!(first.iter().all(|line| line.ends_with("is one of 2")), "{first:?}");
+    let guest = trail.run(alone(&program).env("LANDECK_JOB", &name), RUN_LIMIT);
+    assert_wrote(&guest, "elastic: member 2 is one of 3");
+    let rest: Vec<String> = lines.collect();
+    let ended = trail.finish(job, RUN_LIMIT);
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(rest.len(), 2, "{rest:?}");
+    assert!(rest.iter().all(|line| line.ends_with("is one of 3")), "{rest:?}");
 }
 
 /// Runs a program whose last node dies, and checks what the others say.

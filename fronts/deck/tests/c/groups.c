@@ -123,6 +123,56 @@ static void strangers(void)
     OK(deck_msg_destroy(&m));
 }
 
+/* Node 1 does not retrieve: what becomes of a broadcast without room in its mailbox is an option. */
+static void full_mailboxes(void)
+{
+    deck_group_options_t refuse = { .messages = 1, .when_full = DECK_REFUSE };
+    deck_group_options_t evict = { .messages = 4, .when_full = DECK_EVICT, .evict_ms = 20 };
+    deck_group_t g = DECK_NOTHING;
+    deck_mbox_t mb;
+    deck_msg_t m;
+    char refusing[] = "refuse", evicting[] = "evict";
+    int kind, number, members, got = 0, error;
+    OK(deck_mbox_create(&mb, NULL));
+    OK(deck_msg_create(&m, 0));
+    if (node == 0) OK(deck_group_create_with(&g, refusing, 2, &refuse));
+    OK(deck_collective_barrier(&all));
+    if (node < 2) OK(deck_group_join(&g, &mb, refusing));
+    if (node == 0) {
+        send(&g, &m, 6, 0);
+        CHECK(next(&mb, &m, &kind, &number) == 0 && kind == 6);
+        FAILS(DECK_EFULL, deck_group_bcast(&g, &m));
+    }
+    OK(deck_collective_barrier(&all));
+    if (node == 1) CHECK(next(&mb, &m, &kind, &number) == 0 && kind == 6);
+    if (node < 2) OK(deck_group_leave(&g));
+    if (node == 0) OK(deck_group_create_with(&g, evicting, 2, &evict));
+    OK(deck_collective_barrier(&all));
+    if (node < 2) OK(deck_group_join(&g, &mb, evicting));
+    if (node == 0) {
+        for (int i = 0; i < 10; i++) {
+            send(&g, &m, 7, i);
+            CHECK(next(&mb, &m, &kind, &number) == 0 && number == i);
+        }
+        OK(deck_group_view(&g, NULL, 0, &members));
+        CHECK(members == 1);
+        OK(deck_group_sync(&g));
+    }
+    OK(deck_collective_barrier(&all));
+    if (node == 1) {
+        while ((error = deck_mbox_retrv_timed(&mb, &m, 100000)) == DECK_OK) got++;
+        CHECK(error == DECK_ELEFT && got <= 4);
+        FAILS(DECK_ELEFT, deck_group_bcast(&g, &m));
+        FAILS(DECK_ELEFT, deck_group_sync(&g));
+        FAILS(DECK_ELEFT, deck_group_leave(&g));
+        OK(deck_group_close(&g));
+    }
+    OK(deck_collective_barrier(&all));
+    if (node == 0) OK(deck_group_leave(&g));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
+}
+
 /* Threads are members too, each with a mailbox of its own. */
 static void *member_thread(void *argument)
 {
@@ -315,6 +365,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     broadcasts();
     strangers();
+    if (nodes > 1) full_mailboxes();
     one_object();
     threads();
     together();

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use landeck::{Error, Group, GroupError, GroupOptions, ServedBy, ThreadMode};
+use landeck::{
+    Error, Group, GroupError, GroupOptions, Job, ObjectError, ServedBy, Tag, ThreadMode,
+};
 
-use crate::support::in_job;
-use crate::support::named_groups::{group, next, value};
+use crate::support::named_groups::{all, group, next, value};
+use crate::support::{in_enduring_job, in_job, kill_myself};
 
 const LONG: Duration = Duration::from_secs(100);
+const MOMENT: Duration = Duration::from_millis(1);
 /// Changes of the members that are seen before the group is destroyed.
 const CHANGES: u64 = 100;
 
@@ -76,5 +79,105 @@ fn destruction_is_told_to_who_is_joining() {
             member.leave().unwrap();
             world.barrier().unwrap();
         }
+    });
+}
+
+/// A broadcast of rank 0 waits for room in the mailbox of rank 2 while rank 1 destroys the group: it finishes,
+/// and whatever is begun meanwhile is refused.
+#[test]
+fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
+    let name = "ending_groups::what_begins_while_a_group_is_being_destroyed_is_told_so";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let (mut member, mut inbox) = all(job, "ends", GroupOptions::default().messages(1));
+        if world.rank() == 0 {
+            member.broadcast(&value(1)).unwrap();
+        }
+        world.barrier().unwrap();
+        if world.rank() < 2 {
+            assert_eq!(next(&mut inbox), 1);
+        }
+        match world.rank() {
+            0 => member.broadcast(&value(2)).unwrap(),
+            1 => {
+                wait_until_held(job, 0);
+                member.group().destroy().unwrap();
+            }
+            _ => {
+                // As long as the group is not being destroyed, this finds no room.
+                let first = loop {
+                    match member.try_broadcast(&value(9)).unwrap_err() {
+                        Error::Group(GroupError::Full { .. }) => std::thread::sleep(MOMENT),
+                        error => break error,
+                    }
+                };
+                let group = member.group().clone();
+                for refused in [
+                    first,
+                    group.join(&mut job.mailbox().unwrap()).map(drop).unwrap_err(),
+                    group.broadcast(&value(9)).unwrap_err(),
+                    member.broadcast_within(&value(9), LONG).unwrap_err(),
+                    member.sync().unwrap_err(),
+                    member.advance().map(drop).unwrap_err(),
+                    group.destroy().unwrap_err(),
+                ] {
+                    let is_told = matches!(refused, Error::Group(GroupError::Destroying { .. }));
+                    assert!(is_told, "{refused}");
+                }
+                assert_eq!(next(&mut inbox), 1);
+            }
+        }
+        assert_eq!(next(&mut inbox), 2, "what had waited was accepted");
+        world.barrier().unwrap();
+        let gone = member.broadcast(&value(9)).unwrap_err();
+        assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+    });
+}
+
+/// Waits until a process waits in a group.
+fn wait_until_held(job: &Job, slot: u32) {
+    while job.segment().wait_record(slot).operation != landeck::memory::Operation::Group {
+        std::thread::sleep(MOMENT);
+    }
+}
+
+#[test]
+fn the_death_of_the_last_member_ends_a_group_and_frees_its_name() {
+    let name = "ending_groups::the_death_of_the_last_member_ends_a_group_and_frees_its_name";
+    in_enduring_job(2, name, 137, |job| {
+        let world = job.world();
+        let names = ["known to others", "known to nobody else"];
+        let mut inbox = job.mailbox().unwrap();
+        if world.rank() == 1 {
+            let _members = names.map(|name| {
+                let group = job.create_group(name, GroupOptions::default()).unwrap();
+                group.join(&mut inbox).unwrap()
+            });
+            world.send(&[0u8], 0, Tag(1)).unwrap();
+            world.receive::<u8>(0, Tag(2)).unwrap();
+            kill_myself();
+        }
+        world.receive::<u8>(1, Tag(1)).unwrap();
+        let old = job.open_group(names[0]).unwrap();
+        world.send(&[0u8], 1, Tag(2)).unwrap();
+        for name in names {
+            // Until the death is known, the name is taken.
+            let new = loop {
+                match job.create_group(name, GroupOptions::default()) {
+                    Ok(group) => break group,
+                    Err(Error::Object(ObjectError::Taken { .. })) => std::thread::sleep(MOMENT),
+                    Err(error) => panic!("{error}"),
+                }
+            };
+            let member = new.join(&mut inbox).unwrap();
+            assert_eq!(member.id(), 0);
+            member.broadcast(&value(7)).unwrap();
+            assert_eq!(next(&mut inbox), 7);
+            member.leave().unwrap();
+        }
+        let dead = old.broadcast(&value(1)).unwrap_err();
+        assert!(matches!(dead, Error::Group(GroupError::GroupDestroyed { .. })), "{dead}");
+        println!("survivor done");
+        job.leave().unwrap();
     });
 }

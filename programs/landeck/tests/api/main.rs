@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
 mod bridges;
+mod elastic_groups;
 mod ending_groups;
 mod faults;
 mod founding;
