@@ -34,5 +34,8 @@ int main(int argc, char **argv)
         usleep(1000);
     }
     OK(deck_group_leave(&g));
+    OK(deck_group_close(&g));
+    OK(deck_mbox_destroy(&mb));
+    OK(deck_msg_destroy(&m));
     return deck_done() != DECK_OK;
 }
