@@ -297,12 +297,12 @@ fn a_message_in_a_cell_is_answered_in_it() {
             let into = vec![0u8; length];
             let sent = both[at].send(Peer(to as u32), 1, 1, area(&data)).unwrap();
             assert!(matches!(sent, Started::Complete(_)), "nobody waits for who receives");
+            assert_eq!(both[at].heap_in_use(), 0, "no block is needed");
             let id = both[to].receive(from(at as u32, 1), area(&into));
             finish(&mut both, to, id).result.unwrap();
             assert!(into == data, "{length} bytes, turn {turn}");
         }
     }
-    assert_eq!(both.iter_mut().map(Kernel::heap_in_use).sum::<u64>(), 0, "no block was needed");
 }
 
 #[test]
@@ -394,6 +394,33 @@ fn cells_that_cannot_be_are_named_and_harm_nobody() {
         }
         let failure = receiver.take(id).unwrap().result.unwrap_err();
         assert!(matches!(failure, Failure::PeerBroken { peer: Peer(0), .. }), "{failure}");
+    }
+}
+
+#[test]
+fn who_dies_while_it_fills_a_cell_is_told_of() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    for is_posted in [true, false] {
+        let segment = segment(2);
+        let mut receiver = kernels(&segment, 2).remove(1);
+        let mut sender = SharedMemory::new(&segment, 0).unwrap();
+        // It was told of, and nothing is there yet.
+        let told = [0u64.to_le_bytes(), 60_000u64.to_le_bytes()].concat();
+        let header = Header::user(landeck_wire::Kind::InCell, told.len() as u32, 1, 1);
+        let into = vec![0u8; 60_000];
+        let posted = is_posted.then(|| receiver.receive(from(0, 1), area(&into)));
+        sender.try_send(Peer(1), &header, (&told[..]).into()).unwrap();
+        receiver.progress();
+        let id = posted.unwrap_or_else(|| receiver.receive(from(0, 1), area(&into)));
+        receiver.progress();
+        assert!(!receiver.is_done(id), "it may come yet");
+        set_state(&segment, 0, SlotState::Dead);
+        while !receiver.is_done(id) {
+            receiver.refresh();
+            receiver.progress();
+        }
+        let failure = receiver.take(id).unwrap().result.unwrap_err();
+        assert_eq!(failure, Failure::PeerGone { peer: Peer(0), died: true });
     }
 }
 
