@@ -256,6 +256,11 @@ impl Waiter {
         self.times
     }
 
+    /// Whether others wanted the processor when it was looked last.
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
     /// Only the first step of a wait: calls `poll` a few times, as often as has paid before; true
     /// as soon as it is.
     #[inline]

@@ -64,7 +64,7 @@ impl Shared {
     ) -> Result<bool, WaitError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
         let mut stage = Stage::of(brief);
-        let begun = self.begin_and_look((context, members, member), &mut stage);
+        let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
         let result = match (begun, stage.outcome.take()) {
             (Ok(true), None) => {
                 let group = (context, members.len() as u32);
@@ -78,10 +78,12 @@ impl Shared {
         result
     }
 
-    /// Begins it, and does what can be done at once, which often is all.
+    /// Begins it, and does what can be done at once, which often is all. As long as no other thread wants
+    /// the endpoint this one keeps it for the first step of the wait.
     #[inline]
     fn begin_and_look(
         &self,
+        waiter: &mut Waiter,
         (context, members, member): (u32, &Arc<[Peer]>, usize),
         stage: &mut Stage<'_, '_>,
     ) -> Result<bool, WaitError> {
@@ -90,7 +92,12 @@ impl Shared {
         let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
             return Ok(false);
         };
-        Meeting { shared: self, circle, endpoint, stage }.look();
+        let mut meeting = Meeting { shared: self, circle, endpoint, stage };
+        meeting.look();
+        let is_undisturbed = || self.kernel.is_of_one_thread();
+        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
+            waiter.look(|| meeting.poll() || !is_undisturbed());
+        }
         Ok(true)
     }
 
