@@ -379,13 +379,18 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Why a group cannot do anything together: its context was revoked, or somebody has died.
-    #[inline]
+    #[inline(always)]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
         if membership.nobody_is_gone() && membership.revoked.is_empty() {
             return None;
         }
-        if membership.revoked.contains(&context) {
+        self.failure_of_some(context, members)
+    }
+
+    #[cold]
+    fn failure_of_some(&self, context: u32, members: &[Peer]) -> Option<Failure> {
+        if self.core.membership.revoked.contains(&context) {
             return Some(Failure::Revoked);
         }
         self.death_among(context, members)

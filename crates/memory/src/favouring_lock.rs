@@ -131,7 +131,7 @@ impl FavouringLock {
 
     /// False also if the favourite is inside already.
     #[inline]
-    fn enter_favoured(&self, thread: usize) -> bool {
+    pub(crate) fn enter_favoured(&self, thread: usize) -> bool {
         if !self.favour.is_of(thread) || self.inside.word().load(Ordering::Relaxed) != OUTSIDE {
             return false;
         }
@@ -149,8 +149,13 @@ impl FavouringLock {
         self.inside.word().store(OUTSIDE, Ordering::Release);
         light_barrier();
         if self.favour.is_of(NOBODY) {
-            self.inside.wake_one();
+            self.wake_who_waits();
         }
+    }
+
+    #[cold]
+    fn wake_who_waits(&self) {
+        self.inside.wake_one();
     }
 
     /// Ends the favour, and says whether its thread is outside; called with the lock for all. Then it

@@ -151,6 +151,38 @@ impl<T> Gate<T> {
         Ok(Some(Entry { gate: self, way }))
     }
 
+    /// As [`Gate::enter`] where the mode most often is multiple: the thread that is favoured calls nothing.
+    ///
+    /// # Errors
+    /// [`GateError`].
+    #[inline]
+    pub fn enter_in_turn(&self) -> Result<Entry<'_, T>, GateError> {
+        match self.enter_favoured() {
+            Some(entry) => Ok(entry),
+            None => self.enter(),
+        }
+    }
+
+    /// As [`Gate::try_enter`] where the mode most often is multiple.
+    ///
+    /// # Errors
+    /// [`GateError::WrongThread`], [`GateError::Forked`].
+    #[inline]
+    pub fn try_enter_in_turn(&self) -> Result<Option<Entry<'_, T>>, GateError> {
+        match self.enter_favoured() {
+            None => self.try_enter(),
+            entry => Ok(entry),
+        }
+    }
+
+    /// None where this takes more: nobody is favoured in mode single.
+    #[inline]
+    fn enter_favoured(&self) -> Option<Entry<'_, T>> {
+        let is_favoured =
+            !FORKED.load(Ordering::Relaxed) && self.lock.enter_favoured(system::this_thread());
+        is_favoured.then_some(Entry { gate: self, way: Some(Way::Favoured) })
+    }
+
     /// Apart from its caller, which stays short for mode single.
     #[inline(never)]
     fn enter_with_others(&self) -> Option<Way> {
@@ -163,8 +195,8 @@ impl<T> Gate<T> {
     }
 
     #[inline(never)]
-    fn leave_to_others(&self, way: Way) {
-        self.lock.give(way);
+    fn leave_to_others(&self) {
+        self.lock.give(Way::ForAll);
     }
 
     #[inline]
@@ -181,7 +213,8 @@ impl<T> Drop for Entry<'_, T> {
     fn drop(&mut self) {
         match self.way {
             None => self.gate.alone.give_alone(),
-            Some(way) => self.gate.leave_to_others(way),
+            Some(Way::Favoured) => self.gate.lock.give(Way::Favoured),
+            Some(Way::ForAll) => self.gate.leave_to_others(),
         }
     }
 }

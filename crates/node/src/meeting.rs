@@ -62,7 +62,7 @@ impl Shared {
         member: usize,
         brief: &mut Brief<'_>,
     ) -> Result<bool, WaitError> {
-        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let Some(mut waiter) = self.turn.try_enter_in_turn()? else { return Ok(false) };
         let mut stage = Stage::of(brief);
         let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
         let result = match (begun, stage.outcome.take()) {
@@ -87,7 +87,7 @@ impl Shared {
         (context, members, member): (u32, &Arc<[Peer]>, usize),
         stage: &mut Stage<'_, '_>,
     ) -> Result<bool, WaitError> {
-        let mut kernel = self.kernel.enter()?;
+        let mut kernel = self.kernel.enter_in_turn()?;
         let begun = kernel.brief(context, members, member, stage.brief);
         let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
             return Ok(false);
@@ -332,7 +332,7 @@ impl MeetingInTurn<'_, '_, '_> {
     /// that ends the wait, and the next call says why.
     #[inline]
     fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_, '_>) -> R) -> Option<R> {
-        let mut kernel = self.shared.kernel.enter().ok()?;
+        let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
         let (circle, endpoint) = kernel.circle_of_context(self.context)?;
         let stage = &mut *self.stage;
         Some(work(&mut Meeting { shared: self.shared, circle, endpoint, stage }))

@@ -548,7 +548,15 @@ impl Shared {
 
     /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
     /// what is left.
+    #[inline]
     pub(crate) fn call_next(&self) {
+        if self.is_awaited() || self.helper.is_some() {
+            self.call_follower_or_helper();
+        }
+    }
+
+    #[inline(never)]
+    fn call_follower_or_helper(&self) {
         if !self.call_follower()
             && let Some(helper) = &self.helper
         {

@@ -32,7 +32,7 @@ impl<'a> InUse<'a> {
     /// Uses it, unless another thread does.
     #[inline(always)]
     fn of(message: &'a Message) -> Result<Self, Mistake> {
-        match message.try_enter() {
+        match message.try_enter_in_turn() {
             Ok(Some(entry)) => Ok(Self { message, entry }),
             Ok(None) => Err(busy()),
             Err(error) => Err(landeck::Error::from(error).into()),
