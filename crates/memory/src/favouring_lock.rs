@@ -47,11 +47,13 @@ pub(crate) struct FavouringLock {
     inside: Futex,
 }
 
-/// How a holder came in, which it says when it leaves.
+/// How a holder came in, which it says when it leaves. A whole word: what is written as a byte and copied
+/// with what stands around it is not there before all that was written earlier has left the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum Way {
     /// As the favourite.
-    Favoured,
+    Favoured = 1,
     /// With the lock for all.
     ForAll,
 }
