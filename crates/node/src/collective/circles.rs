@@ -2,10 +2,17 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
+use std::sync::Arc;
 
+use landeck_channel::Peer;
+use landeck_collectives::Place;
 use landeck_kernel::matching::KeyHasher;
+use landeck_memory::Segment;
+use landeck_memory::board::{Board, Room};
 
 use super::circle::Circle;
+use super::fault::Fault;
+use crate::job::WORLD_CONTEXT;
 
 /// The groups of a process.
 #[derive(Default)]
@@ -80,9 +87,54 @@ impl Circles {
     }
 }
 
+/// The group with this context, of which nothing is known before it does something.
+///
+/// # Errors
+/// [`Fault::NotAMember`].
+#[inline]
+pub(super) fn circle_of<'a>(
+    segment: &Segment,
+    places: &[Place],
+    room: &Arc<Room>,
+    circles: &'a mut Circles,
+    (context, members, member): (u32, &Arc<[Peer]>, usize),
+) -> Result<&'a mut Circle, Fault> {
+    if !circles.has(context) {
+        let circle = first_circle(segment, places, room, (context, members, member))?;
+        return Ok(circles.insert(context, circle));
+    }
+    circles.get_mut(&context).ok_or(Fault::NotAMember)
+}
+
+/// A group that does something for the first time.
+#[cold]
+fn first_circle(
+    segment: &Segment,
+    places: &[Place],
+    room: &Arc<Room>,
+    (context, members, member): (u32, &Arc<[Peer]>, usize),
+) -> Result<Circle, Fault> {
+    let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
+    let mut board = world_board(segment, context, members, member);
+    if let Some(board) = &mut board {
+        board.share_room(room);
+    }
+    let circle = Circle::new(context, members.clone(), member, segment.plan(), places, board);
+    circle.map_err(|_| Fault::NotAMember)
+}
+
+/// The board of the first world, whose places everybody knows.
+fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
+    let is_world = context == WORLD_CONTEXT && members.len() == segment.plan().processes as usize;
+    if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
+        return None;
+    }
+    let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
+    Board::open(segment, segment.world_board(), &lines, member).ok()
+}
+
 #[cfg(test)]
 mod tests {
-    use landeck_channel::Peer;
     use landeck_memory::SegmentPlan;
 
     use super::*;

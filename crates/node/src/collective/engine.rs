@@ -20,7 +20,7 @@ use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
-use super::circles::Circles;
+use super::circles::{Circles, circle_of};
 use super::council::Councils;
 use super::fault::Fault;
 use super::groups::{Estate, contexts_beside};
@@ -837,38 +837,6 @@ impl Engine {
     }
 }
 
-#[inline]
-fn circle_of<'a>(
-    segment: &Segment,
-    places: &[Place],
-    room: &Arc<Room>,
-    circles: &'a mut Circles,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<&'a mut Circle, Fault> {
-    if !circles.has(context) {
-        let circle = first_circle(segment, places, room, (context, members, member))?;
-        return Ok(circles.insert(context, circle));
-    }
-    circles.get_mut(&context).ok_or(Fault::NotAMember)
-}
-
-/// A group that does something for the first time.
-#[cold]
-fn first_circle(
-    segment: &Segment,
-    places: &[Place],
-    room: &Arc<Room>,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<Circle, Fault> {
-    let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
-    let mut board = world_board(segment, context, members, member);
-    if let Some(board) = &mut board {
-        board.share_room(room);
-    }
-    let circle = Circle::new(context, members.clone(), member, segment.plan(), places, board);
-    circle.map_err(|_| Fault::NotAMember)
-}
-
 /// Where the processes of a job run on this host, as whoever started them has said.
 fn places_in(segment: &Segment) -> Vec<Place> {
     let plan = segment.plan();
@@ -892,14 +860,4 @@ pub(crate) fn board_fault(
         circle.note_mismatch(endpoint, mismatch);
     }
     fault
-}
-
-/// The board of the first world, whose places everybody knows.
-fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
-    let is_world = context == WORLD_CONTEXT && members.len() == segment.plan().processes as usize;
-    if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
-        return None;
-    }
-    let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
-    Board::open(segment, segment.world_board(), &lines, member).ok()
 }

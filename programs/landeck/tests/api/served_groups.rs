@@ -194,7 +194,8 @@ fn what_was_waited_for_is_in_all_mailboxes() {
                 // That is all that the others hear of it.
                 world.barrier().unwrap();
                 for number in 0..10 {
-                    let found = inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
+                    let found =
+                        inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
                     assert_eq!(found, Some(Ok(number)), "{round}");
                 }
             }
