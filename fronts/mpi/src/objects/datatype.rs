@@ -56,8 +56,9 @@ static UNNAMED: LazyLock<Mutex<HashMap<Asked, Handle>>> = LazyLock::new(Mutex::d
 /// A constructor and its arguments.
 type Asked = (c_int, [i64; 2]);
 
-const FIRST: Handle = 0x200;
-const LAST: Handle = 0x3ff;
+/// The predefined datatypes lie between these.
+pub(crate) const FIRST: Handle = 0x200;
+pub(crate) const LAST: Handle = 0x3ff;
 
 impl Datatype {
     /// A datatype of the program, not committed yet.
