@@ -194,13 +194,9 @@ mod tests {
                 });
                 let found = [operator(op, datatype), operator(op, datatype)];
                 assert_eq!(found[0].map(std::ptr::from_ref), found[1].map(std::ptr::from_ref));
-                let reductions = found[0].map(|found| found.reduction().unwrap());
-                let named = |found: &Reduction| (found.operation(), found.element());
-                assert_eq!(
-                    reductions.map(named),
-                    asked.as_ref().map(named),
-                    "{op:#x} {datatype:#x}"
-                );
+                let reduction = found[0].map(|found| found.reduction().unwrap());
+                let named = |found: Reduction| (found.operation(), found.element());
+                assert_eq!(reduction.map(named), asked.map(named), "{op:#x} {datatype:#x}");
             }
         }
         assert!(operator(abi::SUM, 0).is_none() && operator(abi::SUM, usize::MAX).is_none());
