@@ -8,7 +8,7 @@ use landeck_memory::Buffer;
 use landeck_wire::Tag;
 
 use super::memory::SHORT_BYTES;
-use super::{Memory, Operation, going, started_receive, started_send};
+use super::{Memory, Operation, going, operation, started_receive, started_send};
 use crate::error::Result;
 use crate::shared::{Kernel, WaitError};
 use crate::world::{From, Status, Tagged, World};
@@ -126,6 +126,26 @@ pub unsafe fn receive_now(
     let mut status = landeck_kernel::Status::NONE;
     let has_come = world.shared.receive_whole_now(&wanted, &area, &mut status);
     matches!(has_come, Ok(true)).then_some(Received(status))
+}
+
+/// Begins to receive a message of one process into one piece of memory. None for what [`start_receive`]
+/// refuses: then nothing was begun. Without a tag, any will do.
+///
+/// # Safety
+/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn start_receive_plain(
+    world: &World,
+    start: NonNull<u8>,
+    length: usize,
+    from: usize,
+    tag: Option<u32>,
+) -> Option<Operation> {
+    let source = Some(world.members.get(from)?.0);
+    let wanted = Wanted { context: world.context, source, tag };
+    // SAFETY: as the caller says.
+    let area = Area::contiguous(unsafe { Buffer::new(start, length) });
+    Some(operation(world, world.shared.begin_receive(wanted, area).ok()?))
 }
 
 /// What came with [`receive_now`].

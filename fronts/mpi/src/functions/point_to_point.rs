@@ -160,6 +160,7 @@ unsafe fn receive_in(
 }
 
 /// Starts to send.
+#[inline(always)]
 pub(crate) unsafe fn isend(
     buf: *const c_void,
     count: i64,
@@ -170,7 +171,19 @@ pub(crate) unsafe fn isend(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     // SAFETY: as the caller says.
-    unsafe { start_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm, request) }
+    unsafe {
+        if is_place(request) && quick::send(buf, count, datatype, dest, tag, comm) {
+            request.write(request::SENT);
+            return Ok(());
+        }
+        start_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm, request)
+    }
+}
+
+/// Whether a handle may be written there, as far as that can be seen.
+#[inline(always)]
+fn is_place(request: *const Handle) -> bool {
+    !request.is_null() && request.is_aligned()
 }
 
 /// Starts to send; over when, besides, the receive has begun.
@@ -221,12 +234,34 @@ pub(crate) unsafe fn ibsend(
 }
 
 /// Starts to receive.
+#[inline(always)]
 pub(crate) unsafe fn irecv(
     buf: *mut c_void,
     count: i64,
     datatype: Handle,
     source: c_int,
     tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> Result<(), Mistake> {
+    // SAFETY: as the caller says.
+    unsafe {
+        if is_place(request)
+            && let Some(started) = quick::start_receive(buf, count, datatype, source, tag, comm)
+        {
+            request.write(started);
+            return Ok(());
+        }
+        start_receive_in(buf, (count, datatype), (source, tag), comm, request)
+    }
+}
+
+/// Starts to receive, and says what is wrong.
+#[inline(never)]
+unsafe fn start_receive_in(
+    buf: *mut c_void,
+    (count, datatype): (i64, Handle),
+    (source, tag): (c_int, c_int),
     comm: Handle,
     request: *mut Handle,
 ) -> Result<(), Mistake> {
@@ -370,8 +405,8 @@ unsafe fn send_in(
     unsafe { message::send(world, &items.memory(), to, tag, mode) }.map_err(Mistake::from)
 }
 
-/// Starts to send.
-#[inline(always)]
+/// Starts to send, and says what is wrong.
+#[inline(never)]
 unsafe fn start_in(
     mode: Mode,
     buf: *const c_void,

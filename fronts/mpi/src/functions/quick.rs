@@ -13,8 +13,8 @@ use landeck::raw::message;
 
 use crate::abi::{ANY_TAG, Handle, Status};
 use crate::arguments::Plain;
-use crate::objects::communicator;
-use crate::objects::request::status_of;
+use crate::objects::communicator::{self, Holder};
+use crate::objects::request::{self, status_of};
 
 /// Sends, if that is possible at once.
 ///
@@ -69,4 +69,29 @@ pub(super) unsafe fn receive(
         unsafe { status_of(&received.status(world)).write_to(status) };
     }
     true
+}
+
+/// Starts to receive; gives the handle of the request.
+///
+/// # Safety
+/// The program leaves the items to the request until that is complete.
+#[inline(always)]
+pub(super) unsafe fn start_receive(
+    buf: *mut c_void,
+    count: i64,
+    datatype: Handle,
+    source: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> Option<Handle> {
+    let communicator = communicator::find(comm)?;
+    let items = Plain::new(buf, count, datatype)?;
+    if communicator.remote.is_some() || source < 0 || (tag < 0 && tag != ANY_TAG) {
+        return None;
+    }
+    let (from, tag) = (source as usize, (tag != ANY_TAG).then_some(tag as u32));
+    let (start, length, world) = (items.start, items.bytes, &communicator.world);
+    // SAFETY: the caller's promise.
+    let operation = unsafe { message::start_receive_plain(world, start, length, from, tag) }?;
+    Some(request::keep_receive(operation, Holder::of(comm, communicator)))
 }
