@@ -105,7 +105,6 @@ impl Shared {
         context: u32,
         tag: u32,
         area: Area,
-        deadline_ns: Option<u64>,
     ) -> Result<(), WaitError> {
         let mut kernel = self.kernel.enter()?;
         if let Some(bytes) = area.one_piece()
@@ -114,25 +113,18 @@ impl Shared {
             return Ok(());
         }
         drop(kernel);
-        self.send_anyhow(to, context, tag, area, deadline_ns)
+        self.send_anyhow(to, context, tag, area)
     }
 
     /// Sends what could not go at once in one piece.
     #[inline(never)]
-    fn send_anyhow(
-        &self,
-        to: Peer,
-        context: u32,
-        tag: u32,
-        area: Area,
-        deadline_ns: Option<u64>,
-    ) -> Result<(), WaitError> {
+    fn send_anyhow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
         let mut kernel = self.kernel.enter()?;
         let started = kernel.send_anyhow(to, context, tag, area).map_err(WaitError::Failure)?;
         drop(kernel);
         match started {
             Started::Complete(_) => Ok(()),
-            Started::Pending(id) => self.wait_or_abandon(id.into(), deadline_ns).map(|_| ()),
+            Started::Pending(id) => self.wait_or_abandon(id.into(), None).map(|_| ()),
         }
     }
 
@@ -166,8 +158,7 @@ impl Shared {
     }
 
     /// Receives into an area if the message comes before long and the area has room for it; what
-    /// else comes is kept. True if it came: then `status` says what is known of it. Once for all who call
-    /// it, so that all of it is in one piece.
+    /// else comes is kept. True if it came: then `status` says what is known of it.
     #[inline(never)]
     pub(crate) fn receive_whole_now(
         &self,

@@ -89,10 +89,10 @@ const FIRST: Handle = abi::OP_NULL;
 const LAST: Handle = abi::NO_OP;
 
 /// By operation and datatype; null where nobody has asked yet, or where it means nothing.
-static OPERATORS: [[AtomicPtr<Operator>; datatype::LAST - datatype::FIRST + 1]; LAST - FIRST + 1] = {
-    const NONE: AtomicPtr<Operator> = AtomicPtr::new(std::ptr::null_mut());
-    [const { [const { NONE }; datatype::LAST - datatype::FIRST + 1] }; LAST - FIRST + 1]
+static OPERATORS: [[AtomicPtr<Operator>; datatype::LAST - datatype::FIRST + 1]; LAST - FIRST + 1] = [const {
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; datatype::LAST - datatype::FIRST + 1]
 };
+    LAST - FIRST + 1];
 static TABLE: Table<Own> = Table::new(Kind::Operation as u8);
 
 /// Gives out the handle of an operation of the program.
