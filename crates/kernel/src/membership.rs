@@ -94,7 +94,7 @@ impl Membership {
     /// Whether a message to this peer in this context can be sent at all.
     #[inline]
     pub(crate) fn check(&self, to: Peer, context: u32) -> Result<(), Failure> {
-        if self.nobody_is_gone() && self.revoked.is_empty() {
+        if self.is_whole() {
             return Ok(());
         }
         if self.revoked.contains(&context) {
@@ -107,6 +107,12 @@ impl Membership {
     #[inline]
     pub(crate) fn is_revoked(&self, context: u32) -> bool {
         !self.revoked.is_empty() && self.revoked.contains(&context)
+    }
+
+    /// Whether nobody is gone and nothing was revoked.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.nobody_is_gone() && self.revoked.is_empty()
     }
 
     #[inline]
