@@ -554,7 +554,12 @@ impl Engine {
         if self.running.is_idle() {
             return any;
         }
-        let advanced = self.advance_all(u64::MAX);
+        let mut advanced = false;
+        while self.advance_all(u64::MAX) {
+            // What has begun may find what came before, which nobody tells of again.
+            advanced = true;
+            self.endpoint.progress_thoroughly();
+        }
         for id in self.running.active().to_vec() {
             self.judge(id);
         }
