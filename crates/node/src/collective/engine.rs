@@ -66,6 +66,8 @@ pub(crate) const START_BYTES: u64 = 32 << 10;
 const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
 /// A synchronous message of this process to itself takes about half of them.
 const ROUNDS_PER_LOOK: u32 = 8;
+/// Messages that a look for an operation takes at most, one after the other.
+const MOVES_PER_LOOK: u32 = 64;
 
 /// Looks whether something has come; false when nothing will any more. It runs within the endpoint,
 /// which it does not call.
@@ -516,29 +518,31 @@ impl Engine {
         }
     }
 
-    /// Makes progress where it can help an operation.
+    /// Makes progress where it can help an operation. As long as it moves and waits for one message then, that may
+    /// have come already: who looks but once gives the processor away before it looks again.
     #[inline]
     pub(crate) fn progress_for(&mut self, id: OperationId) {
-        let request = match id {
-            OperationId::Message(id) => Some(id),
-            OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
-            OperationId::Signal(_) => None,
-        };
-        match request {
-            Some(request) => self.progress_for_message(request),
-            None => {
+        for _ in 0..MOVES_PER_LOOK {
+            let request = match id {
+                OperationId::Message(id) => Some(id),
+                OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
+                OperationId::Signal(_) => None,
+            };
+            let Some(request) = request else {
                 self.progress();
+                return;
+            };
+            if !self.progress_for_message(request) || self.is_done(id) {
+                return;
             }
         }
     }
 
-    /// The same for a message.
+    /// The same for a message, once. True when an operation moved.
     #[inline(always)]
-    pub(crate) fn progress_for_message(&mut self, id: RequestId) {
+    pub(crate) fn progress_for_message(&mut self, id: RequestId) -> bool {
         self.endpoint.progress_for(id);
-        if !self.running.is_idle() {
-            self.advance_all(u64::MAX);
-        }
+        !self.running.is_idle() && self.advance_all(u64::MAX)
     }
 
     /// The last look before sleep, and everything given out that others may wait for.
