@@ -570,7 +570,7 @@ fn the_look_before_sleep_finds_all_that_has_come() {
             assert!(matches!(sent, Started::Complete(_)));
         }
     }
-    let into = vec![[0u8; 2]; 3 * EACH];
+    let into = [[0u8; 2]; 3 * EACH];
     let posted = |(at, into): (usize, &[u8; 2])| {
         let sender = 1 + (at / EACH) as u32;
         all[0].receive(from(sender, sender), area(into))

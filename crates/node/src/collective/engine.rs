@@ -64,10 +64,8 @@ pub(crate) enum Begun {
 pub(crate) const START_BYTES: u64 = 32 << 10;
 /// Of so many looks in vain one is thorough.
 const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
-/// A synchronous message of this process to itself takes about half of them.
+/// A synchronous message of this process to itself takes about half of them, each turn of a ring one.
 const ROUNDS_PER_LOOK: u32 = 8;
-/// Messages that a look for an operation takes at most, one after the other.
-const MOVES_PER_LOOK: u32 = 64;
 
 /// Looks whether something has come; false when nothing will any more. It runs within the endpoint,
 /// which it does not call.
@@ -518,31 +516,32 @@ impl Engine {
         }
     }
 
-    /// Makes progress where it can help an operation. As long as it moves and waits for one message then, that may
-    /// have come already: who looks but once gives the processor away before it looks again.
-    #[inline]
+    /// Makes progress where it can help an operation; again where steps of it begin, whose messages may be there.
     pub(crate) fn progress_for(&mut self, id: OperationId) {
-        for _ in 0..MOVES_PER_LOOK {
+        for _ in 0..ROUNDS_PER_LOOK {
             let request = match id {
                 OperationId::Message(id) => Some(id),
                 OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
                 OperationId::Signal(_) => None,
             };
-            let Some(request) = request else {
-                self.progress();
-                return;
-            };
-            if !self.progress_for_message(request) || self.is_done(id) {
+            match request {
+                Some(request) => self.progress_for_message(request),
+                None => _ = self.progress(),
+            }
+            let OperationId::Collective(id) = id else { return };
+            if !self.running.get_mut(id).is_some_and(Running::has_begun_more) {
                 return;
             }
         }
     }
 
-    /// The same for a message, once. True when an operation moved.
+    /// The same for a message, once.
     #[inline(always)]
-    pub(crate) fn progress_for_message(&mut self, id: RequestId) -> bool {
+    pub(crate) fn progress_for_message(&mut self, id: RequestId) {
         self.endpoint.progress_for(id);
-        !self.running.is_idle() && self.advance_all(u64::MAX)
+        if !self.running.is_idle() {
+            self.advance_all(u64::MAX);
+        }
     }
 
     /// The last look before sleep, and everything given out that others may wait for.
@@ -560,7 +559,7 @@ impl Engine {
         }
         let mut advanced = false;
         while self.advance_all(u64::MAX) {
-            // What has begun may find what came before, which nobody tells of again.
+            // What begins may find what came before, of which nobody tells again.
             advanced = true;
             self.endpoint.progress_thoroughly();
         }
