@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use landeck_channel::Peer;
 use landeck_collectives::Settings;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Started, Status, Wanted};
-use landeck_memory::waiter::{Doorbell, Follower, Waiting};
+use landeck_memory::waiter::{Doorbell, Follower};
 use landeck_memory::{
     Bytes, End, Gate, GateError, JobState, Operation, Segment, ThreadMode, WaitRecord, Waiter,
 };
@@ -23,6 +23,10 @@ use crate::error::Error;
 use crate::group_service::Employment;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
 use crate::signals::SignalId;
+
+mod waits;
+
+use waits::{AnyOf, Assisting, InTurn, OneRequest};
 
 /// How often a process that leaves looks whether its goodbye has arrived on other hosts.
 const ARRIVED_LOOK_NS: u64 = 1_000_000;
@@ -729,174 +733,7 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
     }
 }
 
-/// Asked for the slots any of which can end a wait, once that has lasted for long.
-type AnyOf<'a> = &'a dyn Fn(&Kernel) -> Vec<u32>;
-
 /// Nobody in particular can end a wait.
 fn nobody(_: &Kernel) -> Vec<u32> {
     Vec::new()
-}
-
-/// The wait of the only thread for one request.
-struct OneRequest<'a> {
-    shared: &'a Shared,
-    kernel: &'a mut Kernel,
-    id: OperationId,
-    /// A network has lost whom it depends on; no membership word will tell.
-    is_hopeless: bool,
-}
-
-impl Waiting for OneRequest<'_> {
-    #[inline]
-    fn poll(&mut self) -> bool {
-        self.kernel.progress_for(self.id);
-        self.kernel.is_done(self.id) || self.is_hopeless
-    }
-
-    fn poll_before_sleep(&mut self) -> bool {
-        self.kernel.progress_thoroughly();
-        self.is_hopeless = self.kernel.is_hopeless(self.id);
-        let is_over = self.is_hopeless || self.kernel.is_done(self.id);
-        if !is_over {
-            self.shared.let_sockets_wake(self.kernel);
-        }
-        is_over
-    }
-
-    fn verdict(&mut self) -> Option<End> {
-        self.kernel.verdict(self.id)
-    }
-
-    fn record(&self) -> WaitRecord {
-        self.kernel.wait_record(self.id)
-    }
-
-    fn prepare_sleep(&mut self) {
-        self.kernel.fall_asleep(None);
-    }
-}
-
-/// The wait of the thread that does what is left, while nobody else has the turn.
-struct Assisting<'a> {
-    shared: &'a Shared,
-    helper: &'a Helper,
-}
-
-impl Assisting<'_> {
-    fn look_after(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) -> bool {
-        if self.shared.is_awaited() || self.helper.is_ended() {
-            return true;
-        }
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
-        let moved = progress(&mut kernel);
-        self.shared.call_ready(&kernel, moved);
-        !kernel.goes_on()
-    }
-}
-
-impl Waiting for Assisting<'_> {
-    fn poll(&mut self) -> bool {
-        self.look_after(Kernel::progress_in_pieces)
-    }
-
-    fn poll_before_sleep(&mut self) -> bool {
-        if self.look_after(Kernel::progress_thoroughly) {
-            return true;
-        }
-        let Ok(kernel) = self.shared.kernel.enter() else { return true };
-        self.shared.let_sockets_wake(&kernel);
-        false
-    }
-
-    fn verdict(&mut self) -> Option<End> {
-        self.shared.kernel.enter().ok()?.refresh();
-        self.shared.call_all();
-        None
-    }
-
-    /// The process does not wait: it computes.
-    fn record(&self) -> WaitRecord {
-        WaitRecord::default()
-    }
-
-    fn prepare_sleep(&mut self) {
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.fall_asleep(None);
-        }
-    }
-}
-
-/// The wait of the thread that has the turn, for itself and for those behind it.
-struct InTurn<'a, T, F> {
-    shared: &'a Shared,
-    id: Option<OperationId>,
-    record: &'a WaitRecord,
-    any_of: AnyOf<'a>,
-    found: &'a mut Option<T>,
-    ready: &'a mut F,
-    /// What others had told of when it was looked at last.
-    news: u32,
-    /// As in [`OneRequest`].
-    is_hopeless: bool,
-}
-
-impl<T, F: FnMut(&mut Kernel) -> Option<T>> InTurn<'_, T, F> {
-    fn look_after(&mut self, progress: impl FnOnce(&mut Kernel) -> bool) -> bool {
-        // A kernel that cannot be entered ends the wait; the next call says why.
-        let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
-        let moved = progress(&mut kernel);
-        // The waiter looks again after it has found something; finding it took it away.
-        if self.found.is_none() {
-            *self.found = (self.ready)(&mut kernel);
-        }
-        let news = self.shared.segment.news(self.shared.slot);
-        let is_news = std::mem::replace(&mut self.news, news) != news;
-        self.shared.call_ready(&kernel, moved || is_news);
-        self.found.is_some()
-    }
-}
-
-impl<T, F: FnMut(&mut Kernel) -> Option<T>> Waiting for InTurn<'_, T, F> {
-    fn poll(&mut self) -> bool {
-        self.look_after(Kernel::progress) || self.is_hopeless
-    }
-
-    fn poll_before_sleep(&mut self) -> bool {
-        if self.look_after(Kernel::progress_thoroughly) {
-            return true;
-        }
-        let Ok(kernel) = self.shared.kernel.enter() else { return true };
-        self.is_hopeless = self.id.is_some_and(|id| kernel.is_hopeless(id));
-        if !self.is_hopeless {
-            self.shared.let_sockets_wake(&kernel);
-        }
-        self.is_hopeless
-    }
-
-    fn verdict(&mut self) -> Option<End> {
-        let mut kernel = self.shared.kernel.enter().ok()?;
-        kernel.refresh();
-        let end = self.id.and_then(|id| kernel.verdict(id));
-        drop(kernel);
-        self.shared.call_all();
-        end
-    }
-
-    fn record(&self) -> WaitRecord {
-        match (self.id, self.shared.kernel.enter()) {
-            (Some(id), Ok(kernel)) => kernel.wait_record(id),
-            _ => *self.record,
-        }
-    }
-
-    fn any_of(&self) -> Vec<u32> {
-        self.shared.kernel.enter().map(|kernel| (self.any_of)(&kernel)).unwrap_or_default()
-    }
-
-    fn prepare_sleep(&mut self) {
-        // A kernel that cannot be entered ends the wait at its next look.
-        if let Ok(mut kernel) = self.shared.kernel.enter() {
-            kernel.fall_asleep(None);
-        }
-    }
 }

@@ -83,8 +83,8 @@ struct Server<'a> {
     groups: HashMap<u32, Served>,
     receiving: Vec<(u32, OperationId)>,
     sending: Vec<(OperationId, Box<[u64; 2]>)>,
-    /// Up to which message all members of a group are told, once nothing is on its way to them.
-    sent_on: Vec<(u32, u64)>,
+    /// Messages of groups of which their members are being told, or were since this was last said.
+    forwarded: Vec<Forwarded>,
     filling: Vec<Filling>,
 }
 
@@ -96,6 +96,14 @@ struct Filling {
     copied: usize,
     words: [u64; 3],
     was_held: bool,
+}
+
+/// A message of a group of which its members are told.
+#[derive(Clone, Copy)]
+struct Forwarded {
+    context: u32,
+    group: u64,
+    message: u64,
 }
 
 /// A group that this process serves.
@@ -230,7 +238,7 @@ impl<'a> Server<'a> {
     fn new(job: &'a Job, office: &'a Office) -> Self {
         let (arrivals, groups) = (Arc::default(), HashMap::new());
         let (receiving, sending, filling) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, office, arrivals, groups, receiving, sending, sent_on: Vec::new(), filling }
+        Self { job, office, arrivals, groups, receiving, sending, forwarded: Vec::new(), filling }
     }
 
     fn run(mut self) {
@@ -256,7 +264,7 @@ impl<'a> Server<'a> {
             || !lock(&self.office.orders).is_empty()
             || !lock(&self.arrivals).is_empty()
             || !self.filling.is_empty()
-            || (!self.sent_on.is_empty() && self.sending.is_empty())
+            || self.forwarded.iter().any(|&forwarded| self.is_sent_on(forwarded))
             || self.receiving.iter().any(|(_, id)| is_done(id))
             || self.sending.iter().any(|(id, _)| is_done(id))
             || self.groups.values().any(Served::has_news)
@@ -287,16 +295,22 @@ impl<'a> Server<'a> {
 
     /// Says of which messages all members are told by now.
     fn say_what_was_sent_on(&mut self) {
-        if !self.sending.is_empty() {
-            return;
-        }
-        for (context, number) in self.sent_on.drain(..) {
+        let (said, kept) =
+            self.forwarded.iter().partition(|&&forwarded| self.is_sent_on(forwarded));
+        self.forwarded = kept;
+        for Forwarded { context, message, .. } in said {
             // Where the seat was left, everybody finds them by themselves.
             if let Some(served) = self.groups.get(&context) {
-                served.group.live.log.set_sent_on(number);
+                served.group.live.log.set_sent_on(message + 1);
                 served.group.live.wake(WaitsFor::Others);
             }
         }
+    }
+
+    /// Whether nothing of this message, or of one before it, is on its way to a member.
+    fn is_sent_on(&self, of: Forwarded) -> bool {
+        let mut words = self.sending.iter().map(|(_, words)| **words);
+        !words.any(|[group, message]| group == of.group && message <= of.message)
     }
 
     /// Takes the seat of a group, if it is free.
@@ -443,7 +457,7 @@ impl<'a> Server<'a> {
         let Some((message, members)) = sent else { return Ok(()) };
         claim.end();
         let group = served.group.number();
-        self.sent_on.push((context, message + 1));
+        self.forwarded.push(Forwarded { context, group, message });
         self.forward(group, message, words[1], &members)
     }
 

@@ -4,6 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
 use landeck::{Error, GroupError, GroupOptions, Job, Message, ServedBy, Tag, ThreadMode};
 
 use crate::support::named_groups::{all, group, next, value};
@@ -14,6 +16,14 @@ const MOMENT: Duration = Duration::from_millis(30);
 
 fn served() -> GroupOptions {
     GroupOptions::default().served_by(ServedBy::Creator)
+}
+
+/// Waits until a process has taken note of what stops it.
+fn wait_until_stopped(pid: u32) {
+    let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    while !state().rsplit(')').next().unwrap().starts_with(" T") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Messages that all processes of the job have sent, guests and servers among them.
@@ -207,6 +217,37 @@ fn what_was_waited_for_is_in_all_mailboxes() {
             world.barrier().unwrap();
             let gone = group.wait_delivered_within(Duration::from_secs(100)).unwrap_err();
             assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        }
+    });
+}
+
+/// What a stopped member has no room for is not in its mailbox, and no hurry of the server changes that.
+#[test]
+fn who_waits_for_delivery_waits_for_a_stopped_member() {
+    let name = "served_groups::who_waits_for_delivery_waits_for_a_stopped_member";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let (member, mut inbox) = all(job, "slow", served().minimum(3));
+        let (mut pids, mut sent) = ([0; 3], 0);
+        world.all_gather(&[std::process::id()], &mut pids).unwrap();
+        match world.rank() {
+            0 => {}
+            1 => {
+                let stopped = Pid::from_raw(pids[2].try_into().unwrap()).unwrap();
+                wait_until_stopped(pids[2]);
+                while member.group().wait_delivered_within(MOMENT).is_ok() {
+                    member.broadcast_within(&value(sent), LONG).unwrap();
+                    sent += 1;
+                }
+                kill_process(stopped, Signal::CONT).unwrap();
+                member.group().wait_delivered_within(LONG).unwrap();
+            }
+            _ => kill_process(getpid(), Signal::STOP).unwrap(),
+        }
+        world.broadcast(std::slice::from_mut(&mut sent), 1).unwrap();
+        for number in 0..sent {
+            let found = inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
+            assert_eq!(found, Some(Ok(number)));
         }
     });
 }
