@@ -4,9 +4,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
-use landeck::{Error, GroupError, GroupOptions, Job, Message, ServedBy, Tag, ThreadMode};
+use landeck::{
+    Error, GroupError, GroupOptions, Job, Mailbox, Member, Message, ServedBy, Tag, ThreadMode,
+};
 
 use crate::support::named_groups::{all, group, next, value};
 use crate::support::{in_enduring_job, in_job, is_member, job_of, kill_myself, run_well};
@@ -221,6 +223,29 @@ fn what_was_waited_for_is_in_all_mailboxes() {
     });
 }
 
+/// Broadcasts until a stopped member has no room for what the server sends on; how often.
+fn fill(member: &Member, stopped: u32) -> u64 {
+    wait_until_stopped(stopped);
+    let mut sent = 0;
+    while member.group().wait_delivered_within(MOMENT).is_ok() {
+        member.broadcast_within(&value(sent), LONG).unwrap();
+        sent += 1;
+    }
+    sent
+}
+
+fn signal(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid.try_into().unwrap()).unwrap(), signal).unwrap();
+}
+
+/// Exactly these messages are there at once.
+fn takes_at_once(inbox: &mut Mailbox, sent: u64) {
+    for number in 0..sent {
+        let found = inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
+        assert_eq!(found, Some(Ok(number)));
+    }
+}
+
 /// What a stopped member has no room for is not in its mailbox, and no hurry of the server changes that.
 #[test]
 fn who_waits_for_delivery_waits_for_a_stopped_member() {
@@ -233,22 +258,51 @@ fn who_waits_for_delivery_waits_for_a_stopped_member() {
         match world.rank() {
             0 => {}
             1 => {
-                let stopped = Pid::from_raw(pids[2].try_into().unwrap()).unwrap();
-                wait_until_stopped(pids[2]);
-                while member.group().wait_delivered_within(MOMENT).is_ok() {
-                    member.broadcast_within(&value(sent), LONG).unwrap();
-                    sent += 1;
-                }
-                kill_process(stopped, Signal::CONT).unwrap();
+                sent = fill(&member, pids[2]);
+                signal(pids[2], Signal::CONT);
                 member.group().wait_delivered_within(LONG).unwrap();
             }
-            _ => kill_process(getpid(), Signal::STOP).unwrap(),
+            rank => signal(pids[rank], Signal::STOP),
         }
         world.broadcast(std::slice::from_mut(&mut sent), 1).unwrap();
-        for number in 0..sent {
-            let found = inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
-            assert_eq!(found, Some(Ok(number)));
+        takes_at_once(&mut inbox, sent);
+    });
+}
+
+/// Of a server that is gone the members take what was accepted, so nobody waits for it any more.
+#[test]
+fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
+    let name = "served_groups::who_waits_for_delivery_goes_on_when_the_server_is_killed";
+    in_enduring_job(4, name, 137, |job| {
+        let world = job.world();
+        let group = group(&job, "left", served().minimum(3));
+        let (mut pids, mut sent) = ([0; 4], [0]);
+        world.all_gather(&[std::process::id()], &mut pids).unwrap();
+        if world.rank() == 0 {
+            world.receive::<u8>(1, Tag(1)).unwrap();
+            std::thread::sleep(MOMENT);
+            kill_myself();
         }
+        let mut inbox = job.mailbox().unwrap();
+        let mut member = group.join(&mut inbox).unwrap();
+        member.sync().unwrap();
+        match world.rank() {
+            1 => {
+                sent = [fill(&member, pids[2])];
+                world.send(&[0u8], 0, Tag(1)).unwrap();
+                member.group().wait_delivered_within(LONG).unwrap();
+                signal(pids[2], Signal::CONT);
+                (2..4).for_each(|rank| world.send(&sent, rank, Tag(2)).unwrap());
+            }
+            2 => signal(pids[2], Signal::STOP),
+            _ => {}
+        }
+        if world.rank() > 1 {
+            sent = [world.receive::<u64>(1, Tag(2)).unwrap().0];
+        }
+        takes_at_once(&mut inbox, sent[0]);
+        println!("survivor done");
+        job.leave().unwrap();
     });
 }
 
