@@ -21,6 +21,8 @@ use crate::transfer::{Draining, Filling, Target, Work};
 /// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
 /// of a window of them will wait for the next.
 const MESSAGES_AT_ONCE: u32 = 8;
+/// Looks before sleep that find something, at most: more than a channel holds, unless it is filled meanwhile.
+const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -100,6 +102,21 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.bytes_in_use()
     }
 
+    /// Sends bytes if the nearest channel takes them now and nothing stands before them. False when
+    /// not: then nothing is sent, and [`Endpoint::send`] says why or waits. Nothing in here needs
+    /// memory to be returned in, since the other end waits for each step of it.
+    #[inline]
+    pub fn send_now(&mut self, to: Peer, context: u32, tag: u32, bytes: Bytes<'_>) -> bool {
+        self.refresh();
+        let is_open = self.core.membership.is_whole() && self.core.backlog.is_empty();
+        let header = Header::user(Kind::Eager, bytes.len() as u32, context, tag);
+        let is_sent = is_open && self.near_sends(to, &header, bytes);
+        if is_sent {
+            self.core.tally.sent(bytes.len() as u64);
+        }
+        is_sent
+    }
+
     /// Sends the bytes of an area. Complete when the area may be used again.
     ///
     /// # Errors
@@ -112,18 +129,39 @@ impl<N: Channel> Endpoint<N> {
         tag: u32,
         area: Area,
     ) -> Result<Started, Failure> {
+        let bytes = area.packed_bytes();
+        if let Some(piece) = area.one_piece()
+            && self.send_now(to, context, tag, piece)
+        {
+            return Ok(Started::Complete(Status { peer: to, tag, bytes, cancelled: false }));
+        }
+        self.send_anyhow(to, context, tag, area)
+    }
+
+    /// Sends the bytes of an area that could not go at once in one piece.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    #[inline(never)]
+    pub fn send_anyhow(
+        &mut self,
+        to: Peer,
+        context: u32,
+        tag: u32,
+        area: Area,
+    ) -> Result<Started, Failure> {
         self.check(to, context)?;
-        self.core.tally.sent(area.packed_bytes());
+        let bytes = area.packed_bytes();
+        self.core.tally.sent(bytes);
         if self.core.backlog.is_empty() {
             let is_sent = match area.one_piece() {
-                Some(bytes) => {
-                    let header = Header::user(Kind::Eager, bytes.len() as u32, context, tag);
-                    self.near_sends(to, &header, bytes)
+                Some(piece) => {
+                    let header = Header::user(Kind::Eager, bytes as u32, context, tag);
+                    self.near_sends(to, &header, piece)
                 }
                 None => self.near_sends_packed(to, context, tag, &area),
             };
             if is_sent {
-                let bytes = area.packed_bytes();
                 return Ok(Started::Complete(Status { peer: to, tag, bytes, cancelled: false }));
             }
         }
@@ -360,7 +398,7 @@ impl<N: Channel> Endpoint<N> {
     pub fn begin_receive(&mut self, wanted: Wanted, area: Area) -> Started {
         if self.takes_arrivals_up_to(&wanted) {
             let mut status = Status::NONE;
-            if let Some(Ok(())) = self.receive_whole_now(&wanted, &area, &mut status) {
+            if self.receive_whole_now(&wanted, &area, &mut status) {
                 return Started::Complete(status);
             }
         }
@@ -404,15 +442,11 @@ impl<N: Channel> Endpoint<N> {
         self.receive_direct(wanted, area, false, status)
     }
 
-    /// The same, but only a message for which the area has room; a longer one is kept.
+    /// The same, but only a message for which the area has room; a longer one is kept. True when it has
+    /// come: it cannot have gone wrong then.
     #[inline]
-    pub fn receive_whole_now(
-        &mut self,
-        wanted: &Wanted,
-        area: &Area,
-        status: &mut Status,
-    ) -> Option<Result<(), Box<Failure>>> {
-        self.receive_direct(wanted, area, true, status)
+    pub fn receive_whole_now(&mut self, wanted: &Wanted, area: &Area, status: &mut Status) -> bool {
+        self.receive_direct(wanted, area, true, status).is_some()
     }
 
     #[inline]
@@ -541,8 +575,20 @@ impl<N: Channel> Endpoint<N> {
         self.far.iter_mut().fold(false, |any, channel| channel.poll(core) | any)
     }
 
-    /// The last look before sleep, and everything given out that others may wait for.
+    /// The last look before sleep: as long as anything comes or moves, and everything given out that others may
+    /// wait for. Whoever sent what is there has rung already, and nobody rings twice for one message.
     pub fn progress_thoroughly(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..LOOKS_BEFORE_SLEEP {
+            if !self.look_thoroughly() {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn look_thoroughly(&mut self) -> bool {
         self.core.starve();
         let mut any = self.near.poll_thoroughly(&mut self.core);
         for channel in &mut self.far {

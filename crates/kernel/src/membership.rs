@@ -94,7 +94,7 @@ impl Membership {
     /// Whether a message to this peer in this context can be sent at all.
     #[inline]
     pub(crate) fn check(&self, to: Peer, context: u32) -> Result<(), Failure> {
-        if self.nobody_is_gone() && self.revoked.is_empty() {
+        if self.is_whole() {
             return Ok(());
         }
         if self.revoked.contains(&context) {
@@ -107,6 +107,12 @@ impl Membership {
     #[inline]
     pub(crate) fn is_revoked(&self, context: u32) -> bool {
         !self.revoked.is_empty() && self.revoked.contains(&context)
+    }
+
+    /// Whether nobody is gone and nothing was revoked.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.nobody_is_gone() && self.revoked.is_empty()
     }
 
     #[inline]
@@ -379,13 +385,18 @@ impl<N: Channel> Endpoint<N> {
     }
 
     /// Why a group cannot do anything together: its context was revoked, or somebody has died.
-    #[inline]
+    #[inline(always)]
     pub fn failure_of_group(&self, context: u32, members: &[Peer]) -> Option<Failure> {
         let membership = &self.core.membership;
         if membership.nobody_is_gone() && membership.revoked.is_empty() {
             return None;
         }
-        if membership.revoked.contains(&context) {
+        self.failure_of_some(context, members)
+    }
+
+    #[cold]
+    fn failure_of_some(&self, context: u32, members: &[Peer]) -> Option<Failure> {
+        if self.core.membership.revoked.contains(&context) {
             return Some(Failure::Revoked);
         }
         self.death_among(context, members)

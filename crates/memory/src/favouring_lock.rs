@@ -13,10 +13,12 @@
 //! Dekker's algorithm, of which one side pays for both: the heavy barrier is one on every processor
 //! that runs this process, so the light one only keeps the compiler from reordering. Whoever comes
 //! second pays that once; from then on there is no favourite, and all use the lock for all.
-//! Most programs that ask for several threads have one that calls.
+//! Most programs that ask for several threads have one that calls. Many locks may share one favour: then the
+//! second thread pays once for all of them.
 //!
 //! After D. Dice, M. Moir, W. Scherer, "Quickly Reacquirable Locks" (2003).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::lock::Lock;
@@ -29,32 +31,66 @@ const INSIDE: u32 = 1;
 /// Who waits looks by itself so often.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
+/// Which thread needs not take locks for all: none from when another one wants one of them.
+#[derive(Debug)]
+pub struct Favour {
+    thread: AtomicUsize,
+    /// Not zero once the dear barrier is behind whoever ended it: others need none of their own.
+    has_ended: AtomicUsize,
+}
+
 /// One holder at a time. Threads are named by numbers that are not zero.
 pub(crate) struct FavouringLock {
     all: Lock,
-    /// The thread that needs not take the lock for all.
-    favourite: AtomicUsize,
+    favour: Arc<Favour>,
     /// Whether it is inside without that.
     inside: Futex,
 }
 
-/// How a holder came in, which it says when it leaves.
+/// How a holder came in, which it says when it leaves. A whole word: what is written as a byte and copied
+/// with what stands around it is not there before all that was written earlier has left the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
 pub(crate) enum Way {
     /// As the favourite.
-    Favoured,
+    Favoured = 1,
     /// With the lock for all.
     ForAll,
 }
 
-impl FavouringLock {
-    /// A free lock with this favourite; none where there are no heavy barriers.
-    pub(crate) fn new(favourite: Option<usize>) -> Self {
-        Self {
-            all: Lock::new(),
-            favourite: AtomicUsize::new(favourite.unwrap_or(NOBODY)),
-            inside: Futex::new(OUTSIDE),
+impl Favour {
+    /// For this thread; for none where there are no heavy barriers.
+    pub(crate) fn of(favourite: Option<usize>) -> Self {
+        let (thread, has_ended) = (favourite.unwrap_or(NOBODY), favourite.is_none() as usize);
+        Self { thread: AtomicUsize::new(thread), has_ended: AtomicUsize::new(has_ended) }
+    }
+
+    #[inline]
+    fn is_of(&self, thread: usize) -> bool {
+        self.thread.load(Ordering::Relaxed) == thread
+    }
+
+    /// Ends it: afterwards its thread is inside a lock and says so, or will find that it has none.
+    #[inline]
+    fn end(&self) {
+        if self.has_ended.load(Ordering::Acquire) == 0 {
+            self.thread.store(NOBODY, Ordering::Relaxed);
+            heavy_barrier();
+            self.has_ended.store(1, Ordering::Release);
         }
+    }
+}
+
+impl FavouringLock {
+    /// A free lock of the thread that has this favour.
+    pub(crate) fn new(favour: Arc<Favour>) -> Self {
+        Self { all: Lock::new(), favour, inside: Futex::new(OUTSIDE) }
+    }
+
+    /// Whether it has a favourite: nobody else has wanted it so far.
+    #[inline]
+    pub(crate) fn is_favouring(&self) -> bool {
+        !self.favour.is_of(NOBODY)
     }
 
     /// Takes the lock, after whoever has it.
@@ -76,8 +112,7 @@ impl FavouringLock {
         if self.enter_favoured(thread) {
             return Some(Way::Favoured);
         }
-        let is_own = self.favourite.load(Ordering::Relaxed) == thread;
-        if is_own || !self.all.try_take() {
+        if self.favour.is_of(thread) || !self.all.try_take() {
             return None;
         }
         if self.is_without_favourite() {
@@ -98,15 +133,13 @@ impl FavouringLock {
 
     /// False also if the favourite is inside already.
     #[inline]
-    fn enter_favoured(&self, thread: usize) -> bool {
-        if self.favourite.load(Ordering::Relaxed) != thread
-            || self.inside.word().load(Ordering::Relaxed) != OUTSIDE
-        {
+    pub(crate) fn enter_favoured(&self, thread: usize) -> bool {
+        if !self.favour.is_of(thread) || self.inside.word().load(Ordering::Relaxed) != OUTSIDE {
             return false;
         }
         self.inside.word().store(INSIDE, Ordering::Relaxed);
         light_barrier();
-        let is_favoured = self.favourite.load(Ordering::Relaxed) == thread;
+        let is_favoured = self.favour.is_of(thread);
         if !is_favoured {
             self.leave_favoured();
         }
@@ -117,19 +150,21 @@ impl FavouringLock {
     fn leave_favoured(&self) {
         self.inside.word().store(OUTSIDE, Ordering::Release);
         light_barrier();
-        if self.favourite.load(Ordering::Relaxed) == NOBODY {
-            self.inside.wake_one();
+        if self.favour.is_of(NOBODY) {
+            self.wake_who_waits();
         }
+    }
+
+    #[cold]
+    fn wake_who_waits(&self) {
+        self.inside.wake_one();
     }
 
     /// Ends the favour, and says whether its thread is outside; called with the lock for all. Then it
     /// stays outside.
     #[inline]
     fn is_without_favourite(&self) -> bool {
-        if self.favourite.load(Ordering::Relaxed) != NOBODY {
-            self.favourite.store(NOBODY, Ordering::Relaxed);
-            heavy_barrier();
-        }
+        self.favour.end();
         self.inside.word().load(Ordering::Acquire) == OUTSIDE
     }
 }
@@ -139,7 +174,6 @@ mod tests {
     use super::*;
     use landeck_testing::Watchdog;
     use std::cell::UnsafeCell;
-    use std::sync::Arc;
 
     struct Counter {
         lock: FavouringLock,
@@ -151,7 +185,7 @@ mod tests {
 
     fn with_favourite(thread: usize) -> FavouringLock {
         assert!(crate::system::register_for_barriers());
-        FavouringLock::new(Some(thread))
+        FavouringLock::new(Arc::new(Favour::of(Some(thread))))
     }
 
     fn count(counter: &Counter, thread: usize, times: u64) {
@@ -176,6 +210,22 @@ mod tests {
         lock.give(Way::ForAll);
         assert_eq!(lock.try_take(8), Some(Way::ForAll));
         assert_eq!(lock.try_take(7), None);
+    }
+
+    #[test]
+    fn the_favour_of_many_ends_for_all_when_another_wants_one_of_them() {
+        assert!(crate::system::register_for_barriers());
+        let favour = Arc::new(Favour::of(Some(7)));
+        let [one, other] = [favour.clone(), favour].map(FavouringLock::new);
+        let (way, held) = (one.take(7), other.take(7));
+        assert!(one.is_favouring() && other.is_favouring());
+        one.give(way);
+        assert_eq!(one.try_take(8), Some(Way::ForAll));
+        assert!(!other.is_favouring(), "another has come");
+        assert_eq!(other.try_take(8), None, "the favourite is inside");
+        other.give(held);
+        assert_eq!(other.try_take(8), Some(Way::ForAll));
+        assert_eq!(other.try_take(7), None);
     }
 
     #[test]
@@ -224,12 +274,34 @@ mod model {
         counter.lock.give(way);
     }
 
+    /// Of two others that want locks of one favour, the one that comes second may find it ended while the
+    /// first is still at its barrier.
+    #[test]
+    fn who_finds_a_favour_ended_is_not_inside_with_the_favourite_in_any_schedule() {
+        crate::sync::model(|| {
+            let favour = std::sync::Arc::new(Favour::of(Some(1)));
+            let counter = || {
+                let lock = FavouringLock::new(favour.clone());
+                Counter { lock, value: Data::new(0), turns: AtomicUsize::new(0) }
+            };
+            let both = Arc::new([counter(), counter()]);
+            let others = [(2, 1), (3, 0)].map(|(name, of)| {
+                let both = both.clone();
+                thread::spawn(move || count(&both[of], name))
+            });
+            count(&both[0], 1);
+            others.into_iter().for_each(|other| other.join().unwrap());
+            // SAFETY: the other threads have ended.
+            both[0].value.with(|value| assert_eq!(unsafe { *value }, 2));
+        });
+    }
+
     /// Nobody is inside with somebody else, and nobody sleeps for ever: loom ends such a schedule
     /// as a deadlock.
     #[test]
     fn the_favourite_and_another_take_turns_in_every_schedule() {
         crate::sync::model(|| {
-            let lock = FavouringLock::new(Some(1));
+            let lock = FavouringLock::new(std::sync::Arc::new(Favour::of(Some(1))));
             let (value, turns) = (Data::new(0), AtomicUsize::new(0));
             let counter = Arc::new(Counter { lock, value, turns });
             let other = counter.clone();

@@ -7,9 +7,10 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
+pub use crate::favouring_lock::Favour;
 use crate::favouring_lock::{FavouringLock, Way};
 use crate::lock::Lock;
 use crate::system;
@@ -62,6 +63,13 @@ pub struct Entry<'a, T> {
     way: Option<Way>,
 }
 
+impl Favour {
+    /// For the calling thread, if the kernel offers what it takes.
+    pub fn of_this_thread() -> Self {
+        Self::of(system::register_for_barriers().then(system::this_thread))
+    }
+}
+
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn mark_child() {
@@ -71,20 +79,38 @@ extern "C" fn mark_child() {
 impl<T> Gate<T> {
     /// A gate in this mode; its owner in mode single is the calling thread.
     pub fn new(mode: ThreadMode, value: T) -> Self {
+        let favour = match mode {
+            ThreadMode::Single => Favour::of(None),
+            ThreadMode::Multiple => Favour::of_this_thread(),
+        };
+        Self::with(mode, Arc::new(favour), value)
+    }
+
+    /// A gate in mode multiple that shares a favour with others: entering costs its thread no exchange,
+    /// until another one enters any of them.
+    pub fn favouring(favour: &Arc<Favour>, value: T) -> Self {
+        Self::with(ThreadMode::Multiple, favour.clone(), value)
+    }
+
+    fn with(mode: ThreadMode, favour: Arc<Favour>, value: T) -> Self {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             // SAFETY: the handler stores to an atomic and nothing else, which is allowed in a child.
             unsafe { libc::pthread_atfork(None, None, Some(mark_child)) };
         });
-        let owner = system::this_thread();
-        let is_favouring = mode == ThreadMode::Multiple && system::register_for_barriers();
-        let lock = FavouringLock::new(is_favouring.then_some(owner));
+        let (owner, lock) = (system::this_thread(), FavouringLock::new(favour));
         Self { mode, owner, alone: Lock::new(), lock, value: UnsafeCell::new(value) }
     }
 
     /// The mode.
     pub fn mode(&self) -> ThreadMode {
         self.mode
+    }
+
+    /// Whether one thread alone has wanted to enter so far, as far as can be told.
+    #[inline]
+    pub fn is_of_one_thread(&self) -> bool {
+        self.mode == ThreadMode::Single || self.lock.is_favouring()
     }
 
     /// Enters, in mode multiple after whoever is inside.
@@ -125,6 +151,38 @@ impl<T> Gate<T> {
         Ok(Some(Entry { gate: self, way }))
     }
 
+    /// As [`Gate::enter`] where the mode most often is multiple: the thread that is favoured calls nothing.
+    ///
+    /// # Errors
+    /// [`GateError`].
+    #[inline]
+    pub fn enter_in_turn(&self) -> Result<Entry<'_, T>, GateError> {
+        match self.enter_favoured() {
+            Some(entry) => Ok(entry),
+            None => self.enter(),
+        }
+    }
+
+    /// As [`Gate::try_enter`] where the mode most often is multiple.
+    ///
+    /// # Errors
+    /// [`GateError::WrongThread`], [`GateError::Forked`].
+    #[inline]
+    pub fn try_enter_in_turn(&self) -> Result<Option<Entry<'_, T>>, GateError> {
+        match self.enter_favoured() {
+            None => self.try_enter(),
+            entry => Ok(entry),
+        }
+    }
+
+    /// None where this takes more: nobody is favoured in mode single.
+    #[inline]
+    fn enter_favoured(&self) -> Option<Entry<'_, T>> {
+        let is_favoured =
+            !FORKED.load(Ordering::Relaxed) && self.lock.enter_favoured(system::this_thread());
+        is_favoured.then_some(Entry { gate: self, way: Some(Way::Favoured) })
+    }
+
     /// Apart from its caller, which stays short for mode single.
     #[inline(never)]
     fn enter_with_others(&self) -> Option<Way> {
@@ -137,8 +195,8 @@ impl<T> Gate<T> {
     }
 
     #[inline(never)]
-    fn leave_to_others(&self, way: Way) {
-        self.lock.give(way);
+    fn leave_to_others(&self) {
+        self.lock.give(Way::ForAll);
     }
 
     #[inline]
@@ -155,7 +213,8 @@ impl<T> Drop for Entry<'_, T> {
     fn drop(&mut self) {
         match self.way {
             None => self.gate.alone.give_alone(),
-            Some(way) => self.gate.leave_to_others(way),
+            Some(Way::Favoured) => self.gate.lock.give(Way::Favoured),
+            Some(Way::ForAll) => self.gate.leave_to_others(),
         }
     }
 }

@@ -387,7 +387,7 @@ impl Mailbox {
         let area = Area::contiguous(unsafe { Buffer::of_mut(message.short_room()) });
         let mut status = Status::NONE;
         let found = self.shared.receive_whole_now(&self.wanted(None), &area, &mut status);
-        if found.map_err(|error| self.error(error, None))? {
+        if found? {
             self.note(&status);
             return Ok(message.receive_here(status.tag, status.bytes as usize)?);
         }
@@ -409,7 +409,7 @@ impl Mailbox {
         let wanted = self.wanted(Some(tag_of_values::<T>()));
         let mut status = Status::NONE;
         let found = self.shared.receive_whole_now(&wanted, &area, &mut status);
-        if found.map_err(|error| self.error(error, None))? {
+        if found? {
             self.note(&status);
             return Ok(status.bytes as usize / size_of::<T>());
         }

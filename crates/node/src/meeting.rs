@@ -62,9 +62,9 @@ impl Shared {
         member: usize,
         brief: &mut Brief<'_>,
     ) -> Result<bool, WaitError> {
-        let Some(mut waiter) = self.turn.try_enter()? else { return Ok(false) };
+        let Some(mut waiter) = self.turn.try_enter_in_turn()? else { return Ok(false) };
         let mut stage = Stage::of(brief);
-        let begun = self.begin_and_look((context, members, member), &mut stage);
+        let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
         let result = match (begun, stage.outcome.take()) {
             (Ok(true), None) => {
                 let group = (context, members.len() as u32);
@@ -78,19 +78,26 @@ impl Shared {
         result
     }
 
-    /// Begins it, and does what can be done at once, which often is all.
+    /// Begins it, and does what can be done at once, which often is all. As long as no other thread wants
+    /// the endpoint this one keeps it for the first step of the wait.
     #[inline]
     fn begin_and_look(
         &self,
+        waiter: &mut Waiter,
         (context, members, member): (u32, &Arc<[Peer]>, usize),
         stage: &mut Stage<'_, '_>,
     ) -> Result<bool, WaitError> {
-        let mut kernel = self.kernel.enter()?;
+        let mut kernel = self.kernel.enter_in_turn()?;
         let begun = kernel.brief(context, members, member, stage.brief);
         let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
             return Ok(false);
         };
-        Meeting { shared: self, circle, endpoint, stage }.look();
+        let mut meeting = Meeting { shared: self, circle, endpoint, stage };
+        meeting.look();
+        let is_undisturbed = || self.kernel.is_of_one_thread();
+        if meeting.stage.outcome.is_none() && is_undisturbed() && !waiter.is_crowded() {
+            waiter.look(|| meeting.poll() || !is_undisturbed());
+        }
         Ok(true)
     }
 
@@ -325,7 +332,7 @@ impl MeetingInTurn<'_, '_, '_> {
     /// that ends the wait, and the next call says why.
     #[inline]
     fn alone<R>(&mut self, work: impl FnOnce(&mut Meeting<'_, '_, '_>) -> R) -> Option<R> {
-        let mut kernel = self.shared.kernel.enter().ok()?;
+        let mut kernel = self.shared.kernel.enter_in_turn().ok()?;
         let (circle, endpoint) = kernel.circle_of_context(self.context)?;
         let stage = &mut *self.stage;
         Some(work(&mut Meeting { shared: self.shared, circle, endpoint, stage }))

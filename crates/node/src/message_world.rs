@@ -384,24 +384,39 @@ impl MessageWorld {
         own: &Message,
         mut result: Option<&mut Message>,
     ) -> Result<()> {
-        let in_place = own.run_in_place();
-        let (kind, input) = match in_place {
-            Some((kind, input)) => (kind, Area::contiguous(input)),
-            None => own.run()?,
+        let Some((kind, input)) = own.run_in_place() else {
+            let (kind, input) = own.run()?;
+            return self.bring_area((operation, root, combine), (kind, input), result);
         };
+        let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
+        let bytes = self.result_bytes(operation, input.len() as u64)?;
+        let output =
+            result.as_mut().map_or(Buffer::EMPTY, |result| buffer_of(result.own_room(bytes)));
+        let is_done = self.preset.is_none()
+            && self.world.brief_with(operation, (input, output), root, operator.as_ref())?;
+        if !is_done {
+            let input = Area::contiguous(input);
+            self.bring_by_plan((operation, root, kind, operator), input, output)?;
+        }
+        if let Some(result) = result {
+            result.receive_run(kind, bytes);
+        }
+        Ok(())
+    }
+
+    /// The same where the values do not lie in one piece.
+    #[inline(never)]
+    fn bring_area(
+        &self,
+        (operation, root, combine): (Operation, usize, Option<Combining>),
+        (kind, input): (Kind, Area),
+        mut result: Option<&mut Message>,
+    ) -> Result<()> {
         let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
         let bytes = self.result_bytes(operation, input.packed_bytes())?;
         let output =
             result.as_mut().map_or(Buffer::EMPTY, |result| buffer_of(result.own_room(bytes)));
-        let is_done = match in_place {
-            Some((_, input)) if self.preset.is_none() => {
-                self.world.brief_with(operation, (input, output), root, operator.as_ref())?
-            }
-            _ => false,
-        };
-        if !is_done {
-            self.bring_by_plan((operation, root, kind, operator), input, output)?;
-        }
+        self.bring_by_plan((operation, root, kind, operator), input, output)?;
         if let Some(result) = result {
             result.receive_run(kind, bytes);
         }

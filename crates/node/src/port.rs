@@ -127,7 +127,7 @@ impl Job {
         let words = greeting.words();
         // SAFETY: the request is over when `send` returns; the words live until then.
         let area = Area::contiguous(unsafe { Buffer::of(&words) });
-        let sent = self.shared.send(to, context, HANDSHAKE, area, None);
+        let sent = self.shared.send(to, context, HANDSHAKE, area);
         sent.map_err(|error| self.shared.error(error, None, |_| None))
     }
 

@@ -105,14 +105,26 @@ impl Shared {
         context: u32,
         tag: u32,
         area: Area,
-        deadline_ns: Option<u64>,
     ) -> Result<(), WaitError> {
         let mut kernel = self.kernel.enter()?;
-        let started = kernel.send(to, context, tag, area).map_err(WaitError::Failure)?;
+        if let Some(bytes) = area.one_piece()
+            && kernel.send_now(to, context, tag, bytes)
+        {
+            return Ok(());
+        }
+        drop(kernel);
+        self.send_anyhow(to, context, tag, area)
+    }
+
+    /// Sends what could not go at once in one piece.
+    #[inline(never)]
+    fn send_anyhow(&self, to: Peer, context: u32, tag: u32, area: Area) -> Result<(), WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let started = kernel.send_anyhow(to, context, tag, area).map_err(WaitError::Failure)?;
         drop(kernel);
         match started {
             Started::Complete(_) => Ok(()),
-            Started::Pending(id) => self.wait_or_abandon(id.into(), deadline_ns).map(|_| ()),
+            Started::Pending(id) => self.wait_or_abandon(id.into(), None).map(|_| ()),
         }
     }
 
@@ -147,20 +159,16 @@ impl Shared {
 
     /// Receives into an area if the message comes before long and the area has room for it; what
     /// else comes is kept. True if it came: then `status` says what is known of it.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn receive_whole_now(
         &self,
         wanted: &Wanted,
         area: &Area,
         status: &mut Status,
-    ) -> Result<bool, WaitError> {
-        let found =
-            self.receive_at_once(|kernel| kernel.receive_whole_now(wanted, area, status))?;
-        match found {
-            None => Ok(false),
-            Some(Ok(())) => Ok(true),
-            Some(Err(failure)) => Err(WaitError::Failure(*failure)),
-        }
+    ) -> Result<bool, GateError> {
+        let found = self
+            .receive_at_once(|kernel| kernel.receive_whole_now(wanted, area, status).then_some(()));
+        Ok(found?.is_some())
     }
 
     /// Receives a message of any length.
@@ -183,11 +191,11 @@ impl Shared {
     }
 
     /// The first step of a receive: looks a few times for its message.
-    #[inline]
+    #[inline(always)]
     fn receive_at_once<T>(
         &self,
         take: impl FnMut(&mut Kernel) -> Option<T>,
-    ) -> Result<Option<T>, WaitError> {
+    ) -> Result<Option<T>, GateError> {
         match self.kernel.mode() {
             ThreadMode::Single => self.receive_now(take),
             ThreadMode::Multiple => self.receive_in_turn(take),
@@ -195,11 +203,11 @@ impl Shared {
     }
 
     /// The first step of a receive that is alone.
-    #[inline]
+    #[inline(always)]
     fn receive_now<T>(
         &self,
         mut take: impl FnMut(&mut Kernel) -> Option<T>,
-    ) -> Result<Option<T>, WaitError> {
+    ) -> Result<Option<T>, GateError> {
         let mut kernel = self.kernel.enter()?;
         let mut result = None;
         if kernel.is_quiet() {
@@ -211,12 +219,13 @@ impl Shared {
         Ok(result)
     }
 
-    /// The same where other threads may come in between; not if one of them has the turn.
-    #[inline]
+    /// The same where other threads may come in between; not if one of them has the turn. Apart, lest
+    /// one thread pay for it.
+    #[inline(never)]
     fn receive_in_turn<T>(
         &self,
         mut take: impl FnMut(&mut Kernel) -> Option<T>,
-    ) -> Result<Option<T>, WaitError> {
+    ) -> Result<Option<T>, GateError> {
         let Some(mut waiter) = self.turn.try_enter()? else { return Ok(None) };
         let mut result = None;
         waiter.look(|| {
@@ -548,7 +557,15 @@ impl Shared {
 
     /// Calls whoever is to have the turn next: one of those who wait, or else the thread that does
     /// what is left.
+    #[inline]
     pub(crate) fn call_next(&self) {
+        if self.is_awaited() || self.helper.is_some() {
+            self.call_follower_or_helper();
+        }
+    }
+
+    #[inline(never)]
+    fn call_follower_or_helper(&self) {
         if !self.call_follower()
             && let Some(helper) = &self.helper
         {

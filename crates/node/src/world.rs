@@ -205,9 +205,7 @@ impl World {
     #[inline]
     pub(crate) fn send_area(&self, area: Area, to: usize, tag: Tag) -> Result<()> {
         let peer = self.peer(to)?;
-        self.shared
-            .send(peer, self.context, tag.0, area, None)
-            .map_err(|error| self.error(error, None))
+        self.shared.send(peer, self.context, tag.0, area).map_err(|error| self.error(error, None))
     }
 
     /// Sends values if that is possible without waiting.

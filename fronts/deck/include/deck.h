@@ -396,6 +396,13 @@ int deck_group_bcast_try(deck_group_t *g, deck_msg_t *msg);
 /* Sends a message to all members but the one that sends. */
 int deck_group_bcast_others(deck_group_t *g, deck_msg_t *msg);
 
+/* Waits until all that was broadcast to the group so far is in all mailboxes: who looks there finds
+ * it at once. */
+int deck_group_bcast_wait(deck_group_t *g);
+
+/* The same, for at most so many milliseconds. */
+int deck_group_bcast_wait_timed(deck_group_t *g, int timeout_ms);
+
 /* Waits until all have come here who are members when the first of them comes. */
 int deck_group_sync(deck_group_t *g);
 

@@ -261,6 +261,14 @@ shell! {
 }
 
 shell! {
+    fn deck_group_bcast_wait(g: *mut Handle) => group::bcast_wait(g)
+}
+
+shell! {
+    fn deck_group_bcast_wait_timed(g: *mut Handle, timeout_ms: c_int) => group::bcast_wait_timed(g, timeout_ms)
+}
+
+shell! {
     fn deck_group_sync(g: *mut Handle) => group::sync(g)
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use landeck_testing::Trail;
 use landeck_testing::program::{assert_wrote, succeed};
-use landeck_testing::{Trail, Watchdog};
-use support::{RUN_LIMIT, alone, compiled, launcher, run};
+use support::{RUN_LIMIT, alone, compiled, launcher, run, watched};
 
 /// How long one test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(400);
@@ -35,13 +35,13 @@ fn written(name: &str, nodes: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn the_first_program_adds_up() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     assert_eq!(written("first", "4", &[]), "the sum of 4 nodes is 6\n");
 }
 
 #[test]
 fn the_paper_of_2000_is_measured() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let text = written("bcast_sync", "4", &["20"]);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), 5, "{text}");
@@ -54,7 +54,7 @@ fn the_paper_of_2000_is_measured() {
 
 #[test]
 fn the_paper_of_2003_is_measured() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     for architecture in [&[][..], &["deck2003"], &["mpi2003"]] {
         for nodes in ["2", "5"] {
             let text = written("collective", nodes, &[&["20"], architecture].concat());
@@ -66,7 +66,7 @@ fn the_paper_of_2003_is_measured() {
 
 #[test]
 fn the_root_is_found_by_any_number_of_nodes() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     for nodes in ["1", "2", "3", "4", "7"] {
         let text = written("roots", nodes, &[]);
         assert!(text.starts_with("root 0.7390851332 after "), "{nodes}: {text}");
@@ -75,7 +75,7 @@ fn the_root_is_found_by_any_number_of_nodes() {
 
 #[test]
 fn workers_come_and_go() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     for (nodes, tasks) in [("2", "30"), ("4", "100"), ("6", "200")] {
         let text = written("farm", nodes, &[tasks]);
         let last = text.lines().last().unwrap_or_default();
@@ -86,7 +86,7 @@ fn workers_come_and_go() {
 
 #[test]
 fn two_terminals_talk() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let chat = example("chat", &["-ldeck"]);
     let path = chat.to_str().expect("a path of ours");
     let name = format!("{CHAT}-{}", std::process::id());
@@ -129,7 +129,6 @@ fn two_terminals_talk() {
 
 #[test]
 fn three_libraries_are_in_one_group() {
-    let _watchdog = Watchdog::start(LIMIT);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--package=landeck-examples", "--bin=mixed"]);
     let own = std::env::current_exe().expect("this test has a file");
@@ -138,6 +137,7 @@ fn three_libraries_are_in_one_group() {
         cargo.arg("--release");
     }
     succeed(&mut cargo);
+    let _watchdog = watched(LIMIT);
     let deck = example("mixed_deck", &["-ldeck"]);
     let mpi = example("mixed_mpi", &["-lmpi_abi", "-ldeck"]);
     let rust = built.join("mixed");

@@ -7,15 +7,15 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
+use landeck_testing::Trail;
 use landeck_testing::program::assert_wrote;
-use landeck_testing::{Trail, Watchdog};
-use support::{RUN_LIMIT, alone, launcher, program, run};
+use support::{RUN_LIMIT, alone, launcher, program, run, watched};
 
-/// How long one test may take, with compiling.
+/// How long one test may take, once the launcher and the libraries are built.
 const LIMIT: Duration = Duration::from_secs(400);
 
 fn runs(name: &str) {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let program = program(name);
     for nodes in ["1", "2", "3", "5"] {
         let output = run(&["-n", nodes, program.to_str().expect("a path of ours")]);
@@ -63,7 +63,7 @@ fn groups() {
 #[test]
 fn groups_with_a_server() {
     runs("served");
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let program = program("served");
     for nodes in ["1", "2", "4"] {
         let program = program.to_str().expect("a path of ours");
@@ -74,7 +74,7 @@ fn groups_with_a_server() {
 
 #[test]
 fn who_comes_into_a_job_takes_part_in_its_operations() {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let program = program("elastic");
     let name = format!("deck-elastic-{}", std::process::id());
     let path = program.to_str().expect("a path of ours");
@@ -96,7 +96,7 @@ fn who_comes_into_a_job_takes_part_in_its_operations() {
 
 /// Runs a program whose last node dies, and checks what the others say.
 fn survives(name: &str, says: impl Fn(u32) -> String) {
-    let _watchdog = Watchdog::start(LIMIT);
+    let _watchdog = watched(LIMIT);
     let program = program(name);
     let program = program.to_str().expect("a path of ours");
     for nodes in [2, 4] {

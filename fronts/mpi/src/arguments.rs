@@ -1,6 +1,7 @@
 //! Arguments that many functions have, checked.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use landeck::raw::Memory;
@@ -56,6 +57,27 @@ impl Items {
     pub(crate) fn dense_bytes(&self) -> Option<usize> {
         // It fits: `new` checked the end of the buffer.
         self.datatype.is_dense.then(|| self.count as usize * self.datatype.size_bytes as usize)
+    }
+}
+
+/// Items one behind the other, without gaps, of a datatype of the library's own: all that most calls are
+/// about. Who finds none goes the way that knows all datatypes, and says what is wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    pub(crate) start: NonNull<u8>,
+    pub(crate) bytes: usize,
+}
+
+impl Plain {
+    /// `count` items of a datatype at a buffer.
+    #[inline(always)]
+    pub(crate) fn new(buffer: *const c_void, count: i64, datatype: Handle) -> Option<Self> {
+        let item_bytes = datatype::plain_bytes(datatype);
+        let count = u32::try_from(count).ok()?;
+        let bytes = count as usize * item_bytes;
+        let start = NonNull::new(buffer.cast::<u8>().cast_mut())?;
+        let fits = start.addr().get() <= isize::MAX as usize - bytes;
+        (item_bytes > 0 && fits).then_some(Self { start, bytes })
     }
 }
 

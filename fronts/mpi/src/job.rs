@@ -176,12 +176,20 @@ pub(crate) fn leave() -> Result<(), Mistake> {
 /// What is there between MPI_Init and MPI_Finalize.
 #[inline]
 pub(crate) fn current() -> Result<&'static Job, Mistake> {
-    match PHASE.load(Ordering::Acquire) {
-        // SAFETY: `start` stored a pointer to a job that is never freed before it set this phase.
-        RUNNING => Ok(unsafe { &*CURRENT.load(Ordering::Acquire) }),
-        AFTER => Err(too_late()),
-        _ => Err(too_early()),
-    }
+    if_running().ok_or_else(not_running)
+}
+
+/// The same, where nothing is said of who calls at another time.
+#[inline(always)]
+pub(crate) fn if_running() -> Option<&'static Job> {
+    let is_running = PHASE.load(Ordering::Acquire) == RUNNING;
+    // SAFETY: `start` stored a pointer to a job that is never freed before it set this phase.
+    is_running.then(|| unsafe { &*CURRENT.load(Ordering::Acquire) })
+}
+
+#[cold]
+fn not_running() -> Mistake {
+    if PHASE.load(Ordering::Acquire) == AFTER { too_late() } else { too_early() }
 }
 
 /// Checks that the process is in its job: between MPI_Init and MPI_Finalize, or in a session.
@@ -190,7 +198,7 @@ pub(crate) fn check_joined() -> Result<(), Mistake> {
     if USERS.load(Ordering::Acquire) > 0 {
         return Ok(());
     }
-    Err(if PHASE.load(Ordering::Acquire) == AFTER { too_late() } else { too_early() })
+    Err(not_running())
 }
 
 /// MPI_COMM_SELF, if it is there.

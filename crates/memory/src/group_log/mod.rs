@@ -1,7 +1,7 @@
 //! The log of a named group, in memory of its own.
 //!
 //! ```text
-//! head         snapshot word | waiting for messages | waiting for anything else | held | roll
+//! head         snapshot word | waiting for messages | waiting for anything else | held | roll | sent on
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
 //! requests     a word per slot: what it asks the server for, and what came of it
@@ -73,6 +73,7 @@ const MESSAGE_WAITERS: usize = 8;
 const OTHER_WAITERS: usize = 16;
 const HELD: usize = 24;
 const ROLL: usize = 32;
+const SENT_ON: usize = 40;
 
 /// How large a group's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,6 +281,17 @@ impl GroupLog {
                 self.wake(WaitsFor::Others);
             }
         }
+    }
+
+    /// How many messages, counted as their numbers, a server has sent on to all who are to have them.
+    pub fn sent_on(&self) -> u64 {
+        self.head(SENT_ON).load(Ordering::SeqCst)
+    }
+
+    /// Says so. One that was stopped meanwhile takes nothing back.
+    pub fn set_sent_on(&self, number: u64) {
+        self.head(SENT_ON).fetch_max(number, Ordering::SeqCst);
+        stored();
     }
 
     /// What is known of what lies in a cell. Who doubts whether it still lies there looks afterwards.

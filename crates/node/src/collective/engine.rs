@@ -1,15 +1,12 @@
 //! The endpoint of a process with everything that goes on in it: messages, and the collective
 //! operations that are made of them. One table each, one progress for both.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
-use landeck_kernel::matching::KeyHasher;
 use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::{Board, Room};
 use landeck_memory::region::Withdrawn;
@@ -23,6 +20,7 @@ use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
 use super::circle::{Circle, twin_of};
+use super::circles::{Circles, circle_of};
 use super::council::Councils;
 use super::fault::Fault;
 use super::groups::{Estate, contexts_beside};
@@ -64,7 +62,7 @@ pub(crate) enum Begun {
 pub(crate) const START_BYTES: u64 = 32 << 10;
 /// Of so many looks in vain one is thorough.
 const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
-/// A synchronous message of this process to itself takes about half of them.
+/// A synchronous message of this process to itself takes about half of them, each turn of a ring one.
 const ROUNDS_PER_LOOK: u32 = 8;
 
 /// Looks whether something has come; false when nothing will any more. It runs within the endpoint,
@@ -80,7 +78,7 @@ pub(crate) struct Engine {
     pub(super) own_cache: Option<u16>,
     pub(super) endpoint: Endpoint<SharedMemory>,
     running: Table,
-    pub(super) circles: HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
+    pub(super) circles: Circles,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
     /// Groups on whose boards it says that this process sleeps.
@@ -135,7 +133,7 @@ impl Engine {
             own_cache: None,
             endpoint,
             running: Table::default(),
-            circles: HashMap::default(),
+            circles: Circles::default(),
             room: Arc::default(),
             asleep_on: Vec::new(),
             estate: Estate::new(segment, slot),
@@ -205,17 +203,22 @@ impl Engine {
     }
 
     /// Why a group can do nothing any more, if that is so.
-    #[inline]
+    #[inline(always)]
     fn failure_in(&mut self, context: u32, members: &[Peer]) -> Option<Failure> {
         self.endpoint.refresh();
-        let failure = self.endpoint.failure_of_group(context, members);
-        if failure.is_none() || self.councils.are_idle() {
+        let failure = self.endpoint.failure_of_group(context, members)?;
+        Some(self.failure_by_now(context, members, failure))
+    }
+
+    #[cold]
+    fn failure_by_now(&mut self, context: u32, members: &[Peer], failure: Failure) -> Failure {
+        if self.councils.are_idle() {
             return failure;
         }
         // Who only ever calls what fails at once hears of a revocation all the same.
         self.endpoint.progress();
         self.hold_councils();
-        self.endpoint.failure_of_group(context, members)
+        self.endpoint.failure_of_group(context, members).unwrap_or(failure)
     }
 
     /// The group with this context, ready for its next operation.
@@ -394,7 +397,7 @@ impl Engine {
         let running = self.running.active().iter().filter_map(|&id| self.running.get(id));
         self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
         if self.room.is_awaited() {
-            let keeping = |(of, circle): (&u32, &Circle)| circle.keeps().then_some(*of);
+            let keeping = |(of, circle): (u32, &Circle)| circle.keeps().then_some(of);
             self.asleep_on.extend(self.circles.iter().filter_map(keeping));
             self.asleep_on.extend(self.estate.forgotten_that_keep());
         }
@@ -516,23 +519,26 @@ impl Engine {
         }
     }
 
-    /// Makes progress where it can help an operation.
-    #[inline]
+    /// Makes progress where it can help an operation; again where steps of it begin, whose messages may be there.
     pub(crate) fn progress_for(&mut self, id: OperationId) {
-        let request = match id {
-            OperationId::Message(id) => Some(id),
-            OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
-            OperationId::Signal(_) => None,
-        };
-        match request {
-            Some(request) => self.progress_for_message(request),
-            None => {
-                self.progress();
+        for _ in 0..ROUNDS_PER_LOOK {
+            let request = match id {
+                OperationId::Message(id) => Some(id),
+                OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
+                OperationId::Signal(_) => None,
+            };
+            match request {
+                Some(request) => self.progress_for_message(request),
+                None => _ = self.progress(),
+            }
+            let OperationId::Collective(id) = id else { return };
+            if !self.running.get_mut(id).is_some_and(Running::has_begun_more) {
+                return;
             }
         }
     }
 
-    /// The same for a message.
+    /// The same for a message, once.
     #[inline(always)]
     pub(crate) fn progress_for_message(&mut self, id: RequestId) {
         self.endpoint.progress_for(id);
@@ -554,7 +560,12 @@ impl Engine {
         if self.running.is_idle() {
             return any;
         }
-        let advanced = self.advance_all(u64::MAX);
+        let mut advanced = false;
+        while self.advance_all(u64::MAX) {
+            // What begins may find what came before, of which nobody tells again.
+            advanced = true;
+            self.endpoint.progress_thoroughly();
+        }
         for id in self.running.active().to_vec() {
             self.judge(id);
         }
@@ -834,28 +845,6 @@ impl Engine {
     }
 }
 
-fn circle_of<'a>(
-    segment: &Segment,
-    places: &[Place],
-    room: &Arc<Room>,
-    circles: &'a mut HashMap<u32, Circle, BuildHasherDefault<KeyHasher>>,
-    (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<&'a mut Circle, Fault> {
-    match circles.entry(context) {
-        std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-        std::collections::hash_map::Entry::Vacant(entry) => {
-            let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
-            let mut board = world_board(segment, context, members, member);
-            if let Some(board) = &mut board {
-                board.share_room(room);
-            }
-            let circle =
-                Circle::new(context, members.clone(), member, segment.plan(), places, board);
-            Ok(entry.insert(circle.map_err(|_| Fault::NotAMember)?))
-        }
-    }
-}
-
 /// Where the processes of a job run on this host, as whoever started them has said.
 fn places_in(segment: &Segment) -> Vec<Place> {
     let plan = segment.plan();
@@ -879,14 +868,4 @@ pub(crate) fn board_fault(
         circle.note_mismatch(endpoint, mismatch);
     }
     fault
-}
-
-/// The board of the first world, whose places everybody knows.
-fn world_board(segment: &Segment, context: u32, members: &[Peer], member: u32) -> Option<Board> {
-    let is_world = context == WORLD_CONTEXT && members.len() == segment.plan().processes as usize;
-    if !is_world || !(0..).zip(members).all(|(slot, &peer)| peer == Peer(slot)) {
-        return None;
-    }
-    let lines: Vec<_> = members.iter().map(|peer| segment.world_lines(peer.0)).collect();
-    Board::open(segment, segment.world_board(), &lines, member).ok()
 }

@@ -234,7 +234,7 @@ impl Engine {
     #[cold]
     pub(crate) fn unnoticed_mismatch(&mut self) -> Option<Mismatch> {
         self.endpoint.progress_thoroughly();
-        let mut contexts: Vec<u32> = self.circles.keys().copied().collect();
+        let mut contexts: Vec<u32> = self.circles.iter().map(|(context, _)| context).collect();
         contexts.sort_unstable();
         let (endpoint, circles) = (&mut self.endpoint, &mut self.circles);
         let mut unnoticed = |context| circles.get_mut(&context)?.unnoticed(endpoint);

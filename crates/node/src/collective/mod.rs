@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`engine`] | the endpoint with all operations that go on: messages and collectives |
 //! | [`circle`] | what a process knows of a group for its collective operations |
+//! | [`circles`] | all of its groups |
 //! | [`plans`] | plans that were made, kept |
 //! | [`signature`] | what a member calls, as it travels with its messages |
 //! | [`call`] | what any front asks for |
@@ -31,6 +32,7 @@ pub(crate) mod call;
 pub(crate) mod calls;
 pub(crate) mod check;
 pub(crate) mod circle;
+mod circles;
 mod combine;
 mod council;
 mod course;

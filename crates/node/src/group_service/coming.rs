@@ -36,6 +36,8 @@ pub(super) struct Come {
     /// The round of the log; for who has come on the roll, should that be closed.
     round: u64,
     on_roll: Option<Turn>,
+    /// All others had come before: it is over.
+    pub(super) is_last: bool,
     /// How many members there were.
     pub(super) members: u32,
     /// Where the next entry of the log will stand, and the number of the next broadcast: whoever is
@@ -86,6 +88,9 @@ impl Everybody {
 impl Live {
     /// Comes to the synchronisation, once the group has started.
     pub(super) fn come(&self, seat: Seat, deadline_ns: Option<u64>) -> Result<Come> {
+        if let Some(come) = self.come_at_once(seat)? {
+            return Ok(come);
+        }
         for _ in 0..ATTEMPTS {
             let roll = self.log.roll_to_exchange();
             match self.with(|mirror| self.try_to_come(mirror, roll, seat))? {
@@ -95,6 +100,35 @@ impl Live {
             }
         }
         Err(self.broken("its roll does not take a member"))
+    }
+
+    /// The same on a roll that is open for the members that are known here. Then they are the members still,
+    /// whatever else the log has by now. Nobody looks there meanwhile: those who are awaited write there.
+    #[inline]
+    fn come_at_once(&self, seat: Seat) -> Result<Option<Come>> {
+        self.with_what_is_known(|mirror| {
+            let state = &mirror.state;
+            let is_member = state.phase() == Phase::Open
+                && state.has_started()
+                && !state.is_syncing()
+                && state.member(seat).is_some();
+            // Who has not looked for so long could take another view for this one.
+            let is_recent = self.log.snapshot_place() <= state.position();
+            let everybody = mirror.everybody.of(state).filter(|_| is_member && is_recent);
+            let Some(everybody) = everybody else { return Ok(None) };
+            let roll = self.log.roll_to_exchange();
+            if !(roll.is_open()
+                && roll.is_of_view(state.view())
+                && roll.is_of_round(state.rounds()))
+            {
+                return Ok(None);
+            }
+            let come = self.come_on_open_roll(mirror, roll, (roll, seat), everybody);
+            if come.is_some_and(|come| !come.is_last) {
+                self.set_cell_aside(mirror);
+            }
+            Ok(come)
+        })
     }
 
     /// The same, where `roll` was looked at before the log was folded.
@@ -130,16 +164,30 @@ impl Live {
             self.close_roll(mirror)?;
             return Ok(Tried::Again);
         };
+        let come = self.come_on_open_roll(mirror, roll, (open, seat), everybody);
+        Ok(come.map_or(Tried::Again, Tried::Come))
+    }
+
+    /// Exchanges a roll for one that is open, with this member on it. None when somebody was faster.
+    #[inline]
+    fn come_on_open_roll(
+        &self,
+        mirror: &Mirror,
+        seen: Roll,
+        (open, seat): (Roll, Seat),
+        everybody: u32,
+    ) -> Option<Come> {
         let come = open.with(seat.id);
         let is_last = come.who() & everybody == everybody;
-        if !self.log.exchange_roll(roll, if is_last { come.over() } else { come }) {
-            return Ok(Tried::Again);
+        if !self.log.exchange_roll(seen, if is_last { come.over() } else { come }) {
+            return None;
         }
         if is_last {
             self.wake(WaitsFor::Others);
         }
+        let (view, round) = (mirror.state.view(), mirror.state.rounds());
         let (on_roll, members) = (Some(Turn { number: open.turn(), view }), everybody.count_ones());
-        Ok(Tried::Come(Come { round, on_roll, members, next: next_of(mirror) }))
+        Some(Come { round, on_roll, is_last, members, next: next_of(mirror) })
     }
 
     fn come_in_log(&self, mirror: &mut Mirror, roll: Roll, seat: Seat) -> Result<Tried> {
@@ -149,8 +197,8 @@ impl Live {
         }
         match self.accept(mirror, EntryWord::Sync(seat), None)? {
             Some((_, Outcome::Come(round))) => {
-                let members = mirror.state.members().len() as u32;
-                Ok(Tried::Come(Come { round, on_roll: None, members, next: next_of(mirror) }))
+                let (members, next) = (mirror.state.members().len() as u32, next_of(mirror));
+                Ok(Tried::Come(Come { round, on_roll: None, is_last: false, members, next }))
             }
             Some(_) => Err(self.no_member(seat.id)),
             None => Ok(Tried::Again),

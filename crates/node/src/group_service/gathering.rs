@@ -39,10 +39,10 @@ impl Live {
         come: Come,
         deadline_ns: Option<u64>,
     ) -> Result<Option<u32>> {
-        if self.said_of(&come) == Said::Over {
+        if come.is_last || self.said_of(&come) == Said::Over {
             return Ok(None);
         }
-        let Some(mut waiter) = self.shared.turn.try_enter()? else {
+        let Some(mut waiter) = self.shared.turn.try_enter_in_turn()? else {
             return self.gather_behind(seat, come, deadline_ns);
         };
         let news = self.shared.segment.news(self.shared.slot);
@@ -87,7 +87,7 @@ impl Gathering<'_> {
             Said::Over => {
                 let (place, number) = self.come.next;
                 self.live.log.foresee(place, number);
-                self.ended = Some(Ok(None));
+                self.ended = Some(self.live.catch_up().map(|()| None));
             }
             Said::GoesOn => {}
             Said::Nothing => self.look_thoroughly(),

@@ -8,7 +8,7 @@ use landeck_groups::service::{
     State,
 };
 use landeck_memory::group_log::{
-    Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
+    Aside, CELL_BYTES, Claim, Claims, GroupLog, LOG_ENTRIES, Look, Passed, Reach, WaitsFor,
 };
 use landeck_memory::{Bytes, Gate, Operation, SlotState, ThreadMode, WaitRecord};
 
@@ -42,6 +42,8 @@ pub(super) struct Mirror {
     passed: Passed,
     /// Broadcasts of this process that some have not taken, when it looked last.
     own: VecDeque<u64>,
+    /// The cell of the next short one, claimed while there was nothing else to do.
+    aside: Option<Aside>,
     /// All members as they stand on the roll, and the view that is from.
     pub(super) everybody: Everybody,
     /// The generation of the membership for which all that is known here was looked through.
@@ -68,6 +70,7 @@ impl Live {
             state: State::new(options.rules()),
             passed: Passed::default(),
             own: VecDeque::new(),
+            aside: None,
             everybody: Everybody::default(),
             tended: None,
         };
@@ -93,9 +96,25 @@ impl Live {
         then(&mut mirror)
     }
 
+    /// Does something with what was known before, unless it is to be looked through anew: none then.
+    #[inline]
+    pub(super) fn with_what_is_known<T>(
+        &self,
+        then: impl FnOnce(&mut Mirror) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let mut mirror = self.mirror.enter_in_turn()?;
+        let generation = self.shared.segment.membership_generation();
+        if mirror.tended == Some(generation) { then(&mut mirror) } else { Ok(None) }
+    }
+
+    /// Folds what was accepted meanwhile.
+    pub(super) fn catch_up(&self) -> Result<()> {
+        self.fold(&mut *self.mirror.enter_in_turn()?)
+    }
+
     /// The same for who is about to send a message.
     pub(super) fn with_lines<T>(&self, then: impl FnOnce(&mut Mirror) -> Result<T>) -> Result<T> {
-        let mut mirror = self.mirror.enter()?;
+        let mut mirror = self.mirror.enter_in_turn()?;
         let (place, number) = (mirror.state.position(), mirror.state.broadcasts());
         self.log.prepare(&self.claims, place, number);
         self.fold(&mut mirror)?;
@@ -202,6 +221,26 @@ impl Live {
         }
         self.look_who_has_taken(mirror);
         Ok(look(mirror, Reach::All))
+    }
+
+    /// Claims a cell for the next short message, if this process has sent one that some have not taken.
+    pub(super) fn set_cell_aside(&self, mirror: &mut Mirror) {
+        if mirror.aside.is_none() && !mirror.own.is_empty() {
+            let claim = self.log.claim(&self.claims, 0, &mirror.passed, Reach::Home);
+            mirror.aside = claim.map(Claim::put_aside);
+        }
+    }
+
+    /// Memory for a message, of which some may have been set aside.
+    pub(super) fn claim_for_message(
+        &self,
+        mirror: &mut Mirror,
+        bytes: u64,
+    ) -> Result<Option<Claim<'_>>> {
+        match mirror.aside.take_if(|_| bytes <= CELL_BYTES as u64) {
+            Some(aside) => Ok(Some(self.log.take_up(aside))),
+            None => self.claim(mirror, bytes),
+        }
     }
 
     /// The same for the details of an entry, for which there always is room sooner or later.
@@ -565,6 +604,16 @@ impl Live {
         self.log.wake(what);
         if self.mirror.mode() == ThreadMode::Multiple {
             self.log.wake_own();
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Ok(mut mirror) = self.mirror.enter()
+            && let Some(aside) = mirror.aside.take()
+        {
+            drop(self.log.take_up(aside));
         }
     }
 }

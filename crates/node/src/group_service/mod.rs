@@ -341,6 +341,46 @@ impl Group {
         self.send(message, Sender::Stranger, Manner::AtOnce)
     }
 
+    /// Waits until all that was accepted here so far is in all mailboxes: who looks there then finds it at
+    /// once. Without a server that is so as soon as it is accepted.
+    ///
+    /// # Errors
+    /// [`GroupError::Destroying`], [`GroupError::GroupDestroyed`], [`Error::Ended`], [`Error::Thread`].
+    pub fn wait_delivered(&self) -> Result<()> {
+        self.delivered_until(None)
+    }
+
+    /// The same, for a while.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`], and as [`Group::wait_delivered`].
+    pub fn wait_delivered_within(&self, time: Duration) -> Result<()> {
+        self.delivered_until(Some(time))
+    }
+
+    fn delivered_until(&self, time: Option<Duration>) -> Result<()> {
+        let live = &self.live;
+        let accepted = live.with(|mirror| {
+            live.check_open(&mirror.state)?;
+            Ok(mirror.state.broadcasts())
+        })?;
+        if live.desk.is_none() {
+            return Ok(());
+        }
+        let server = |mirror: &Mirror| mirror.state.server().map(|server| server.who.slot);
+        let delivered = live.wait(deadline_ns(time), server, |mirror| {
+            // Of a server that is gone, members take all that was accepted.
+            if mirror.state.unserved().max(live.log.sent_on()) >= accepted {
+                return Ok(Some(()));
+            }
+            live.check_goes_on(&mirror.state).map(|()| None)
+        });
+        match delivered {
+            Err(Error::TimedOut(_)) => Err(Error::TimedOut(time.unwrap_or_default())),
+            other => other,
+        }
+    }
+
     #[inline]
     pub(crate) fn send(&self, message: &Message, sender: Sender, manner: Manner) -> Result<()> {
         self.live.broadcast(message, sender, manner)

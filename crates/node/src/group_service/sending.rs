@@ -121,7 +121,8 @@ impl Live {
         if !self.has_room(mirror) {
             return Ok(Sent::NoRoom);
         }
-        let Some(claim) = self.claim(mirror, bytes.len() as u64)? else { return Ok(Sent::NoRoom) };
+        let claim = self.claim_for_message(mirror, bytes.len() as u64)?;
+        let Some(claim) = claim else { return Ok(Sent::NoRoom) };
         claim.fill(tag, self.words_of(sender), bytes);
         let entry = EntryWord::Broadcast { cell: claim.cell(), was_held: false, by: 0 };
         if let Some((_, Outcome::Broadcast(number))) = self.accept(mirror, entry, Some(&claim))? {

@@ -83,6 +83,8 @@ struct Server<'a> {
     groups: HashMap<u32, Served>,
     receiving: Vec<(u32, OperationId)>,
     sending: Vec<(OperationId, Box<[u64; 2]>)>,
+    /// Up to which message all members of a group are told, once nothing is on its way to them.
+    sent_on: Vec<(u32, u64)>,
     filling: Vec<Filling>,
 }
 
@@ -228,7 +230,7 @@ impl<'a> Server<'a> {
     fn new(job: &'a Job, office: &'a Office) -> Self {
         let (arrivals, groups) = (Arc::default(), HashMap::new());
         let (receiving, sending, filling) = (Vec::new(), Vec::new(), Vec::new());
-        Self { job, office, arrivals, groups, receiving, sending, filling }
+        Self { job, office, arrivals, groups, receiving, sending, sent_on: Vec::new(), filling }
     }
 
     fn run(mut self) {
@@ -254,6 +256,7 @@ impl<'a> Server<'a> {
             || !lock(&self.office.orders).is_empty()
             || !lock(&self.arrivals).is_empty()
             || !self.filling.is_empty()
+            || (!self.sent_on.is_empty() && self.sending.is_empty())
             || self.receiving.iter().any(|(_, id)| is_done(id))
             || self.sending.iter().any(|(id, _)| is_done(id))
             || self.groups.values().any(Served::has_news)
@@ -277,8 +280,23 @@ impl<'a> Server<'a> {
         let mut kernel = self.job.shared.kernel.enter()?;
         self.sending.retain(|(id, _)| kernel.take(*id).is_none());
         drop(kernel);
+        self.say_what_was_sent_on();
         let contexts: Vec<u32> = self.groups.keys().copied().collect();
         contexts.into_iter().try_for_each(|context| self.look_after(context))
+    }
+
+    /// Says of which messages all members are told by now.
+    fn say_what_was_sent_on(&mut self) {
+        if !self.sending.is_empty() {
+            return;
+        }
+        for (context, number) in self.sent_on.drain(..) {
+            // Where the seat was left, everybody finds them by themselves.
+            if let Some(served) = self.groups.get(&context) {
+                served.group.live.log.set_sent_on(number);
+                served.group.live.wake(WaitsFor::Others);
+            }
+        }
     }
 
     /// Takes the seat of a group, if it is free.
@@ -420,11 +438,12 @@ impl<'a> Server<'a> {
             self.filling.push(filling);
             return Ok(());
         }
-        let Filling { words, was_held, .. } = filling;
+        let Filling { context, words, was_held, .. } = filling;
         let sent = served.broadcast(&claim, words, was_held)?;
         let Some((message, members)) = sent else { return Ok(()) };
         claim.end();
         let group = served.group.number();
+        self.sent_on.push((context, message + 1));
         self.forward(group, message, words[1], &members)
     }
 

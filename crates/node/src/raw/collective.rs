@@ -1,5 +1,7 @@
 //! Collective operations over pointers, for fronts in other languages.
 
+use std::ptr::NonNull;
+
 use landeck_arithmetic::Operator;
 use landeck_collectives::Operation as What;
 use landeck_kernel::Area;
@@ -87,6 +89,38 @@ pub struct Prepared(Call);
 
 // SAFETY: what is shared of it are addresses, to which only the operations go that it starts.
 unsafe impl Sync for Prepared {}
+
+/// A call on data that lie in one piece on both sides: where they begin, and how many bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Short<'a> {
+    /// The operation.
+    pub operation: What,
+    /// Its root; 0 where it has none.
+    pub root: usize,
+    /// What this member brings; in a broadcast the data themselves. In a reduction it may be the output.
+    pub input: (NonNull<u8>, usize),
+    /// Where its result goes.
+    pub output: (NonNull<u8>, usize),
+    /// How data combine, in operations that reduce; no function of the caller's.
+    pub operator: Option<&'a Operator>,
+}
+
+/// Does a collective operation on short data. False when they are not so short, or when it is to go
+/// another way: then nothing was done, and [`call()`] does it.
+///
+/// # Errors
+/// As [`call()`].
+///
+/// # Safety
+/// As [`call()`].
+#[inline(never)]
+pub unsafe fn call_short(world: &World, short: &Short<'_>) -> Result<bool> {
+    let Short { operation, root, input, output, operator } = *short;
+    // SAFETY: both sides are as the caller vouches until this returns, when the operation is over.
+    let (input, output) =
+        unsafe { (Buffer::new(input.0, input.1), Buffer::new(output.0, output.1)) };
+    world.brief_with(operation, (input, output), root, operator)
+}
 
 /// Does a collective operation; returns when this member has done its part.
 ///

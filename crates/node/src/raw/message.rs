@@ -1,12 +1,14 @@
 //! Messages of items of a layout: in all modes, probed, taken out.
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::NonNull;
 
-use landeck_kernel::{Area, Failure, RequestId};
+use landeck_kernel::{Area, Failure, RequestId, Wanted};
+use landeck_memory::Buffer;
 use landeck_wire::Tag;
 
 use super::memory::SHORT_BYTES;
-use super::{Memory, Operation, going, started_receive, started_send};
+use super::{Memory, Operation, going, operation, started_receive, started_send};
 use crate::error::Result;
 use crate::shared::{Kernel, WaitError};
 use crate::world::{From, Status, Tagged, World};
@@ -47,6 +49,23 @@ pub unsafe fn send(
     if let (Mode::Standard, Some(buffer)) = (mode, one_piece) {
         return world.send_area(Area::contiguous(buffer), to, tag);
     }
+    // SAFETY: as the caller says.
+    unsafe { send_otherwise(world, memory, to, tag, mode) }
+}
+
+/// Sends items that lie apart, or in mode synchronous. Apart, because of the room that it has on its
+/// stack: whoever calls it pays for that, also when it does not.
+///
+/// # Safety
+/// As [`send`].
+#[inline(never)]
+unsafe fn send_otherwise(
+    world: &World,
+    memory: &Memory<'_>,
+    to: usize,
+    tag: Tag,
+    mode: Mode,
+) -> Result<()> {
     if mode == Mode::Standard && memory.is_short() {
         let mut packed = [MaybeUninit::uninit(); SHORT_BYTES];
         // SAFETY: the items are readable, says the caller; what they pack to outlives the request,
@@ -62,6 +81,83 @@ pub unsafe fn send(
     }
     let started = start_synchronous(world, area, to, tag)?;
     super::wait(world, started).map(drop)
+}
+
+/// Sends bytes in one piece if they can go at once. False when not: then nothing was sent, and [`send`]
+/// says why, or waits.
+///
+/// # Safety
+/// `length` bytes from `start` are readable during the call.
+#[inline(always)]
+pub unsafe fn send_now(
+    world: &World,
+    start: NonNull<u8>,
+    length: usize,
+    to: usize,
+    tag: Tag,
+) -> bool {
+    let (Some(peer), Ok(mut kernel)) = (world.members.get(to), world.shared.kernel.enter()) else {
+        return false;
+    };
+    // SAFETY: the bytes are readable during the call, and not needed when it is over.
+    let bytes = unsafe { Buffer::new(start, length) }.bytes();
+    kernel.send_now(*peer, world.context, tag.0, bytes)
+}
+
+/// Receives a message of one process into one piece of memory, if it has room there and comes before long.
+/// None when not: then nothing was received, and [`receive`] says why, or waits. Without a tag, any will do.
+///
+/// # Safety
+/// `length` bytes from `start` are writable during the call, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn receive_now(
+    world: &World,
+    start: NonNull<u8>,
+    length: usize,
+    from: usize,
+    tag: Option<u32>,
+) -> Option<Received> {
+    let source = Some(world.members.get(from)?.0);
+    let wanted = Wanted { context: world.context, source, tag };
+    // SAFETY: as the caller says; what is not received in the call leaves no request.
+    let area = Area::contiguous(unsafe { Buffer::new(start, length) });
+    // It owns nothing.
+    let area = ManuallyDrop::new(area);
+    let mut status = landeck_kernel::Status::NONE;
+    let has_come = world.shared.receive_whole_now(&wanted, &area, &mut status);
+    matches!(has_come, Ok(true)).then_some(Received(status))
+}
+
+/// Begins to receive a message of one process into one piece of memory. None for what [`start_receive`]
+/// refuses: then nothing was begun. Without a tag, any will do.
+///
+/// # Safety
+/// `length` bytes from `start` stay writable until the operation is over, and nobody else uses them.
+#[inline(always)]
+pub unsafe fn start_receive_plain(
+    world: &World,
+    start: NonNull<u8>,
+    length: usize,
+    from: usize,
+    tag: Option<u32>,
+) -> Option<Operation> {
+    let source = Some(world.members.get(from)?.0);
+    let wanted = Wanted { context: world.context, source, tag };
+    // SAFETY: as the caller says.
+    let area = Area::contiguous(unsafe { Buffer::new(start, length) });
+    Some(operation(world, world.shared.begin_receive(wanted, area).ok()?))
+}
+
+/// What came with [`receive_now`].
+#[derive(Clone, Copy, Debug)]
+pub struct Received(landeck_kernel::Status);
+
+impl Received {
+    /// What is known of it, in the world in which it was received.
+    #[inline]
+    pub fn status(&self, world: &World) -> Status {
+        world.status_of(&self.0)
+    }
 }
 
 /// Begins to send items.
@@ -112,8 +208,27 @@ pub unsafe fn receive(
     tag: impl Into<Tagged>,
 ) -> Result<Status> {
     // SAFETY: the items are this call's alone, at whose end the request is over, says the caller.
+    match unsafe { memory.one_piece() } {
+        Some(buffer) => world.receive_area(Area::contiguous(buffer), from.into(), tag.into(), None),
+        // SAFETY: as above.
+        None => unsafe { receive_parts(world, memory, from.into(), tag.into()) },
+    }
+}
+
+/// Receives items that lie apart.
+///
+/// # Safety
+/// As [`receive`].
+#[inline(never)]
+unsafe fn receive_parts(
+    world: &World,
+    memory: &Memory<'_>,
+    from: From,
+    tag: Tagged,
+) -> Result<Status> {
+    // SAFETY: the items are this call's alone, at whose end the request is over, says the caller.
     let area = unsafe { area(world, memory) }?;
-    world.receive_area(area, from.into(), tag.into(), None)
+    world.receive_area(area, from, tag, None)
 }
 
 /// Begins to receive items.

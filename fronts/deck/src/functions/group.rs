@@ -132,6 +132,21 @@ pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *mut Handle) -> Result<()
     Ok(raw::group::broadcast_to_others(&named.group, seat, &message)?)
 }
 
+pub(crate) unsafe fn bcast_wait(g: *mut Handle) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    unsafe { bcast_wait_timed(g, -1) }
+}
+
+pub(crate) unsafe fn bcast_wait_timed(g: *mut Handle, timeout_ms: c_int) -> Result<(), Mistake> {
+    // SAFETY: the program gave the place of an object.
+    let group = unsafe { named(g) }?;
+    let group = &group.as_named()?.group;
+    Ok(match time(timeout_ms)? {
+        Some(time) => group.wait_delivered_within(time),
+        None => group.wait_delivered(),
+    }?)
+}
+
 pub(crate) unsafe fn sync(g: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     unsafe { sync_timed(g, -1) }

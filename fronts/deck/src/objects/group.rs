@@ -77,13 +77,20 @@ impl Group {
     }
 
     /// What its members do together, before an operation: whoever joined or left counts from here on.
+    #[inline(always)]
     pub(crate) fn together(&self) -> Result<Together<'_>, Mistake> {
-        self.with_others(true)
+        match self {
+            Self::World(world) => Ok(Together::World(alone(world)?)),
+            Self::Named(named) => named.together(true),
+        }
     }
 
     /// The same as of the last operation.
     pub(crate) fn last_together(&self) -> Result<Together<'_>, Mistake> {
-        self.with_others(false)
+        match self {
+            Self::World(world) => Ok(Together::World(alone(world)?)),
+            Self::Named(named) => named.together(false),
+        }
     }
 
     /// Has the operations go by an architecture from now on.
@@ -101,17 +108,6 @@ impl Group {
         }
         Ok(())
     }
-
-    fn with_others(&self, advances: bool) -> Result<Together<'_>, Mistake> {
-        match self {
-            Self::World(world) => Ok(Together::World(alone(world)?)),
-            Self::Named(named) => {
-                let mut guard = named.alone()?;
-                guard.as_mut().ok_or_else(left)?.advance(advances)?;
-                Ok(Together::Named(guard))
-            }
-        }
-    }
 }
 
 impl Named {
@@ -127,6 +123,14 @@ impl Named {
     /// Its membership, for one thread alone.
     pub(crate) fn alone(&self) -> Result<Entry<'_, Option<Membership>>, Mistake> {
         alone(&self.membership)
+    }
+
+    /// What the members do together.
+    #[inline(never)]
+    fn together(&self, advances: bool) -> Result<Together<'_>, Mistake> {
+        let mut membership = self.alone()?;
+        membership.as_mut().ok_or_else(left)?.advance(advances)?;
+        Ok(Together::Named(membership))
     }
 
     /// Takes a member in; gives it back where there is one, or another thread waits with it.
@@ -222,7 +226,7 @@ pub(crate) fn leave_all() {
 /// The right to use something that one thread at a time may.
 #[inline]
 fn alone<T>(gate: &Gate<T>) -> Result<Entry<'_, T>, Mistake> {
-    match gate.try_enter() {
+    match gate.try_enter_in_turn() {
         Ok(Some(entry)) => Ok(entry),
         Ok(None) => {
             let text = "another thread waits with this object: threads take part with a mailbox and \

@@ -3,9 +3,9 @@
 //! A call that finds a message has it for itself at once, and who destroys one has it for itself first. So
 //! nobody destroys what a call uses, and calls need no reference of their own.
 
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use landeck::memory::gate::{Entry, Favour, Gate};
 use landeck_c_boundary::{Table, pointer};
 
 use crate::errors;
@@ -13,33 +13,30 @@ use crate::handle::Handle;
 use crate::mistake::Mistake;
 
 /// All messages of the program.
-pub(crate) struct Messages(Table<Box<Message>>);
-
-/// A message of the program's.
-struct Message {
-    is_used: AtomicBool,
-    inner: UnsafeCell<landeck::Message>,
+pub(crate) struct Messages {
+    table: Table<Box<Message>>,
+    /// Of the thread that makes the first one. Most programs use messages in one thread.
+    favour: OnceLock<Arc<Favour>>,
 }
 
-// SAFETY: `use_alone` lets one thread at a time at the message, which may be handed from thread to
-// thread.
-unsafe impl Sync for Message where landeck::Message: Send {}
+/// A message of the program's.
+type Message = Gate<landeck::Message>;
 
 /// The right to use a message, until dropped.
-pub(crate) struct InUse<'a>(&'a Message);
+pub(crate) struct InUse<'a> {
+    message: &'a Message,
+    entry: Entry<'a, landeck::Message>,
+}
 
-impl Message {
-    fn new(inner: landeck::Message) -> Self {
-        Self { is_used: AtomicBool::new(false), inner: UnsafeCell::new(inner) }
-    }
-
+impl<'a> InUse<'a> {
     /// Uses it, unless another thread does.
     #[inline(always)]
-    fn use_alone(&self) -> Result<InUse<'_>, Mistake> {
-        if self.is_used.swap(true, Ordering::Acquire) {
-            return Err(busy());
+    fn of(message: &'a Message) -> Result<Self, Mistake> {
+        match message.try_enter_in_turn() {
+            Ok(Some(entry)) => Ok(Self { message, entry }),
+            Ok(None) => Err(busy()),
+            Err(error) => Err(landeck::Error::from(error).into()),
         }
-        Ok(InUse(self))
     }
 }
 
@@ -52,7 +49,7 @@ fn busy() -> Mistake {
 
 impl Messages {
     pub(crate) const fn new(kind: u8) -> Self {
-        Self(Table::new(kind))
+        Self { table: Table::new(kind), favour: OnceLock::new() }
     }
 
     /// Keeps a message and gives its handle to the program.
@@ -66,7 +63,8 @@ impl Messages {
         inner: landeck::Message,
     ) -> Result<(), Mistake> {
         pointer::check(argument, place, 1)?;
-        let handle = Handle(self.0.insert(Box::new(Message::new(inner))));
+        let favour = self.favour.get_or_init(|| Arc::new(Favour::of_this_thread()));
+        let handle = Handle(self.table.insert(Box::new(Gate::favouring(favour, inner))));
         // SAFETY: checked above as far as it can be; the rest is the caller's promise.
         Ok(unsafe { pointer::write(argument, place, handle) }?)
     }
@@ -82,7 +80,7 @@ impl Messages {
         place: *const Handle,
     ) -> Result<InUse<'_>, Mistake> {
         // SAFETY: the caller's promise.
-        unsafe { self.find(argument, place) }?.use_alone()
+        InUse::of(unsafe { self.find(argument, place) }?)
     }
 
     /// The same; none where it is the one that the caller uses already.
@@ -98,10 +96,10 @@ impl Messages {
     ) -> Result<Option<InUse<'_>>, Mistake> {
         // SAFETY: the caller's promise.
         let message = unsafe { self.find(argument, place) }?;
-        if std::ptr::eq(used.0, message) {
+        if std::ptr::eq(used.message, message) {
             return Ok(None);
         }
-        message.use_alone().map(Some)
+        InUse::of(message).map(Some)
     }
 
     /// Takes a message away from the program, unless a call uses it.
@@ -118,7 +116,7 @@ impl Messages {
         // Whoever has it for itself keeps it so until it is gone.
         // SAFETY: the caller's promise.
         std::mem::forget(unsafe { self.at(argument, place) }?);
-        drop(self.0.remove(handle.0)?);
+        drop(self.table.remove(handle.0)?);
         Ok(())
     }
 
@@ -134,7 +132,7 @@ impl Messages {
         let handle = unsafe { pointer::read(argument, place) }?;
         // SAFETY: `deck.h` has the program destroy nothing at the moment in which another call with
         // it begins; from then on the call uses it alone, and `remove` takes nothing that is used.
-        Ok(unsafe { self.0.get(handle.0) }?)
+        Ok(unsafe { self.table.get(handle.0) }?)
     }
 }
 
@@ -143,22 +141,13 @@ impl std::ops::Deref for InUse<'_> {
 
     #[inline]
     fn deref(&self) -> &landeck::Message {
-        // SAFETY: whoever has this is the only one who uses the message.
-        unsafe { &*self.0.inner.get() }
+        &self.entry
     }
 }
 
 impl std::ops::DerefMut for InUse<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut landeck::Message {
-        // SAFETY: as above.
-        unsafe { &mut *self.0.inner.get() }
-    }
-}
-
-impl Drop for InUse<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.is_used.store(false, Ordering::Release);
+        &mut self.entry
     }
 }

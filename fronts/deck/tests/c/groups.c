@@ -1,6 +1,10 @@
 /* Groups: members come and go, broadcasts reach all of them once and in one order, who may not is told. */
 #include "check.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 enum { ROUNDS = 20 };
 
 static void send(deck_group_t *g, deck_msg_t *m, int kind, int number)
@@ -171,6 +175,81 @@ static void full_mailboxes(void)
     if (node == 0) OK(deck_group_leave(&g));
     OK(deck_mbox_destroy(&mb));
     OK(deck_msg_destroy(&m));
+}
+
+static atomic_int opened;
+
+/* What others are told while a group is being destroyed, one with a call that waits for room. */
+static void *held(void *name)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_msg_t m;
+    int error;
+    OK(deck_msg_create(&m, 0));
+    OK(deck_group_open(&g, name));
+    opened++;
+    error = deck_group_bcast(&g, &m);
+    CHECK(error == DECK_EGROUPDESTROYED || error == DECK_EDESTROYING);
+    OK(deck_group_close(&g));
+    OK(deck_msg_destroy(&m));
+    return NULL;
+}
+
+static void *without_waiting(void *name)
+{
+    deck_group_t g = DECK_NOTHING;
+    deck_msg_t m;
+    int error;
+    OK(deck_msg_create(&m, 0));
+    OK(deck_group_open(&g, name));
+    opened++;
+    while ((error = deck_group_bcast_try(&g, &m)) == DECK_EFULL) continue;
+    CHECK(error == DECK_EGROUPDESTROYED || error == DECK_EDESTROYING);
+    if (error == DECK_EDESTROYING) {
+        error = deck_group_bcast_wait(&g);
+        CHECK(error == DECK_EGROUPDESTROYED || error == DECK_EDESTROYING);
+        error = DECK_EDESTROYING;
+    }
+    OK(deck_group_close(&g));
+    OK(deck_msg_destroy(&m));
+    return error == DECK_EDESTROYING ? name : NULL;
+}
+
+/* A broadcast has no room until the time of the destruction is over. Whether it waits by then, and whether
+ * somebody looks meanwhile, is for the scheduler to say: so until both were seen. */
+static void destroyed_with_loss(void)
+{
+    deck_group_options_t one = { .messages = 1 };
+    int error = DECK_OK, was_told = 0;
+    for (int time_ms = 20; error != DECK_ELOSS || !was_told; time_ms += 20) {
+        deck_group_t g = DECK_NOTHING;
+        deck_mbox_t mb;
+        deck_msg_t m;
+        deck_thread_t threads[2];
+        void *told;
+        char name[DECK_NAME_MAX + 1];
+        int kind, number;
+        snprintf(name, sizeof name, "lost %d %d", node, time_ms);
+        OK(deck_mbox_create(&mb, NULL));
+        OK(deck_msg_create(&m, 0));
+        OK(deck_group_create_with(&g, name, 1, &one));
+        OK(deck_group_join(&g, &mb, name));
+        send(&g, &m, 8, time_ms);
+        OK(deck_thread_create(&threads[0], held, name));
+        OK(deck_thread_create(&threads[1], without_waiting, name));
+        while (opened < 2) sched_yield();
+        opened = 0;
+        usleep(50 * time_ms);
+        error = deck_group_destroy_timed(&g, time_ms);
+        CHECK(error == DECK_OK || error == DECK_ELOSS);
+        OK(deck_thread_join(&threads[0], NULL));
+        OK(deck_thread_join(&threads[1], &told));
+        was_told = told != NULL;
+        CHECK(next(&mb, &m, &kind, &number) == node && kind == 8 && number == time_ms);
+        FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
+        OK(deck_mbox_destroy(&mb));
+        OK(deck_msg_destroy(&m));
+    }
 }
 
 /* Threads are members too, each with a mailbox of its own. */
@@ -366,6 +445,7 @@ int main(int argc, char **argv)
     broadcasts();
     strangers();
     if (nodes > 1) full_mailboxes();
+    destroyed_with_loss();
     one_object();
     threads();
     together();

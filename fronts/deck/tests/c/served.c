@@ -11,7 +11,7 @@ static void serves(int where, int server_node, const char *title)
     deck_mbox_t mb;
     deck_msg_t m;
     char name[DECK_NAME_MAX + 1];
-    int values[2], seen[16][ROUNDS] = { { 0 } };
+    int values[2], seen[16][2 * ROUNDS] = { { 0 } };
     snprintf(name, sizeof name, "served by %s", title);
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -28,12 +28,30 @@ static void serves(int where, int server_node, const char *title)
         OK(deck_msg_pack(&m, DECK_INT, values, 2));
         if (i % 2 == 0) OK(deck_group_bcast(&g, &m));
         else OK(deck_group_bcast_timed(&g, &m, 100000));
+        if (i % 2 == 0) OK(deck_group_bcast_wait(&g));
+        else OK(deck_group_bcast_wait_timed(&g, 100000));
+        /* What all others do not tell by the group. */
+        OK(deck_collective_barrier(&all));
+        for (int from = 0; from < nodes; from++) {
+            OK(deck_mbox_retrv_try(&mb, &m));
+            OK(deck_msg_unpack(&m, DECK_INT, values, 2));
+            CHECK(values[0] >= 0 && values[0] < nodes && values[1] == i);
+            CHECK(seen[values[0]][values[1]]++ == 0);
+        }
+        OK(deck_group_sync_timed(&g, 100000));
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        values[0] = node;
+        values[1] = ROUNDS + i;
+        OK(deck_msg_clear(&m));
+        OK(deck_msg_pack(&m, DECK_INT, values, 2));
+        OK(deck_group_bcast(&g, &m));
         OK(deck_group_sync_timed(&g, 100000));
     }
     for (int i = 0; i < ROUNDS * nodes; i++) {
         OK(deck_mbox_retrv_try(&mb, &m));
         OK(deck_msg_unpack(&m, DECK_INT, values, 2));
-        CHECK(values[0] >= 0 && values[0] < nodes && values[1] >= 0 && values[1] < ROUNDS);
+        CHECK(values[0] >= 0 && values[0] < nodes && values[1] >= ROUNDS && values[1] < 2 * ROUNDS);
         CHECK(seen[values[0]][values[1]]++ == 0);
     }
     FAILS(DECK_EWOULDBLOCK, deck_mbox_retrv_try(&mb, &m));
@@ -42,6 +60,7 @@ static void serves(int where, int server_node, const char *title)
     OK(deck_collective_barrier(&all));
     if (node != nodes - 1) {
         FAILS(DECK_EGROUPDESTROYED, deck_group_bcast(&g, &m));
+        FAILS(DECK_EGROUPDESTROYED, deck_group_bcast_wait(&g));
         OK(deck_group_close(&g));
     }
     OK(deck_mbox_destroy(&mb));

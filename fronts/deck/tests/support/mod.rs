@@ -10,13 +10,19 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use landeck_testing::Trail;
 use landeck_testing::program::{build, compiler, offer_library, succeed};
+use landeck_testing::{Trail, Watchdog};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(150);
 /// How long everything that a test starts may go on after its end.
 const GONE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Limits the time of a test. What cargo has to build for it is built before.
+pub(crate) fn watched(limit: Duration) -> Watchdog {
+    tools();
+    Watchdog::start(limit)
+}
 
 /// Runs programs under `landeck run` with these arguments, to the end of all.
 pub(crate) fn run(arguments: &[&str]) -> Output {

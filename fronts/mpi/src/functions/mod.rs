@@ -23,6 +23,7 @@ pub(crate) mod pack;
 pub(crate) mod persistent;
 pub(crate) mod point_to_point;
 pub(crate) mod probe;
+mod quick;
 pub(crate) mod request;
 pub(crate) mod session;
 pub(crate) mod status;

@@ -14,6 +14,7 @@ use landeck::{Tag, World};
 use landeck_c_boundary::pointer;
 
 use super::buffer::buffer_of;
+use super::quick;
 use crate::abi::{ERR_NO_MEM, Handle, Status};
 use crate::arguments::{
     Items, destination, give, source as source_of, tag as tag_of, tell, wanted_tag,
@@ -59,6 +60,7 @@ impl Incoming {
 }
 
 /// Sends; returns when the buffer may be used again.
+#[inline(always)]
 pub(crate) unsafe fn send(
     buf: *const c_void,
     count: i64,
@@ -68,7 +70,12 @@ pub(crate) unsafe fn send(
     comm: Handle,
 ) -> Result<(), Mistake> {
     // SAFETY: as the caller says.
-    unsafe { send_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm) }
+    unsafe {
+        if quick::send(buf, count, datatype, dest, tag, comm) {
+            return Ok(());
+        }
+        send_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm)
+    }
 }
 
 /// Sends; returns when, besides, the receive has begun.
@@ -116,12 +123,31 @@ pub(crate) unsafe fn bsend(
 }
 
 /// Receives.
+#[inline(always)]
 pub(crate) unsafe fn recv(
     buf: *mut c_void,
     count: i64,
     datatype: Handle,
     source: c_int,
     tag: c_int,
+    comm: Handle,
+    status: *mut Status,
+) -> Result<(), Mistake> {
+    // SAFETY: as the caller says.
+    unsafe {
+        if quick::receive(buf, count, datatype, source, tag, comm, status) {
+            return Ok(());
+        }
+        receive_in(buf, (count, datatype), (source, tag), comm, status)
+    }
+}
+
+/// Receives, and says what is wrong.
+#[inline(never)]
+unsafe fn receive_in(
+    buf: *mut c_void,
+    (count, datatype): (i64, Handle),
+    (source, tag): (c_int, c_int),
     comm: Handle,
     status: *mut Status,
 ) -> Result<(), Mistake> {
@@ -134,6 +160,7 @@ pub(crate) unsafe fn recv(
 }
 
 /// Starts to send.
+#[inline(always)]
 pub(crate) unsafe fn isend(
     buf: *const c_void,
     count: i64,
@@ -144,7 +171,19 @@ pub(crate) unsafe fn isend(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     // SAFETY: as the caller says.
-    unsafe { start_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm, request) }
+    unsafe {
+        if is_place(request) && quick::send(buf, count, datatype, dest, tag, comm) {
+            request.write(request::SENT);
+            return Ok(());
+        }
+        start_in(Mode::Standard, buf, (count, datatype), (dest, tag), comm, request)
+    }
+}
+
+/// Whether a handle may be written there, as far as that can be seen.
+#[inline(always)]
+fn is_place(request: *const Handle) -> bool {
+    !request.is_null() && request.is_aligned()
 }
 
 /// Starts to send; over when, besides, the receive has begun.
@@ -195,12 +234,34 @@ pub(crate) unsafe fn ibsend(
 }
 
 /// Starts to receive.
+#[inline(always)]
 pub(crate) unsafe fn irecv(
     buf: *mut c_void,
     count: i64,
     datatype: Handle,
     source: c_int,
     tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> Result<(), Mistake> {
+    // SAFETY: as the caller says.
+    unsafe {
+        if is_place(request)
+            && let Some(started) = quick::start_receive(buf, count, datatype, source, tag, comm)
+        {
+            request.write(started);
+            return Ok(());
+        }
+        start_receive_in(buf, (count, datatype), (source, tag), comm, request)
+    }
+}
+
+/// Starts to receive, and says what is wrong.
+#[inline(never)]
+unsafe fn start_receive_in(
+    buf: *mut c_void,
+    (count, datatype): (i64, Handle),
+    (source, tag): (c_int, c_int),
     comm: Handle,
     request: *mut Handle,
 ) -> Result<(), Mistake> {
@@ -326,8 +387,8 @@ pub(crate) unsafe fn isendrecv_replace(
     }
 }
 
-/// Sends, and waits until that is over.
-#[inline]
+/// Sends, waits until that is over, and says what is wrong.
+#[inline(never)]
 unsafe fn send_in(
     mode: Mode,
     buf: *const c_void,
@@ -344,8 +405,8 @@ unsafe fn send_in(
     unsafe { message::send(world, &items.memory(), to, tag, mode) }.map_err(Mistake::from)
 }
 
-/// Starts to send.
-#[inline(always)]
+/// Starts to send, and says what is wrong.
+#[inline(never)]
 unsafe fn start_in(
     mode: Mode,
     buf: *const c_void,

@@ -234,18 +234,38 @@ pub(crate) fn keep(communicator: Communicator) -> Handle {
 
 /// The communicator of a handle. A call borrows it: a program frees an object when no other call of
 /// its uses it. What goes on after the call keeps a clone.
-#[inline]
+#[inline(always)]
 pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Communicator>, Mistake> {
     match handle {
         COMM_WORLD => Ok(&job::current()?.world),
-        COMM_SELF => Ok(&job::current()?.myself),
-        handle => {
-            job::check_joined()?;
-            // SAFETY: as said above.
-            unsafe { TABLE.get(handle as u64) }
-                .map_err(|error| Kind::Communicator.refuse(argument, handle, error))
-        }
+        handle => get_other(argument, handle),
     }
+}
+
+/// The same of one that is not MPI_COMM_WORLD.
+#[inline(never)]
+fn get_other(argument: &str, handle: Handle) -> Result<&'static Arc<Communicator>, Mistake> {
+    if handle == COMM_SELF {
+        return Ok(&job::current()?.myself);
+    }
+    job::check_joined()?;
+    // SAFETY: as said of `get`.
+    unsafe { TABLE.get(handle as u64) }
+        .map_err(|error| Kind::Communicator.refuse(argument, handle, error))
+}
+
+/// The communicator of a handle that leads to one now; nothing is said of a mistake.
+#[inline(always)]
+pub(crate) fn find(handle: Handle) -> Option<&'static Arc<Communicator>> {
+    if handle == COMM_WORLD {
+        return job::if_running().map(|job| &job.world);
+    }
+    find_other(handle)
+}
+
+#[inline(never)]
+fn find_other(handle: Handle) -> Option<&'static Arc<Communicator>> {
+    get_other("comm", handle).ok()
 }
 
 /// Takes a communicator out of the table: its handle is stale from now on.

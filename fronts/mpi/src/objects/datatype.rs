@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use landeck::arithmetic::Element;
@@ -38,16 +38,27 @@ pub(crate) struct Datatype {
 
 static TABLE: Table<Arc<Datatype>> = Table::new(Kind::Datatype as u8);
 static PREDEFINED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
-    (FIRST..=LAST).map(|handle| Datatype::predefined(handle).map(Arc::new)).collect()
+    let predefined: Vec<_> =
+        (FIRST..=LAST).map(|handle| Datatype::predefined(handle).map(Arc::new)).collect();
+    for (datatype, bytes) in predefined.iter().zip(&PLAIN_BYTES) {
+        let dense = datatype.as_ref().filter(|datatype| datatype.is_dense);
+        let plain = dense.and_then(|dense| u8::try_from(dense.size_bytes).ok()).unwrap_or(0);
+        bytes.store(plain, Ordering::Relaxed);
+    }
+    predefined
 });
+/// The bytes of an item of each predefined datatype that has no gaps. Zero for those of which more must
+/// be known, and for all as long as nobody has asked for one.
+static PLAIN_BYTES: [AtomicU8; LAST - FIRST + 1] = [const { AtomicU8::new(0) }; LAST - FIRST + 1];
 /// Predefined datatypes without a name, by what asks for them.
 static UNNAMED: LazyLock<Mutex<HashMap<Asked, Handle>>> = LazyLock::new(Mutex::default);
 
 /// A constructor and its arguments.
 type Asked = (c_int, [i64; 2]);
 
-const FIRST: Handle = 0x200;
-const LAST: Handle = 0x3ff;
+/// The predefined datatypes lie between these.
+pub(crate) const FIRST: Handle = 0x200;
+pub(crate) const LAST: Handle = 0x3ff;
 
 impl Datatype {
     /// A datatype of the program, not committed yet.
@@ -129,6 +140,14 @@ pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Datatyp
         .map_err(|error| Kind::Datatype.refuse(argument, handle, error))
 }
 
+/// The bytes of an item, if the datatype is a predefined one without gaps; zero if it is not, or not
+/// known to be.
+#[inline(always)]
+pub(crate) fn plain_bytes(handle: Handle) -> usize {
+    let place = PLAIN_BYTES.get(handle.wrapping_sub(FIRST));
+    place.map_or(0, |bytes| bytes.load(Ordering::Relaxed).into())
+}
+
 /// The same, for messages: it must be committed.
 #[inline]
 pub(crate) fn get_committed(
@@ -177,6 +196,16 @@ pub(crate) fn table() -> &'static Table<impl Sized> {
 mod tests {
     use super::*;
     use crate::abi;
+
+    #[test]
+    fn plain_datatypes_are_those_without_gaps() {
+        for handle in FIRST - 1..=LAST + 1 {
+            let dense = get("datatype", handle).ok().filter(|datatype| datatype.is_dense);
+            let bytes = dense.map_or(0, |dense| dense.size_bytes as usize);
+            assert_eq!(plain_bytes(handle), bytes, "{handle:#x}");
+        }
+        assert!(plain_bytes(abi::DOUBLE) == 8 && plain_bytes(abi::DOUBLE_INT) == 0);
+    }
 
     #[test]
     fn sizes_are_those_of_the_fixed_handles() {

@@ -1,13 +1,14 @@
 //! The operations of reductions: predefined ones and those of the program.
 
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use landeck::arithmetic::{Operation as Arithmetic, Reduction};
+use landeck::arithmetic::{Operation as Arithmetic, Operator, Reduction};
 use landeck_c_boundary::Table;
 
 use crate::abi::{self, ERR_OP, Handle, UserFunction, UserFunctionLarge};
 use crate::mistake::Mistake;
-use crate::objects::datatype::Datatype;
+use crate::objects::datatype::{self, Datatype};
 use crate::objects::kind::Kind;
 
 /// An operation of the standard.
@@ -83,6 +84,15 @@ pub(crate) enum Function {
     Large(UserFunctionLarge),
 }
 
+/// The predefined operations lie between these.
+const FIRST: Handle = abi::OP_NULL;
+const LAST: Handle = abi::NO_OP;
+
+/// By operation and datatype; null where nobody has asked yet, or where it means nothing.
+static OPERATORS: [[AtomicPtr<Operator>; datatype::LAST - datatype::FIRST + 1]; LAST - FIRST + 1] = [const {
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; datatype::LAST - datatype::FIRST + 1]
+};
+    LAST - FIRST + 1];
 static TABLE: Table<Own> = Table::new(Kind::Operation as u8);
 
 /// Gives out the handle of an operation of the program.
@@ -99,6 +109,41 @@ pub(crate) fn get(argument: &str, handle: Handle) -> Result<Operation, Mistake> 
     unsafe { TABLE.get(handle as u64) }
         .map(|own| Operation::Own(*own))
         .map_err(|error| Kind::Operation.refuse(argument, handle, error))
+}
+
+/// How items of a predefined datatype combine by a predefined operation, if they do: found out once and
+/// kept, since it takes longer than to combine a few of them.
+#[inline(always)]
+pub(crate) fn operator(op: Handle, datatype: Handle) -> Option<&'static Operator> {
+    let (row, column) = (op.wrapping_sub(FIRST), datatype.wrapping_sub(datatype::FIRST));
+    let place = OPERATORS.get(row)?.get(column)?;
+    // SAFETY: what is stored there is never freed.
+    match unsafe { place.load(Ordering::Acquire).as_ref() } {
+        Some(operator) => Some(operator),
+        None => find_operator(op, datatype, place),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find_operator(
+    op: Handle,
+    datatype: Handle,
+    place: &'static AtomicPtr<Operator>,
+) -> Option<&'static Operator> {
+    let reduction = predefined(op)?.on(datatype::get("datatype", datatype).ok()?).ok()?;
+    let made = Box::into_raw(Box::new(Operator::from(reduction)));
+    let null = std::ptr::null_mut();
+    let found = match place.compare_exchange(null, made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(others) => {
+            // SAFETY: made above from a box, and nobody else has seen it.
+            drop(unsafe { Box::from_raw(made) });
+            others
+        }
+    };
+    // SAFETY: what is stored there is never freed.
+    Some(unsafe { &*found })
 }
 
 /// Frees an operation of the program.
@@ -139,6 +184,23 @@ fn predefined(handle: Handle) -> Option<Predefined> {
 mod tests {
     use super::*;
     use std::ffi::{c_int, c_void};
+
+    #[test]
+    fn a_predefined_pair_combines_the_same_each_time_it_is_asked_for() {
+        for op in 0..=LAST + 1 {
+            for datatype in [abi::INT, abi::DOUBLE, abi::INTEGER, abi::DOUBLE_INT, abi::BYTE] {
+                let asked = predefined(op).and_then(|predefined| {
+                    predefined.on(datatype::get("datatype", datatype).unwrap()).ok()
+                });
+                let found = [operator(op, datatype), operator(op, datatype)];
+                assert_eq!(found[0].map(std::ptr::from_ref), found[1].map(std::ptr::from_ref));
+                let reduction = found[0].map(|found| found.reduction().unwrap());
+                let named = |found: Reduction| (found.operation(), found.element());
+                assert_eq!(reduction.map(named), asked.map(named), "{op:#x} {datatype:#x}");
+            }
+        }
+        assert!(operator(abi::SUM, 0).is_none() && operator(abi::SUM, usize::MAX).is_none());
+    }
 
     unsafe extern "C-unwind" fn nothing(
         _: *mut c_void,

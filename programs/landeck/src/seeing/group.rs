@@ -91,10 +91,13 @@ fn headline(group: &Group) -> Result<String, SeeingError> {
         true => String::new(),
         false => format!(", starts with {}", group.options().members_to_start()),
     };
-    let (members, number) = (view.members.len(), view.number);
-    let sent = group.broadcasts()?;
-    let name = group.name();
-    Ok(format!("{name}: {members} members{minimum}, view {number}, {sent} broadcasts\n"))
+    let members = counted(view.members.len() as u64, "member");
+    let sent = counted(group.broadcasts()?, "broadcast");
+    Ok(format!("{}: {members}{minimum}, view {}, {sent}\n", group.name(), view.number))
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn rows(view: &GroupView) -> String {

@@ -180,6 +180,38 @@ fn a_served_group_keeps_what_groups_promise() {
 }
 
 #[test]
+fn what_was_waited_for_is_in_all_mailboxes() {
+    let name = "served_groups::what_was_waited_for_is_in_all_mailboxes";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        for (name, options) in [("told", served()), ("found", GroupOptions::default())] {
+            let (member, mut inbox) = all(job, name, options.minimum(3));
+            for round in 0..50 {
+                if world.rank() == round % 3 {
+                    (0..10).for_each(|number| member.broadcast(&value(number)).unwrap());
+                    member.group().wait_delivered().unwrap();
+                }
+                // That is all that the others hear of it.
+                world.barrier().unwrap();
+                for number in 0..10 {
+                    let found =
+                        inbox.try_retrieve().unwrap().map(|mut it| it.unpack_value::<u64>());
+                    assert_eq!(found, Some(Ok(number)), "{round}");
+                }
+            }
+            world.barrier().unwrap();
+            let group = member.group().clone();
+            if world.rank() == 0 {
+                group.destroy().unwrap();
+            }
+            world.barrier().unwrap();
+            let gone = group.wait_delivered_within(Duration::from_secs(100)).unwrap_err();
+            assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+        }
+    });
+}
+
+#[test]
 fn a_named_process_serves_and_who_leaves_is_followed_by_another() {
     let name = "served_groups::a_named_process_serves_and_who_leaves_is_followed_by_another";
     in_job(3, name, ThreadMode::Single, |job| {

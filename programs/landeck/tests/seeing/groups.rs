@@ -58,7 +58,7 @@ fn named_groups_are_listed_shown_and_watched() {
     }
     let job = Watched::start(2, NAME);
     let said = job.until_said(&["group", "ls"], "later: 0 members, starts with 7");
-    assert!(said.contains("chat: ") && said.contains(", 1 broadcasts"), "{said}");
+    assert!(said.contains("chat: ") && said.contains(", 1 broadcast\n"), "{said}");
     let said = job.until_said(&["group", "show", "chat"], "process 0, 1 not retrieved");
     assert!(said.contains("   0  process 0"), "{said}");
     let mut watch = job.landeck_command(&["group", "watch", "chat"]);

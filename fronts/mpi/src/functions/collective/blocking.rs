@@ -11,7 +11,7 @@ use crate::walk::Walk;
 macro_rules! moved {
     ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
         /// See the function of this name in `moving`.
-        #[inline]
+        #[inline(never)]
         #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $name(
             $($argument: $type,)*
@@ -26,7 +26,7 @@ macro_rules! moved {
 macro_rules! combined {
     ($($name:ident $started:ident $kept:ident($($argument:ident: $type:ty),*);)*) => {$(
         /// See the function of this name in `combining`.
-        #[inline]
+        #[inline(never)]
         #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $name(
             $($argument: $type,)*
@@ -58,12 +58,14 @@ macro_rules! either_way {
         #[inline]
         #[allow(clippy::too_many_arguments)] // As many as the standard has.
         pub(crate) unsafe fn $name($($argument: $type),*) -> Result<$result, Mistake> {
-            match quick::$name($($argument),*) {
+            if let Some(quick) = quick::$name($($argument),*)
                 // SAFETY: the program leaves the buffers to this call.
-                Some(quick) => unsafe { quick.call() }.map(|()| $done),
-                // SAFETY: the program keeps what the standard demands of its arguments.
-                None => unsafe { long::$name($($argument),*) },
+                && unsafe { quick.call() }?
+            {
+                return Ok($done);
             }
+            // SAFETY: the program keeps what the standard demands of its arguments.
+            unsafe { long::$name($($argument),*) }
         }
     )*};
 }

@@ -1,105 +1,104 @@
 //! The short way of calls that are as most are: one group, items of the library's own datatypes one
-//! behind the other, operations of the library. Nothing is said of mistakes here: what is not so goes
-//! the long way, which does.
+//! behind the other, operations of the library, short data. Nothing is said of mistakes here: what is not so
+//! goes the long way, which does.
 
 use std::ffi::{c_int, c_void};
+use std::ptr::NonNull;
 
+use landeck::arithmetic::Operator;
 use landeck::collectives::Operation as Collective;
-use landeck::raw::collective::{Asked, Data};
-use landeck::raw::{Memory, collective};
+use landeck::raw::collective::{self, Short};
 
 use crate::abi::{Handle, IN_PLACE};
-use crate::arguments::Items;
+use crate::arguments::Plain;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator};
-use crate::objects::operation::{self, Operation};
+use crate::objects::operation;
 
-/// A call that goes this way.
+/// A call that may go this way.
 pub(super) struct Quick {
     communicator: &'static Communicator,
-    asked: Asked<'static>,
+    short: Short<'static>,
 }
 
 impl Quick {
-    /// Does it.
+    /// Does it, if it is as short as that. False when not: then nothing was done.
     ///
     /// # Safety
     /// The program leaves the buffers to this call.
     #[inline]
-    pub(super) unsafe fn call(&self) -> Result<(), Mistake> {
+    pub(super) unsafe fn call(&self) -> Result<bool, Mistake> {
         // SAFETY: the caller's promise.
-        unsafe { collective::call(&self.communicator.world, &self.asked) }.map_err(Mistake::from)
+        unsafe { collective::call_short(&self.communicator.world, &self.short) }
+            .map_err(Mistake::from)
     }
 }
 
-#[inline]
+const NOTHING: Plain = Plain { start: NonNull::dangling(), bytes: 0 };
+
+#[inline(always)]
 fn of_one_group(comm: Handle) -> Option<&'static Communicator> {
-    let communicator = communicator::get("comm", comm).ok()?;
+    let communicator = communicator::find(comm)?;
     communicator.remote.is_none().then_some(&**communicator)
 }
 
-#[inline]
-fn dense(buffer: *const c_void, count: i64, datatype: Handle) -> Option<Items> {
+#[inline(always)]
+fn plain(buffer: *const c_void, count: i64, datatype: Handle) -> Option<Plain> {
     if buffer.addr() == IN_PLACE {
         return None;
     }
-    let items = Items::new("", buffer, ("", count), datatype).ok()?;
-    items.datatype.is_dense.then_some(items)
+    Plain::new(buffer, count, datatype)
 }
 
 /// So many items for each of `processes`.
-#[inline]
-fn blocks(
-    buffer: *const c_void,
-    count: i64,
-    datatype: Handle,
-    processes: u32,
-) -> Option<(Items, Data<'static>)> {
-    let all = dense(buffer, count.checked_mul(i64::from(processes))?, datatype)?;
-    let Memory { start, layout, .. } = all.memory();
-    Some((all, Data::Blocks { start, layout, count: count as u64 }))
-}
-
-#[inline]
-fn whole(items: &Items) -> Data<'static> {
-    let Memory { start, layout, count } = items.memory();
-    Data::Whole { start, layout, count }
+#[inline(always)]
+fn blocks(buffer: *const c_void, count: i64, datatype: Handle, processes: u32) -> Option<Plain> {
+    plain(buffer, count.checked_mul(i64::from(processes))?, datatype)
 }
 
 /// Whether no byte is in both.
-#[inline]
-fn are_apart(one: &Items, other: &Items) -> bool {
-    let range = |items: &Items| {
-        let start = items.start.addr();
-        (start, start + items.dense_bytes().unwrap_or(0))
-    };
+#[inline(always)]
+fn are_apart(one: &Plain, other: &Plain) -> bool {
+    let range = |items: &Plain| (items.start.addr().get(), items.start.addr().get() + items.bytes);
     let ((start, end), (other_start, other_end)) = (range(one), range(other));
     end <= other_start || other_end <= start
 }
 
-#[inline]
+#[inline(always)]
 fn root_of(root: c_int, communicator: &Communicator) -> Option<usize> {
     usize::try_from(root).ok().filter(|root| *root < communicator.size as usize)
 }
 
-#[inline]
+#[inline(always)]
 fn moving(
     communicator: &'static Communicator,
     operation: Collective,
     root: usize,
-    input: Data<'static>,
-    output: Data<'static>,
+    input: Plain,
+    output: Plain,
 ) -> Quick {
-    Quick { communicator, asked: Asked { operation, root, input, output, operator: None } }
+    combining(communicator, (operation, root), input, output, None)
 }
 
-#[inline]
+#[inline(always)]
+fn combining(
+    communicator: &'static Communicator,
+    (operation, root): (Collective, usize),
+    input: Plain,
+    output: Plain,
+    operator: Option<&'static Operator>,
+) -> Quick {
+    let sides = |plain: Plain| (plain.start, plain.bytes);
+    let (input, output) = (sides(input), sides(output));
+    Quick { communicator, short: Short { operation, root, input, output, operator } }
+}
+
+#[inline(always)]
 pub(super) fn barrier(comm: Handle) -> Option<Quick> {
-    let nothing = Data::Nothing;
-    Some(moving(of_one_group(comm)?, Collective::Barrier, 0, nothing, nothing))
+    Some(moving(of_one_group(comm)?, Collective::Barrier, 0, NOTHING, NOTHING))
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn bcast(
     buffer: *mut c_void,
     count: i64,
@@ -109,12 +108,12 @@ pub(super) fn bcast(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let output = whole(&dense(buffer, count, datatype)?);
-    Some(moving(communicator, Collective::Broadcast, root, Data::Nothing, output))
+    let data = plain(buffer, count, datatype)?;
+    Some(moving(communicator, Collective::Broadcast, root, data, data))
 }
 
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
-#[inline]
+#[inline(always)]
 pub(super) fn gather(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -127,17 +126,17 @@ pub(super) fn gather(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let own = dense(sendbuf, sendcount, sendtype)?;
-    let mut output = Data::Nothing;
+    let own = plain(sendbuf, sendcount, sendtype)?;
+    let mut output = NOTHING;
     if root == communicator.rank as usize {
-        let (all, data) = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
-        output = are_apart(&own, &all).then_some(data)?;
+        let all = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
+        output = are_apart(&own, &all).then_some(all)?;
     }
-    Some(moving(communicator, Collective::Gather, root, whole(&own), output))
+    Some(moving(communicator, Collective::Gather, root, own, output))
 }
 
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
-#[inline]
+#[inline(always)]
 pub(super) fn scatter(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -150,17 +149,17 @@ pub(super) fn scatter(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let own = dense(recvbuf, recvcount, recvtype)?;
-    let mut input = Data::Nothing;
+    let own = plain(recvbuf, recvcount, recvtype)?;
+    let mut input = NOTHING;
     if root == communicator.rank as usize {
-        let (all, data) = blocks(sendbuf, sendcount, sendtype, communicator.size)?;
-        input = are_apart(&own, &all).then_some(data)?;
+        let all = blocks(sendbuf, sendcount, sendtype, communicator.size)?;
+        input = are_apart(&own, &all).then_some(all)?;
     }
-    Some(moving(communicator, Collective::Scatter, root, input, whole(&own)))
+    Some(moving(communicator, Collective::Scatter, root, input, own))
 }
 
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
-#[inline]
+#[inline(always)]
 pub(super) fn allgather(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -171,14 +170,13 @@ pub(super) fn allgather(
     comm: Handle,
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
-    let own = dense(sendbuf, sendcount, sendtype)?;
-    let (all, output) = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
-    are_apart(&own, &all)
-        .then(|| moving(communicator, Collective::AllGather, 0, whole(&own), output))
+    let own = plain(sendbuf, sendcount, sendtype)?;
+    let all = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
+    are_apart(&own, &all).then(|| moving(communicator, Collective::AllGather, 0, own, all))
 }
 
 #[allow(clippy::too_many_arguments)] // As many as the standard has.
-#[inline]
+#[inline(always)]
 pub(super) fn alltoall(
     sendbuf: *const c_void,
     sendcount: i64,
@@ -189,12 +187,12 @@ pub(super) fn alltoall(
     comm: Handle,
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
-    let (own, input) = blocks(sendbuf, sendcount, sendtype, communicator.size)?;
-    let (all, output) = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
-    are_apart(&own, &all).then(|| moving(communicator, Collective::AllToAll, 0, input, output))
+    let own = blocks(sendbuf, sendcount, sendtype, communicator.size)?;
+    let all = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
+    are_apart(&own, &all).then(|| moving(communicator, Collective::AllToAll, 0, own, all))
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -206,11 +204,17 @@ pub(super) fn reduce(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let recvbuf = (root == communicator.rank as usize).then_some(recvbuf);
-    combining(communicator, (Collective::Reduce, root), (sendbuf, recvbuf), (count, datatype), op)
+    let input = plain(sendbuf, count, datatype)?;
+    let mut output = NOTHING;
+    if root == communicator.rank as usize {
+        let result = plain(recvbuf, count, datatype)?;
+        output = are_apart(&input, &result).then_some(result)?;
+    }
+    let operator = Some(operation::operator(op, datatype)?);
+    Some(combining(communicator, (Collective::Reduce, root), input, output, operator))
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
@@ -219,26 +223,15 @@ pub(super) fn allreduce(
     op: Handle,
     comm: Handle,
 ) -> Option<Quick> {
-    let (communicator, buffers) = (of_one_group(comm)?, (sendbuf, Some(recvbuf)));
-    combining(communicator, (Collective::AllReduce, 0), buffers, (count, datatype), op)
-}
-
-#[inline]
-fn combining(
-    communicator: &'static Communicator,
-    (operation, root): (Collective, usize),
-    (sendbuf, recvbuf): (*const c_void, Option<*mut c_void>),
-    (count, datatype): (i64, Handle),
-    op: Handle,
-) -> Option<Quick> {
-    let input = dense(sendbuf, count, datatype)?;
-    let mut output = Data::Nothing;
-    if let Some(recvbuf) = recvbuf {
-        let result = dense(recvbuf, count, datatype)?;
-        output = are_apart(&input, &result).then(|| whole(&result))?;
-    }
-    let Ok(Operation::Predefined(predefined)) = operation::get("op", op) else { return None };
-    let operator = Some(predefined.on(input.datatype).ok()?.into());
-    let asked = Asked { operation, root, input: whole(&input), output, operator };
-    Some(Quick { communicator, asked })
+    let communicator = of_one_group(comm)?;
+    let output = plain(recvbuf, count, datatype)?;
+    let input = match sendbuf.addr() == IN_PLACE {
+        true => output,
+        false => {
+            let input = plain(sendbuf, count, datatype)?;
+            are_apart(&input, &output).then_some(input)?
+        }
+    };
+    let operator = Some(operation::operator(op, datatype)?);
+    Some(combining(communicator, (Collective::AllReduce, 0), input, output, operator))
 }

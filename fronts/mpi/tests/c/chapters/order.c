@@ -1,6 +1,9 @@
 /* Order and credit, as docs/mpi.md says.
  * Only here: other libraries may wait in a blocking send for the receiver. */
+#define _DEFAULT_SOURCE
 #include "check.h"
+#include <fcntl.h>
+#include <unistd.h>
 
 enum { MANY = 2000, SHORT_BYTES = 16 << 10, LONG_BYTES = 1 << 20, LONG = 24 };
 
@@ -84,6 +87,50 @@ static void beginning_never_waits(void)
     free(out);
 }
 
+/* Not even for a receiver that makes no calls at all: who is to receive looks at a file until that says that
+ * all sends have been begun. More messages than there is room for: short ones, and blocks. */
+static void beginning_needs_nobody(void)
+{
+    static MPI_Request requests[LONG + MANY];
+    static int numbers[MANY];
+    int is_sender = rank % 2 == 0, partner = is_sender ? rank + 1 : rank - 1;
+    char path[64] = "/tmp/landeck-order-XXXXXX", *data;
+    if (partner >= size) return;
+    data = malloc((size_t)LONG * LONG_BYTES);
+    if (!is_sender) {
+        MPI_Recv(path, sizeof path, MPI_CHAR, partner, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        int file = open(path, O_RDONLY);
+        CHECK(file >= 0 && unlink(path) == 0);
+        while (read(file, data, 1) == 0) usleep(1000);
+        close(file);
+        for (int i = 0; i < MANY; i++) {
+            CHECK(MPI_Recv(&numbers[0], 1, MPI_INT, partner, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            CHECK(numbers[0] == i);
+        }
+        for (int i = 0; i < LONG; i++) {
+            CHECK(MPI_Recv(data, LONG_BYTES, MPI_BYTE, partner, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            CHECK(data[0] == (char)i && data[LONG_BYTES - 1] == (char)i);
+        }
+        free(data);
+        return;
+    }
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    MPI_Send(path, sizeof path, MPI_CHAR, partner, 3, MPI_COMM_WORLD);
+    for (int i = 0; i < LONG; i++) {
+        memset(data + (size_t)i * LONG_BYTES, i, LONG_BYTES);
+        MPI_Isend(data + (size_t)i * LONG_BYTES, LONG_BYTES, MPI_BYTE, partner, 5, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        numbers[i] = i;
+        MPI_Isend(&numbers[i], 1, MPI_INT, partner, 4, MPI_COMM_WORLD, &requests[LONG + i]);
+    }
+    CHECK(write(file, "!", 1) == 1);
+    close(file);
+    CHECK(MPI_Waitall(LONG + MANY, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    free(data);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -92,5 +139,6 @@ int main(int argc, char **argv)
     no_overtaking();
     exchange_then_receive();
     beginning_never_waits();
+    beginning_needs_nobody();
     return end("order");
 }
