@@ -192,6 +192,7 @@ pub(super) fn are_there(segment: &Segment, shared: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::boards;
+    use super::super::words::IN_HEAP;
     use super::super::{Came, Deposit, LinesPlace};
     use super::*;
 
@@ -250,6 +251,67 @@ mod tests {
         assert_eq!(boards[0].cells.held.len() as u32, segment.plan().board_cells());
         assert!(!hand_over(&mut boards, 0, 1, 1, CELL_BYTES as usize + 1), "longer than a cell");
         assert!(hand_over(&mut boards, 0, 1, 1, 2_000) && hand_over(&mut boards, 1, 0, 1, 2_000));
+    }
+
+    /// Lays `bytes` bytes down in a cell that comes back; all but the last one are there at first.
+    fn lend(board: &mut Board, bytes: usize) -> Option<u32> {
+        let number = board.begin(SIGNATURE).0;
+        let lengths = (bytes, bytes - 1, true);
+        let came = board.come_in_cell(number, (SIGNATURE, 0), lengths, |target| target.fill(1));
+        came.then(|| {
+            board.kept(number).unwrap()[bytes - 1] = 1;
+            board.set_filled(number, bytes as u64);
+            number
+        })
+    }
+
+    #[test]
+    fn what_comes_back_is_its_givers_again_with_what_was_put_there() {
+        let (segment, mut boards) = boards(2);
+        let before = boards[0].cells.held.clone();
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        assert_eq!(boards[0].cells.held[..], before[..before.len() - 1]);
+        assert!(boards[1].put_back(0, number, 1_000, Bytes::from(&[7; 500][..])));
+        assert!(boards[1].put_back(0, number, 3_900, Bytes::from(&[8; 500][..])), "cut at its end");
+        let back = boards[0].coming_back(number).unwrap().to_vec();
+        let expected = [vec![1; 1_000], vec![7; 500], vec![1; 2_400], vec![8; 100]].concat();
+        assert_eq!(back, expected);
+        let place = boards[0].cell(*before.last().unwrap()).unwrap();
+        // SAFETY: the bytes lie in the cell, behind what was laid down.
+        let behind = unsafe { Bytes::from_raw(place.add(4_000), 400) }.to_vec();
+        assert!(behind.iter().all(|&byte| byte == 0), "nothing is written behind it");
+        boards[0].take_back(number);
+        boards[0].take_back(number);
+        assert_eq!(boards[0].cells.held, before, "once");
+        boards[0].end(number);
+        assert!(boards[0].coming_back(number).is_none() && boards[0].kept(number).is_none());
+        assert_eq!(boards[1].cells.held.len() as u32, segment.plan().cells_each(), "never theirs");
+    }
+
+    #[test]
+    fn what_was_not_taken_back_is_missed_for_its_receiver_may_write_to_it_still() {
+        let (segment, mut boards) = boards(2);
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        boards[0].end(number);
+        boards[0].take_back(number);
+        assert_eq!(boards[0].cells.held.len() as u32, segment.plan().cells_each() - 1);
+        assert!(boards[0].coming_back(number).is_none());
+    }
+
+    #[test]
+    fn nothing_is_put_back_where_no_cell_can_be_or_the_data_lie_elsewhere() {
+        let (segment, mut boards) = boards(2);
+        let number = lend(&mut boards[0], 4_000).unwrap();
+        let result = [9; 100];
+        for (word, value) in [(0, u64::from(segment.plan().board_cells())), (1, CELL_BYTES + 1)] {
+            let line = boards[0].own_line(number);
+            let said = line.data[word].swap(value, Ordering::Relaxed);
+            assert!(!boards[1].put_back(0, number, 0, Bytes::from(&result[..])), "{value}");
+            boards[0].own_line(number).data[word].store(said, Ordering::Relaxed);
+        }
+        assert!(boards[1].put_back(0, number, 0, Bytes::from(&result[..])));
+        boards[0].own_line(number).about.store(u64::from(IN_HEAP), Ordering::Relaxed);
+        assert!(!boards[1].put_back(0, number, 0, Bytes::from(&result[..])));
     }
 
     #[test]

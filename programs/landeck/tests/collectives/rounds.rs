@@ -113,3 +113,53 @@ fn other_lengths_are_told_and_never_taken_for_other_rounds() {
         job.world().barrier().unwrap();
     });
 }
+
+/// Lengths that two members divide in no, one and several rounds, in cells and beyond them; with halves that are
+/// alike and not, and places that a cell's end cuts.
+#[test]
+fn what_two_members_make_of_each_others_halves_comes_back() {
+    let name = "rounds::what_two_members_make_of_each_others_halves_comes_back";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        // More turns than there are cells: each has come back.
+        for turn in 0..24 {
+            for bytes in [32 << 10, 64 << 10, 128 << 10, 136 << 10, 500 << 10, 1 << 20, 1200 << 10]
+            {
+                for length in [bytes / 8, bytes / 8 - 1] {
+                    halves(&world, turn, length);
+                }
+            }
+            assert_eq!(world.all_reduce(1u64, Sum).unwrap(), 2);
+            two_at_once(&world, turn);
+        }
+        let pair = world.duplicate().unwrap();
+        halves(&pair, 99, TERMS); // It has no cells.
+    });
+}
+
+fn halves(world: &World, turn: u64, length: usize) {
+    let own: Vec<u64> = values(turn, world.rank(), 0, length).collect();
+    let mut sums = vec![0; length];
+    world.all_reduce_into(&own, &mut sums, Sum).unwrap();
+    let is_right = |place: usize| sums[place] == sum_of(turn, 2, place);
+    assert!((0..length).all(is_right), "turn {turn}, {length} words");
+    let mut in_place = own;
+    world.all_reduce_in_place(&mut in_place, Sum).unwrap();
+    assert_eq!(in_place, sums, "turn {turn}, {length} words in place");
+}
+
+/// Both have cells that are to come back.
+fn two_at_once(world: &World, turn: u64) {
+    let [long, short] = [TERMS, 8 << 10];
+    let own: Vec<u64> = values(turn, world.rank(), 0, long).collect();
+    let (mut first, mut second) = (vec![0; long], vec![0; short]);
+    world
+        .scope(|scope| {
+            let first = scope.all_reduce_into(&own, &mut first, Sum)?;
+            scope.all_reduce_into(&own[..short], &mut second, Sum)?.wait()?;
+            first.wait().map(drop)
+        })
+        .unwrap();
+    assert!((0..long).all(|place| first[place] == sum_of(turn, 2, place)), "{turn}");
+    assert_eq!(second, first[..short]);
+}
