@@ -111,7 +111,9 @@ impl Moves {
     pub unsafe fn unpack(&self, bytes: *const u8, items: *mut u8, count: u64) {
         if self.is_run {
             // SAFETY: the caller's promise.
-            return unsafe { bytes.copy_to_nonoverlapping(items, self.item_bytes * count as usize) };
+            return unsafe {
+                bytes.copy_to_nonoverlapping(items, self.item_bytes * count as usize)
+            };
         }
         for step in self.steps(count) {
             let blocks = Blocks { count: step.blocks(count), ..step.into };
