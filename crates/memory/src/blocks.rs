@@ -107,7 +107,7 @@ unsafe fn copy_checked(
     // SAFETY: all blocks lie within the bytes, which their maker's promise keeps readable, and within
     // the room, by the caller's promise.
     unsafe {
-        copy_spread((bytes.start().as_ptr(), from), (room.0, to), Blocks { length, count, beside })
+        copy_spread((bytes.start().as_ptr(), from), (room.0, to), Blocks { length, count, beside });
     };
     true
 }
