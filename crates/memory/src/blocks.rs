@@ -108,7 +108,7 @@ unsafe fn copy_checked(
     // the room, by the caller's promise.
     unsafe {
         copy_spread((bytes.start().as_ptr(), from), (room.0, to), Blocks { length, count, beside });
-    };
+    }
     true
 }
 

@@ -93,7 +93,8 @@ impl Moves {
     pub unsafe fn pack(&self, items: *const u8, count: u64, room: *mut u8) {
         if self.is_run {
             // SAFETY: the caller's promise.
-            return unsafe { items.copy_to_nonoverlapping(room, self.item_bytes * count as usize) };
+            unsafe { items.copy_to_nonoverlapping(room, self.item_bytes * count as usize) };
+            return;
         }
         for step in self.steps(count) {
             let blocks = Blocks { count: step.blocks(count), ..step.out };
@@ -111,9 +112,8 @@ impl Moves {
     pub unsafe fn unpack(&self, bytes: *const u8, items: *mut u8, count: u64) {
         if self.is_run {
             // SAFETY: the caller's promise.
-            return unsafe {
-                bytes.copy_to_nonoverlapping(items, self.item_bytes * count as usize)
-            };
+            unsafe { bytes.copy_to_nonoverlapping(items, self.item_bytes * count as usize) };
+            return;
         }
         for step in self.steps(count) {
             let blocks = Blocks { count: step.blocks(count), ..step.into };
