@@ -90,7 +90,7 @@ pub mod system;
 #[cfg(not(loom))]
 pub mod waiter;
 
-pub use blocks::{Beside, Blocks, Spread};
+pub use blocks::{Beside, Blocks, Spread, copy_spread};
 pub use bytes::{Buffer, Bytes};
 #[cfg(not(loom))]
 pub use {

@@ -51,6 +51,7 @@ pub mod folding;
 pub mod group;
 pub mod memory;
 pub mod message;
+pub mod moves;
 pub mod request;
 pub mod signal;
 
@@ -63,6 +64,7 @@ use landeck_wire::Tag;
 pub use crate::collective::OperationId;
 pub use memory::Memory;
 pub use message::{Held, Mode};
+pub use moves::Moves;
 pub use request::{Endings, are_over, cancel, each_over, find_over, release, test, wait, wait_any};
 
 use crate::error::Result;

@@ -162,13 +162,22 @@ impl<T> Table<T> {
     /// Nobody removes the value while the reference is used.
     #[inline(always)]
     pub unsafe fn get(&self, handle: u64) -> Result<&T, HandleError> {
-        match self.place(handle as u32) {
-            Some(place) if self.leads_to(handle, place) => {
-                // SAFETY: a place of this generation has a value, which stays, says the caller.
-                Ok(unsafe { (*place.value.get()).assume_init_ref() })
-            }
-            _ => Err(self.blame(handle)),
+        // SAFETY: as the caller says.
+        match unsafe { self.find(handle) } {
+            Some(value) => Ok(value),
+            None => Err(self.blame(handle)),
         }
+    }
+
+    /// What a handle leads to, if it leads to something.
+    ///
+    /// # Safety
+    /// As [`Table::get`].
+    #[inline(always)]
+    pub unsafe fn find(&self, handle: u64) -> Option<&T> {
+        let place = self.place(handle as u32)?;
+        // SAFETY: a place of this generation has a value, which stays, says the caller.
+        self.leads_to(handle, place).then(|| unsafe { (*place.value.get()).assume_init_ref() })
     }
 
     /// Whether a handle leads to something, which another thread may remove at any moment.

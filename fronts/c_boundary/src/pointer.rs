@@ -37,6 +37,7 @@ pub enum PointerError {
 ///
 /// # Errors
 /// [`PointerError`].
+#[inline]
 pub fn check<T>(
     argument: &'static str,
     pointer: *const T,
@@ -67,6 +68,7 @@ pub fn check<T>(
 ///
 /// # Safety
 /// Unless null or misaligned, the pointer is writable as a `T`.
+#[inline]
 pub unsafe fn write<T>(
     argument: &'static str,
     pointer: *mut T,
@@ -85,6 +87,7 @@ pub unsafe fn write<T>(
 ///
 /// # Safety
 /// Unless null or misaligned, the pointer is readable as a `T` and holds one.
+#[inline]
 pub unsafe fn read<T: Copy>(argument: &'static str, pointer: *const T) -> Result<T, PointerError> {
     check(argument, pointer, 1)?;
     // SAFETY: checked above as far as it can be; the rest is the caller's promise.

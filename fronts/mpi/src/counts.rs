@@ -60,10 +60,12 @@ pub(crate) enum CountPlace {
 }
 
 impl CountPlace {
+    #[inline(always)]
     pub(crate) fn short(place: *mut c_int) -> Self {
         Self::Short(place)
     }
 
+    #[inline(always)]
     pub(crate) fn wide(place: *mut i64) -> Self {
         Self::Wide(place)
     }
@@ -80,6 +82,7 @@ impl CountPlace {
     ///
     /// # Safety
     /// Unless null or misaligned, it is readable.
+    #[inline(always)]
     pub(crate) unsafe fn read(&self, argument: &'static str) -> Result<i64, PointerError> {
         match *self {
             // SAFETY: as the caller says.
@@ -93,6 +96,7 @@ impl CountPlace {
     ///
     /// # Safety
     /// Unless null or misaligned, it is writable.
+    #[inline(always)]
     pub(crate) unsafe fn write(
         &self,
         argument: &'static str,

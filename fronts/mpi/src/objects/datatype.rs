@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use landeck::arithmetic::Element;
 use landeck::layout::Layout;
+use landeck::raw::Moves;
 use landeck_c_boundary::Table;
 
 use crate::abi::{DATATYPES, ERR_TYPE, Handle};
@@ -34,6 +35,8 @@ pub(crate) struct Datatype {
     pub(crate) contents: Arc<Contents>,
     /// Its handle, if the program cannot free it.
     pub(crate) permanent: OnceLock<Handle>,
+    /// How its items are copied; found out when some are packed.
+    pub(crate) moves: OnceLock<Moves>,
 }
 
 static TABLE: Table<Arc<Datatype>> = Table::new(Kind::Datatype as u8);
@@ -78,7 +81,23 @@ impl Datatype {
             attributes: Attributes::default(),
             contents: Arc::clone(&part.contents),
             permanent: OnceLock::new(),
+            moves: OnceLock::new(),
         }
+    }
+
+    /// How its items are copied.
+    #[inline(always)]
+    pub(crate) fn moves(&self) -> &Moves {
+        match self.moves.get() {
+            Some(moves) => moves,
+            None => self.find_moves(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_moves(&self) -> &Moves {
+        self.moves.get_or_init(|| Moves::of(&self.layout))
     }
 
     /// Itself, for what is made of it.
@@ -138,6 +157,18 @@ pub(crate) fn get(argument: &str, handle: Handle) -> Result<&'static Arc<Datatyp
     // SAFETY: a program frees an object when no other call of its uses it.
     unsafe { TABLE.get(handle as u64) }
         .map_err(|error| Kind::Datatype.refuse(argument, handle, error))
+}
+
+/// The datatype of a handle, if it leads to one that is committed now; nothing is said of a mistake.
+#[inline(always)]
+pub(crate) fn find_committed(handle: Handle) -> Option<&'static Arc<Datatype>> {
+    let datatype = if (FIRST..=LAST).contains(&handle) {
+        PREDEFINED[handle - FIRST].as_ref()?
+    } else {
+        // SAFETY: as in `get`.
+        unsafe { TABLE.find(handle as u64) }?
+    };
+    datatype.is_committed.load(Ordering::Relaxed).then_some(datatype)
 }
 
 /// The bytes of an item, if the datatype is a predefined one without gaps; zero if it is not, or not
