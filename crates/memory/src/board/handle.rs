@@ -12,8 +12,9 @@ use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
+use super::reading::Absence;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, Roster, Shared};
+use super::words::{Arrival, Epoch, IN_HEAP, IN_MESSAGES, Line, NO_ROOM, Lines, LongLine, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -336,6 +337,20 @@ impl Board {
         if !data.is_empty() {
             self.tally.laid(data.len() as u64);
         }
+        self.stated[number as usize % WINDOW] =
+            Stated { has_come: true, number, signature, block: None };
+    }
+
+    /// Comes to an operation without its data, and says why.
+    #[cold]
+    pub fn come_without(&mut self, number: u32, signature: u32, check: u32, absence: Absence) {
+        let line = self.own_line(number);
+        let reason = match absence {
+            Absence::InMessages => IN_MESSAGES,
+            Absence::NoRoom => NO_ROOM,
+        };
+        line.about.store(u64::from(reason) | u64::from(check) << 32, Ordering::Relaxed);
+        line.publish(number, signature);
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };
     }

@@ -216,11 +216,13 @@ impl<'a> Brief<'a> {
     pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
             if self.is_counted {
-                board.decide(self.number, Outcome::Spoiled(board.own()));
+                let spoiler =
+                    if let BoardError::NoRoom(member) = error { member } else { board.own() };
+                board.decide(self.number, Outcome::Spoiled(spoiler));
             }
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
-            self.at_board().come_with_nothing(board);
+            self.at_board().come_with_nothing(board, true);
         } else if !self.has_come {
             board.refuse(self.number);
         }

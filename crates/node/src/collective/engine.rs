@@ -281,7 +281,10 @@ impl Engine {
         call: &Call,
     ) -> Result<Option<Visit>, Fault> {
         let circle = self.ready(context, members, member)?;
-        call.check(circle.size(), circle.place.member)?;
+        match call.check(circle.size(), circle.place.member) {
+            Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
+            checked => checked?,
+        }
         match circle.way(call) {
             Way::Board(style) if !call.needs_copy() => {
                 let longest = circle.longest_on_board(call.operation);
@@ -307,12 +310,37 @@ impl Engine {
     ) {
         let Some(circle) = self.circles.get_mut(&context) else { return };
         let Some(board) = circle.board.as_mut() else { return };
-        match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
+        let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
+        if visit.has_messages() {
+            visit.leave(advanced);
+            *outcome = Some(Ok(()));
+            return;
+        }
+        match advanced {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
                 *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
             }
+        }
+    }
+
+    /// Goes on with what is left of a visit of which blocks go as messages.
+    #[cold]
+    pub(crate) fn go_on(&mut self, context: u32, call: &Call, visit: Visit) -> Result<Begun, Fault> {
+        let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
+        let Way::Board(style) = circle.way(call) else { return Err(Fault::NoBoard) };
+        let call = (call.clone(), style);
+        let mut running = Running::after_visit(circle, &mut self.endpoint, call, visit);
+        let board = circle.board.as_mut();
+        running.advance(&mut self.endpoint, board, &mut { u64::MAX });
+        match running.outcome() {
+            Some(Ok(())) => Ok(Begun::Over),
+            Some(Err(fault)) => {
+                let fault = fault.clone();
+                Err(self.explained(context, fault))
+            }
+            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
     }
 
@@ -432,16 +460,29 @@ impl Engine {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        call: Call,
+        mut call: Call,
         mut allowance: u64,
     ) -> Result<Begun, Fault> {
         self.ready(context, members, member)?;
         let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
-        call.check(circle.size(), circle.place.member)?;
+        let checked = call.check(circle.size(), circle.place.member);
+        let blame = match checked {
+            Err(fault @ Fault::Buffer { .. }) if call.is_varying => {
+                let kept = call.without_own(circle.place.member);
+                if call.check(circle.size(), circle.place.member).is_err() {
+                    return Err(fault);
+                }
+                Some((fault, kept))
+            }
+            checked => checked.map(|()| None)?,
+        };
         let mut running = match circle.way(&call) {
             Way::Board(style) => Running::at_board(circle, call, style)?,
             way => Running::by_messages(circle, call, &way),
         };
+        if let Some((fault, kept)) = blame {
+            running.blame(fault, kept);
+        }
         running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) if running.goes_by_messages() => {

@@ -11,7 +11,7 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Difference, Outcome};
+use landeck_memory::board::{Absence, Board, BoardBroken, Came, Deposit, Difference, NoDeposit, Outcome};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
 
@@ -75,6 +75,10 @@ pub(crate) enum BoardError {
     Spoiled(u32),
     /// This member's data have another length than ours.
     Lengths { member: u32, theirs: usize, ours: usize },
+    /// This member gives its data as messages.
+    InMessages(u32),
+    /// This member had no room for its data.
+    NoRoom(u32),
     /// The group was revoked.
     Revoked,
     /// A member's words cannot be.
@@ -88,6 +92,17 @@ pub(crate) enum BoardError {
 impl From<BoardBroken> for BoardError {
     fn from(broken: BoardBroken) -> Self {
         Self::Broken(broken.member)
+    }
+}
+
+impl From<NoDeposit> for BoardError {
+    #[cold]
+    fn from(nothing: NoDeposit) -> Self {
+        match nothing {
+            NoDeposit::Broken(broken) => broken.into(),
+            NoDeposit::Absent { member, absence: Absence::InMessages } => Self::InMessages(member),
+            NoDeposit::Absent { member, absence: Absence::NoRoom } => Self::NoRoom(member),
+        }
     }
 }
 
@@ -121,6 +136,8 @@ impl BoardError {
             Self::Disagrees { .. }
                 | Self::Spoiled(_)
                 | Self::Lengths { .. }
+                | Self::InMessages(_)
+                | Self::NoRoom(_)
                 | Self::Combine(_)
                 | Self::Broken(_)
         )
@@ -292,7 +309,8 @@ impl AtBoard {
         if !self.manner.counted || !error.leaves_group_whole() {
             return;
         }
-        board.decide(self.number, Outcome::Spoiled(board.own()));
+        let spoiler = if let BoardError::NoRoom(member) = *error { member } else { board.own() };
+        board.decide(self.number, Outcome::Spoiled(spoiler));
     }
 
     /// What the processes on this processor are to a step that waits.
