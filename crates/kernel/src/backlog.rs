@@ -89,10 +89,10 @@ mod tests {
         assert_eq!(backlog.next(0), Some((Peer(1), id(12))));
         assert!(!backlog.begun(0));
         assert!(!backlog.has_any_in(line(1, 5)) && backlog.has_any_in(line(1, 6)));
-        assert_eq!((backlog.next(0), backlog.next(1)), (
-            Some((Peer(1), id(30))),
-            Some((Peer(2), id(20)))
-        ));
+        assert_eq!(
+            (backlog.next(0), backlog.next(1)),
+            (Some((Peer(1), id(30))), Some((Peer(2), id(20))))
+        );
         backlog.remove(line(2, 5), id(20));
         backlog.remove(line(2, 5), id(21));
         backlog.remove(line(1, 6), id(30));

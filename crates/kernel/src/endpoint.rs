@@ -385,7 +385,8 @@ impl<N: Channel> Endpoint<N> {
     /// Has a long send that has had no room yet do without memory of this process's heap: it is offered, and
     /// its parts follow when it is received. What the heap is full of may be received only afterwards.
     pub fn offer_if_waiting(&mut self, id: RequestId) {
-        let Some(&Work::Queued { to, loan: None, ref area, .. }) = self.core.requests.get(id) else {
+        let Some(&Work::Queued { to, loan: None, ref area, .. }) = self.core.requests.get(id)
+        else {
             return;
         };
         let bytes = area.packed_bytes();

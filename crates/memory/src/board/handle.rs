@@ -11,10 +11,12 @@ use super::difference::Difference;
 use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
-use super::room::Room;
 use super::reading::Absence;
+use super::room::Room;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, IN_MESSAGES, Line, NO_ROOM, Lines, LongLine, Roster, Shared};
+use super::words::{
+    Arrival, Epoch, IN_HEAP, IN_MESSAGES, Line, Lines, LongLine, NO_ROOM, Roster, Shared,
+};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -104,6 +106,7 @@ const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
 const SPOILED: u32 = 4;
+const WITHOUT_ROOM: u32 = 5;
 const STATE_BITS: u32 = 8;
 
 impl Board {
@@ -644,6 +647,7 @@ fn encode(outcome: Outcome) -> u32 {
         Outcome::Different => DIFFERENT,
         Outcome::Failed(member) => FAILED | member << STATE_BITS,
         Outcome::Spoiled(member) => SPOILED | member << STATE_BITS,
+        Outcome::NoRoom(member) => WITHOUT_ROOM | member << STATE_BITS,
     }
 }
 
@@ -652,6 +656,7 @@ fn decode(state: u32) -> Outcome {
         DONE => Outcome::Done,
         DIFFERENT => Outcome::Different,
         SPOILED => Outcome::Spoiled(state >> STATE_BITS),
+        WITHOUT_ROOM => Outcome::NoRoom(state >> STATE_BITS),
         _ => Outcome::Failed(state >> STATE_BITS),
     }
 }

@@ -216,9 +216,7 @@ impl<'a> Brief<'a> {
     pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
             if self.is_counted {
-                let spoiler =
-                    if let BoardError::NoRoom(member) = error { member } else { board.own() };
-                board.decide(self.number, Outcome::Spoiled(spoiler));
+                board.decide(self.number, error.outcome(board.own()));
             }
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
@@ -379,6 +377,7 @@ impl<'a> Brief<'a> {
             Outcome::Open => Ok(false),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Err(BoardError::NoRoom(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }

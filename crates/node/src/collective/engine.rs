@@ -327,7 +327,12 @@ impl Engine {
 
     /// Goes on with what is left of a visit of which blocks go as messages.
     #[cold]
-    pub(crate) fn go_on(&mut self, context: u32, call: &Call, visit: Visit) -> Result<Begun, Fault> {
+    pub(crate) fn go_on(
+        &mut self,
+        context: u32,
+        call: &Call,
+        visit: Visit,
+    ) -> Result<Begun, Fault> {
         let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
         let Way::Board(style) = circle.way(call) else { return Err(Fault::NoBoard) };
         let call = (call.clone(), style);

@@ -155,6 +155,8 @@ impl Running {
         mut visit: Visit,
     ) -> Self {
         let mut running = Self::of_board(circle, call, style);
+        // It was counted when the visit began.
+        running.number = running.number.wrapping_sub(1);
         let ended = visit.take_end();
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         running.begin_messages(kernel);

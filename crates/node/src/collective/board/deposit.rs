@@ -30,7 +30,9 @@ impl AtBoard {
             false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
         }
         if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
-            board.decide(self.number, Outcome::Spoiled(board.own()));
+            let own = board.own();
+            let outcome = if is_short { Outcome::NoRoom(own) } else { Outcome::Spoiled(own) };
+            board.decide(self.number, outcome);
         }
         board.wake();
         true

@@ -11,7 +11,9 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::board::{Absence, Board, BoardBroken, Came, Deposit, Difference, NoDeposit, Outcome};
+use landeck_memory::board::{
+    Absence, Board, BoardBroken, Came, Deposit, Difference, NoDeposit, Outcome,
+};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
 
@@ -127,6 +129,16 @@ impl BoardError {
     #[cold]
     pub(crate) fn otherwise(board: &Board, member: u32) -> Self {
         board.difference(member).map_or(Self::Broken(member), Self::Different)
+    }
+
+    /// How an operation ends for all that is lost by this, for member `own`.
+    #[cold]
+    pub(crate) fn outcome(&self, own: u32) -> Outcome {
+        match self {
+            Self::Heap(_) => Outcome::NoRoom(own),
+            Self::NoRoom(member) => Outcome::NoRoom(*member),
+            _ => Outcome::Spoiled(own),
+        }
     }
 
     /// Whether the operation alone is lost, which this member has come to: the group goes on.
@@ -309,8 +321,7 @@ impl AtBoard {
         if !self.manner.counted || !error.leaves_group_whole() {
             return;
         }
-        let spoiler = if let BoardError::NoRoom(member) = *error { member } else { board.own() };
-        board.decide(self.number, Outcome::Spoiled(spoiler));
+        board.decide(self.number, error.outcome(board.own()));
     }
 
     /// What the processes on this processor are to a step that waits.
@@ -369,11 +380,13 @@ impl AtBoard {
             BoardError::Gone(member) => Outcome::Failed(*member),
             BoardError::Broken(_) => Outcome::Spoiled(board.own()),
             BoardError::Spoiled(member) => Outcome::Spoiled(*member),
+            BoardError::NoRoom(member) => Outcome::NoRoom(*member),
             _ => Outcome::Different,
         };
         match board.decide(self.number, verdict) {
             Outcome::Failed(member) => Some(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Some(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Some(BoardError::NoRoom(member)),
             Outcome::Different => Some(error),
             // Nothing that all wait for is done before this member has come.
             Outcome::Open | Outcome::Done if !self.has_come => Some(error),
@@ -468,6 +481,7 @@ impl AtBoard {
             Outcome::Open => Ok(Stepped::Waits),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Err(BoardError::NoRoom(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }
