@@ -620,8 +620,8 @@ mod tests {
                 assert_eq!((sent, got), (Ok(true), Ok(true)));
                 assert_eq!(theirs, own);
             } else {
-                let lengths = BoardError::Lengths { member: 0, theirs: 0, ours: 1000 };
-                assert_eq!((sent, got), (Err(BoardError::Heap(full)), Err(lengths)));
+                let full = BoardError::Heap(full);
+                assert_eq!((sent, got), (Err(full), Err(BoardError::NoRoom(0))));
             }
             theirs.fill(0);
             root.collect();
@@ -647,7 +647,7 @@ mod tests {
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
         let lost = brief.poll(&mut poor, &mut |_| Err(full), &mut Combiner::default());
         assert_eq!(lost, Err(BoardError::Heap(full)));
-        assert_eq!(other.outcome(number), Outcome::Spoiled(0));
+        assert_eq!(other.outcome(number), Outcome::NoRoom(0));
     }
 
     #[test]
