@@ -22,6 +22,8 @@ const BOARD_ALONE_BYTES: u64 = 64 * 1024;
 /// bytes come out of others' caches as if each made all of the result, but part of them come by plain
 /// copies, which are faster than combining from there.
 const DIVIDED_BYTES_MIN: u64 = 128 * 1024;
+/// The same with two members: what the other one has made goes back to where its data lay.
+const DIVIDED_OF_TWO_BYTES_MIN: u64 = 32 * 1024;
 /// Octaves up to this are told apart; all larger data count alike.
 const OCTAVE_MAX: u32 = 40;
 /// Data are not divided into segments shorter than this.
@@ -266,7 +268,7 @@ impl Table {
         use BoardStyle::{Divided, Each, Together};
         let styles = match class.operation {
             Operation::AllReduce if self.is_crowded() => vec![Together, Each, Divided],
-            Operation::AllReduce if self.class_bytes(class) >= DIVIDED_BYTES_MIN => {
+            Operation::AllReduce if self.class_bytes(class) >= self.divided_bytes_min() => {
                 vec![Divided, Each, Together]
             }
             Operation::AllReduce => vec![Each, Divided, Together],
@@ -282,6 +284,14 @@ impl Table {
             ways.retain(|way| is_direct(way, &self.facts.group));
         }
         ways
+    }
+
+    /// From so many bytes on an allreduce is divided.
+    fn divided_bytes_min(&self) -> u64 {
+        match self.facts.group.size() {
+            2 => DIVIDED_OF_TWO_BYTES_MIN,
+            _ => DIVIDED_BYTES_MIN,
+        }
     }
 
     /// Into how many segments the data may be divided on this way.

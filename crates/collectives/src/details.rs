@@ -54,6 +54,11 @@ pub struct Details {
     pub crowd_lends_ps: [u64; CROWDS.len()],
     /// and who takes it.
     pub crowd_drains_ps: [u64; CROWDS.len()],
+    /// By so much longer one of them takes to touch a page for the first time in its turn: what a processor knows of
+    /// where pages are is gone when others have had it.
+    pub crowd_pages_ps: [u64; CROWDS.len()],
+    /// The same of one that nobody else has had meanwhile, while pages of [`ROTATION_BYTES`] go round.
+    pub pages_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
     pub deposits_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied from where another processor has put it.
@@ -102,6 +107,26 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("drain_of_4_ps", "the same of four"),
     ("drain_of_8_ps", "the same of eight"),
     ("drain_of_16_ps", "the same of sixteen"),
+    (
+        "page_of_2_ps",
+        "the first touch of a page in the turn of one of two on a processor, more than another touch",
+    ),
+    ("page_of_4_ps", "the same of four"),
+    ("page_of_8_ps", "the same of eight"),
+    ("page_of_16_ps", "the same of sixteen"),
+    (
+        "page_in_128k_ps",
+        "the touch of a page, more than another touch, of pages of 128 KiB that go round",
+    ),
+    ("page_in_256k_ps", "the same of 256 KiB"),
+    ("page_in_512k_ps", "the same of 512 KiB"),
+    ("page_in_1m_ps", "the same of 1 MiB"),
+    ("page_in_2m_ps", "the same of 2 MiB"),
+    ("page_in_4m_ps", "the same of 4 MiB"),
+    ("page_in_8m_ps", "the same of 8 MiB"),
+    ("page_in_16m_ps", "the same of 16 MiB"),
+    ("page_in_32m_ps", "the same of 32 MiB"),
+    ("page_in_64m_ps", "the same of 64 MiB"),
     ("deposit_kib_in_128k_ps", "1 KiB to where others read, of 128 KiB that go round"),
     ("deposit_kib_in_256k_ps", "the same of 256 KiB"),
     ("deposit_kib_in_512k_ps", "the same of 512 KiB"),
@@ -132,7 +157,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 7 * CROWDS.len() + 2 * ROTATION_BYTES.len();
+    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 8 * CROWDS.len() + 3 * ROTATION_BYTES.len();
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -167,6 +192,8 @@ impl Details {
             crowd_deposits_ps: crowd(2 * deposit_ps),
             crowd_lends_ps: [0; CROWDS.len()],
             crowd_drains_ps: [0; CROWDS.len()],
+            crowd_pages_ps: [0; CROWDS.len()],
+            pages_ps: [0; ROTATION_BYTES.len()],
             deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
         }
@@ -194,10 +221,11 @@ impl Details {
             self.crowd_deposits_ps,
             self.crowd_lends_ps,
             self.crowd_drains_ps,
+            self.crowd_pages_ps,
         ];
         let first = [self.call_ps, self.step_ps, self.send_ps].into_iter();
-        let copies = [self.deposits_kib_ps, self.takes_kib_ps];
-        let crowds = crowds.into_iter().flatten().chain(copies.into_iter().flatten());
+        let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps];
+        let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
         let mut all = first.chain(self.messages_ps).chain(crowds);
         array::from_fn(|_| all.next().unwrap_or(0))
     }
@@ -218,6 +246,8 @@ impl Details {
             crowd_deposits_ps: array::from_fn(|_| next()),
             crowd_lends_ps: array::from_fn(|_| next()),
             crowd_drains_ps: array::from_fn(|_| next()),
+            crowd_pages_ps: array::from_fn(|_| next()),
+            pages_ps: array::from_fn(|_| next()),
             deposits_kib_ps: array::from_fn(|_| next()),
             takes_kib_ps: array::from_fn(|_| next()),
         }

@@ -22,6 +22,8 @@ use crate::transfer::{Draining, Filling, Target, Work};
 /// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
 /// of a window of them will wait for the next.
 const MESSAGES_AT_ONCE: u32 = 8;
+/// Looks before sleep that find something, at most: more than a channel holds, unless it is filled meanwhile.
+const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
 
 /// How far an operation got at once.
 #[derive(Debug)]
@@ -592,8 +594,20 @@ impl<N: Channel> Endpoint<N> {
         self.far.iter_mut().fold(false, |any, channel| channel.poll(core) | any)
     }
 
-    /// The last look before sleep, and everything given out that others may wait for.
+    /// The last look before sleep: as long as anything comes or moves, and everything given out that others may
+    /// wait for. Whoever sent what is there has rung already, and nobody rings twice for one message.
     pub fn progress_thoroughly(&mut self) -> bool {
+        let mut any = false;
+        for _ in 0..LOOKS_BEFORE_SLEEP {
+            if !self.look_thoroughly() {
+                break;
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn look_thoroughly(&mut self) -> bool {
         self.core.starve();
         let mut any = self.near.poll_thoroughly(&mut self.core);
         for channel in &mut self.far {

@@ -557,6 +557,35 @@ fn a_revoked_context_ends_what_is_in_it() {
 }
 
 #[test]
+fn the_look_before_sleep_finds_all_that_has_come() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    const EACH: usize = 30;
+    let segment = segment(4);
+    let mut all = kernels(&segment, 4);
+    // The first messages of a pair lie in the mailbox, the others in a ring.
+    for sender in 1..4u8 {
+        for number in 0..EACH {
+            let data = [sender, number as u8];
+            let sent = all[sender as usize].send(Peer(0), 1, sender.into(), area(&data)).unwrap();
+            assert!(matches!(sent, Started::Complete(_)));
+        }
+    }
+    let into = [[0u8; 2]; 3 * EACH];
+    let posted = |(at, into): (usize, &[u8; 2])| {
+        let sender = 1 + (at / EACH) as u32;
+        all[0].receive(from(sender, sender), area(into))
+    };
+    let receives: Vec<RequestId> = into.iter().enumerate().map(posted).collect();
+    assert!(all[0].progress_thoroughly());
+    assert!(receives.iter().all(|&id| all[0].is_done(id)), "nobody rings for them again");
+    for (at, (into, id)) in into.iter().zip(receives).enumerate() {
+        all[0].take(id).unwrap().result.unwrap();
+        assert_eq!(*into, [1 + (at / EACH) as u8, (at % EACH) as u8]);
+    }
+    assert!(!all[0].progress_thoroughly());
+}
+
+#[test]
 fn threads_exchange_without_loss_in_a_crowd() {
     let _watchdog = Watchdog::start(Duration::from_secs(120));
     const PROCESSES: u32 = 4;

@@ -190,7 +190,7 @@ fn lay_down(board: &mut Board, heap: Option<&mut Heap>, number: u32, random: &mu
     let length = random.below(5_000) as usize;
     let filled = random.below(length as u64 + 1) as usize;
     if random.once_in(3)
-        && board.come_in_cell(number, (7, 0), (length, filled), |room| room.fill(3))
+        && board.come_in_cell(number, (7, 0), (length, filled, false), |room| room.fill(3))
     {
         if let Some(cell) = board.kept(number) {
             cell[filled..].fill(4);

@@ -6,6 +6,10 @@
 //! place is not there any more. So a copy takes what was measured where as much went round. What several on a
 //! processor take is fetched by the first of them; the others find it where one member's turn has left it.
 //!
+//! Where several share a processor, each finds in its turn that the processor has forgotten where its pages are:
+//! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
+//! went round.
+//!
 //! A board lays down each time at another place of [`WINDOW`]: what others have just read is written more
 //! quickly when it has left their caches. Of long data it is always the same place.
 
@@ -16,6 +20,7 @@ use landeck_memory::board::WINDOW;
 
 /// Deposits up to this have other places each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
+const PAGE_KIB: u64 = 4;
 
 /// What members touch in an operation, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +73,12 @@ impl Touched {
         self.own.saturating_add(self.places).saturating_add(fetched)
     }
 
+    /// What first touches of pages take for each KiB that is copied, given what one takes.
+    fn pages_of_copied(&self, page_ps: u64) -> u64 {
+        let copied = self.laid_down.saturating_add(self.taken);
+        part(page_ps, self.own.saturating_add(copied), copied.saturating_mul(PAGE_KIB))
+    }
+
     /// What goes round in one member's turn.
     fn turn_bytes(&self) -> u64 {
         self.own.saturating_add(self.taken) / self.members.max(1)
@@ -86,6 +97,8 @@ pub(crate) struct Rates {
     /// By so much longer than where little goes round.
     pub(crate) deposit_more_kib_ps: u64,
     pub(crate) take_more_kib_ps: u64,
+    /// What of that is for first touches of pages.
+    pages_kib_ps: u64,
 }
 
 impl Rates {
@@ -102,20 +115,33 @@ impl Rates {
         let first = touched.taken.min(host.laid_down);
         let again_ps = more_ps.saturating_sub(in_turn_ps);
         let source_ps = (more_ps - part(again_ps, touched.taken - first, touched.taken)) / 2;
-        let deposit_more_kib_ps = more(deposits, rotation_bytes);
-        let take_more_kib_ps = source_ps + more_ps / 2;
+        let page_ps =
+            Self::page_ps(details, touched.members, more(&details.pages_ps, rotation_bytes));
+        let pages_kib_ps = touched.pages_of_copied(page_ps);
+        let deposit_more_kib_ps = more(deposits, rotation_bytes) + pages_kib_ps;
+        let take_more_kib_ps = source_ps + more_ps / 2 + pages_kib_ps;
         Self {
             deposit_kib_ps: deposits[0] + deposit_more_kib_ps,
             take_kib_ps: takes[0] + take_more_kib_ps,
-            fetch_kib_ps: takes[0] + source_ps,
+            fetch_kib_ps: takes[0] + source_ps + page_ps / PAGE_KIB,
             deposit_more_kib_ps,
             take_more_kib_ps,
+            pages_kib_ps,
+        }
+    }
+
+    /// What the first touch of a page in a turn takes, where copies of as much as goes round have paid so much
+    /// for each page.
+    fn page_ps(details: &Details, members: u64, paid_ps: u64) -> u64 {
+        match members {
+            ..=1 => 0,
+            _ => Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps),
         }
     }
 
     /// By so much longer a copy takes of which both places are the processor's own.
     pub(crate) const fn more_kib_ps(&self) -> u64 {
-        self.deposit_more_kib_ps + self.take_more_kib_ps
+        self.deposit_more_kib_ps + self.take_more_kib_ps - self.pages_kib_ps
     }
 }
 
@@ -185,6 +211,7 @@ mod tests {
                 fetch_kib_ps: 11,
                 deposit_more_kib_ps: 0,
                 take_more_kib_ps: 0,
+                pages_kib_ps: 0,
             }
         );
         // The first lays down, the second takes all of it once; on another host nobody does.
@@ -196,6 +223,7 @@ mod tests {
             fetch_kib_ps: 14,
             deposit_more_kib_ps: 4,
             take_more_kib_ps: 6,
+            pages_kib_ps: 0,
         };
         assert_eq!(rates[..2], [much; 2]);
         assert_eq!((much.more_kib_ps(), rates[2].deposit_kib_ps), (10, 12));
@@ -210,5 +238,27 @@ mod tests {
         assert_eq!(of_turn, 30, "32 MiB are of each");
         assert_eq!(rates.fetch_kib_ps, 11 + (60 - 30 * 3 / 4) / 2);
         assert_eq!(rates.take_kib_ps, rates.fetch_kib_ps + 30);
+    }
+
+    #[test]
+    fn pages_are_found_anew_in_each_turn_where_copies_have_not_paid_for_that() {
+        let mut details = details();
+        details.crowd_pages_ps = [40, 40, 80, 80];
+        (details.pages_ps, details.pages_ps[9]) = ([5; 10], 35);
+        let rates = |members, own| {
+            let here = Touched { members, ..touched(own, 8, 8, 8) };
+            let rates = Rates::of(&details, &here, &here);
+            (rates.deposit_more_kib_ps, rates.fetch_kib_ps - 11)
+        };
+        assert_eq!(rates(1, 16).0, 0, "nobody else has had it");
+        assert_eq!(
+            rates(2, 16),
+            (2 * 40 / 4, 40 / 4),
+            "each byte copied from one place to another"
+        );
+        assert_eq!(rates(8, 0), (80 / 4, 80 / 4), "always the same source");
+        let much = rates(8, 64 * MIB).1;
+        let caches = (71 - 11) / 2;
+        assert_eq!(much, caches + (80 - 30) / 4, "30 of it are in what copies took there");
     }
 }

@@ -10,6 +10,10 @@
 //! heap. Where a taker fails, or takes and never gives, cells are missed by others, and that is all: who is
 //! the root again and again has them all in the end. They belong to the first world, and their memory to the
 //! job, so a death changes nothing.
+//!
+//! A cell can also come back, with a result in it: its taker puts there what it has made of the data, and its
+//! giver has it again when it has read that. Nobody else has had it meanwhile. If the operation fails before
+//! that, the cell is missed: who knows whether the other one writes to it still.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -27,8 +31,17 @@ use crate::segment::Segment;
 pub(super) struct Cells {
     /// Those that it may write to, the one that it has read last at the end.
     held: Vec<u32>,
-    /// Those that it still fills: number of the operation, cell, and how many bytes there will be.
-    filling: Vec<(u32, u32, usize)>,
+    /// Those that it still fills, and those that are to come back.
+    open: Vec<Open>,
+}
+
+/// A cell that an operation has, and that its giver has something to do with.
+struct Open {
+    number: u32,
+    cell: u32,
+    /// Bytes that there will be.
+    length: usize,
+    comes_back: bool,
 }
 
 impl Cells {
@@ -36,37 +49,38 @@ impl Cells {
     pub(super) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
         let each = plan.cells_each();
         let held = (member * each..(member + 1) * each).rev().collect();
-        Self { held, filling: Vec::new() }
+        Self { held, open: Vec::new() }
     }
 
     /// So much of what it brings to an operation is there.
     #[inline]
     pub(super) fn are_filled(&mut self, number: u32, bytes: usize) {
-        self.filling.retain(|&(of, _, length)| of != number || bytes < length);
+        self.open.retain(|open| open.number != number || bytes < open.length || open.comes_back);
     }
 
     /// It is over with an operation, whatever it has brought.
     #[inline]
     pub(super) fn end(&mut self, number: u32) {
-        if !self.filling.is_empty() {
-            self.filling.retain(|&(of, ..)| of != number);
+        if !self.open.is_empty() {
+            self.open.retain(|open| open.number != number);
         }
     }
 
     fn has(&self, cell: u32) -> bool {
-        self.held.contains(&cell) || self.filling.iter().any(|&(_, other, _)| other == cell)
+        self.held.contains(&cell) || self.open.iter().any(|open| open.cell == cell)
     }
 }
 
 impl Board {
     /// Comes to an operation with `length` bytes that one other member takes, in a cell: `lay` puts the first
-    /// `filled` of them there. False, and nothing has happened, where this member has no cell for them.
+    /// `filled` of them there. A cell that `comes_back` is this member's again after [`Board::take_back`]. False,
+    /// and nothing has happened, where this member has no cell for them.
     #[inline]
     pub fn come_in_cell(
         &mut self,
         number: u32,
         (signature, check): (u32, u32),
-        (length, filled): (usize, usize),
+        (length, filled, comes_back): (usize, usize, bool),
         lay: impl FnOnce(&mut [u8]),
     ) -> bool {
         if length > CELL_BYTES as usize {
@@ -77,8 +91,8 @@ impl Board {
         // SAFETY: the cell lies in the segment, which stays mapped while `self` is borrowed, and is this
         // member's to write: nobody else has it until it is given, and nothing is read through this slice.
         lay(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), filled.min(length)) });
-        if filled < length {
-            self.cells.filling.push((number, cell, length));
+        if filled < length || comes_back {
+            self.cells.open.push(Open { number, cell, length, comes_back });
         }
         let line = self.own_line(number);
         line.about.store(u64::from(IN_CELL) | u64::from(check) << 32, Ordering::Relaxed);
@@ -93,13 +107,50 @@ impl Board {
         true
     }
 
-    /// The cell that this member fills in an operation.
+    /// The cell that this member fills in an operation, or that is to come back.
     #[inline]
-    pub(super) fn filling(&mut self, number: u32) -> Option<&mut [u8]> {
-        let (_, cell, length) = *self.cells.filling.iter().find(|(of, ..)| *of == number)?;
-        let place = self.cell(cell)?;
-        // SAFETY: as in `come_in_cell`; `length` is at most that of a cell.
+    pub(super) fn open_cell(&mut self, number: u32) -> Option<&mut [u8]> {
+        let open = self.cells.open.iter().find(|open| open.number == number)?;
+        let (place, length) = (self.cell(open.cell)?, open.length);
+        // SAFETY: as in `come_in_cell`; `length` is at most that of a cell. Where it comes back, the other member
+        // writes to it meanwhile; nothing is read through this slice.
         Some(unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), length) })
+    }
+
+    /// What this member has laid down in a cell that comes back, with what was put there since.
+    #[inline]
+    pub fn coming_back(&self, number: u32) -> Option<Bytes<'_>> {
+        let open = self.cells.open.iter().find(|open| open.number == number && open.comes_back)?;
+        self.cell_bytes(open.cell.into(), open.length as u64)
+    }
+
+    /// All that was put into the cell of an operation that comes back was read: it is this member's again.
+    #[inline]
+    pub fn take_back(&mut self, number: u32) {
+        let is_it = |open: &Open| open.number == number && open.comes_back;
+        if let Some(at) = self.cells.open.iter().position(is_it) {
+            let cell = self.cells.open.swap_remove(at).cell;
+            self.cells.held.push(cell);
+        }
+    }
+
+    /// Puts a part of a result where a member has laid down the data that it is made of, from `start` of them on:
+    /// they lie in a cell that comes back, and nobody reads that part of them any more. False, and nothing has
+    /// happened, where they lie elsewhere.
+    #[inline]
+    pub fn put_back(&self, member: u32, number: u32, start: usize, bytes: Bytes<'_>) -> bool {
+        let line = self.line(member, number);
+        let is_in_cell = line.about.load(Ordering::Relaxed) as u32 == IN_CELL;
+        let [cell, length] = [0, 1].map(|at: usize| line.data[at].load(Ordering::Relaxed));
+        let Some(there) = self.cell_bytes(cell, length).filter(|_| is_in_cell) else {
+            return false;
+        };
+        let there = there.part(start, bytes.len());
+        // SAFETY: the range is of a cell in the segment, which stays mapped while `self` is borrowed. Its giver
+        // reads there only what it is told of afterwards, and nothing is read through the slice.
+        let target = unsafe { std::slice::from_raw_parts_mut(there.start().as_ptr(), there.len()) };
+        bytes.copy_to_slice(target);
+        true
     }
 
     /// What a member has brought was taken to its end, by this member alone: if it lies in a cell, that is this
@@ -151,7 +202,8 @@ mod tests {
         let number = boards.iter_mut().map(|board| board.begin(SIGNATURE).0).max().unwrap();
         assert!(boards[from].has_room(number));
         let lay = |target: &mut [u8]| target.fill(value);
-        let came = boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2), lay);
+        let came =
+            boards[from].come_in_cell(number, (SIGNATURE, 0), (bytes, bytes / 2, false), lay);
         if came {
             boards[from].kept(number).unwrap()[bytes / 2..].fill(value);
             boards[from].set_filled(number, bytes as u64);
@@ -205,7 +257,8 @@ mod tests {
         let (segment, mut boards) = boards(2);
         for filled in [10, 4_000] {
             let number = boards[0].begin(SIGNATURE).0;
-            let came = boards[0].come_in_cell(number, (SIGNATURE, 0), (4_000, filled), |_| {});
+            let came =
+                boards[0].come_in_cell(number, (SIGNATURE, 0), (4_000, filled, false), |_| {});
             assert_eq!((came, boards[0].kept(number).is_some()), (true, filled < 4_000));
             boards[0].end(number);
             assert!(boards[0].kept(number).is_none());
@@ -240,7 +293,7 @@ mod tests {
         let place = segment.plan().board(0, 1);
         let mut board = Board::open(&segment, place, &lines, 0).unwrap();
         let number = board.begin(SIGNATURE).0;
-        assert!(!board.come_in_cell(number, (SIGNATURE, 0), (3_000, 3_000), |_| {}));
+        assert!(!board.come_in_cell(number, (SIGNATURE, 0), (3_000, 3_000, false), |_| {}));
         assert!(!are_there(&Segment::local(&SegmentPlan::new(1, 1)), segment.world_board()));
     }
 }

@@ -165,6 +165,11 @@ impl Board {
         self.members.len() as u32
     }
 
+    /// Whether the group's members have cells for what one of them lays down for one other.
+    pub fn has_cells(&self) -> bool {
+        self.has_cells
+    }
+
     /// How many processors the processes of the segment may use together, as all of them know it.
     pub fn processors(&self) -> u32 {
         self.segment.plan().cpus
@@ -294,7 +299,7 @@ impl Board {
     /// Where the data lie that this member has deposited in an operation, to be filled further.
     pub fn kept(&mut self, number: u32) -> Option<&mut [u8]> {
         if self.deposits.of(number).is_none() {
-            return self.filling(number);
+            return self.open_cell(number);
         }
         self.deposits.of(number).map(|block| &mut block[..])
     }

@@ -16,7 +16,7 @@ use super::board::{AtBoard, Manner};
 use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
-use super::course::Course;
+use super::course::{Course, GroupOf};
 use super::fault::Fault;
 use super::groups::Holdings;
 use super::mismatch::{Mismatch, Remark};
@@ -182,10 +182,9 @@ impl Circle {
     #[inline]
     pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
         let plan = self.board_plan(call, style);
-        if self.board.is_none() {
-            return Err(Fault::NoBoard);
-        }
-        let course = Course::of(call, style, self.size(), self.is_crowded);
+        let Some(board) = &self.board else { return Err(Fault::NoBoard) };
+        let (is_crowded, has_cells) = (self.is_crowded, board.has_cells());
+        let course = Course::of(call, style, GroupOf { size: self.size(), is_crowded, has_cells });
         let signature = match course.rounds {
             1 => self.count(call.operation, call.root, call.manner.is_checked),
             rounds => self.count_rounds(call.operation, rounds),

@@ -14,6 +14,8 @@ use std::ops::Range;
 
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Plan, Store};
 
+use landeck_memory::message_cells::CELL_BYTES;
+
 use super::binding::Cut;
 use super::call::Call;
 
@@ -32,6 +34,16 @@ const STREAMED_BYTES: u64 = CACHE_BYTES / 2 * 3;
 /// A round has whole lines of each block.
 const LINE_BYTES: u64 = 64;
 
+/// The group that an operation is of, as all its members know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupOf {
+    pub(crate) size: u32,
+    /// Members share processors.
+    pub(crate) is_crowded: bool,
+    /// What one member lays down for one other can lie in a cell.
+    pub(crate) has_cells: bool,
+}
+
 /// How an operation goes over the board. All members find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Course {
@@ -45,14 +57,18 @@ impl Course {
     /// All at once.
     pub(crate) const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false };
 
-    /// That of a call in a group of so many members.
-    pub(crate) fn of(call: &Call, style: BoardStyle, size: u32, is_crowded: bool) -> Self {
-        if !is_crowded || call.manner.is_checked {
+    /// That of a call in a group.
+    pub(crate) fn of(call: &Call, style: BoardStyle, group: GroupOf) -> Self {
+        if call.manner.is_checked {
             return Self::AT_ONCE;
         }
         // Where lengths vary nothing is known alike, and goes at once as nothing does.
-        let (members, block) = (u64::from(size), call.known_bytes());
+        let (members, block) = (u64::from(group.size), call.known_bytes());
         match (call.operation, style) {
+            (Operation::AllReduce, BoardStyle::Divided) if group.size == 2 && group.has_cells => {
+                Self::in_cells(block)
+            }
+            _ if !group.is_crowded => Self::AT_ONCE,
             (Operation::AllGather, _) => {
                 let is_past_caches = all_of(block, members) > STREAMED_BYTES;
                 Self { is_past_caches, ..Self::AT_ONCE }
@@ -66,6 +82,13 @@ impl Course {
             }
             _ => Self::AT_ONCE,
         }
+    }
+
+    /// Where each round has as many bytes as a cell, if that are few enough rounds.
+    fn in_cells(block: u64) -> Self {
+        let rounds = block.div_ceil(CELL_BYTES);
+        let rounds = if rounds <= u64::from(ROUNDS_MAX) { rounds.max(1) } else { 1 };
+        Self { rounds: rounds as u32, ..Self::AT_ONCE }
     }
 
     /// Where each member lays down, and takes, so many bytes.
@@ -175,10 +198,14 @@ mod tests {
         look(Call { input, ..Call::new(operation, &manner) })
     }
 
+    fn group(size: u32, is_crowded: bool) -> GroupOf {
+        GroupOf { size, is_crowded, has_cells: true }
+    }
+
     fn course(operation: Operation, size: u32, block_bytes: usize, is_crowded: bool) -> Course {
         let together = operation == Operation::AllReduce;
         let style = if together { BoardStyle::Together } else { BoardStyle::Each };
-        let of = |call: Call| Course::of(&call, style, size, is_crowded);
+        let of = |call: Call| Course::of(&call, style, group(size, is_crowded));
         of_call(operation, block_bytes, Manner::default(), of)
     }
 
@@ -214,7 +241,7 @@ mod tests {
         ] {
             let course = |manner, is_varying| {
                 of_call(operation, bytes, manner, |call| {
-                    Course::of(&Call { is_varying, ..call }, style, 16, true)
+                    Course::of(&Call { is_varying, ..call }, style, group(16, true))
                 })
             };
             assert_ne!(course(usual(), false), Course::AT_ONCE, "{operation}");
@@ -222,11 +249,25 @@ mod tests {
             assert_eq!(course(usual(), true), Course::AT_ONCE, "{operation} varying");
         }
         for style in [BoardStyle::Each, BoardStyle::Divided] {
-            let of = |call: Call| Course::of(&call, style, 16, true);
+            let of = |call: Call| Course::of(&call, style, group(16, true));
             assert_eq!(of_call(Operation::AllReduce, 1 << 20, usual(), of), Course::AT_ONCE);
         }
-        let gather = |call: Call| Course::of(&call, BoardStyle::Each, 16, true);
+        let gather = |call: Call| Course::of(&call, BoardStyle::Each, group(16, true));
         assert_eq!(of_call(Operation::Gather, 1 << 20, usual(), gather), Course::AT_ONCE);
+    }
+
+    #[test]
+    fn what_two_divide_goes_in_cells_while_few_of_them_do() {
+        let of = |bytes, group| {
+            of_call(Operation::AllReduce, bytes, Manner::default(), |call| {
+                Course::of(&call, BoardStyle::Divided, group).rounds
+            })
+        };
+        let cell = CELL_BYTES as usize;
+        let rounds = [0, 1, cell, cell + 1, 8 * cell, 8 * cell + 1];
+        assert_eq!(rounds.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 8, 1]);
+        assert_eq!(of(8 * cell, GroupOf { has_cells: false, ..group(2, false) }), 1);
+        assert_eq!(of(8 * cell, group(3, false)), 1);
     }
 
     #[test]

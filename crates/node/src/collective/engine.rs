@@ -62,7 +62,7 @@ pub(crate) enum Begun {
 pub(crate) const START_BYTES: u64 = 32 << 10;
 /// Of so many looks in vain one is thorough.
 const LOOKS_PER_THOROUGH_LOOK: u32 = 1 << 14;
-/// A synchronous message of this process to itself takes about half of them.
+/// A synchronous message of this process to itself takes about half of them, each turn of a ring one.
 const ROUNDS_PER_LOOK: u32 = 8;
 
 /// Looks whether something has come; false when nothing will any more. It runs within the endpoint,
@@ -565,23 +565,26 @@ impl Engine {
         }
     }
 
-    /// Makes progress where it can help an operation.
-    #[inline]
+    /// Makes progress where it can help an operation; again where steps of it begin, whose messages may be there.
     pub(crate) fn progress_for(&mut self, id: OperationId) {
-        let request = match id {
-            OperationId::Message(id) => Some(id),
-            OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
-            OperationId::Signal(_) => None,
-        };
-        match request {
-            Some(request) => self.progress_for_message(request),
-            None => {
-                self.progress();
+        for _ in 0..ROUNDS_PER_LOOK {
+            let request = match id {
+                OperationId::Message(id) => Some(id),
+                OperationId::Collective(id) => self.running.get(id).and_then(Running::only_request),
+                OperationId::Signal(_) => None,
+            };
+            match request {
+                Some(request) => self.progress_for_message(request),
+                None => _ = self.progress(),
+            }
+            let OperationId::Collective(id) = id else { return };
+            if !self.running.get_mut(id).is_some_and(Running::has_begun_more) {
+                return;
             }
         }
     }
 
-    /// The same for a message.
+    /// The same for a message, once.
     #[inline(always)]
     pub(crate) fn progress_for_message(&mut self, id: RequestId) {
         self.endpoint.progress_for(id);
@@ -603,7 +606,12 @@ impl Engine {
         if self.running.is_idle() {
             return any;
         }
-        let advanced = self.advance_all(u64::MAX);
+        let mut advanced = false;
+        while self.advance_all(u64::MAX) {
+            // What begins may find what came before, of which nobody tells again.
+            advanced = true;
+            self.endpoint.progress_thoroughly();
+        }
         for id in self.running.active().to_vec() {
             self.judge(id);
         }

@@ -38,7 +38,11 @@ impl<'a> Hands<'a> {
     /// Where a segment begins, in operations whose blocks are segments.
     #[inline]
     fn start(&self, segment: u32) -> u64 {
-        self.call.cut_of(self.known_bytes, self.segments).start(segment)
+        let (start, bytes) = match self.round {
+            Round::Part(start, bytes) => (start, bytes),
+            _ => (0, self.known_bytes),
+        };
+        start + self.call.cut_of(bytes, self.segments).start(segment)
     }
 
     /// Where these segments begin, and their bytes together.
@@ -105,6 +109,8 @@ impl BlockMemory for Hands<'_> {
             Round::Only => self.plain_of_all(cells),
             Round::Others(..) if self.around_row(cells).is_some() => None,
             Round::Others(..) => self.plain_of_all(cells),
+            // Segments are cut from what the round has.
+            Round::Part(..) if self.segments > 1 => self.plain_of_all(cells),
             Round::Part(start, bytes) => {
                 let one = self.plain_of_all(cells).filter(|_| cells.count == 1)?;
                 Some(one.part(start as usize, bytes as usize))
@@ -119,6 +125,7 @@ impl BlockMemory for Hands<'_> {
                 Some(pieces) => Area::joined(pieces.map(|piece| self.area_of_all(piece))),
                 None => self.area_of_all(cells),
             },
+            Round::Part(..) if self.segments > 1 => self.area_of_all(cells),
             Round::Part(start, bytes) => {
                 let part = |block| Cells::new(cells.store, block, 1);
                 let part = |block| self.area_of_all(part(block)).part(start, bytes);
@@ -129,7 +136,7 @@ impl BlockMemory for Hands<'_> {
 
     #[inline]
     fn bytes(&self, cells: Cells) -> usize {
-        let bytes = if let Round::Part(_, bytes) = self.round {
+        let bytes = if let (Round::Part(_, bytes), 1) = (self.round, self.segments) {
             bytes.saturating_mul(u64::from(cells.count))
         } else if self.call.is_varying {
             self.area(cells).packed_bytes()

@@ -75,6 +75,8 @@ pub(crate) struct Running {
     out: Vec<(Option<u32>, RequestId, Message)>,
     /// A step that has begun, but may not do anything yet.
     held: Option<u32>,
+    /// Whether steps have begun since somebody asked.
+    has_begun: bool,
     /// What passes through here is being told of; then come the data.
     is_telling: bool,
     pub(super) scratch: Scratch,
@@ -212,6 +214,7 @@ impl Running {
             binding,
             out: Vec::new(),
             held: None,
+            has_begun: false,
             is_telling,
             scratch: Scratch::new(),
             visit: None,
@@ -253,6 +256,11 @@ impl Running {
             [(_, id, _)] => Some(id),
             _ => None,
         }
+    }
+
+    /// Whether steps have begun since this was last asked, and it goes on: what those wait for may have come.
+    pub(crate) fn has_begun_more(&mut self) -> bool {
+        std::mem::take(&mut self.has_begun) && self.outcome.is_none()
     }
 
     /// How many bytes to move at once, when so many are wished: steps of messages are not divided.
@@ -596,7 +604,7 @@ impl Running {
                 break;
             }
             *allowance -= moved_bytes;
-            any = true;
+            (any, self.has_begun) = (true, true);
             match self.step(kernel, step) {
                 Ok(Stepped::Done) => self.execution.end(step),
                 Ok(Stepped::Out(id, message)) => self.out.push((Some(step), id, message)),

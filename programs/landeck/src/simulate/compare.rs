@@ -1,23 +1,24 @@
 //! How far what is simulated lies from what processes of this host find.
 //!
 //! Both change from launch to launch, and the processors of a virtual machine move. So all that is asked for is
-//! measured in passes, each of one launch of everything, and in each pass it is seen whether the processors are
-//! as near to each other as when the figures were measured. A pass in which they are not does not count. Where
-//! that happens often, figures, simulation and passes begin anew.
+//! measured in passes, each of one launch of everything, and before and behind each launch it is seen whether the
+//! processors are as near to each other as when the figures were measured. A launch in which they are not is
+//! measured again when they are. Where they stay where they are now, there are figures, a simulation and passes
+//! of that distance as well.
 
 use super::measured::{self, MeasuredError};
 use super::meter::Meter;
 use super::study::{Along, Ground, Series, Study, middle};
 use super::table::{short, thousands};
-use crate::tune::{self, Found, distance, is_moved};
+use crate::tune::{self, Found, is_moved};
 use std::time::{Duration, Instant};
 
 /// Launches of each thing that count, measured and simulated.
 pub(crate) const LAUNCHES: u32 = 12;
-/// After this time no pass begins, but the first.
+/// After this time nothing more is measured, but once.
 const PASSES_MAX: Duration = Duration::from_secs(40);
-/// So many passes that do not count are one after the other before all begins anew.
-const MOVED_MAX: u32 = 3;
+/// So long processors that have moved are waited for before all begins anew.
+const MOVED_MAX: Duration = Duration::from_secs(4);
 
 /// What one launch measures: a place of a series of a study. One alone: what a size takes depends on where the
 /// memory of those before it lies.
@@ -32,70 +33,104 @@ struct Launch<'a> {
 /// By study, series and place: what launches have found, in microseconds.
 type Times = Vec<Vec<Vec<Vec<f64>>>>;
 
-/// What was measured.
+/// What was measured while a line between the processors took as long as when the figures were measured.
 pub(crate) struct Passes {
     times_us: Times,
     /// Whether the least of each counts, as it does of the figures of messages; else [`middle`].
     takes_least: bool,
-    /// Passes that count.
+    /// Launches of each thing that count, and of how many things there is one more.
     counted: u32,
-    /// A line when the figures were measured and when the last pass that did not count was, in picoseconds.
-    moved: Option<(u64, u64)>,
+    begun: usize,
+    /// For how long it was measured.
+    spent: Duration,
+    /// A line then, in picoseconds.
+    usual_ps: u64,
+    /// The same when the last launch that did not count was.
+    moved_ps: Option<u64>,
 }
 
 impl Passes {
-    /// Measures what these studies simulate. `what` is an operation, or `message`.
+    /// Nothing yet of what these studies simulate. `what` is an operation, or `message`.
+    pub(crate) fn new(what: &str, studies: &[Study], found: &Found) -> Self {
+        let empty = |study: &Study| vec![vec![Vec::new(); study.places.len()]; study.series.len()];
+        let times_us = studies.iter().map(empty).collect();
+        let (takes_least, usual_ps) = (what == super::MESSAGE, found.figures.line_ps);
+        let (counted, begun, spent, moved_ps) = (0, 0, Duration::ZERO, None);
+        Self { times_us, takes_least, counted, begun, spent, usual_ps, moved_ps }
+    }
+
+    /// Measures until there is enough of it, or the processors stay where they are not usually. True when there
+    /// is enough, or it took too long.
     ///
     /// # Errors
     /// [`MeasuredError`].
-    pub(crate) fn of(
+    pub(crate) fn go_on(
+        &mut self,
         what: &str,
         ground: &Ground<'_>,
         studies: &[Study],
-        found: &Found,
-        began: Instant,
-    ) -> Result<Self, MeasuredError> {
-        let launches = launches(studies);
-        let empty = |study: &Study| vec![vec![Vec::new(); study.places.len()]; study.series.len()];
-        let times_us = studies.iter().map(empty).collect();
-        let takes_least = what == super::MESSAGE;
-        let mut passes = Self { times_us, takes_least, counted: 0, moved: None };
-        let (mut moved_in_turn, usual_ps) = (0, found.figures.line_ps);
+    ) -> Result<bool, MeasuredError> {
+        let (launches, since) = (launches(studies), Instant::now());
         let mut meter = Meter::new("measure", LAUNCHES as usize * launches.len());
-        while passes.counted < LAUNCHES && moved_in_turn < MOVED_MAX {
-            if passes.counted > 0 && began.elapsed() > PASSES_MAX {
-                break;
+        let mut is_usual = self.are_usual();
+        let spent = self.spent;
+        while self.counted < LAUNCHES {
+            self.spent = spent + since.elapsed();
+            if self.is_too_late() {
+                return Ok(true);
             }
-            let mut of_pass = Vec::with_capacity(launches.len());
-            let line_ps = line_ps_now(usual_ps);
-            for launch in &launches {
-                let clusters = ground.clusters_of(launch.series.1, launch.processes);
-                let Launch { series: (_, series), processes, bytes, .. } = launch;
-                let done = passes.counted as usize * launches.len() + of_pass.len();
-                meter.at(done, &format!("{}, {processes} processes", series.name));
-                of_pass.push(measured::launch(what, series, *processes, clusters, *bytes)?);
+            if !is_usual && !self.become_usual() {
+                return Ok(false);
             }
-            let line_ps = farther(usual_ps, line_ps, line_ps_now(usual_ps));
-            if is_moved(usual_ps, line_ps) {
-                passes.moved = Some((usual_ps, line_ps));
-                moved_in_turn += 1;
-                if passes.counted > 0 || moved_in_turn < MOVED_MAX {
-                    continue;
-                }
-                // Nothing else was found: it is shown, and said that it does not belong together.
-            } else {
-                (passes.counted, moved_in_turn) = (passes.counted + 1, 0);
-            }
-            for (launch, us) in launches.iter().zip(of_pass) {
-                passes.keep(launch, us);
+            let launch = &launches[self.begun];
+            let clusters = ground.clusters_of(launch.series.1, launch.processes);
+            let Launch { series: (_, series), processes, bytes, .. } = launch;
+            let done = self.counted as usize * launches.len() + self.begun;
+            meter.at(done, &format!("{}, {processes} processes", series.name));
+            let us = measured::launch(what, series, *processes, clusters, *bytes)?;
+            is_usual = self.are_usual();
+            if is_usual {
+                self.keep(launch, us);
+                self.begun = (self.begun + 1) % launches.len();
+                self.counted += u32::from(self.begun == 0);
             }
         }
-        Ok(passes)
+        Ok(true)
     }
 
-    /// Whether figures and measurement are not of the same processors, as far as anybody can see.
-    pub(crate) fn is_of_others(&self) -> bool {
-        self.counted < LAUNCHES / 2 && self.moved.is_some()
+    /// Whether the processors are where they were when the figures were measured, as far as a line says.
+    pub(crate) fn is_of(&self, line_ps: u64) -> bool {
+        !is_moved(self.usual_ps, line_ps)
+    }
+
+    /// Whether there is anything to compare.
+    pub(crate) fn has_any(&self) -> bool {
+        self.counted > 0 || self.begun > 0
+    }
+
+    /// Whether no further launch begins. The first of everything may take twice as long.
+    fn is_too_late(&self) -> bool {
+        self.spent > if self.counted == 0 { 2 * PASSES_MAX } else { PASSES_MAX }
+    }
+
+    fn are_usual(&mut self) -> bool {
+        let line_ps = line_ps_now(self.usual_ps);
+        let is_usual = self.is_of(line_ps);
+        if !is_usual {
+            self.moved_ps = Some(line_ps);
+        }
+        is_usual
+    }
+
+    /// Waits for a while until they are there again; whether they are.
+    fn become_usual(&mut self) -> bool {
+        let since = Instant::now();
+        while !self.are_usual() {
+            if since.elapsed() > MOVED_MAX {
+                return false;
+            }
+        }
+        true
     }
 
     fn keep(&mut self, launch: &Launch<'_>, us: f64) {
@@ -109,10 +144,13 @@ impl Passes {
             text.push_str(&self.of_study(study, times_us));
         }
         let which = if self.takes_least { "least" } else { "mean of the middle half" };
-        let counted = self.counted;
-        text.push_str(&format!("Measured are {counted} launches of each; the {which} counts.\n"));
-        if let Some((before_ps, now_ps)) = self.moved {
-            text.push_str(&moved_text(before_ps, now_ps, self.is_of_others()));
+        let (counted, line_ns) = (self.counted, self.usual_ps as f64 / 1e3);
+        text.push_str(&format!(
+            "Measured are {counted} launches of each; the {which} counts. A line between two processors took \
+             {line_ns:.0} ns.\n"
+        ));
+        if let Some(moved_ps) = self.moved_ps {
+            text.push_str(&moved_text(moved_ps, self.has_any()));
         }
         text
     }
@@ -177,35 +215,29 @@ fn launches(studies: &[Study]) -> Vec<Launch<'_>> {
 }
 
 /// A line between two processors at this moment, where there are two; else nothing moves.
-fn line_ps_now(usual_ps: u64) -> u64 {
+pub(crate) fn line_ps_now(usual_ps: u64) -> u64 {
     match tune::processors()[..] {
         [first, second, ..] => tune::line_ps(first, second),
         _ => usual_ps,
     }
 }
 
-/// Of two times of a line the one that is farther from what it was.
-fn farther(before_ps: u64, one_ps: u64, other_ps: u64) -> u64 {
-    if distance(before_ps, one_ps) > distance(before_ps, other_ps) { one_ps } else { other_ps }
-}
-
 /// What to say where the processors of this host have moved nearer to each other or farther apart since the
 /// figures were measured, as those of virtual machines do.
-fn moved_text(before_ps: u64, now_ps: u64, is_of_others: bool) -> String {
-    let (before_ns, now_ns) = (before_ps as f64 / 1e3, now_ps as f64 / 1e3);
-    let rest = match is_of_others {
-        true => "So this compares what does not belong together. Run it again.",
-        false => "What was measured then does not count.",
+fn moved_text(moved_ps: u64, has_any: bool) -> String {
+    let moved_ns = moved_ps as f64 / 1e3;
+    let rest = match has_any {
+        true => "What was measured then does not count here.",
+        false => "They did not stay, so nothing was measured. Run it again.",
     };
-    format!(
-        "While this was measured the processors have moved: a line took {before_ns:.0} ns before and \
-         {now_ns:.0} ns then. {rest}\n"
-    )
+    format!("Meanwhile the processors have moved: it took {moved_ns:.0} ns then. {rest}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tune::Share;
+    use landeck::collectives::{Details, Figures};
 
     fn study(along: Along, places: Vec<u64>) -> Study {
         let series = ["flat", "board"].map(|name| Series::new(name.parse().unwrap(), None));
@@ -231,11 +263,11 @@ mod tests {
     #[test]
     fn what_launches_found_is_put_beside_what_was_simulated() {
         let studies = [study(Along::Sizes(4), vec![8, 1024])];
-        let times_us = vec![vec![vec![Vec::new(); 2]; 2]];
-        let mut passes = Passes { times_us, takes_least: false, counted: 1, moved: None };
+        let mut passes = Passes::new("broadcast", &studies, &found());
+        passes.counted = 1;
         let launches = launches(&studies);
-        let found = [(0, 4.0), (0, 2.0), (1, 5.0), (2, 0.5), (3, 9.0)];
-        for (launch, us) in found {
+        let times_us = [(0, 4.0), (0, 2.0), (1, 5.0), (2, 0.5), (3, 9.0)];
+        for (launch, us) in times_us {
             let launch: &Launch<'_> = &launches[launch];
             passes.keep(launch, us);
         }
@@ -251,17 +283,30 @@ mod tests {
 
     #[test]
     fn processors_that_have_moved_are_told_of() {
-        assert_eq!(farther(50_000, 51_000, 250_000), 250_000);
-        assert_eq!(farther(50_000, 20_000, 51_000), 20_000);
-        let mut passes = Passes {
-            times_us: vec![],
-            takes_least: false,
-            counted: LAUNCHES,
-            moved: Some((50_000, 260_000)),
-        };
-        assert!(!passes.is_of_others() && passes.text(&[]).contains("does not count"));
-        passes.counted = 1;
+        let mut passes = Passes::new("message", &[], &found());
+        assert!(passes.takes_least && passes.is_of(50_000) && !passes.is_of(260_000));
+        passes.moved_ps = Some(260_000);
         let text = passes.text(&[]);
-        assert!(passes.is_of_others() && text.contains("took 50 ns before and 260 ns"), "{text}");
+        assert!(
+            text.contains("took 50 ns") && text.contains("it took 260 ns then. They"),
+            "{text}"
+        );
+        passes.begun = 1;
+        assert!(passes.has_any() && passes.text(&[]).contains("does not count here"));
+    }
+
+    #[test]
+    fn the_first_of_everything_may_take_twice_as_long() {
+        let mut passes = Passes::new("message", &[], &found());
+        passes.spent = PASSES_MAX + Duration::from_secs(1);
+        assert!(!passes.is_too_late());
+        passes.counted = 1;
+        assert!(passes.is_too_late());
+    }
+
+    /// Figures of processors near each other.
+    fn found() -> Found {
+        let figures = Figures { line_ps: 50_000, ..Figures::default() };
+        Found { figures, details: Details::of(&figures), share: Share::WHOLE }
     }
 }

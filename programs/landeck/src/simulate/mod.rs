@@ -18,7 +18,7 @@ use crate::tune::{self, Found, Share, TuneError};
 use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use compare::{LAUNCHES, Passes};
+use compare::{LAUNCHES, Passes, line_ps_now};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{Details, Figures, Operation, Preset, Task};
 use landeck::tuning::{self, TuningError};
@@ -119,8 +119,8 @@ const BYTES_MAX: u64 = 1 << 40;
 /// In a measurement nothing takes equally long twice: by up to so much of a thousand longer. Without it
 /// members that wait for each other may run in step for ever, which no machine does.
 const MEASURED_JITTER_PERMILLE: u32 = 50;
-/// A measurement begins anew until then, where processors move.
-const ANEW_MAX: Duration = Duration::from_secs(30);
+/// Where processors move nothing is measured any more after so long.
+const MEASURED_MAX: Duration = Duration::from_secs(90);
 /// As in Linux, the least time before TCP sends again.
 const RESEND_PS: u64 = 200_000_000_000;
 
@@ -184,6 +184,14 @@ pub(crate) enum SimulateError {
     Write { path: String, error: io::Error },
 }
 
+/// What is simulated with figures of some distance of the processors, and what was measured at it.
+struct Compared {
+    found: Found,
+    platform: Platform,
+    studies: Vec<Study>,
+    passes: Passes,
+}
+
 impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
     pub(crate) fn run(&self) -> Result<(), SimulateError> {
@@ -210,35 +218,70 @@ impl SimulateArguments {
         Ok(studies)
     }
 
-    /// Simulates it with figures of this moment, measures it, and says how far they are apart: anew where the
-    /// processors have moved meanwhile.
+    /// Simulates it with figures of this moment, measures it, and says how far they are apart: for each distance
+    /// that the processors have from each other meanwhile, until there is enough of one.
     fn compare(&self) -> Result<(), SimulateError> {
         let began = Instant::now();
-        loop {
-            let found = tune::measured()?;
-            let mut platform = host("this host, with figures measured just now", &found);
-            let operation = self.operation();
-            let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
-            let (faults, ground);
-            if self.subject == Subject::Message {
-                platform.host.call_ps = 0; // nobody calls an operation
-                faults = self.faults(10 * self.jitter);
-                ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
-            } else {
-                let permille =
-                    if self.jitter == 0 { MEASURED_JITTER_PERMILLE } else { 10 * self.jitter };
-                faults = self.faults(permille);
-                ground =
-                    self.ground(&platform, &faults, Calls::Measured { rounds, calls }, LAUNCHES);
-            }
-            let studies = self.simulated(&ground)?;
-            let passes = Passes::of(self.subject.name(), &ground, &studies, &found, began)?;
-            if passes.is_of_others() && began.elapsed() < ANEW_MAX {
-                continue;
-            }
-            say(&passes.text(&studies))?;
-            return compare::busy(&found).map_or(Ok(()), |trouble| say(&trouble));
+        let mut permille = 10 * self.jitter;
+        if self.subject != Subject::Message && permille == 0 {
+            permille = MEASURED_JITTER_PERMILLE;
         }
+        let faults = self.faults(permille);
+        let mut distances: Vec<Compared> = Vec::new();
+        loop {
+            let now = distances.first().map(|one| line_ps_now(one.found.figures.line_ps));
+            let is_now = |one: &Compared| now.is_some_and(|line_ps| one.passes.is_of(line_ps));
+            let at = match distances.iter().position(is_now) {
+                Some(at) => at,
+                None => {
+                    let new = self.compared(&faults)?;
+                    // They may be where they were before again.
+                    let line_ps = new.found.figures.line_ps;
+                    let same = distances.iter().position(|one| one.passes.is_of(line_ps));
+                    same.unwrap_or_else(|| {
+                        distances.push(new);
+                        distances.len() - 1
+                    })
+                }
+            };
+            let Compared { platform, studies, passes, .. } = &mut distances[at];
+            let ground = self.ground_measured(platform, &faults);
+            if passes.go_on(self.subject.name(), &ground, studies)?
+                || began.elapsed() > MEASURED_MAX
+            {
+                break;
+            }
+        }
+        let has_any = distances.iter().any(|one| one.passes.has_any());
+        for Compared { found, studies, passes, .. } in &distances {
+            if passes.has_any() || !has_any {
+                say(&passes.text(studies))?;
+                compare::busy(found).map_or(Ok(()), |trouble| say(&trouble))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Figures of this moment, and what is simulated with them.
+    fn compared(&self, faults: &Faults) -> Result<Compared, SimulateError> {
+        let found = tune::measured()?;
+        let mut platform = host("this host, with figures measured just now", &found);
+        if self.subject == Subject::Message {
+            platform.host.call_ps = 0; // nobody calls an operation
+        }
+        let studies = self.simulated(&self.ground_measured(&platform, faults))?;
+        let passes = Passes::new(self.subject.name(), &studies, &found);
+        Ok(Compared { found, platform, studies, passes })
+    }
+
+    /// As it is measured.
+    fn ground_measured<'a>(&self, platform: &'a Platform, faults: &'a Faults) -> Ground<'a> {
+        if self.subject == Subject::Message {
+            return self.ground(platform, faults, Calls::AtOnce, 1);
+        }
+        let operation = self.operation();
+        let (rounds, calls) = (measured::batches(operation), measured::calls(operation));
+        self.ground(platform, faults, Calls::Measured { rounds, calls }, LAUNCHES)
     }
 
     fn faults(&self, jitter_permille: u32) -> Faults {

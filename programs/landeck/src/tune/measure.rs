@@ -4,10 +4,11 @@
 //! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
 //! takes a microsecond on a free machine can take some milliseconds on a busy one.
 
+use super::probe::Pages;
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::details::MESSAGE_BYTES;
+use landeck::collectives::details::{MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{BoardStyle, Way};
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
@@ -65,6 +66,7 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
         (Subject::Switch, 2) => {
             let batches = Batches::begin(&world);
             report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
+            pages(&world);
         }
         (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
@@ -90,12 +92,37 @@ fn crowd(world: &World) -> Result<()> {
     let (in_ring, in_block) = (handed_ps(&batches, RING_BYTES)?, handed_ps(&batches, BLOCK_BYTES)?);
     report(world, "lend", in_block.sent - in_ring.sent);
     report(world, "drain", in_block.taken - in_ring.taken);
+    report(world, "page", page_ps(&batches)?);
     report(world, "turn", barrier_ps / turns as f64);
     report(world, "switch", pairs_ps(&batches, processors)? / switches as f64);
     report(world, "call", over_messages.broadcast - clock_ps);
     report(world, "take", at_the_board.broadcast - clock_ps);
     report(world, "deposit", (at_the_board.reduces - clock_ps) / 2.0);
     Ok(())
+}
+
+/// What the touch of a page takes by how many go round; the other process waits.
+fn pages(world: &World) {
+    if world.rank() == 0 {
+        for bytes in ROTATION_BYTES {
+            report(world, &format!("page-{bytes}"), Pages::of(bytes).touch_ps() as f64);
+        }
+    }
+}
+
+/// By how much longer the first touch of a page takes, when others have had the processor, than the next one.
+fn page_ps(batches: &Batches<'_>) -> Result<f64> {
+    const ROUNDS: usize = 30;
+    const BYTES: u64 = 256 << 10;
+    let (pages, mut more_ps) = (Pages::of(BYTES), Vec::with_capacity(ROUNDS));
+    for _ in 0..ROUNDS {
+        batches.world.barrier()?;
+        let first_ps = pages.round_ps();
+        more_ps.push(first_ps - pages.round_ps());
+    }
+    let mut all = vec![0.0; batches.world.size()];
+    batches.world.gather(&[median(more_ps)], &mut all, 0)?;
+    Ok(median(all))
 }
 
 /// What a message takes of both its ends.
@@ -192,7 +219,7 @@ fn own_ps(batches: &Batches<'_>, way: &World) -> Result<Own> {
     Ok(Own { broadcast: of(0), reduces: of(1) })
 }
 
-const PAGE_BYTES: usize = 4096;
+pub(super) const PAGE_BYTES: usize = 4096;
 
 /// Room for data that begin with a page.
 pub(crate) fn page_room(bytes: usize) -> Vec<u8> {

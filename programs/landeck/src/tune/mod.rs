@@ -168,6 +168,8 @@ const PARTS: [Part; 9] = [
 
 /// Each part is measured some times, and [`Details::typical`] says what counts.
 const ROUNDS: u64 = 12;
+/// So often at most a round begins anew, where the processors move.
+const ROUND_ATTEMPTS: u32 = 4;
 /// On a machine that is very busy no further round begins after this time.
 const ROUNDS_MAX: Duration = Duration::from_secs(5);
 /// No part of what was measured takes less: it is a difference of two times.
@@ -213,13 +215,8 @@ const MOVED: f64 = 1.25;
 
 /// Whether processors between which a line took so long before are at another distance now.
 pub(crate) fn is_moved(before_ps: u64, now_ps: u64) -> bool {
-    distance(before_ps, now_ps) > MOVED
-}
-
-/// How many times as long a line takes now, or took before.
-pub(crate) fn distance(before_ps: u64, now_ps: u64) -> f64 {
     let (before, now) = (before_ps.max(1) as f64, now_ps.max(1) as f64);
-    (now / before).max(before / now)
+    (now / before).max(before / now) > MOVED
 }
 
 /// What was measured as a whole is taken apart when the least of it is known: a difference of two times of
@@ -241,8 +238,22 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     Found { figures, details, share }
 }
 
-/// Each part once. Of what [`parts_of`] takes apart it has the whole.
+/// Each part once, anew where the processors have moved meanwhile.
 fn round(bar: &ProgressBar) -> Result<Found, TuneError> {
+    for _ in 1..ROUND_ATTEMPTS {
+        let (before, found) = (bar.position(), all_parts(bar)?);
+        let mut again = found;
+        line(&mut again)?;
+        if !is_moved(found.figures.line_ps, again.figures.line_ps) {
+            return Ok(found);
+        }
+        bar.set_position(before);
+    }
+    all_parts(bar)
+}
+
+/// Of what [`parts_of`] takes apart it has the whole.
+fn all_parts(bar: &ProgressBar) -> Result<Found, TuneError> {
     let processors = u64::from(landeck::memory::processors::usable());
     let figures = Figures { processors, ..Figures::default() };
     let mut found = Found { figures, details: Details::of(&figures), share: Share::WHOLE };
@@ -319,11 +330,16 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// Two processes on one processor: who sends must stop running before its answer can come.
+/// Two processes on one processor: who sends must stop running before its answer can come. One of them looks how
+/// pages are found as well: here that would change where the data of later copies lie.
 fn switch(found: &mut Found) -> Result<(), TuneError> {
-    let switches = on_one_processor(|| job_of(2, Subject::Switch, found))?;
-    if let Some((_, value_ps)) = switches.into_iter().find(|(name, _)| name == "switch") {
-        found.figures.switch_ps = value_ps;
+    for (name, value_ps) in on_one_processor(|| job_of(2, Subject::Switch, found))? {
+        let is_of = |bytes: &u64| name == format!("page-{bytes}");
+        if let Some(number) = ROTATION_BYTES.iter().position(is_of) {
+            found.details.pages_ps[number] = value_ps;
+        } else if name == "switch" {
+            found.figures.switch_ps = value_ps;
+        }
     }
     Ok(())
 }
@@ -339,6 +355,7 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("deposit", &mut details.crowd_deposits_ps[number]),
         ("lend", &mut details.crowd_lends_ps[number]),
         ("drain", &mut details.crowd_drains_ps[number]),
+        ("page", &mut details.crowd_pages_ps[number]),
     ];
     let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
     for (name, place) in places {

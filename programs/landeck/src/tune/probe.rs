@@ -13,7 +13,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::measure::{clock_ps, median, of_page, page_room};
+use super::measure::{PAGE_BYTES, clock_ps, median, of_page, page_room};
 
 const BATCHES: usize = 9;
 const ROUND_TRIPS: u64 = 10_000;
@@ -27,6 +27,8 @@ const EXCHANGES_MAX: usize = 40;
 /// Blocks of a heap begin with a line, and long memory of the usual allocator so far behind the beginning of a
 /// page: where both begin with a line the processor copies in another way.
 const USUAL_START: usize = 16;
+/// Room for as many pages as ever go round.
+const ROOM_BYTES: usize = 64 << 20;
 /// A board's copies are told of in such pieces.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -103,6 +105,55 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
         ((sum_ps / kib) as u64).max(1)
     };
     Exchange { deposit_kib_ps: kib_ps(0), take_kib_ps: kib_ps(1) }
+}
+
+/// Pages of which one word each is touched, one after the other: each says where the next one is, so that none is
+/// asked for before it is known.
+pub(super) struct Pages {
+    room: Vec<u64>,
+    /// Where the first of them is.
+    first: usize,
+    count: usize,
+}
+
+impl Pages {
+    const WORDS: usize = PAGE_BYTES / size_of::<u64>();
+    const LINE_WORDS: usize = 64 / size_of::<u64>();
+
+    /// Pages of so many bytes.
+    pub(super) fn of(bytes: u64) -> Self {
+        let count = (bytes as usize).min(ROOM_BYTES) / PAGE_BYTES;
+        // As much room for few as for many, of which the others never come to be: the allocator gives it back, and
+        // lays what comes later out as if there had been none.
+        let mut room = vec![0u64; ROOM_BYTES / size_of::<u64>()];
+        // In other lines of each page: the same ones of all would have few places in a cache. And not one page
+        // after the other, which a processor would foresee.
+        let word = |page: usize| page * Self::WORDS + page * 7 % 64 * Self::LINE_WORDS;
+        let step = (count * 3 / 8) | 1;
+        let mut at = 0;
+        for _ in 0..count {
+            let next = (at + step) % count;
+            room[word(at)] = word(next) as u64;
+            at = next;
+        }
+        Self { room, first: word(0), count }
+    }
+
+    /// Touches all once; what each took.
+    pub(super) fn round_ps(&self) -> f64 {
+        let start = Instant::now();
+        let mut at = self.first;
+        for _ in 0..self.count {
+            at = self.room[at] as usize;
+        }
+        black_box(at);
+        start.elapsed().as_nanos() as f64 * 1e3 / self.count as f64
+    }
+
+    /// What a touch takes where all go round.
+    pub(super) fn touch_ps(&self) -> u64 {
+        least((0..BATCHES).map(|_| self.round_ps()))
+    }
 }
 
 fn locked(place: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {

@@ -131,7 +131,7 @@ impl AtBoard {
         start: usize,
         range: &Range<usize>,
     ) -> Result<()> {
-        let (number, members, member) = (self.number, around.board.size(), around.board.own());
+        let (number, members) = (self.number, around.board.size());
         let output = own.at(Store::Output);
         let own = Own::of(around.memory, own, range);
         let place = start + range.start..start + range.end;
@@ -140,22 +140,33 @@ impl AtBoard {
             let board = &*around.board;
             let source = |from| resolved_from(board, from, number, (&own, start + range.start));
             self.combiner.combine_to_buffer(operator, members, source, &output)?;
-            // A copy takes the place of what others have read there without fetching it back first,
-            // which combining there would.
-            let block = around.board.kept(number).ok_or(BoardError::Broken(member))?;
-            output.bytes().copy_to_slice(&mut block[place]);
-            return Ok(());
+            return self.lay_down_result(around.board, place, output.bytes());
         }
-        let mut result = around.board.take_kept(number).ok_or(BoardError::Broken(member))?;
+        let mut packed = vec![0; range.len()];
         let board = &*around.board;
         let source = |from| resolved_from(board, from, number, (&own, start + range.start));
-        let into = &mut result[place];
-        let combined = self.combiner.combine_to_slice(operator, members, source, into);
-        if combined.is_ok() {
-            around.memory.area(output).write(range.start as u64, Bytes::from(&*into));
+        self.combiner.combine_to_slice(operator, members, source, &mut packed)?;
+        around.memory.area(output).write(range.start as u64, Bytes::from(&packed[..]));
+        self.lay_down_result(around.board, place, Bytes::from(&packed[..]))
+    }
+
+    /// Lays a part of the result down for others: of two members in the cell that the other one gave, else where
+    /// this member has kept room for it. A copy takes the place of what others have read there without fetching
+    /// it back first, which combining there would.
+    fn lay_down_result(
+        &self,
+        board: &mut Board,
+        place: Range<usize>,
+        result: Bytes<'_>,
+    ) -> Result<()> {
+        let (number, own) = (self.number, board.own());
+        let has_gone_back =
+            self.manner.comes_back && board.put_back(1 - own, number, place.start, result);
+        if !has_gone_back {
+            let kept = board.kept(number).ok_or(BoardError::Broken(own))?;
+            result.copy_to_slice(&mut kept[place]);
         }
-        around.board.put_kept(number, result);
-        combined
+        Ok(())
     }
 
     pub(super) fn together<M: BlockMemory>(

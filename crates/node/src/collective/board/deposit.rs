@@ -101,8 +101,9 @@ impl AtBoard {
         }
         let first =
             if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
-        if self.manner.is_handed_over && bytes >= CELL_BYTES_MIN {
-            let (memory, lengths) = (around.memory, (bytes, first));
+        let comes_back = self.manner.comes_back;
+        if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+            let (memory, lengths) = (around.memory, (bytes, first, comes_back));
             let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
             if around.board.come_in_cell(number, (signature, check), lengths, lay) {
                 self.done = first;

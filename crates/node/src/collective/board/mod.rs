@@ -185,6 +185,9 @@ pub(crate) struct Manner {
     is_round: bool,
     /// What a member lays down one other takes, and nobody else: it may lie in a cell.
     is_handed_over: bool,
+    /// The same, and the other one makes of it a part of the result, which comes back in the cell: each writes
+    /// only where it has just read.
+    comes_back: bool,
 }
 
 impl Manner {
@@ -218,6 +221,7 @@ impl Manner {
                 }),
             is_round: false,
             is_handed_over: is_handed_over(operation, plan.size),
+            comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
         }
     }
 

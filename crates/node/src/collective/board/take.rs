@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::Cells;
+use landeck_memory::Bytes;
 use landeck_memory::board::Deposit;
 
 use super::combining::pieces;
@@ -44,7 +45,9 @@ impl AtBoard {
         if end <= self.done && length > 0 {
             return Ok(Stepped::Waits);
         }
-        write(memory, into, &deposit, start, self.done..end);
+        // What they have made of ours is where we have laid it down.
+        let came_back = around.board.coming_back(self.number).filter(|_| resolved);
+        write(memory, into, came_back.unwrap_or(bytes_of(&deposit)), start, self.done..end);
         *around.budget = around.budget.saturating_sub((end - self.done) as u64);
         self.done = end;
         if end < length {
@@ -52,6 +55,8 @@ impl AtBoard {
         }
         if self.manner.is_handed_over {
             around.board.take_over(from, self.number);
+        } else if resolved {
+            around.board.take_back(self.number);
         }
         Ok(Stepped::Over)
     }
@@ -70,7 +75,7 @@ impl AtBoard {
         let (memory, length) = (around.memory, around.memory.bytes(into));
         let board = &*around.board;
         if length <= AT_ONCE_BYTES {
-            write(memory, into, &board.result(self.number)?, 0, 0..length);
+            write(memory, into, bytes_of(&board.result(self.number)?), 0, 0..length);
             return Ok(Stepped::Over);
         }
         let element_bytes = around.operator.map_or(1, Operator::element_bytes);
@@ -79,7 +84,8 @@ impl AtBoard {
         while self.done < end {
             let range = pieces.range((self.done / pieces.bytes) as u32, length);
             let owner = board.piece_owner(self.number, (range.start / pieces.bytes) as u32)?;
-            write(memory, into, &board.deposit(owner, self.number)?, 0, range.clone());
+            let deposit = board.deposit(owner, self.number)?;
+            write(memory, into, bytes_of(&deposit), 0, range.clone());
             *around.budget = around.budget.saturating_sub(range.len() as u64);
             self.done = range.end;
         }
@@ -87,17 +93,23 @@ impl AtBoard {
     }
 }
 
-/// Writes the bytes `range` of a block, which begins at `start` of a deposit, to where they belong
+/// All bytes of a deposit.
+#[inline]
+fn bytes_of<'a>(deposit: &Deposit<'a>) -> Bytes<'a> {
+    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = *deposit;
+    bytes
+}
+
+/// Writes the bytes `range` of a block, which begins at `start` of what was laid down, to where they belong
 /// among this member's.
 #[inline]
 fn write<M: BlockMemory>(
     memory: &M,
     into: Cells,
-    deposit: &Deposit<'_>,
+    bytes: Bytes<'_>,
     start: usize,
     range: Range<usize>,
 ) {
-    let (Deposit::Inline { bytes } | Deposit::Block { bytes, .. }) = deposit;
     let bytes = bytes.part(start + range.start, range.len());
     match memory.plain(into) {
         Some(buffer) if memory.goes_past_caches() => {
