@@ -77,7 +77,7 @@ pub(crate) struct Engine {
     /// What this process is bound to, where nobody has said it: found out when it is needed.
     pub(super) own_cache: Option<u16>,
     pub(super) endpoint: Endpoint<SharedMemory>,
-    running: Table,
+    pub(super) running: Table,
     pub(super) circles: Circles,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
@@ -322,30 +322,6 @@ impl Engine {
             Err(error) => {
                 *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
             }
-        }
-    }
-
-    /// Goes on with what is left of a visit of which blocks go as messages.
-    #[cold]
-    pub(crate) fn go_on(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: Visit,
-    ) -> Result<Begun, Fault> {
-        let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
-        let Way::Board(style) = circle.way(call) else { return Err(Fault::NoBoard) };
-        let call = (call.clone(), style);
-        let mut running = Running::after_visit(circle, &mut self.endpoint, call, visit);
-        let board = circle.board.as_mut();
-        running.advance(&mut self.endpoint, board, &mut { u64::MAX });
-        match running.outcome() {
-            Some(Ok(())) => Ok(Begun::Over),
-            Some(Err(fault)) => {
-                let fault = fault.clone();
-                Err(self.explained(context, fault))
-            }
-            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
         }
     }
 
@@ -724,7 +700,7 @@ impl Engine {
     /// Why somebody is gone, if it said so before: a mismatch that it has found. One that was found
     /// here is told to all.
     #[cold]
-    fn explained(&mut self, context: u32, fault: Fault) -> Fault {
+    pub(super) fn explained(&mut self, context: u32, fault: Fault) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return fault };
         match fault {
             Fault::Failure(Failure::PeerGone { .. }) => {
