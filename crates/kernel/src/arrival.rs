@@ -123,7 +123,7 @@ impl Core {
             Some(Work::Posted { .. }) => {
                 self.matching.withdraw(id);
             }
-            Some(Work::Queued { to, .. }) => self.backlog.remove(*to, id),
+            Some(Work::Queued { to, header, .. }) => self.backlog.remove((*to, header.context), id),
             Some(Work::Held { .. }) => self.let_held_go(id),
             Some(Work::Free | Work::Done(_)) | None => return,
             Some(&Work::Draining(Draining { source: Source::Cell(place), .. })) => {

@@ -12,6 +12,7 @@ use landeck_wire::{Class, Flags, Header, Kind};
 
 use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
+use crate::backlog::Line;
 use crate::failure::Failure;
 use crate::in_cell::CELL_BYTES_MIN;
 use crate::matching::Wanted;
@@ -208,8 +209,9 @@ impl<N: Channel> Endpoint<N> {
     #[cold]
     #[inline(never)]
     fn send_otherwise(&mut self, to: Peer, header: Header, area: Area) -> Started {
+        let line = (to, header.context);
         let id = self.core.requests.insert(Work::Queued { to, header, area, loan: None });
-        self.queue(to, id);
+        self.queue(line, id);
         self.settled(id)
     }
 
@@ -226,7 +228,7 @@ impl<N: Channel> Endpoint<N> {
         data: Bytes<'_>,
     ) -> Result<bool, Failure> {
         self.check(to, context)?;
-        if self.core.backlog.has_any_to(to) {
+        if self.core.backlog.has_any_in((to, context)) {
             return Ok(false);
         }
         let header = Header::user(Kind::Eager, data.len() as u32, context, tag);
@@ -307,7 +309,7 @@ impl<N: Channel> Endpoint<N> {
         tag: u32,
     ) -> Result<bool, Failure> {
         self.check(to, context)?;
-        if self.core.backlog.has_any_to(to) {
+        if self.core.backlog.has_any_in((to, context)) {
             return Ok(false);
         }
         let header = Header::user(Kind::Reference, 0, context, tag);
@@ -355,10 +357,10 @@ impl<N: Channel> Endpoint<N> {
         self.check(to, context)?;
         self.core.tally.sent(block.len() as u64);
         let header = Header::user(Kind::Reference, 0, context, tag);
-        if self.core.backlog.has_any_to(to) {
+        if self.core.backlog.has_any_in((to, context)) {
             let (area, loan) = (Area::EMPTY, Some(block));
             let id = self.core.requests.insert(Work::Queued { to, header, area, loan });
-            self.queue(to, id);
+            self.queue((to, context), id);
             return Ok(self.settled(id));
         }
         let bytes = block.len();
@@ -370,16 +372,33 @@ impl<N: Channel> Endpoint<N> {
             }
             waiting => {
                 let id = self.core.requests.insert(waiting);
-                self.core.backlog.push(to, id);
+                self.core.backlog.push((to, context), id);
                 Ok(Started::Pending(id))
             }
         }
     }
 
     /// Queues a send behind earlier ones and tries at once.
-    fn queue(&mut self, to: Peer, id: RequestId) {
-        self.core.backlog.push(to, id);
+    fn queue(&mut self, line: Line, id: RequestId) {
+        self.core.backlog.push(line, id);
         self.advance();
+    }
+
+    /// Has a long send that has had no room yet do without memory of this process's heap: it is offered, and
+    /// its parts follow when it is received. What the heap is full of may be received only afterwards.
+    pub fn offer_if_waiting(&mut self, id: RequestId) {
+        let Some(&Work::Queued { to, loan: None, ref area, .. }) = self.core.requests.get(id)
+        else {
+            return;
+        };
+        let bytes = area.packed_bytes();
+        if bytes <= self.channel(to).data_bytes_max() as u64 {
+            return;
+        }
+        if let Some(Work::Queued { header, .. }) = self.core.requests.get_mut(id) {
+            header.kind = Kind::Offer;
+            self.advance();
+        }
     }
 
     fn settled(&mut self, id: RequestId) -> Started {

@@ -56,11 +56,11 @@ impl<N: Channel> Endpoint<N> {
         any
     }
 
-    /// Tries the waiting sends in order; a peer without room keeps its later ones waiting too.
+    /// Tries the waiting sends in order; one without room keeps the later ones of its line waiting too.
     fn send_backlog(&mut self) -> bool {
         let mut any = false;
         let mut number = 0;
-        for _ in 0..self.core.backlog.receivers() {
+        for _ in 0..self.core.backlog.lines() {
             let mut is_left = true;
             while let Some((to, id)) = self.core.backlog.next(number)
                 && is_left

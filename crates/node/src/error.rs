@@ -221,6 +221,16 @@ pub enum Error {
         /// The member.
         rank: usize,
     },
+    /// A member had no room for what it was to bring to a collective operation.
+    #[error(
+        "{operation}: rank {rank} had no room in its shared heap for the data it brings, and its own error says how much is in use: free blocks there, or receive what it has sent; the world goes on"
+    )]
+    PeerHeapFull {
+        /// The operation.
+        operation: &'static str,
+        /// The member.
+        rank: usize,
+    },
     /// A buffer does not fit a collective operation.
     #[error(
         "{operation}: the {which} has {buffer_bytes} bytes where {needed_bytes} are needed: make it as long as that"
@@ -377,6 +387,9 @@ impl Error {
             }
             Fault::Disagreement { member, operation, what } => {
                 Self::Disagreement { operation: operation.as_str(), rank: member as usize, what }
+            }
+            Fault::NoRoom { member, operation } => {
+                Self::PeerHeapFull { operation: operation.as_str(), rank: member as usize }
             }
             Fault::Spoiled { member, operation } => {
                 Self::Spoiled { operation: operation.as_str(), rank: member as usize }

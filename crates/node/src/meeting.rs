@@ -18,7 +18,7 @@ use crate::collective::board::BoardError;
 use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::circle::Circle;
-use crate::collective::engine::board_fault;
+use crate::collective::engine::{Begun, OperationId, board_fault};
 use crate::collective::sight::Sight;
 use crate::collective::visit::Visit;
 use crate::shared::{Kernel, Shared, WaitError, why};
@@ -153,6 +153,15 @@ impl Shared {
         let end = waiter.wait(&mut visiting, None);
         let Visiting { visit, outcome, .. } = visiting;
         kernel.wake_up();
+        if visit.has_messages() {
+            let begun = kernel.go_on(context, call, visit).map_err(WaitError::Collective)?;
+            drop(waiter);
+            drop(kernel);
+            if let Begun::Going(id) = begun {
+                self.wait_or_abandon(OperationId::Collective(id), None)?;
+            }
+            return Ok(Some(()));
+        }
         kernel.end_visit(context, visit);
         match outcome {
             Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),

@@ -305,10 +305,8 @@ impl Shared {
     ) -> Result<Completion, WaitError> {
         let mut deadline_ns = deadline_ns;
         loop {
-            let error = match self.wait(id, deadline_ns) {
-                Ok(completion) => return Ok(completion),
-                Err(error) => error,
-            };
+            let waited = self.wait(id, deadline_ns);
+            let Err(error) = waited else { return waited };
             let mut kernel = self.kernel.enter()?;
             let may_go_on = matches!(error, WaitError::Failure(_) | WaitError::TimedOut);
             // Another thread may have brought its message in since.

@@ -127,7 +127,7 @@ fn code_of(error: &Error) -> c_int {
         Error::Thread(GateError::Forked) => errors::FORKED,
         Error::Thread(_) => errors::BUSY,
         Error::ProgressThread(_) | Error::Publish(_) => errors::SYSTEM,
-        Error::Heap(_) | Error::NoMemory { .. } => errors::NOMEMORY,
+        Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory { .. } => errors::NOMEMORY,
         Error::Message(error) => code_of_message(error),
         Error::Mailbox(error) => code_of_mailbox(error),
         Error::Semaphore(error) => match error {

@@ -157,7 +157,7 @@ impl From<landeck::Error> for Mistake {
             Error::Truncated { .. } | Error::LengthMismatch { .. } => ERR_TRUNCATE,
             Error::RequestGone => ERR_REQUEST,
             Error::NoSuchRank { .. } => ERR_RANK,
-            Error::Heap(_) | Error::NoMemory { .. } => ERR_NO_MEM,
+            Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory { .. } => ERR_NO_MEM,
             Error::Reduction(_) => ERR_OP,
             _ => ERR_OTHER,
         };

@@ -11,9 +11,12 @@ use super::difference::Difference;
 use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
+use super::reading::Absence;
 use super::room::Room;
 use super::statement::Stated;
-use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, Roster, Shared};
+use super::words::{
+    Arrival, Epoch, IN_HEAP, IN_MESSAGES, Line, Lines, LongLine, NO_ROOM, Roster, Shared,
+};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -103,6 +106,7 @@ const DONE: u32 = 1;
 const DIFFERENT: u32 = 2;
 const FAILED: u32 = 3;
 const SPOILED: u32 = 4;
+const WITHOUT_ROOM: u32 = 5;
 const STATE_BITS: u32 = 8;
 
 impl Board {
@@ -341,6 +345,20 @@ impl Board {
         if !data.is_empty() {
             self.tally.laid(data.len() as u64);
         }
+        self.stated[number as usize % WINDOW] =
+            Stated { has_come: true, number, signature, block: None };
+    }
+
+    /// Comes to an operation without its data, and says why.
+    #[cold]
+    pub fn come_without(&mut self, number: u32, signature: u32, check: u32, absence: Absence) {
+        let line = self.own_line(number);
+        let reason = match absence {
+            Absence::InMessages => IN_MESSAGES,
+            Absence::NoRoom => NO_ROOM,
+        };
+        line.about.store(u64::from(reason) | u64::from(check) << 32, Ordering::Relaxed);
+        line.publish(number, signature);
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };
     }
@@ -634,6 +652,7 @@ fn encode(outcome: Outcome) -> u32 {
         Outcome::Different => DIFFERENT,
         Outcome::Failed(member) => FAILED | member << STATE_BITS,
         Outcome::Spoiled(member) => SPOILED | member << STATE_BITS,
+        Outcome::NoRoom(member) => WITHOUT_ROOM | member << STATE_BITS,
     }
 }
 
@@ -642,6 +661,7 @@ fn decode(state: u32) -> Outcome {
         DONE => Outcome::Done,
         DIFFERENT => Outcome::Different,
         SPOILED => Outcome::Spoiled(state >> STATE_BITS),
+        WITHOUT_ROOM => Outcome::NoRoom(state >> STATE_BITS),
         _ => Outcome::Failed(state >> STATE_BITS),
     }
 }

@@ -13,6 +13,8 @@ pub enum Outcome {
     Different,
     /// This member lives, and could not do its part for all.
     Spoiled(u32),
+    /// This member lives, and had no room for what it was to bring.
+    NoRoom(u32),
 }
 
 /// What the one who comes finds.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::handle::{Board, BoardBroken};
-use super::words::{IN_CELL, IN_HEAP, Line};
+use super::words::{IN_CELL, IN_HEAP, IN_MESSAGES, Line, NO_ROOM};
 use super::{INLINE_BYTES, RESULT_BYTES};
 use crate::bytes::Bytes;
 
@@ -26,6 +26,29 @@ pub enum Deposit<'a> {
     },
 }
 
+/// Why a member has come without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// They come by messages.
+    InMessages,
+    /// It has no room for them.
+    NoRoom,
+}
+
+/// Why nothing of a member stands on the board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoDeposit {
+    /// It names a place that cannot be.
+    Broken(BoardBroken),
+    /// It has come without its data.
+    Absent {
+        /// The member.
+        member: u32,
+        /// Why.
+        absence: Absence,
+    },
+}
+
 impl Board {
     /// Asks for the line behind a member's, where the rest of longer data will stand.
     #[inline]
@@ -36,13 +59,13 @@ impl Board {
     /// What a member has deposited; only after it came.
     ///
     /// # Errors
-    /// [`BoardBroken`] when it names what cannot be.
+    /// [`NoDeposit`].
     #[inline]
-    pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, BoardBroken> {
+    pub fn deposit(&self, member: u32, number: u32) -> Result<Deposit<'_>, NoDeposit> {
         let long = self.long_line(member, number);
         match long.line.about.load(Ordering::Relaxed) as u32 as usize {
             bytes @ ..=INLINE_BYTES => Ok(Deposit::Inline { bytes: long.inline(bytes) }),
-            _ => self.read_block(&long.line, member),
+            _ => self.read_block(&long.line, member).map_err(|broken| absent(&long.line, broken)),
         }
     }
 
@@ -91,6 +114,17 @@ impl Board {
             _ => self.read_block(commit, (about >> 32) as u32),
         }
     }
+}
+
+/// Why there is no block.
+#[cold]
+fn absent(line: &Line, broken: BoardBroken) -> NoDeposit {
+    let absence = match line.about.load(Ordering::Relaxed) as u32 {
+        IN_MESSAGES => Absence::InMessages,
+        NO_ROOM => Absence::NoRoom,
+        _ => return NoDeposit::Broken(broken),
+    };
+    NoDeposit::Absent { member: broken.member, absence }
 }
 
 #[cfg(test)]

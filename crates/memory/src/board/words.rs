@@ -48,13 +48,17 @@ pub const PIECES_MAX: usize = 64;
 pub(crate) const IN_HEAP: u32 = u32::MAX;
 /// Instead of a length: the data lie in a cell.
 pub(crate) const IN_CELL: u32 = u32::MAX - 1;
+/// Instead of a length: the data come by messages.
+pub(crate) const IN_MESSAGES: u32 = u32::MAX - 2;
+/// Instead of a length: there was no room for the data.
+pub(crate) const NO_ROOM: u32 = u32::MAX - 3;
 
 /// A line with a word that publishes what else stands in it.
 #[repr(C, align(64))]
 pub(crate) struct Line {
     /// Number (low half) and signature or state (high half).
     word: AtomicU64,
-    /// Bytes of data, [`IN_HEAP`] or [`IN_CELL`] (low half); what members check against each other (high).
+    /// Bytes of data, or where they are instead (low half); what members check against each other (high).
     pub(crate) about: AtomicU64,
     pub(crate) data: [AtomicU64; DATA_WORDS],
 }

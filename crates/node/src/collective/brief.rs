@@ -216,11 +216,11 @@ impl<'a> Brief<'a> {
     pub(crate) fn lost(&self, board: &mut Board, error: BoardError) -> BoardError {
         if error.leaves_group_whole() {
             if self.is_counted {
-                board.decide(self.number, Outcome::Spoiled(board.own()));
+                board.decide(self.number, error.outcome(board.own()));
             }
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
-            self.at_board().come_with_nothing(board);
+            self.at_board().come_with_nothing(board, true);
         } else if !self.has_come {
             board.refuse(self.number);
         }
@@ -377,6 +377,7 @@ impl<'a> Brief<'a> {
             Outcome::Open => Ok(false),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Err(BoardError::NoRoom(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }
@@ -619,8 +620,8 @@ mod tests {
                 assert_eq!((sent, got), (Ok(true), Ok(true)));
                 assert_eq!(theirs, own);
             } else {
-                let lengths = BoardError::Lengths { member: 0, theirs: 0, ours: 1000 };
-                assert_eq!((sent, got), (Err(BoardError::Heap(full)), Err(lengths)));
+                let full = BoardError::Heap(full);
+                assert_eq!((sent, got), (Err(full), Err(BoardError::NoRoom(0))));
             }
             theirs.fill(0);
             root.collect();
@@ -646,7 +647,7 @@ mod tests {
         let full = HeapFull { wanted: 1, in_use: 0, limit: 0 };
         let lost = brief.poll(&mut poor, &mut |_| Err(full), &mut Combiner::default());
         assert_eq!(lost, Err(BoardError::Heap(full)));
-        assert_eq!(other.outcome(number), Outcome::Spoiled(0));
+        assert_eq!(other.outcome(number), Outcome::NoRoom(0));
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Operation, Order, Request, Task, Way};
+use landeck_kernel::Area;
 
-use super::binding::{Blocks, Cut, Sizes};
+use super::binding::{Blocks, Cut, Owned, Sizes};
 use super::check::{Check, ValueType};
 use super::fault::Fault;
 
@@ -189,6 +190,25 @@ impl Call {
                 if self.in_place { Ok(()) } else { self.fits(&self.input, 0, &self.output, 0) }
             }
         }
+    }
+
+    /// Where blocks differ in length and this member disagrees with itself about its own: what comes of that
+    /// goes into other memory, which is to be kept. So the others have of the call what is theirs.
+    #[cold]
+    pub(crate) fn without_own(&mut self, member: u32) -> Owned {
+        let (from, into) = match self.operation {
+            Operation::Scatter => (member, 0),
+            Operation::AllToAll => (member, member),
+            _ => (0, member),
+        };
+        let owned = Owned::new(self.input.bytes(from) as usize);
+        let count = self.output.count() as u32;
+        let mut areas: Vec<Area> = (0..count).map(|block| self.output.area(block, 1)).collect();
+        if let Some(own) = areas.get_mut(into as usize) {
+            *own = Area::contiguous(owned.buffer());
+        }
+        self.output = Blocks::Areas(areas);
+        owned
     }
 
     fn collects(&self, size: u32, member: u32) -> Result<(), Fault> {

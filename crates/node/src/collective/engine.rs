@@ -77,7 +77,7 @@ pub(crate) struct Engine {
     /// What this process is bound to, where nobody has said it: found out when it is needed.
     pub(super) own_cache: Option<u16>,
     pub(super) endpoint: Endpoint<SharedMemory>,
-    running: Table,
+    pub(super) running: Table,
     pub(super) circles: Circles,
     /// What the boards of all groups keep for others.
     room: Arc<Room>,
@@ -281,7 +281,10 @@ impl Engine {
         call: &Call,
     ) -> Result<Option<Visit>, Fault> {
         let circle = self.ready(context, members, member)?;
-        call.check(circle.size(), circle.place.member)?;
+        match call.check(circle.size(), circle.place.member) {
+            Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
+            checked => checked?,
+        }
         match circle.way(call) {
             Way::Board(style) if !call.needs_copy() => {
                 let longest = circle.longest_on_board(call.operation);
@@ -307,7 +310,13 @@ impl Engine {
     ) {
         let Some(circle) = self.circles.get_mut(&context) else { return };
         let Some(board) = circle.board.as_mut() else { return };
-        match visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX }) {
+        let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
+        if visit.has_messages() {
+            visit.leave(advanced);
+            *outcome = Some(Ok(()));
+            return;
+        }
+        match advanced {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),
             Err(error) => {
@@ -432,16 +441,29 @@ impl Engine {
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
-        call: Call,
+        mut call: Call,
         mut allowance: u64,
     ) -> Result<Begun, Fault> {
         self.ready(context, members, member)?;
         let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
-        call.check(circle.size(), circle.place.member)?;
+        let checked = call.check(circle.size(), circle.place.member);
+        let blame = match checked {
+            Err(fault @ Fault::Buffer { .. }) if call.is_varying => {
+                let kept = call.without_own(circle.place.member);
+                if call.check(circle.size(), circle.place.member).is_err() {
+                    return Err(fault);
+                }
+                Some((fault, kept))
+            }
+            checked => checked.map(|()| None)?,
+        };
         let mut running = match circle.way(&call) {
             Way::Board(style) => Running::at_board(circle, call, style)?,
             way => Running::by_messages(circle, call, &way),
         };
+        if let Some((fault, kept)) = blame {
+            running.blame(fault, kept);
+        }
         running.advance(&mut self.endpoint, circle.board.as_mut(), &mut allowance);
         match running.outcome() {
             Some(Ok(())) if running.goes_by_messages() => {
@@ -678,7 +700,7 @@ impl Engine {
     /// Why somebody is gone, if it said so before: a mismatch that it has found. One that was found
     /// here is told to all.
     #[cold]
-    fn explained(&mut self, context: u32, fault: Fault) -> Fault {
+    pub(super) fn explained(&mut self, context: u32, fault: Fault) -> Fault {
         let Some(circle) = self.circles.get_mut(&context) else { return fault };
         match fault {
             Fault::Failure(Failure::PeerGone { .. }) => {

@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     Length { member: u32, operation: Operation, message_bytes: u64, expected_bytes: u64 },
     /// A member's call does not agree with this process's: what the member does.
     Disagreement { member: u32, operation: Operation, what: String },
+    /// A member had no room in its heap for what it was to bring.
+    NoRoom { member: u32, operation: Operation },
     /// A member could not do its part for all.
     Spoiled { member: u32, operation: Operation },
     /// A buffer of the call does not fit the operation.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
-use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_memory::board::{Absence, Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
 use super::super::check::Check;
@@ -17,20 +17,37 @@ use super::{
 const CELL_BYTES_MIN: usize = 2 << 10;
 
 impl AtBoard {
-    /// Comes without data: this member has failed before it could bring them. False when there is no
-    /// room yet.
+    /// Comes without data: this member has failed before it could bring them, for want of memory as may be.
+    /// False when there is no room yet.
     #[cold]
-    pub(crate) fn come_with_nothing(&mut self, board: &mut Board) -> bool {
+    pub(crate) fn come_with_nothing(&mut self, board: &mut Board, is_short: bool) -> bool {
         if !board.has_room(self.number) {
             return false;
         }
         self.has_come = true;
-        board.come(self.number, self.signature, self.check, Bytes::EMPTY);
+        match is_short {
+            true => board.come_without(self.number, self.signature, self.check, Absence::NoRoom),
+            false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
+        }
         if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
-            board.decide(self.number, Outcome::Spoiled(board.own()));
+            let own = board.own();
+            let outcome = if is_short { Outcome::NoRoom(own) } else { Outcome::Spoiled(own) };
+            board.decide(self.number, outcome);
         }
         board.wake();
         true
+    }
+
+    /// Comes with the word that its data go as messages. There was room on the board just before.
+    #[cold]
+    pub(crate) fn come_in_messages(&mut self, board: &mut Board) -> Result<()> {
+        self.has_come = true;
+        board.come_without(self.number, self.signature, self.check, Absence::InMessages);
+        if self.check == Check::NONE.word() {
+            self.count(board)?;
+        }
+        board.wake();
+        Ok(())
     }
 
     pub(super) fn deposit<M: BlockMemory>(

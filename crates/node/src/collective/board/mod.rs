@@ -11,7 +11,9 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::{Action, Cells, Operation, Plan};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
-use landeck_memory::board::{Board, BoardBroken, Came, Deposit, Difference, Outcome};
+use landeck_memory::board::{
+    Absence, Board, BoardBroken, Came, Deposit, Difference, NoDeposit, Outcome,
+};
 use landeck_memory::heap::HeapFull;
 use landeck_memory::waiter::Neighbours;
 
@@ -75,6 +77,10 @@ pub(crate) enum BoardError {
     Spoiled(u32),
     /// This member's data have another length than ours.
     Lengths { member: u32, theirs: usize, ours: usize },
+    /// This member gives its data as messages.
+    InMessages(u32),
+    /// This member had no room for its data.
+    NoRoom(u32),
     /// The group was revoked.
     Revoked,
     /// A member's words cannot be.
@@ -88,6 +94,17 @@ pub(crate) enum BoardError {
 impl From<BoardBroken> for BoardError {
     fn from(broken: BoardBroken) -> Self {
         Self::Broken(broken.member)
+    }
+}
+
+impl From<NoDeposit> for BoardError {
+    #[cold]
+    fn from(nothing: NoDeposit) -> Self {
+        match nothing {
+            NoDeposit::Broken(broken) => broken.into(),
+            NoDeposit::Absent { member, absence: Absence::InMessages } => Self::InMessages(member),
+            NoDeposit::Absent { member, absence: Absence::NoRoom } => Self::NoRoom(member),
+        }
     }
 }
 
@@ -114,6 +131,16 @@ impl BoardError {
         board.difference(member).map_or(Self::Broken(member), Self::Different)
     }
 
+    /// How an operation ends for all that is lost by this, for member `own`.
+    #[cold]
+    pub(crate) fn outcome(&self, own: u32) -> Outcome {
+        match self {
+            Self::Heap(_) => Outcome::NoRoom(own),
+            Self::NoRoom(member) => Outcome::NoRoom(*member),
+            _ => Outcome::Spoiled(own),
+        }
+    }
+
     /// Whether the operation alone is lost, which this member has come to: the group goes on.
     pub(crate) fn leaves_group_whole(&self) -> bool {
         matches!(
@@ -121,6 +148,8 @@ impl BoardError {
             Self::Disagrees { .. }
                 | Self::Spoiled(_)
                 | Self::Lengths { .. }
+                | Self::InMessages(_)
+                | Self::NoRoom(_)
                 | Self::Combine(_)
                 | Self::Broken(_)
         )
@@ -296,7 +325,7 @@ impl AtBoard {
         if !self.manner.counted || !error.leaves_group_whole() {
             return;
         }
-        board.decide(self.number, Outcome::Spoiled(board.own()));
+        board.decide(self.number, error.outcome(board.own()));
     }
 
     /// What the processes on this processor are to a step that waits.
@@ -355,11 +384,13 @@ impl AtBoard {
             BoardError::Gone(member) => Outcome::Failed(*member),
             BoardError::Broken(_) => Outcome::Spoiled(board.own()),
             BoardError::Spoiled(member) => Outcome::Spoiled(*member),
+            BoardError::NoRoom(member) => Outcome::NoRoom(*member),
             _ => Outcome::Different,
         };
         match board.decide(self.number, verdict) {
             Outcome::Failed(member) => Some(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Some(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Some(BoardError::NoRoom(member)),
             Outcome::Different => Some(error),
             // Nothing that all wait for is done before this member has come.
             Outcome::Open | Outcome::Done if !self.has_come => Some(error),
@@ -454,6 +485,7 @@ impl AtBoard {
             Outcome::Open => Ok(Stepped::Waits),
             Outcome::Failed(member) => Err(BoardError::Gone(member)),
             Outcome::Spoiled(member) => Err(BoardError::Spoiled(member)),
+            Outcome::NoRoom(member) => Err(BoardError::NoRoom(member)),
             Outcome::Different => Err(self.whoever_differs(board)),
         }
     }
