@@ -21,6 +21,8 @@ use super::call::Call;
 
 /// Most rounds of one operation: it takes a number on the board for each.
 pub(crate) const ROUNDS_MAX: u32 = 8;
+/// In so many rounds of a cell each data of two members go at most: with more of them nothing is gained.
+const CELL_ROUNDS_MAX: u64 = 2;
 /// What a member lays down in a round of a reduction is not less than this.
 const ROUND_BYTES_MIN: u64 = 128 << 10;
 /// What all members lay down in a round, the one before it included, is to be about this.
@@ -87,7 +89,7 @@ impl Course {
     /// Where each round has as many bytes as a cell, if that are few enough rounds.
     fn in_cells(block: u64) -> Self {
         let rounds = block.div_ceil(CELL_BYTES);
-        let rounds = if rounds <= u64::from(ROUNDS_MAX) { rounds.max(1) } else { 1 };
+        let rounds = if rounds <= CELL_ROUNDS_MAX { rounds.max(1) } else { 1 };
         Self { rounds: rounds as u32, ..Self::AT_ONCE }
     }
 
@@ -264,10 +266,10 @@ mod tests {
             })
         };
         let cell = CELL_BYTES as usize;
-        let rounds = [0, 1, cell, cell + 1, 8 * cell, 8 * cell + 1];
-        assert_eq!(rounds.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 8, 1]);
-        assert_eq!(of(8 * cell, GroupOf { has_cells: false, ..group(2, false) }), 1);
-        assert_eq!(of(8 * cell, group(3, false)), 1);
+        let bytes = [0, 1, cell, cell + 1, 2 * cell, 2 * cell + 1];
+        assert_eq!(bytes.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 2, 1]);
+        assert_eq!(of(2 * cell, GroupOf { has_cells: false, ..group(2, false) }), 1);
+        assert_eq!(of(2 * cell, group(3, false)), 1);
     }
 
     #[test]

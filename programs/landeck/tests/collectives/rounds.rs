@@ -123,8 +123,7 @@ fn what_two_members_make_of_each_others_halves_comes_back() {
         let world = job.world();
         // More turns than there are cells: each has come back.
         for turn in 0..24 {
-            for bytes in [32 << 10, 64 << 10, 128 << 10, 136 << 10, 500 << 10, 1 << 20, 1200 << 10]
-            {
+            for bytes in [32 << 10, 64 << 10, 128 << 10, 136 << 10, 250 << 10, 256 << 10, 1 << 20] {
                 for length in [bytes / 8, bytes / 8 - 1] {
                     halves(&world, turn, length);
                 }
@@ -150,7 +149,7 @@ fn halves(world: &World, turn: u64, length: usize) {
 
 /// Both have cells that are to come back.
 fn two_at_once(world: &World, turn: u64) {
-    let [long, short] = [TERMS, 8 << 10];
+    let [long, short] = [30 << 10, 8 << 10];
     let own: Vec<u64> = values(turn, world.rank(), 0, long).collect();
     let (mut first, mut second) = (vec![0; long], vec![0; short]);
     world
