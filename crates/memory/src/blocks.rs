@@ -216,7 +216,7 @@ unsafe fn copy_blocks(source: Walker, target: Walker, length: usize, count: u64)
 #[inline(never)]
 unsafe fn copy_known<const LENGTH: usize>(mut source: Walker, mut target: Walker, count: u64) {
     for _ in 0..count {
-        // SAFETY: the caller's promise.
+        // SAFETY: each walker stands at a block, as the caller promised.
         unsafe { copy_one::<LENGTH>(source.at, target.at) };
         source.advance();
         target.advance();
@@ -246,7 +246,7 @@ unsafe fn copy_word<const LENGTH: usize>(source: Walker, target: Walker, count: 
 unsafe fn copy_in_turns<const LENGTH: usize>(mut source: Walker, mut target: Walker, count: u64) {
     for _ in 0..count / TURN as u64 {
         for index in 0..TURN {
-            // SAFETY: the caller's promise.
+            // SAFETY: that many blocks are left, of those that the caller promised.
             unsafe { copy_one::<LENGTH>(source.after(index), target.after(index)) };
         }
         (source.at, target.at) = (source.after(TURN), target.after(TURN));
@@ -403,7 +403,7 @@ unsafe fn copy_words<const WORD: usize, const TWICE: bool>(
 #[inline(never)]
 unsafe fn copy_any(mut source: Walker, mut target: Walker, length: usize, count: u64) {
     for _ in 0..count {
-        // SAFETY: the caller's promise.
+        // SAFETY: each walker stands at a block of this length, as the caller promised.
         unsafe { copy(source.at, target.at, length) };
         source.advance();
         target.advance();
