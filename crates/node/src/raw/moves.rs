@@ -157,3 +157,88 @@ fn strips(layout: &Layout, count: u64) -> Option<Vec<Strip>> {
     });
     (walked.is_ok() && number <= STRIPS_MAX).then_some(strips)
 }
+
+#[cfg(test)]
+mod tests {
+    use landeck_layout::{Bounds, Family, Kind, Member};
+    use landeck_testing::{Random, seed};
+
+    use super::*;
+
+    /// Members that lie apart, in any order.
+    fn structure(random: &mut Random) -> Layout {
+        let mut offset = random.below(80) as i64 - 40;
+        let mut members: Vec<Member> = (0..1 + random.below(6))
+            .map(|_| {
+                let kind = Kind::new(Family::Unsigned, *random.pick(&[1, 2, 4, 8])).unwrap();
+                let (count, layout) = (1 + random.below(5), Layout::element(kind));
+                offset += random.below(3) as i64 * 5;
+                let member = Member { offset, count, layout };
+                offset += (count * kind.size_bytes()) as i64;
+                member
+            })
+            .collect();
+        for last in (1..members.len()).rev() {
+            members.swap(last, random.below(last as u64 + 1) as usize);
+        }
+        Layout::structure(&members).unwrap()
+    }
+
+    /// The same again and again, itself, or with items that lie apart, or that go backwards.
+    fn layout(random: &mut Random) -> Layout {
+        let mut layout = structure(random);
+        if random.once_in(2) {
+            let bounds = layout.true_bounds();
+            let stride = bounds.upper - bounds.lower + random.below(9) as i64;
+            let stride = if random.once_in(3) { -stride } else { stride };
+            layout = Layout::vector(1 + random.below(30), 1, stride, &layout).unwrap();
+        }
+        let Bounds { lower, upper } = layout.true_bounds();
+        let extent = upper - lower + random.below(4) as i64 * 3;
+        let extent = if random.once_in(4) { -extent } else { extent };
+        layout.resized(Bounds { lower, upper: lower + extent })
+    }
+
+    #[test]
+    fn what_is_copied_is_what_a_walk_of_the_layout_finds() {
+        let mut random = Random::new(seed());
+        let mut ways = 0;
+        for _ in 0..3000 {
+            let layout = layout(&mut random);
+            let moves = Moves::of(&layout);
+            let count = 1 + random.below(40);
+            let Some(bytes) = moves.packed_bytes(count) else { continue };
+            ways += 1;
+            assert_eq!(bytes as u64, layout.packed_bytes(count).unwrap());
+            let span = layout.span(count).unwrap();
+            let base = span.lower.min(0).unsigned_abs() as usize;
+            let memory: Vec<u8> =
+                (0..base + span.upper.max(0) as usize).map(|_| random.bits() as u8).collect();
+            let (mut packed, mut unpacked) = (Vec::new(), vec![0; memory.len()]);
+            let mut cursor = layout.cursor(count).unwrap();
+            while let Some(piece) = cursor.next_piece(usize::MAX) {
+                let at = (base as i64 + piece.offset) as usize;
+                packed.extend_from_slice(&memory[at..at + piece.length]);
+                unpacked[at..at + piece.length].copy_from_slice(&memory[at..at + piece.length]);
+            }
+            let (mut out, mut into) = (vec![0; bytes], vec![0; memory.len()]);
+            // SAFETY: the items lie in these vectors, from their base address on, and pack to so many bytes.
+            unsafe {
+                moves.pack(memory.as_ptr().add(base), count, out.as_mut_ptr());
+                moves.unpack(out.as_ptr(), into.as_mut_ptr().add(base), count);
+            }
+            assert!(out == packed && into == unpacked, "{count} of {layout:?}");
+        }
+        assert!(ways > 300, "{ways} layouts have moves");
+    }
+
+    #[test]
+    fn items_that_reach_far_have_no_moves() {
+        let byte = Layout::element(Kind::new(Family::Unsigned, 1).unwrap());
+        let far = byte.resized(Bounds { lower: 0, upper: (1 << 31) + 1 });
+        assert_eq!(Moves::of(&far).packed_bytes(1), None);
+        assert_eq!(Moves::of(&byte).packed_bytes(0), None);
+        assert_eq!(Moves::of(&byte).packed_bytes(u64::MAX), None);
+        assert_eq!(Moves::of(&byte).packed_bytes(3), Some(3));
+    }
+}
