@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::board::{PROGRESS, STRIDE_BYTES, WINDOW};
 use crate::page::Presence;
-use crate::plan::{BOND_BYTES, LINE_BYTES};
+use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
 
 /// Where the generation stands in the own page.
@@ -154,7 +154,7 @@ impl Segment {
     #[inline]
     fn bond_bit(&self, of: u32, other: u32) -> (u64, u64) {
         let row = self.plan().bonds(of);
-        debug_assert!(u64::from(other) < BOND_BYTES * 8, "a plan has no more slots");
+        debug_assert!(other < self.plan().slots(), "a plan has no more slots");
         (row + u64::from(other / 64) * 8, 1 << (other % 64))
     }
 }

@@ -10,8 +10,8 @@
 //! line 3   whom it waited for: slot plus one, ns; four of them
 //! line 4   four more
 //! 512      lines of the first world's board
-//! 1152     what it says of a wait that has lasted for long
-//! 2048     bonds: a bit for each slot
+//! 2688     what it says of a wait that has lasted for long
+//! 2880     bonds: a bit for each slot; with more than 9,728 slots they need a second page
 //! ```
 //!
 //! A reader may see words of two waits at once. The time since which a wait lasts is its name: who

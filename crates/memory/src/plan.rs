@@ -37,7 +37,7 @@ pub const RINGS_MAX: u64 = 64;
 /// Boards that one process can lead: groups whose first member on this host it is.
 pub const BOARDS: u64 = 1024;
 /// Bytes of the shared words of a board.
-pub const BOARD_BYTES: u64 = PAGE_BYTES;
+pub const BOARD_BYTES: u64 = 2 * PAGE_BYTES;
 /// Bytes of data that a cell has room for, in front of them, and of all of it. Data do not begin with a page,
 /// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
 /// slow.
@@ -50,9 +50,7 @@ const CELLS_MAX: u32 = 128;
 /// Where the lines of the first world's board begin in a process's own page.
 const WORLD_LINES: u64 = 512;
 /// Where a process says in its own page with whom it has to do.
-const BONDS: u64 = 2048;
-/// Bytes of that: a bit for each slot.
-pub(crate) const BOND_BYTES: u64 = SLOTS_MAX as u64 / 8;
+const BONDS: u64 = 2880;
 /// Bytes of one record of the membership.
 pub const RECORD_BYTES: u64 = 32;
 /// Bytes in front of the membership records.
@@ -213,10 +211,16 @@ impl SegmentPlan {
         PAGE_BYTES
     }
 
-    /// The page that the process of a slot alone writes.
+    /// The page that the process of a slot alone writes. With very many slots there are two.
     pub fn own_page(&self, slot: u32) -> u64 {
         let records = MEMBERSHIP_HEAD_BYTES + u64::from(self.slots()) * RECORD_BYTES;
-        self.membership() + records.next_multiple_of(PAGE_BYTES) + u64::from(slot) * PAGE_BYTES
+        let first = self.membership() + records.next_multiple_of(PAGE_BYTES);
+        first + u64::from(slot) * self.own_bytes()
+    }
+
+    /// Bytes of that.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        (BONDS + self.bond_bytes()).next_multiple_of(PAGE_BYTES)
     }
 
     /// The page of a slot that several write: mailbox tail, sleep word.
@@ -248,6 +252,11 @@ impl SegmentPlan {
     /// Where a process says with whom it has to do, in its own page.
     pub(crate) fn bonds(&self, slot: u32) -> u64 {
         self.own_page(slot) + BONDS
+    }
+
+    /// Bytes of that: a bit for each slot, in words of eight bytes.
+    fn bond_bytes(&self) -> u64 {
+        u64::from(self.slots()).div_ceil(64) * 8
     }
 
     /// The shared words of a board that the process of `slot` leads.
@@ -385,11 +394,15 @@ mod tests {
 
     #[test]
     fn the_own_page_has_room_for_all_that_is_in_it() {
-        let plan = SegmentPlan::new(1, 2);
-        let remark = plan.own_page(1) + crate::remark::REMARK;
-        assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= remark);
-        assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
-        assert_eq!(plan.bonds(1) + BOND_BYTES, plan.own_page(2));
+        for (slots, pages) in [(18, 1), (9_728, 1), (9_729, 2), (SLOTS_MAX, 2)] {
+            let plan = SegmentPlan::new(1, slots - GUESTS);
+            let remark = plan.own_page(1) + crate::remark::REMARK;
+            assert!(plan.world_lines(1) + crate::board::LINES_BYTES <= remark);
+            assert!(plan.own_page(1) + crate::remark::REMARK_END_WORDS as u64 * 8 <= plan.bonds(1));
+            assert!(plan.bond_bytes() * 8 >= u64::from(plan.slots()));
+            assert!(plan.bonds(1) + plan.bond_bytes() <= plan.own_page(2));
+            assert_eq!(plan.own_page(2) - plan.own_page(1), pages * PAGE_BYTES, "{slots}");
+        }
     }
 
     /// The sums in `docs/memory-layout.md`.
@@ -409,9 +422,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 268_435_456, 5_491_318_784),
-            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 268_435_456, 13_292_281_856),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 16_908_288, 26_267_652_096),
+            (8_192, 163_840, 9_883_648, 197_672_960, 8_650_752, 268_435_456, 5_575_204_864),
+            (8_192, 393_216, 11_952_128, 573_702_144, 34_603_008, 268_435_456, 13_493_608_448),
+            (36_864, 8_323_072, 13_131_776, 13_341_884_416, 0, 16_908_288, 30_529_064_960),
         ];
         assert_eq!(sums, document);
     }

@@ -6,10 +6,10 @@
 //! and calls that do not last pay nothing for them.
 //!
 //! ```text
-//! own page, byte 1152   since (64 bits): the wait that the rest is said of
-//!               1160   the function, 40 bytes of text, zero behind it
-//!               1216   how many slots (32 bits)
-//!               1224   the slots, 32 bits each, at most 30
+//! own page, byte 2688   since (64 bits): the wait that the rest is said of
+//!               2696   the function, 40 bytes of text, zero behind it
+//!               2752   how many slots (32 bits)
+//!               2760   the slots, 32 bits each, at most 30
 //! ```
 
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use crate::segment::Segment;
 
 /// Where it begins in the own page.
-pub(crate) const REMARK: u64 = 1664;
+pub(crate) const REMARK: u64 = 2688;
 /// Words from there to the function's name and to the slots.
 const CALL_AT: usize = 1;
 const COUNT_AT: usize = 8;

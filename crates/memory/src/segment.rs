@@ -27,8 +27,8 @@ use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 9 of the layout, as its last byte says.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x09");
+/// Version 10 of the layout, as its last byte says.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0a");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;
@@ -202,7 +202,7 @@ impl Segment {
     pub fn clear_slot(&self, slot: u32) {
         let plan = self.plan();
         let ranges = [
-            (plan.own_page(slot), PAGE_BYTES),
+            (plan.own_page(slot), plan.own_bytes()),
             (plan.shared_page(slot), PAGE_BYTES),
             (plan.slot(slot), plan.slot_bytes()),
             (plan.heap(slot), plan.heap_bytes_per_process),

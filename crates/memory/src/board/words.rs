@@ -10,7 +10,7 @@
 //!
 //! | word | written by | when |
 //! |---|---|---|
-//! | line | its member | once an operation, when all are over with the one 8 before |
+//! | line | its member | once an operation, when all are over with the one 16 before |
 //! | progress | its member | when an operation is over for it |
 //! | refused | its member | once: from this operation on it comes to none |
 //! | arrivals | any member: one addition each | when it comes; the last sets it to zero |
@@ -32,8 +32,9 @@ use super::agreement::Vote;
 use crate::bytes::{Bytes, copy};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// Operations that can be under way at once on one board.
-pub const WINDOW: usize = 8;
+/// Operations that can be under way at once on one board. With as many as there are members, each has all that it
+/// does as a leaf and as a root in one turn on its processor.
+pub const WINDOW: usize = 16;
 /// Bytes of a result in a line.
 pub const RESULT_BYTES: usize = 48;
 /// Words of data in a line.
@@ -201,7 +202,7 @@ pub(crate) const REFUSED: u64 = std::mem::offset_of!(Lines, refused) as u64;
 #[cfg(not(loom))]
 pub(crate) const TICKET: u64 = std::mem::offset_of!(Lines, ticket) as u64;
 /// Bytes of the words that several members write.
-pub const SHARED_BYTES: u64 = 4096;
+pub const SHARED_BYTES: u64 = 2 * 4096;
 
 /// What several write, for one operation.
 #[repr(C, align(64))]
@@ -308,6 +309,7 @@ impl Pieces {
 pub(crate) struct Shared {
     pub(crate) head: Head,
     pub(crate) epochs: [Epoch; WINDOW],
+    rest: [Line; 8],
 }
 
 /// What concerns the group rather than one operation.
