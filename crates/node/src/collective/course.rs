@@ -6,11 +6,15 @@
 //! again round after round: of a reduction each round has a part of the data, of an exchange between
 //! all the blocks for some of the others. A round costs a turn of all members.
 //!
+//! Of an exchange between all with blocks that fit into cells each round has one block for one other member: who
+//! takes it lays down its next one in its place. A member lays down some blocks before it takes the first, as
+//! many as stay in the caches: the fewer of them, the more often the processor is given away.
+//!
 //! The rounds are operations of their own on the board, with consecutive numbers. What is called says
 //! how many there are, so members whose lengths differ so much that they go in other rounds meet as
 //! ones that called something else.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use landeck_collectives::{Action, BoardStyle, Cells, Operation, Plan, Store};
 
@@ -20,7 +24,12 @@ use super::binding::Cut;
 use super::call::Call;
 
 /// Most rounds of one operation: it takes a number on the board for each.
-pub(crate) const ROUNDS_MAX: u32 = 8;
+pub(crate) const ROUNDS_MAX: u32 = 31;
+/// Most of them where each has a part of the data.
+const PARTS_MAX: u64 = 8;
+/// An exchange between all goes block by block where one has so many bytes: with less a round costs more than it
+/// saves, and what is more is not laid down in one piece.
+const BLOCK_BYTES: RangeInclusive<u64> = 32 << 10..=64 << 10;
 /// In so many rounds of a cell each data of two members go at most: with more of them nothing is gained.
 const CELL_ROUNDS_MAX: u64 = 2;
 /// What a member lays down in a round of a reduction is not less than this.
@@ -46,6 +55,13 @@ pub(crate) struct GroupOf {
     pub(crate) has_cells: bool,
 }
 
+impl GroupOf {
+    /// Whether an exchange between all with blocks of so many bytes goes in rounds of one block each.
+    fn goes_block_by_block(self, block: u64) -> bool {
+        self.has_cells && (3..=ROUNDS_MAX + 1).contains(&self.size) && BLOCK_BYTES.contains(&block)
+    }
+}
+
 /// How an operation goes over the board. All members find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Course {
@@ -53,11 +69,14 @@ pub(crate) struct Course {
     pub(crate) rounds: u32,
     /// What is taken goes past the caches: all members together take more than fits there.
     pub(crate) is_past_caches: bool,
+    /// Each round has one block for one other member, and so many are laid down before the first is taken; 0
+    /// where that is not so.
+    pub(crate) ahead: u32,
 }
 
 impl Course {
     /// All at once.
-    pub(crate) const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false };
+    pub(crate) const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false, ahead: 0 };
 
     /// That of a call in a group.
     pub(crate) fn of(call: &Call, style: BoardStyle, group: GroupOf) -> Self {
@@ -77,6 +96,11 @@ impl Course {
             }
             (Operation::AllReduce, BoardStyle::Together) => {
                 Self::in_rounds(block, members, block / ROUND_BYTES_MIN)
+            }
+            (Operation::AllToAll, _) if group.goes_block_by_block(block) => {
+                let ahead = ROUND_BYTES_OF_ALL / block.saturating_mul(members);
+                let rounds = group.size - 1;
+                Self { rounds, ahead: (ahead as u32).clamp(1, rounds), ..Self::AT_ONCE }
             }
             // What each member sees once fills the caches anyway where it is so much.
             (Operation::AllToAll, _) if all_of(block, members) <= STREAMED_BYTES => {
@@ -100,7 +124,7 @@ impl Course {
             true => (laid_down / ROUND_BYTES_OF_ALL).min(rounds_max),
             false => 1,
         };
-        Self { rounds: rounds.clamp(1, u64::from(ROUNDS_MAX)) as u32, ..Self::AT_ONCE }
+        Self { rounds: rounds.clamp(1, PARTS_MAX) as u32, ..Self::AT_ONCE }
     }
 }
 
@@ -215,21 +239,43 @@ mod tests {
     fn much_data_of_members_that_share_processors_go_in_rounds() {
         let rounds = |operation, size, bytes| course(operation, size, bytes, true).rounds;
         assert_eq!(rounds(Operation::AllReduce, 8, 1 << 20), 4);
-        assert_eq!(rounds(Operation::AllReduce, 32, 1 << 20), ROUNDS_MAX);
+        assert_eq!(u64::from(rounds(Operation::AllReduce, 32, 1 << 20)), PARTS_MAX);
         assert_eq!(rounds(Operation::AllReduce, 64, 200 << 10), 1, "too little of each");
         assert_eq!(rounds(Operation::AllReduce, 8, 64 << 10), 1, "all of it stays in a cache");
-        assert_eq!(rounds(Operation::AllToAll, 8, 64 << 10), 1);
-        assert_eq!(rounds(Operation::AllToAll, 16, 64 << 10), 8);
+        assert_eq!(rounds(Operation::AllToAll, 8, 128 << 10), 4);
         assert_eq!(rounds(Operation::AllToAll, 3, 4 << 20), 2, "one for each of the others");
-        assert_eq!(rounds(Operation::AllToAll, 32, 64 << 10), 1, "no cache holds what goes");
+        assert_eq!(rounds(Operation::AllToAll, 32, 128 << 10), 1, "no cache holds what goes");
         assert_eq!(rounds(Operation::AllToAll, 1, 64 << 20), 1);
         assert_eq!(rounds(Operation::Barrier, 32, 0), 1);
-        assert_eq!(rounds(Operation::AllReduce, 32, 4 << 20), ROUNDS_MAX, "each has a number");
+        assert_eq!(u64::from(rounds(Operation::AllReduce, 32, 4 << 20)), PARTS_MAX);
         assert_eq!(rounds(Operation::AllReduce, 7, 1 << 20), 3, "as many as the caches want");
         for operation in [Operation::AllReduce, Operation::AllToAll, Operation::AllGather] {
             let of = |is_crowded| course(operation, 16, 128 << 10, is_crowded);
             assert_eq!(of(false), Course::AT_ONCE, "{operation}");
         }
+    }
+
+    #[test]
+    fn an_exchange_between_all_goes_block_by_block_where_these_fit_into_cells() {
+        let of = |size, bytes| {
+            let course = course(Operation::AllToAll, size, bytes, true);
+            (course.rounds, course.ahead)
+        };
+        assert_eq!(
+            (of(3, 64 << 10), of(8, 64 << 10)),
+            ((2, 2), (7, 7)),
+            "all of them stay in a cache"
+        );
+        assert_eq!((of(16, 64 << 10), of(32, 64 << 10)), ((15, 4), (31, 2)));
+        assert_eq!((of(16, 32 << 10), of(32, 32 << 10)), ((15, 8), (31, 4)));
+        let others = [(2, 64 << 10), (33, 64 << 10), (4, (32 << 10) - 1), (4, (64 << 10) + 1)];
+        assert!(others.into_iter().all(|(size, bytes)| of(size, bytes).1 == 0));
+        assert_eq!(course(Operation::AllToAll, 4, 64 << 10, false), Course::AT_ONCE);
+        let without = GroupOf { has_cells: false, ..group(16, true) };
+        of_call(Operation::AllToAll, 64 << 10, Manner::default(), |call| {
+            let course = Course::of(&call, BoardStyle::Each, without);
+            assert_eq!((course.rounds, course.ahead), (8, 0));
+        });
     }
 
     #[test]
@@ -316,7 +362,7 @@ mod tests {
         let (operation, order) = (Operation::AllToAll, Order::Free);
         let task = Task { operation, root: 0, segments: 1, order, in_place: false };
         let call = Call::new(operation, &Manner::default());
-        for (size, rounds) in [(2, 1), (5, 2), (9, 8), (16, 8), (32, 5)] {
+        for (size, rounds) in [(2, 1), (5, 2), (9, 8), (16, 8), (32, 5), (32, 31)] {
             let group = Group::whole(size).unwrap();
             let plan = |member| plan_of(&task, &Way::Board(BoardStyle::Each), &group, member);
             let plans: Vec<Plan> = (0..size).map(plan).collect();

@@ -49,6 +49,8 @@ pub(crate) struct Visit {
     /// The round that goes on; none before it was looked at.
     round: Option<Round>,
     is_past_caches: bool,
+    /// Rounds that this member comes to before it is through with the first.
+    ahead: u32,
     manner: Manner,
     check: u32,
     /// What was wrong, while this member comes to the rest of the rounds: others wait for it there.
@@ -96,6 +98,8 @@ pub(crate) struct Rounds {
     words: [u32; ROUNDS_MAX as usize],
     at: u32,
     count: u32,
+    /// To so many of them this member has come ahead.
+    laid: u32,
 }
 
 impl Rounds {
@@ -107,13 +111,25 @@ impl Rounds {
         for later in words.iter_mut().take(count as usize).skip(1) {
             *later = board.begin(call).1;
         }
-        Self { first, words, at: 0, count }
+        Self { first, words, at: 0, count, laid: 0 }
     }
 
     /// The number of the one that goes on, and the member's word for it.
     #[inline]
     fn begun(&self) -> (u32, u32) {
-        (self.first.wrapping_add(self.at), self.words[self.at as usize % self.words.len()])
+        self.of(self.at)
+    }
+
+    /// The same of any.
+    #[inline]
+    fn of(&self, round: u32) -> (u32, u32) {
+        (self.first.wrapping_add(round), self.words[round as usize % self.words.len()])
+    }
+
+    /// Whether this member has come to the one that goes on, ahead.
+    #[inline]
+    fn is_laid(&self) -> bool {
+        self.at < self.laid
     }
 
     /// Goes on to the next one; false when there is none.
@@ -147,8 +163,9 @@ impl Visit {
         (known_bytes, check): (u64, Check),
     ) -> Self {
         let (number, word) = rounds.begun();
-        let is_past_caches = course.is_past_caches;
+        let Course { is_past_caches, ahead, .. } = course;
         let manner = manner.in_rounds(rounds.count > 1);
+        let manner = if ahead > 0 { manner.handed_over() } else { manner };
         at.begin(number, word, check.word(), manner);
         let roll_call = (check != Check::NONE).then(|| RollCall::new(number, word, check));
         let (step, check) = (0, check.word());
@@ -162,6 +179,7 @@ impl Visit {
             rounds,
             round: None,
             is_past_caches,
+            ahead,
             manner,
             check,
             blemish: None,
@@ -269,7 +287,49 @@ impl Visit {
     fn begin_round(&mut self) {
         let (number, word) = self.rounds.begun();
         self.at.begin(number, word, self.check, self.manner);
+        self.at.set_progress(self.rounds.is_laid(), 0);
         (self.step, self.round) = (0, None);
+    }
+
+    /// Comes to the rounds after the one that begins, as far as there is room. What cannot be laid down is met
+    /// again in its own round.
+    #[inline(never)]
+    fn come_ahead(
+        &mut self,
+        call: &Call,
+        board: &mut Board,
+        endpoint: &mut Endpoint<SharedMemory>,
+        allowance: &mut u64,
+    ) {
+        let (walk, bytes) = (self.walk.clone(), self.known_bytes);
+        let plan = walk.plan();
+        let is_deposit = |action: &&Action| matches!(action, Action::Deposit { .. });
+        let Some(deposit) = plan.steps.iter().map(|step| &step.action).find(is_deposit) else {
+            return;
+        };
+        let (at, count) = (self.rounds.at, self.rounds.count);
+        self.rounds.laid = self.rounds.laid.max(at);
+        while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
+            let round = Round::of(call, bytes, plan.size, (self.rounds.laid, count));
+            let Share::This(action) = round.share_of(deposit, plan) else { break };
+            let hands = Hands::of(call, bytes, plan, (round, self.is_past_caches));
+            let (number, word) = self.rounds.of(self.rounds.laid);
+            self.at.begin(number, word, self.check, self.manner);
+            let mut around = Around {
+                board: &mut *board,
+                memory: &hands,
+                operator: None,
+                allocate: &mut |bytes| endpoint.allocate(bytes),
+                // It is laid down as a whole, or not now.
+                budget: &mut { u64::MAX },
+            };
+            if !matches!(self.at.step(&action, &mut around), Ok(Stepped::Over)) {
+                break;
+            }
+            self.rounds.laid += 1;
+            *allowance = allowance.saturating_sub(bytes);
+        }
+        self.begin_round();
     }
 
     /// The steps of this round and of those after it, as far as they go.
@@ -283,6 +343,9 @@ impl Visit {
     ) -> Result<Visited, BoardError> {
         let mut has_moved = false;
         loop {
+            if self.ahead > 0 && self.round.is_none() {
+                self.come_ahead(call, board, endpoint, allowance);
+            }
             match self.take_steps_of_round(call, board, endpoint, allowance)? {
                 Visited::Over if self.rounds.next() => self.begin_round(),
                 Visited::Waits if has_moved => return Ok(Visited::Moved),
@@ -324,6 +387,10 @@ impl Visit {
                 around.board.wake();
             }
             let Some(step) = plan.steps.get(self.step) else { break };
+            if self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. }) {
+                self.step += 1;
+                continue;
+            }
             let share = round.share_of(&step.action, plan);
             let action = match &share {
                 Share::All => &step.action,

@@ -136,6 +136,11 @@ impl Manner {
     pub(crate) fn in_rounds(self, is_round: bool) -> Self {
         Self { is_round, ..self }
     }
+
+    /// The same of a round in which what a member lays down is taken by one other.
+    pub(crate) fn handed_over(self) -> Self {
+        Self { is_handed_over: true, ..self }
+    }
 }
 
 /// Whether what each member lays down is taken by one other.
