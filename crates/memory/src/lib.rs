@@ -42,6 +42,7 @@ pub mod bytes;
 #[cfg(all(feature = "crash-points", not(loom)))]
 pub mod crash_point;
 mod favouring_lock;
+mod filled;
 #[cfg(not(loom))]
 pub mod gate;
 #[cfg(not(loom))]

@@ -9,9 +9,8 @@
 //! receiver does not take it over. Who has no cell sends as if there were none, and cells of messages that
 //! nobody receives are missed, and that is all.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use crate::bytes::Bytes;
+use crate::filled::Filled;
 pub use crate::plan::CELL_BYTES;
 use crate::plan::CELL_HEAD_BYTES;
 use crate::segment::Segment;
@@ -74,7 +73,7 @@ impl MessageCells {
         let place = InCell { cell: self.held.pop()?, bytes: bytes.len() as u32 };
         let first = if bytes.len() <= PIECE_BYTES { bytes.len() } else { 0 };
         self.write(place, 0, bytes.part(0, first));
-        self.filled(place).store(first as u64, Ordering::Release);
+        self.filled(place).set(first as u64);
         Some(Filling(place))
     }
 
@@ -96,7 +95,7 @@ impl MessageCells {
             let piece = bytes.part(filled, PIECE_BYTES);
             self.write(place, filled, piece);
             filled += piece.len();
-            self.filled(place).store(filled as u64, Ordering::Release);
+            self.filled(place).set(filled as u64);
         }
         true
     }
@@ -113,7 +112,7 @@ impl MessageCells {
         if !self.is_possible(place) {
             return Bytes::EMPTY;
         }
-        let filled = self.filled(place).load(Ordering::Acquire).min(place.bytes.into());
+        let filled = self.filled(place).of(place.bytes.into());
         let start = self.segment.place(self.segment.plan().cell(place.cell), CELL_BYTES);
         // SAFETY: the cell was just checked to be one, with room for so many bytes, in the segment, which stays
         // mapped while `self` is borrowed.
@@ -164,8 +163,8 @@ impl MessageCells {
 
     /// How many bytes are there.
     #[inline]
-    fn filled(&self, place: InCell) -> &AtomicU64 {
-        self.segment.long(self.segment.plan().cell(place.cell) - CELL_HEAD_BYTES)
+    fn filled(&self, place: InCell) -> Filled<'_> {
+        Filled(self.segment.long(self.segment.plan().cell(place.cell) - CELL_HEAD_BYTES))
     }
 }
 
@@ -270,7 +269,7 @@ mod tests {
             assert_eq!(cells.held.len() as u32, segment.plan().cells_each(), "{place:?}");
         }
         let place = InCell { cell: first, bytes: 100 };
-        cells.filled(place).store(u64::MAX, Ordering::Relaxed);
+        cells.filled(place).set(u64::MAX);
         assert_eq!(cells.piece(place, 0).len(), 100, "a word that somebody has overwritten");
         assert_eq!((cells.piece(place, 99).len(), cells.piece(place, 200).len()), (1, 0));
     }

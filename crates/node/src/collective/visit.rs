@@ -406,7 +406,8 @@ impl Visit {
                 continue;
             }
             let stepped = match self.at.step(action, &mut around) {
-                Err(error @ BoardError::Lengths { .. }) if call.is_varying => {
+                // In the rounds that follow others wait for this member's blocks, too.
+                Err(error @ BoardError::Lengths { .. }) if call.is_varying || self.ahead > 0 => {
                     Refused::note(&mut self.refused, error);
                     self.at.leave_step();
                     Stepped::Over

@@ -23,12 +23,14 @@
 //! | `group_rounds`, `group_rounds_served` | synchronisations one after the other: the first and the last ones |
 //! | `group_members` | a join or a leave of a named group, when all processes join and leave at once |
 //! | `group_join`, `group_join_served` | a join while another process broadcasts a gigabyte to the group |
+//! | `copies` | the copies of broadcast, gather, allgather and alltoall, while nobody waits for anybody |
 //! | `collective` | `iterations` times scatter and gather, reduce, barrier |
 
 #![forbid(unsafe_code)]
 
 mod batches;
 mod collective;
+mod copies;
 mod cost;
 mod delivery;
 mod exchange;
@@ -126,6 +128,7 @@ fn measure_figure(bench: &Bench) -> Result<(), Trouble> {
         "shared" => cost::shared(bench),
         "burst" => cost::burst(bench),
         "join" => Ok(()),
+        "copies" => copies::measure(bench),
         "growth" => collective::growth(bench),
         "reproducible" => reproducible::measure(bench),
         "overlap" => overlap::measure(bench, Share::NotHidden),

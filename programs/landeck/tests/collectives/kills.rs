@@ -135,7 +135,7 @@ fn one_operation(world: &World, random: &mut Random, buffers: &mut Buffers) -> R
     let way = random.pick(&ways).clone();
     let world = way.map_or_else(|| world.clone(), |way| world.via(way));
     let size = world.size();
-    let most = *random.pick(&[2, 100, 5_000, 100_000]);
+    let most = *random.pick(&[2, 100, 5_000, 8_200, 100_000]);
     let length = random.below(most) as usize;
     let root = random.below(size as u64) as usize;
     buffers.one = vec![1; length * size];

@@ -52,21 +52,26 @@ fn reduce(world: &World, turn: u64) {
 }
 
 /// What a member has for everybody.
-fn blocks_of(turn: u64, from: usize, size: usize) -> Vec<u64> {
-    (0..size).flat_map(|to| values(turn, from, to, BLOCK)).collect()
+fn blocks_of(turn: u64, from: usize, size: usize, length: usize) -> Vec<u64> {
+    (0..size).flat_map(|to| values(turn, from, to, length)).collect()
 }
 
-fn are_all_for(turn: u64, own: usize, blocks: &[u64]) -> bool {
+fn are_all_for(turn: u64, own: usize, blocks: &[u64], length: usize) -> bool {
     let is_right =
-        |(from, block): (usize, &[u64])| block.iter().copied().eq(values(turn, from, own, BLOCK));
-    blocks.chunks(BLOCK).enumerate().all(is_right)
+        |(from, block): (usize, &[u64])| block.iter().copied().eq(values(turn, from, own, length));
+    blocks.chunks(length).enumerate().all(is_right)
 }
 
 fn exchange(world: &World, turn: u64) {
+    exchange_of(world, turn, BLOCK);
+}
+
+/// The same with blocks of so many words.
+fn exchange_of(world: &World, turn: u64, length: usize) {
     let (rank, size) = (world.rank(), world.size());
-    let mut incoming = vec![0; BLOCK * size];
-    world.all_to_all(&blocks_of(turn, rank, size), &mut incoming).unwrap();
-    assert!(are_all_for(turn, rank, &incoming), "{turn}");
+    let mut incoming = vec![0; length * size];
+    world.all_to_all(&blocks_of(turn, rank, size, length), &mut incoming).unwrap();
+    assert!(are_all_for(turn, rank, &incoming, length), "turn {turn}, blocks of {length} words");
 }
 
 fn gather(world: &World, turn: u64) {
@@ -81,7 +86,7 @@ fn gather(world: &World, turn: u64) {
 /// Each with rounds of its own, in any order.
 fn several_at_once(world: &World, turn: u64) {
     let (rank, size) = (world.rank(), world.size());
-    let (own, blocks) = (terms(turn, rank), blocks_of(turn, rank, size));
+    let (own, blocks) = (terms(turn, rank), blocks_of(turn, rank, size, BLOCK));
     let (mut sums, mut incoming) = (vec![0; TERMS], vec![0; BLOCK * size]);
     world
         .scope(|scope| {
@@ -93,7 +98,82 @@ fn several_at_once(world: &World, turn: u64) {
         })
         .unwrap();
     assert!((0..TERMS).all(|place| sums[place] == sum_of(turn, size, place)), "{turn}");
-    assert!(are_all_for(turn, rank, &incoming), "{turn}");
+    assert!(are_all_for(turn, rank, &incoming, BLOCK), "{turn}");
+}
+
+/// Words of blocks that go one by one from hand to hand, and of some beside them.
+const HANDED: [usize; 5] = [4_095, 4_096, 6_001, 8_192, 8_193];
+
+#[test]
+fn blocks_of_an_exchange_go_from_hand_to_hand() {
+    let name = "rounds::blocks_of_an_exchange_go_from_hand_to_hand";
+    in_job(MEMBERS, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        // In more turns than there are cells each of them has been everywhere.
+        for turn in 0..12 {
+            for length in HANDED {
+                exchange_of(&world, turn, length);
+                assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MEMBERS as u64);
+            }
+            two_exchanges_at_once(&world, turn);
+        }
+        // A root that does not change has all cells soon; and other groups have none.
+        let mut all = vec![0; 8_192 * MEMBERS];
+        for _ in 0..20 {
+            world.gather(&[7u64; 8_192], &mut all, 2).unwrap();
+        }
+        exchange_of(&world, 99, 8_192);
+        exchange_of(&world.duplicate().unwrap(), 100, 8_192);
+    });
+}
+
+/// They have numbers of the board in turns, and lay down ahead of each other.
+fn two_exchanges_at_once(world: &World, turn: u64) {
+    let (rank, size) = (world.rank(), world.size());
+    let [first, second] = [8_192, 5_000];
+    let own = [first, second].map(|length| blocks_of(turn, rank, size, length));
+    let (mut one, mut other) = (vec![0; first * size], vec![0; second * size]);
+    world
+        .scope(|scope| {
+            let begun = scope.all_to_all(&own[0], &mut one)?;
+            scope.all_to_all(&own[1], &mut other)?.wait()?;
+            begun.wait().map(drop)
+        })
+        .unwrap();
+    assert!(are_all_for(turn, rank, &one, first), "{turn}");
+    assert!(are_all_for(turn, rank, &other, second), "{turn}");
+}
+
+#[test]
+fn an_exchange_in_more_rounds_than_a_board_has_lines_ends() {
+    const MANY: usize = 20;
+    let name = "rounds::an_exchange_in_more_rounds_than_a_board_has_lines_ends";
+    in_job(MANY, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        for turn in 0..3 {
+            exchange_of(&world, turn, 8_192);
+            exchange_of(&world, turn, 4_096);
+        }
+    });
+}
+
+/// Of the blocks that one member lays down ahead of the others each finds the wrong one, and the numbers go on.
+#[test]
+fn other_lengths_of_blocks_are_told_to_all_and_the_group_goes_on() {
+    let name = "rounds::other_lengths_of_blocks_are_told_to_all_and_the_group_goes_on";
+    in_job(MEMBERS, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        for turn in 0..10 {
+            let odd = turn as usize % MEMBERS;
+            let length = if world.rank() == odd { 5_000 } else { 8_192 };
+            let blocks = vec![1u64; length * MEMBERS];
+            let error = world.all_to_all(&blocks, &mut blocks.clone()).unwrap_err();
+            let Error::LengthMismatch { rank, .. } = error else { panic!("{error}") };
+            assert!(rank == odd || world.rank() == odd, "{error}");
+            assert_eq!(world.all_reduce(1u64, Sum).unwrap(), MEMBERS as u64);
+            exchange_of(&world, turn, 8_192);
+        }
+    });
 }
 
 /// Members whose data differ in length would go in different rounds: all are told, and nobody takes
