@@ -1,5 +1,6 @@
 //! What a mailbox retrieves from a group.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +13,9 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;
 use super::live::{Live, Waits};
+use super::sending::SHARED_FROM;
 use crate::error::Result;
+use crate::message::SharedValues;
 
 /// A mailbox's membership in a group.
 pub(crate) struct Subscription {
@@ -69,6 +72,8 @@ pub(crate) struct Front<'a> {
     pub(crate) process: ProcessId,
     /// Which member of the group that was.
     pub(crate) member: Option<u32>,
+    /// Its values in memory of this process, which had sent it.
+    pub(crate) values: Cell<Option<SharedValues>>,
 }
 
 /// What is known of whether this is a member.
@@ -404,7 +409,10 @@ impl Subscription {
         if process.slot.0 != self.live.shared.slot {
             log.expect_next(process.slot.0, cell, &described);
         }
-        let result = read(&Front { tag: described.tag, bytes, process, member });
+        let is_own = process.slot.0 == self.live.shared.slot;
+        let is_kept = is_own && described.bytes > SHARED_FROM;
+        let values = Cell::new(if is_kept { self.live.take_shared(number) } else { None });
+        let result = read(&Front { tag: described.tag, bytes, process, member, values });
         if !log.is_of(cell, number) {
             return self.doubt(place, standing, Some(result));
         }
@@ -474,7 +482,8 @@ impl Place {
 impl Kept {
     fn front(&self) -> Front<'_> {
         let From { process, member } = self.from;
-        Front { tag: self.tag, bytes: Bytes::from(&self.bytes[..]), process, member }
+        let (bytes, values) = (Bytes::from(&self.bytes[..]), Cell::default());
+        Front { tag: self.tag, bytes, process, member, values }
     }
 }
 

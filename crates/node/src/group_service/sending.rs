@@ -17,6 +17,9 @@ use crate::world::deadline_ns;
 /// Messages up to this length are copied while nobody else of the process uses the group.
 const COPIED_INSIDE: u64 = 64 << 10;
 
+/// Messages longer than this are not copied out for their sender, which has them.
+pub(super) const SHARED_FROM: u64 = 4 << 10;
+
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
@@ -90,13 +93,20 @@ impl Live {
         let (tag, bytes) = message.outgoing(&mut scratch);
         let length = bytes.len() as u64;
         self.check_length(length)?;
+        let is_shared =
+            length > SHARED_FROM && matches!(sender, Sender::Member { gets_it: true, .. });
+        let mut shared = if is_shared { message.shared_values() } else { None };
         loop {
             let sent = match (&self.desk, length > COPIED_INSIDE) {
                 (Some(desk), _) => self.send_asking(desk, tag, bytes, sender, manner)?,
                 (None, true) => self.send_long(tag, bytes, sender)?,
-                (None, false) => {
-                    self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?
-                }
+                (None, false) => self.with_lines(|mirror| {
+                    let sent = self.send_short(mirror, tag, bytes, sender)?;
+                    if let (Sent::Accepted, Some(values)) = (&sent, shared.take()) {
+                        Self::keep_shared(mirror, values);
+                    }
+                    Ok(sent)
+                })?,
             };
             match sent {
                 Sent::Accepted => return Ok(()),
