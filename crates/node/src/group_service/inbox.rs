@@ -1,6 +1,5 @@
 //! What a mailbox retrieves from a group.
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,8 +71,8 @@ pub(crate) struct Front<'a> {
     pub(crate) process: ProcessId,
     /// Which member of the group that was.
     pub(crate) member: Option<u32>,
-    /// Its values in memory of this process, which had sent it.
-    pub(crate) values: Cell<Option<SharedValues>>,
+    /// The group, and its number there, while it lies in memory that all share.
+    live: Option<(&'a Live, u64)>,
 }
 
 /// What is known of whether this is a member.
@@ -409,10 +408,8 @@ impl Subscription {
         if process.slot.0 != self.live.shared.slot {
             log.expect_next(process.slot.0, cell, &described);
         }
-        let is_own = process.slot.0 == self.live.shared.slot;
-        let is_kept = is_own && described.bytes > SHARED_FROM;
-        let values = Cell::new(if is_kept { self.live.take_shared(number) } else { None });
-        let result = read(&Front { tag: described.tag, bytes, process, member, values });
+        let live = Some((&*self.live, number));
+        let result = read(&Front { tag: described.tag, bytes, process, member, live });
         if !log.is_of(cell, number) {
             return self.doubt(place, standing, Some(result));
         }
@@ -455,7 +452,7 @@ impl Subscription {
     }
 
     fn place(&self) -> Result<Entry<'_, Place>> {
-        Ok(self.place.enter()?)
+        Ok(self.place.enter_in_turn()?)
     }
 }
 
@@ -479,11 +476,27 @@ impl Place {
     }
 }
 
+impl Front<'_> {
+    /// Whether its sender may have kept its values.
+    #[inline]
+    pub(crate) fn is_long(&self) -> bool {
+        self.bytes.len() as u64 > SHARED_FROM
+    }
+
+    /// Its values in the memory of this process that they were sent from, if they are kept.
+    #[inline(never)]
+    pub(crate) fn take_values(&self) -> Option<SharedValues> {
+        let is_own = |live: &Live| live.shared.slot == self.process.slot.0;
+        let (live, number) = self.live.filter(|(live, _)| is_own(live))?;
+        live.take_shared(number)
+    }
+}
+
 impl Kept {
     fn front(&self) -> Front<'_> {
         let From { process, member } = self.from;
-        let (bytes, values) = (Bytes::from(&self.bytes[..]), Cell::default());
-        Front { tag: self.tag, bytes, process, member, values }
+        let bytes = Bytes::from(&self.bytes[..]);
+        Front { tag: self.tag, bytes, process, member, live: None }
     }
 }
 

@@ -93,20 +93,16 @@ impl Live {
         let (tag, bytes) = message.outgoing(&mut scratch);
         let length = bytes.len() as u64;
         self.check_length(length)?;
-        let is_shared =
-            length > SHARED_FROM && matches!(sender, Sender::Member { gets_it: true, .. });
-        let mut shared = if is_shared { message.shared_values() } else { None };
         loop {
             let sent = match (&self.desk, length > COPIED_INSIDE) {
                 (Some(desk), _) => self.send_asking(desk, tag, bytes, sender, manner)?,
                 (None, true) => self.send_long(tag, bytes, sender)?,
-                (None, false) => self.with_lines(|mirror| {
-                    let sent = self.send_short(mirror, tag, bytes, sender)?;
-                    if let (Sent::Accepted, Some(values)) = (&sent, shared.take()) {
-                        Self::keep_shared(mirror, values);
-                    }
-                    Ok(sent)
-                })?,
+                (None, false) if length > SHARED_FROM => {
+                    self.send_shared(message, tag, bytes, sender)?
+                }
+                (None, false) => {
+                    self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?
+                }
             };
             match sent {
                 Sent::Accepted => return Ok(()),
@@ -114,6 +110,28 @@ impl Live {
                 Sent::NoRoom => return self.broadcast_held(tag, bytes, sender, manner),
             }
         }
+    }
+
+    /// A short message whose values are kept, where its sender retrieves it as well.
+    #[inline(never)]
+    fn send_shared(
+        &self,
+        message: &Message,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+    ) -> Result<Sent> {
+        self.with_lines(|mirror| {
+            let sent = self.send_short(mirror, tag, bytes, sender)?;
+            let gets_it = matches!(sender, Sender::Member { gets_it: true, .. });
+            if gets_it
+                && matches!(sent, Sent::Accepted)
+                && let Some(values) = message.shared_values()
+            {
+                Self::keep_shared(mirror, values);
+            }
+            Ok(sent)
+        })
     }
 
     /// A short message, if there is room: all of it while nobody else of this process uses the group.

@@ -10,7 +10,7 @@ use super::availability::Availability;
 use super::{Mailbox, MailboxError};
 use crate::error::Result;
 use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
-use crate::message::{Message, Spare, tag_of_values};
+use crate::message::{Message, tag_of_values};
 use crate::shared::Shared;
 use crate::typed::Typed;
 use crate::world::deadline_ns;
@@ -25,8 +25,6 @@ pub(super) struct FromGroups {
     is_served: bool,
     /// Whether the descriptor has told of what was retrieved last.
     was_told: bool,
-    /// Memory of a message that has got to share its sender's, for the next that comes.
-    spare: Option<Spare>,
     /// Where the next look begins, so that nobody is heard for ever while others wait.
     turn: usize,
 }
@@ -151,17 +149,18 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(false);
         }
-        let mut spare = self.groups.spare.take();
+        let spare = &mut self.spare;
         let read = self.groups.read(|front| {
-            if let Some(values) = front.values.take() {
-                spare = message.receive_shared(values).or(spare.take());
-                return (None, true);
+            if front.is_long() {
+                if let Some(values) = front.take_values() {
+                    *spare = message.receive_shared(values).or(spare.take());
+                    return (None, true);
+                }
+                message.take_spare(spare);
             }
-            message.take_spare(&mut spare);
             let length = front.bytes.copy_to_slice(message.own_room(front.bytes.len()));
             (Some((front.tag, length)), true)
         });
-        self.groups.spare = spare;
         let read = read.inspect_err(|_| self.forget_told())?;
         let Some((copied, process)) = read else { return Ok(false) };
         self.one_less_of_groups();
