@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use landeck_channel::recorder::{Record, Recorder};
+use landeck_kernel::mailboxes::FIRST_MAILBOX;
 use landeck_kernel::{Area, Endpoint, Peer, Started, Wanted};
 use landeck_memory::{Buffer, Segment, SegmentPlan, SlotRecord, SlotState};
 use landeck_testing::Watchdog;
@@ -77,4 +78,43 @@ fn a_message_is_counted_once_whatever_passes_for_it() {
         assert_eq!(segment.counters(1).messages_received, all);
         assert_eq!(segment.counters(1).messages_sent, 0);
     }
+}
+
+/// What a group asks its server for, and what that sends on: messages of a few bytes in contexts of mailboxes,
+/// also where many wait for room, each of which is tried again and again.
+#[test]
+fn messages_that_wait_for_room_are_counted_once() {
+    const MESSAGES: u64 = 5_000;
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let plan = SegmentPlan { heap_bytes_per_process: 16 << 20, ..SegmentPlan::new(7, 2) };
+    let segment = Segment::local(&plan);
+    let mut both = kernels(&segment);
+    let mailbox = FIRST_MAILBOX | 1;
+    assert!(both[1].open_mailbox(mailbox));
+    let (words, into) = ([5u8; 16], [0u8; 16]);
+    let length = |number: u64| if number.is_multiple_of(2) { 0 } else { words.len() };
+    let mut waiting = Vec::new();
+    for number in 0..MESSAGES {
+        let started = both[0].send(Peer(1), mailbox, 2, area(&words[..length(number)])).unwrap();
+        if let Started::Pending(id) = started {
+            waiting.push(id);
+        }
+    }
+    assert!(!waiting.is_empty(), "some had no room");
+    assert!(begun(both[0].near_mut().sent()) < MESSAGES);
+    for number in 0..MESSAGES {
+        let wanted = Wanted { context: mailbox, source: Some(0), tag: Some(2) };
+        let received = both[1].receive(wanted, area(&into[..length(number)]));
+        while both[1].take(received).is_none() {
+            both.iter_mut().for_each(|kernel| {
+                kernel.progress();
+            });
+        }
+    }
+    waiting.retain(|id| both[0].take(*id).is_none());
+    assert!(waiting.is_empty());
+    assert_eq!(begun(both[0].near_mut().sent()), MESSAGES);
+    assert_eq!(begun(both[1].near_mut().arrived()), MESSAGES);
+    assert_eq!(segment.counters(0).messages_sent, MESSAGES);
+    assert_eq!(segment.counters(1).messages_received, MESSAGES);
 }

@@ -44,7 +44,7 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use crate::error::{Error, Result};
 use crate::group_service::FORWARDED;
 use crate::job::Job;
-use crate::message::{Message, tag_of_values};
+use crate::message::{Message, Spare, tag_of_values};
 use crate::outbox::Outbox;
 use crate::shared::{Shared, WaitError};
 use crate::typed::Typed;
@@ -158,6 +158,8 @@ pub struct Mailbox {
     availability: Option<Availability>,
     last_poster: Option<ProcessId>,
     groups: FromGroups,
+    /// Memory of a message that has got to share its sender's, for the next that comes.
+    spare: Option<Spare>,
     /// Not to be sent to another thread.
     _of_this_thread: PhantomData<*const ()>,
 }
@@ -186,6 +188,7 @@ impl Job {
             availability: None,
             last_poster: None,
             groups: FromGroups::default(),
+            spare: None,
             _of_this_thread: PhantomData,
         })
     }

@@ -12,7 +12,9 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;
 use super::live::{Live, Waits};
+use super::sending::SHARED_FROM;
 use crate::error::Result;
+use crate::message::SharedValues;
 
 /// A mailbox's membership in a group.
 pub(crate) struct Subscription {
@@ -69,6 +71,8 @@ pub(crate) struct Front<'a> {
     pub(crate) process: ProcessId,
     /// Which member of the group that was.
     pub(crate) member: Option<u32>,
+    /// The group, and its number there, while it lies in memory that all share.
+    live: Option<(&'a Live, u64)>,
 }
 
 /// What is known of whether this is a member.
@@ -404,7 +408,8 @@ impl Subscription {
         if process.slot.0 != self.live.shared.slot {
             log.expect_next(process.slot.0, cell, &described);
         }
-        let result = read(&Front { tag: described.tag, bytes, process, member });
+        let live = Some((&*self.live, number));
+        let result = read(&Front { tag: described.tag, bytes, process, member, live });
         if !log.is_of(cell, number) {
             return self.doubt(place, standing, Some(result));
         }
@@ -447,7 +452,7 @@ impl Subscription {
     }
 
     fn place(&self) -> Result<Entry<'_, Place>> {
-        Ok(self.place.enter()?)
+        Ok(self.place.enter_in_turn()?)
     }
 }
 
@@ -471,10 +476,27 @@ impl Place {
     }
 }
 
+impl Front<'_> {
+    /// Whether its sender may have kept its values.
+    #[inline]
+    pub(crate) fn is_long(&self) -> bool {
+        self.bytes.len() as u64 > SHARED_FROM
+    }
+
+    /// Its values in the memory of this process that they were sent from, if they are kept.
+    #[inline(never)]
+    pub(crate) fn take_values(&self) -> Option<SharedValues> {
+        let is_own = |live: &Live| live.shared.slot == self.process.slot.0;
+        let (live, number) = self.live.filter(|(live, _)| is_own(live))?;
+        live.take_shared(number)
+    }
+}
+
 impl Kept {
     fn front(&self) -> Front<'_> {
         let From { process, member } = self.from;
-        Front { tag: self.tag, bytes: Bytes::from(&self.bytes[..]), process, member }
+        let bytes = Bytes::from(&self.bytes[..]);
+        Front { tag: self.tag, bytes, process, member, live: None }
     }
 }
 

@@ -16,6 +16,7 @@ use super::asking::{Answer, Desk, REQUEST_BIT};
 use super::coming::Everybody;
 use super::{GroupError, GroupOptions};
 use crate::error::{Error, Result};
+use crate::message::SharedValues;
 use crate::shared::Shared;
 use crate::shared_segment::Use;
 
@@ -42,6 +43,8 @@ pub(super) struct Mirror {
     passed: Passed,
     /// Broadcasts of this process that some have not taken, when it looked last.
     own: VecDeque<u64>,
+    /// What was broadcast last, where this process is to retrieve it as well: it gets the same memory.
+    shared: Option<(u64, SharedValues)>,
     /// The cell of the next short one, claimed while there was nothing else to do.
     aside: Option<Aside>,
     /// All members as they stand on the roll, and the view that is from.
@@ -70,6 +73,7 @@ impl Live {
             state: State::new(options.rules()),
             passed: Passed::default(),
             own: VecDeque::new(),
+            shared: None,
             aside: None,
             everybody: Everybody::default(),
             tended: None,
@@ -282,6 +286,18 @@ impl Live {
     /// A broadcast of this process was accepted.
     pub(super) fn note_own(mirror: &mut Mirror, number: u64) {
         mirror.own.push_back(number);
+    }
+
+    /// The values of what this process has broadcast last are kept for who retrieves them here.
+    pub(super) fn keep_shared(mirror: &mut Mirror, values: SharedValues) {
+        mirror.shared = mirror.own.back().map(|&number| (number, values));
+    }
+
+    /// The values of a broadcast of this process, if they are kept. Who comes later reads them where all do.
+    pub(super) fn take_shared(&self, number: u64) -> Option<SharedValues> {
+        let mut mirror = self.mirror.enter_in_turn().ok()?;
+        let kept = mirror.shared.take_if(|(kept, _)| *kept == number)?;
+        Some(kept.1)
     }
 
     /// Who has taken least, and how many messages wait there.

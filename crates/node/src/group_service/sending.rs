@@ -17,6 +17,9 @@ use crate::world::deadline_ns;
 /// Messages up to this length are copied while nobody else of the process uses the group.
 const COPIED_INSIDE: u64 = 64 << 10;
 
+/// Messages longer than this are not copied out for their sender, which has them.
+pub(super) const SHARED_FROM: u64 = 4 << 10;
+
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sender {
@@ -94,6 +97,9 @@ impl Live {
             let sent = match (&self.desk, length > COPIED_INSIDE) {
                 (Some(desk), _) => self.send_asking(desk, tag, bytes, sender, manner)?,
                 (None, true) => self.send_long(tag, bytes, sender)?,
+                (None, false) if length > SHARED_FROM => {
+                    self.send_shared(message, tag, bytes, sender)?
+                }
                 (None, false) => {
                     self.with_lines(|mirror| self.send_short(mirror, tag, bytes, sender))?
                 }
@@ -104,6 +110,28 @@ impl Live {
                 Sent::NoRoom => return self.broadcast_held(tag, bytes, sender, manner),
             }
         }
+    }
+
+    /// A short message whose values are kept, where its sender retrieves it as well.
+    #[inline(never)]
+    fn send_shared(
+        &self,
+        message: &Message,
+        tag: u32,
+        bytes: Bytes<'_>,
+        sender: Sender,
+    ) -> Result<Sent> {
+        self.with_lines(|mirror| {
+            let sent = self.send_short(mirror, tag, bytes, sender)?;
+            let gets_it = matches!(sender, Sender::Member { gets_it: true, .. });
+            if gets_it
+                && matches!(sent, Sent::Accepted)
+                && let Some(values) = message.shared_values()
+            {
+                Self::keep_shared(mirror, values);
+            }
+            Ok(sent)
+        })
     }
 
     /// A short message, if there is room: all of it while nobody else of this process uses the group.

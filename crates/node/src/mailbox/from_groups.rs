@@ -149,15 +149,25 @@ impl Mailbox {
         if self.groups.is_empty() {
             return Ok(false);
         }
+        let spare = &mut self.spare;
         let read = self.groups.read(|front| {
+            if front.is_long() {
+                if let Some(values) = front.take_values() {
+                    *spare = message.receive_shared(values).or(spare.take());
+                    return (None, true);
+                }
+                message.take_spare(spare);
+            }
             let length = front.bytes.copy_to_slice(message.own_room(front.bytes.len()));
-            ((front.tag, length), true)
+            (Some((front.tag, length)), true)
         });
         let read = read.inspect_err(|_| self.forget_told())?;
-        let Some(((tag, length), process)) = read else { return Ok(false) };
+        let Some((copied, process)) = read else { return Ok(false) };
         self.one_less_of_groups();
         self.last_poster = Some(process);
-        message.receive_here(tag, length)?;
+        if let Some((tag, length)) = copied {
+            message.receive_here(tag, length)?;
+        }
         Ok(true)
     }
 

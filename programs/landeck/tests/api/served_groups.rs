@@ -306,6 +306,44 @@ fn who_waits_for_delivery_goes_on_when_the_server_is_killed() {
     });
 }
 
+/// What was accepted is in all mailboxes as soon as a group is over, since no server is waited for then; who
+/// begins to wait later is told.
+#[test]
+fn destruction_ends_the_wait_for_delivery() {
+    let name = "served_groups::destruction_ends_the_wait_for_delivery";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let world = job.world();
+        let (member, mut inbox) = all(job, "ended", served().minimum(3));
+        let (mut pids, mut sent) = ([0; 3], 0);
+        world.all_gather(&[std::process::id()], &mut pids).unwrap();
+        match world.rank() {
+            0 => {
+                world.receive::<u8>(1, Tag(1)).unwrap();
+                std::thread::sleep(MOMENT);
+                member.group().destroy().unwrap();
+            }
+            1 => {
+                sent = fill(&member, pids[2]);
+                world.send(&[0u8], 0, Tag(1)).unwrap();
+                match member.group().wait_delivered_within(LONG) {
+                    Ok(()) => {}
+                    Err(Error::Group(GroupError::GroupDestroyed { .. })) => {}
+                    Err(Error::Group(GroupError::Destroying { .. })) => {}
+                    Err(other) => panic!("{other}"),
+                }
+                world.receive::<u8>(0, Tag(2)).unwrap();
+                signal(pids[2], Signal::CONT);
+            }
+            rank => signal(pids[rank], Signal::STOP),
+        }
+        if world.rank() == 0 {
+            world.send(&[0u8], 1, Tag(2)).unwrap();
+        }
+        world.broadcast(std::slice::from_mut(&mut sent), 1).unwrap();
+        takes_at_once(&mut inbox, sent);
+    });
+}
+
 #[test]
 fn a_named_process_serves_and_who_leaves_is_followed_by_another() {
     let name = "served_groups::a_named_process_serves_and_who_leaves_is_followed_by_another";
