@@ -149,14 +149,21 @@ impl std::fmt::Debug for JobName {
 /// Slots for guests in a plan that does not say otherwise.
 pub const GUESTS: u32 = 16;
 /// Heap address space of one process, and of all together, in a plan that does not say otherwise.
-const HEAP_BYTES: u64 = 256 << 20;
-const HEAP_BYTES_TOGETHER: u64 = 16 << 30;
+const HEAP_BYTES: u64 = 384 << 20;
+const HEAP_BYTES_TOGETHER: u64 = 24 << 30;
 
 impl SegmentPlan {
-    /// How much a process can lay on a board at a time: half of its heap. The other half is for what else
-    /// lies there, deposits of before and messages.
+    /// How much a process can lay on a board at a time: a third of its heap, for which there is room
+    /// whatever else fills that ([`SegmentPlan::reserve`]).
     pub fn deposit_bytes(&self) -> u64 {
-        self.heap_bytes_per_process / 2
+        self.heap_bytes_per_process / 3
+    }
+
+    /// Where in each heap the reserve begins, the part at its end in which deposits alone are laid: with a page
+    /// for control lines.
+    pub fn reserve(&self) -> u64 {
+        let common = self.heap_bytes_per_process - self.deposit_bytes();
+        common.saturating_sub(PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES
     }
 
     /// A plan for so many processes, with usual sizes.

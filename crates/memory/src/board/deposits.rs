@@ -88,7 +88,10 @@ impl Deposits {
         {
             let Some((_, block)) = self.kept.pop_front() else { return };
             self.is_back(block.len());
-            if self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX {
+            let has_room =
+                self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX;
+            // The reserve is for all boards.
+            if has_room && !block.is_reserved() {
                 self.spare_bytes += block.len();
                 self.spare.push(block);
             }
