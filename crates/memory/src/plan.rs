@@ -42,7 +42,7 @@ pub const BOARD_BYTES: u64 = PAGE_BYTES;
 /// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
 /// slow.
 pub const CELL_BYTES: u64 = 128 * 1024;
-pub(crate) const CELL_HEAD_BYTES: u64 = 256;
+pub(crate) const CELL_HEAD_BYTES: u64 = 2048;
 const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
 /// Cells that each process has at first, and of all together, at most: for boards, and as many for messages.
 const CELLS_EACH_MAX: u32 = 8;
@@ -416,9 +416,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 268_435_456, 5_491_318_784),
-            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 268_435_456, 13_292_281_856),
-            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 16_908_288, 26_267_652_096),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_673_344),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_732_800),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_062_400),
         ];
         assert_eq!(sums, document);
     }

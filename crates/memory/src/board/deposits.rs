@@ -180,7 +180,7 @@ mod tests {
 
     fn heap() -> Heap {
         let plan =
-            SegmentPlan { heap_bytes_per_process: 4 << 20, guests: 0, ..SegmentPlan::new(1, 1) };
+            SegmentPlan { heap_bytes_per_process: 6 << 20, guests: 0, ..SegmentPlan::new(1, 1) };
         Heap::of(&Segment::local(&plan), 0).unwrap()
     }
 

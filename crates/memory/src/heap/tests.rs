@@ -365,10 +365,10 @@ fn places_that_cannot_be_are_errors() {
         Place { owner: u32::MAX, ..good },
         Place { offset: 0, ..good },
         Place { offset: u64::MAX, ..good },
-        Place { offset: HEAP_BYTES - 64, ..good },
+        Place { offset: with_reserve(HEAP_BYTES) - 64, ..good },
         Place { offset: good.offset + 32, ..good },
         Place { window: u64::MAX, ..good },
-        Place { window: HEAP_BYTES, ..good },
+        Place { window: with_reserve(HEAP_BYTES), ..good },
     ];
     for place in bad {
         let error = Borrowed::open(&segment, place).unwrap_err();
@@ -426,7 +426,7 @@ fn deposits_have_a_reserve_whatever_fills_the_heap() {
     let rest: Vec<_> = std::iter::from_fn(|| heap.allocate(1000).ok()).collect();
     let long = heap.allocate_deposit(most).unwrap();
     assert!(long.is_reserved());
-    let full = heap.allocate_deposit(1000).unwrap_err();
+    let full = heap.allocate_deposit(10_000).unwrap_err();
     assert_eq!((full.limit, full.in_use), (with_reserve(HEAP_BYTES), heap.bytes_in_use()));
     drop(long);
     assert!(heap.allocate(1000).is_err(), "nothing else gets there");
@@ -435,7 +435,7 @@ fn deposits_have_a_reserve_whatever_fills_the_heap() {
     drop(short);
     assert!(heap.allocate_deposit(most).is_ok(), "all the room is there again");
     drop(rest);
-    assert!(!heap.allocate_deposit(1000).unwrap().is_reserved());
+    assert!(!heap.allocate_deposit(10_000).unwrap().is_reserved());
     heap.collect();
     assert_eq!(heap.bytes_in_use(), 0);
 }
