@@ -97,6 +97,17 @@ impl<N: Channel> Endpoint<N> {
         self.core.heap.allocate(bytes)
     }
 
+    /// The same for what is laid on a board.
+    ///
+    /// # Errors
+    /// [`landeck_memory::heap::HeapFull`].
+    pub fn allocate_deposit(
+        &mut self,
+        bytes: usize,
+    ) -> Result<Block, landeck_memory::heap::HeapFull> {
+        self.core.heap.allocate_deposit(bytes)
+    }
+
     /// Bytes of this process's heap that are in use, as far as their return is known here.
     pub fn heap_in_use(&mut self) -> u64 {
         self.core.heap.collect();

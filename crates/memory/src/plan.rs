@@ -42,7 +42,7 @@ pub const BOARD_BYTES: u64 = 2 * PAGE_BYTES;
 /// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
 /// slow.
 pub const CELL_BYTES: u64 = 128 * 1024;
-pub(crate) const CELL_HEAD_BYTES: u64 = 256;
+pub(crate) const CELL_HEAD_BYTES: u64 = 2048;
 const CELL_STRIDE_BYTES: u64 = CELL_BYTES + PAGE_BYTES;
 /// Cells that each process has at first, and of all together, at most: for boards, and as many for messages.
 const CELLS_EACH_MAX: u32 = 8;
@@ -147,14 +147,21 @@ impl std::fmt::Debug for JobName {
 /// Slots for guests in a plan that does not say otherwise.
 pub const GUESTS: u32 = 16;
 /// Heap address space of one process, and of all together, in a plan that does not say otherwise.
-const HEAP_BYTES: u64 = 256 << 20;
-const HEAP_BYTES_TOGETHER: u64 = 16 << 30;
+const HEAP_BYTES: u64 = 384 << 20;
+const HEAP_BYTES_TOGETHER: u64 = 24 << 30;
 
 impl SegmentPlan {
-    /// How much a process can lay on a board at a time: half of its heap. The other half is for what else
-    /// lies there, deposits of before and messages.
+    /// How much a process can lay on a board at a time: a third of its heap, for which there is room
+    /// whatever else fills that ([`SegmentPlan::reserve`]).
     pub fn deposit_bytes(&self) -> u64 {
-        self.heap_bytes_per_process / 2
+        self.heap_bytes_per_process / 3
+    }
+
+    /// Where in each heap the reserve begins, the part at its end in which deposits alone are laid: with a page
+    /// for control lines.
+    pub fn reserve(&self) -> u64 {
+        let common = self.heap_bytes_per_process - self.deposit_bytes();
+        common.saturating_sub(PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES
     }
 
     /// A plan for so many processes, with usual sizes.
@@ -422,9 +429,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 9_883_648, 197_672_960, 8_650_752, 268_435_456, 5_575_204_864),
-            (8_192, 393_216, 11_952_128, 573_702_144, 34_603_008, 268_435_456, 13_493_608_448),
-            (36_864, 8_323_072, 13_131_776, 13_341_884_416, 0, 16_908_288, 30_529_064_960),
+            (8_192, 163_840, 9_883_648, 197_672_960, 8_650_752, 402_653_184, 8_259_559_424),
+            (8_192, 393_216, 11_952_128, 573_702_144, 34_603_008, 402_653_184, 19_936_059_392),
+            (36_864, 8_323_072, 13_131_776, 13_341_884_416, 0, 25_362_432, 39_118_475_264),
         ];
         assert_eq!(sums, document);
     }

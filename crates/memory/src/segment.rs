@@ -27,8 +27,8 @@ use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
 use crate::system;
 use crate::waiter;
 
-/// Version 10 of the layout, as its last byte says.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0a");
+/// Version 11 of the layout, as its last byte says.
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0b");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;

@@ -18,7 +18,7 @@ use crate::collective::board::BoardError;
 use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::circle::Circle;
-use crate::collective::engine::{Begun, OperationId, board_fault};
+use crate::collective::engine::board_fault;
 use crate::collective::sight::Sight;
 use crate::collective::visit::Visit;
 use crate::shared::{Kernel, Shared, WaitError, why};
@@ -46,6 +46,11 @@ impl Shared {
         let mut meeting = Meeting { shared: self, circle, endpoint, stage: &mut stage };
         let end = waiter.wait(&mut meeting, None);
         meeting.wake_up();
+        if stage.lacks_room && stage.outcome.is_none() {
+            drop(kernel);
+            let group = (context, members.len() as u32);
+            return self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true);
+        }
         match stage.outcome {
             Some(Ok(())) => Ok(true),
             Some(Err(fault)) => Err(WaitError::Collective(fault)),
@@ -153,15 +158,6 @@ impl Shared {
         let end = waiter.wait(&mut visiting, None);
         let Visiting { visit, outcome, .. } = visiting;
         kernel.wake_up();
-        if visit.has_messages() {
-            let begun = kernel.go_on(context, call, visit).map_err(WaitError::Collective)?;
-            drop(waiter);
-            drop(kernel);
-            if let Begun::Going(id) = begun {
-                self.wait_or_abandon(OperationId::Collective(id), None)?;
-            }
-            return Ok(Some(()));
-        }
         kernel.end_visit(context, visit);
         match outcome {
             Some(outcome) => outcome.map(Some).map_err(WaitError::Collective),
@@ -188,12 +184,15 @@ struct Stage<'a, 'b> {
     is_asleep: bool,
     /// When it fell asleep.
     awaits_room: bool,
+    /// What there is on other boards of this process has to come back first, which takes all of the endpoint.
+    lacks_room: bool,
 }
 
 impl<'a, 'b> Stage<'a, 'b> {
     #[inline(always)]
     fn of(brief: &'a mut Brief<'b>) -> Self {
-        Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep: false, awaits_room: false }
+        let (is_asleep, awaits_room, lacks_room) = (false, false, false);
+        Self { brief, polls: 0, sleeps: 0, outcome: None, is_asleep, awaits_room, lacks_room }
     }
 }
 
@@ -202,9 +201,11 @@ impl Meeting<'_, '_, '_> {
     fn look(&mut self) {
         let Some(board) = &mut self.circle.board else { return };
         let endpoint = &mut *self.endpoint;
-        let allocate = &mut |bytes| endpoint.allocate(bytes);
+        let allocate = &mut |bytes| endpoint.allocate_deposit(bytes);
         match self.stage.brief.poll(board, allocate, &mut self.circle.combiner) {
-            Ok(false) => {}
+            Ok(false) => {
+                self.stage.lacks_room = !self.stage.brief.has_come() && board.room().is_awaited();
+            }
             Ok(true) => self.stage.outcome = Some(Ok(())),
             Err(error) => self.fail(error),
         }
@@ -278,7 +279,7 @@ impl Waiting for Meeting<'_, '_, '_> {
                 self.endpoint.progress();
             }
         }
-        self.stage.outcome.is_some()
+        self.stage.outcome.is_some() || self.stage.lacks_room
     }
 
     fn poll_before_sleep(&mut self) -> bool {

@@ -88,7 +88,10 @@ impl Deposits {
         {
             let Some((_, block)) = self.kept.pop_front() else { return };
             self.is_back(block.len());
-            if self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX {
+            let has_room =
+                self.spare.len() < SPARE_MAX && self.spare_bytes + block.len() <= SPARE_BYTES_MAX;
+            // The reserve is for all boards.
+            if has_room && !block.is_reserved() {
                 self.spare_bytes += block.len();
                 self.spare.push(block);
             }
@@ -177,7 +180,7 @@ mod tests {
 
     fn heap() -> Heap {
         let plan =
-            SegmentPlan { heap_bytes_per_process: 4 << 20, guests: 0, ..SegmentPlan::new(1, 1) };
+            SegmentPlan { heap_bytes_per_process: 6 << 20, guests: 0, ..SegmentPlan::new(1, 1) };
         Heap::of(&Segment::local(&plan), 0).unwrap()
     }
 

@@ -11,12 +11,9 @@ use super::difference::Difference;
 use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
-use super::reading::Absence;
 use super::room::Room;
 use super::statement::Stated;
-use super::words::{
-    Arrival, Epoch, IN_HEAP, IN_MESSAGES, Line, Lines, LongLine, NO_ROOM, Roster, Shared,
-};
+use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NO_ROOM, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
 use crate::heap::Block;
@@ -349,15 +346,11 @@ impl Board {
             Stated { has_come: true, number, signature, block: None };
     }
 
-    /// Comes to an operation without its data, and says why.
+    /// Comes to an operation without its data, for which it has no room, and says so.
     #[cold]
-    pub fn come_without(&mut self, number: u32, signature: u32, check: u32, absence: Absence) {
+    pub fn come_without_room(&mut self, number: u32, signature: u32, check: u32) {
         let line = self.own_line(number);
-        let reason = match absence {
-            Absence::InMessages => IN_MESSAGES,
-            Absence::NoRoom => NO_ROOM,
-        };
-        line.about.store(u64::from(reason) | u64::from(check) << 32, Ordering::Relaxed);
+        line.about.store(u64::from(NO_ROOM) | u64::from(check) << 32, Ordering::Relaxed);
         line.publish(number, signature);
         self.stated[number as usize % WINDOW] =
             Stated { has_come: true, number, signature, block: None };

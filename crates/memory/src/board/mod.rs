@@ -59,7 +59,7 @@ pub use {
     outcome::{Coming, Outcome},
     place::LinesPlace,
     pool::BoardPool,
-    reading::{Absence, Deposit, NoDeposit},
+    reading::{Deposit, NoDeposit},
     room::Room,
     roster::roster_bytes,
 };

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::handle::{Board, BoardBroken};
-use super::words::{IN_CELL, IN_HEAP, IN_MESSAGES, Line, NO_ROOM};
+use super::words::{IN_CELL, IN_HEAP, Line, NO_ROOM};
 use super::{INLINE_BYTES, RESULT_BYTES};
 use crate::bytes::Bytes;
 
@@ -26,27 +26,13 @@ pub enum Deposit<'a> {
     },
 }
 
-/// Why a member has come without its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// They come by messages.
-    InMessages,
-    /// It has no room for them.
-    NoRoom,
-}
-
 /// Why nothing of a member stands on the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDeposit {
     /// It names a place that cannot be.
     Broken(BoardBroken),
-    /// It has come without its data.
-    Absent {
-        /// The member.
-        member: u32,
-        /// Why.
-        absence: Absence,
-    },
+    /// This member has come without its data, for which it has no room.
+    NoRoom(u32),
 }
 
 impl Board {
@@ -119,12 +105,10 @@ impl Board {
 /// Why there is no block.
 #[cold]
 fn absent(line: &Line, broken: BoardBroken) -> NoDeposit {
-    let absence = match line.about.load(Ordering::Relaxed) as u32 {
-        IN_MESSAGES => Absence::InMessages,
-        NO_ROOM => Absence::NoRoom,
-        _ => return NoDeposit::Broken(broken),
-    };
-    NoDeposit::Absent { member: broken.member, absence }
+    match line.about.load(Ordering::Relaxed) as u32 {
+        NO_ROOM => NoDeposit::NoRoom(broken.member),
+        _ => NoDeposit::Broken(broken),
+    }
 }
 
 #[cfg(test)]

@@ -49,10 +49,8 @@ pub const PIECES_MAX: usize = 64;
 pub(crate) const IN_HEAP: u32 = u32::MAX;
 /// Instead of a length: the data lie in a cell.
 pub(crate) const IN_CELL: u32 = u32::MAX - 1;
-/// Instead of a length: the data come by messages.
-pub(crate) const IN_MESSAGES: u32 = u32::MAX - 2;
 /// Instead of a length: there was no room for the data.
-pub(crate) const NO_ROOM: u32 = u32::MAX - 3;
+pub(crate) const NO_ROOM: u32 = u32::MAX - 2;
 
 /// A line with a word that publishes what else stands in it.
 #[repr(C, align(64))]

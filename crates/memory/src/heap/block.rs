@@ -119,6 +119,11 @@ impl Block {
         let heap = self.0.tie.segment.plan().heap(self.0.tie.slot);
         heap + self.0.offset + CONTROL_BYTES
     }
+
+    /// Whether it lies in the part of the heap that is left to deposits.
+    pub(crate) fn is_reserved(&self) -> bool {
+        self.0.offset >= self.0.tie.segment.plan().reserve()
+    }
 }
 
 impl Deref for Block {

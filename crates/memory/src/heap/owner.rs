@@ -1,6 +1,7 @@
 //! The owner's end of a heap: allocating, lending, taking back.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,17 +26,34 @@ pub struct Heap {
     slot: u32,
     /// Where the heap begins in the segment.
     start: u64,
-    spans: Spans,
+    /// Where the reserve begins in the heap.
+    reserve_start: u64,
+    /// For everything.
+    common: Part,
+    /// For deposits, where the common part has no room.
+    reserve: Part,
     records: Vec<Record>,
-    /// Free blocks of each class, the last one back on top: its pages are warm.
-    free: Box<[Vec<u32>]>,
     /// Blocks of each class that were given away, and may have come back.
     given: Box<[VecDeque<u32>]>,
     /// Numbers of records without a block.
     vacant: Vec<u32>,
     /// The use that was given out last.
     generation: u32,
+}
+
+/// A part of a heap, whose blocks stay in it.
+struct Part {
+    spans: Spans,
+    /// Free blocks of each class, the last one back on top: its pages are warm.
+    free: Box<[Vec<u32>]>,
     bytes_in_use: u64,
+}
+
+/// Which of the two.
+#[derive(Clone, Copy)]
+enum Which {
+    Common,
+    Reserve,
 }
 
 /// What the owner knows of one block.
@@ -99,18 +117,19 @@ impl Heap {
         if slot >= segment.plan().slots() || !segment.take_heap(slot) {
             return None;
         }
+        let (reserve, end) = (segment.plan().reserve(), segment.plan().heap_bytes_per_process);
         Some(Self {
-            spans: Spans::new(segment.plan().heap_bytes_per_process),
+            common: Part::new(0..reserve),
+            reserve: Part::new(reserve..end),
             start: segment.plan().heap(slot),
+            reserve_start: reserve,
             segment: segment.clone(),
             slot,
             records: Vec::new(),
-            free: vec![Vec::new(); CLASSES].into_boxed_slice(),
             given: vec![VecDeque::new(); CLASSES].into_boxed_slice(),
             vacant: Vec::new(),
             // Not where the slot's last process began: its references must not fit ours.
             generation: crate::system::now_ns() as u32,
-            bytes_in_use: 0,
         })
     }
 
@@ -124,6 +143,28 @@ impl Heap {
             Some(number) => Ok(self.hand_out(number, bytes as u64)),
             None => Err(self.full(bytes as u64)),
         }
+    }
+
+    /// The same for a deposit, which has the reserve too: what else fills the heap may be received only after the
+    /// operation.
+    ///
+    /// # Errors
+    /// [`HeapFull`].
+    #[inline]
+    pub fn allocate_deposit(&mut self, bytes: usize) -> Result<Block, HeapFull> {
+        match self.find(bytes as u64) {
+            Some(number) => Ok(self.hand_out(number, bytes as u64)),
+            None => self.allocate_reserved(bytes as u64),
+        }
+    }
+
+    #[cold]
+    fn allocate_reserved(&mut self, bytes: u64) -> Result<Block, HeapFull> {
+        if let Some(number) = self.find_reserved(bytes) {
+            return Ok(self.hand_out(number, bytes));
+        }
+        let limit = self.limit() + self.segment.plan().heap_bytes_per_process - self.reserve_start;
+        Err(HeapFull { wanted: bytes, in_use: self.bytes_in_use(), limit })
     }
 
     /// Lends a block to the processes of these slots; `filled` of its bytes are what they are to
@@ -190,13 +231,13 @@ impl Heap {
             return;
         }
         let class = class_above(bytes as u64);
-        if self.free[class].is_empty()
+        if self.common.free[class].is_empty()
             && !self.take_back_given(class)
-            && let Some(number) = self.carve(class_bytes(class))
+            && let Some(number) = self.carve(Which::Common, class_bytes(class))
         {
-            self.free[class].push(number);
+            self.common.free[class].push(number);
         }
-        if let Some(&number) = self.free[class].last() {
+        if let Some(&number) = self.common.free[class].last() {
             let begin = self.begin(self.records[number as usize].offset);
             let data = begin.as_ptr().wrapping_add(CONTROL_BYTES as usize);
             sync::prefetch_to_write_at(data.cast());
@@ -278,18 +319,18 @@ impl Heap {
 
     /// Bytes in blocks that somebody holds, control lines included.
     pub fn bytes_in_use(&self) -> u64 {
-        self.bytes_in_use
+        self.common.bytes_in_use + self.reserve.bytes_in_use
     }
 
-    /// The most memory that the heap will use, free blocks included.
+    /// The most memory that the heap will use but for deposits, free blocks included.
     pub fn limit(&self) -> u64 {
-        self.spans.limit()
+        self.common.spans.limit()
     }
 
-    /// Sets the limit, at most to the address space that the heap has. What was used before
+    /// Sets the limit, at most to the address space that there is for it. What was used before
     /// stays usable.
     pub fn set_limit(&mut self, bytes: u64) {
-        self.spans.set_limit(bytes.min(self.segment.plan().heap_bytes_per_process));
+        self.common.spans.set_limit(bytes.min(self.reserve_start));
     }
 
     /// A free block of at least so many bytes, the easiest way that works.
@@ -299,37 +340,71 @@ impl Heap {
             return None;
         }
         let class = class_above(bytes);
-        if let Some(number) = self.free[class].pop() {
+        if let Some(number) = self.common.free[class].pop() {
             return Some(number);
         }
         self.collect_stack();
         self.take_back_given(class);
-        if let Some(number) = self.free[class].pop() {
+        if let Some(number) = self.common.free[class].pop() {
             return Some(number);
         }
-        self.carve(class_bytes(class)).or_else(|| self.find_harder(bytes, class))
+        self.carve(Which::Common, class_bytes(class)).or_else(|| self.find_harder(bytes, class))
+    }
+
+    /// The same in the reserve. What has come back is known by now.
+    fn find_reserved(&mut self, bytes: u64) -> Option<u32> {
+        if bytes > self.segment.plan().heap_bytes_per_process {
+            return None;
+        }
+        let class = class_above(bytes);
+        if let Some(number) = self.reserve.free[class].pop() {
+            return Some(number);
+        }
+        self.join_free_blocks(Which::Reserve);
+        self.divide(Which::Reserve, bytes, class)
     }
 
     #[cold]
     fn find_harder(&mut self, bytes: u64, class: usize) -> Option<u32> {
         self.sweep();
-        if let Some(number) = self.free[class].pop() {
+        if let Some(number) = self.common.free[class].pop() {
             return Some(number);
         }
-        self.join_free_blocks();
+        self.join_free_blocks(Which::Common);
+        self.divide(Which::Common, bytes, class)
+    }
+
+    /// A block of a part whose free room was joined.
+    fn divide(&mut self, which: Which, bytes: u64, class: usize) -> Option<u32> {
         let exact = bytes.max(1).next_multiple_of(GRAIN);
-        self.carve(class_bytes(class)).or_else(|| self.carve(exact)).or_else(|| self.any(class))
+        let new = self.carve(which, class_bytes(class)).or_else(|| self.carve(which, exact));
+        new.or_else(|| self.any(which, class))
     }
 
     /// A free block of a larger class: only pinned ones are left by now.
-    fn any(&mut self, class: usize) -> Option<u32> {
-        self.free[class..].iter_mut().find_map(Vec::pop)
+    fn any(&mut self, which: Which, class: usize) -> Option<u32> {
+        self.part(which).free[class..].iter_mut().find_map(Vec::pop)
+    }
+
+    #[inline]
+    fn part(&mut self, which: Which) -> &mut Part {
+        match which {
+            Which::Common => &mut self.common,
+            Which::Reserve => &mut self.reserve,
+        }
+    }
+
+    /// That in which a block begins.
+    #[inline]
+    fn part_at(&mut self, offset: u64) -> &mut Part {
+        let is_common = offset < self.reserve_start;
+        self.part(if is_common { Which::Common } else { Which::Reserve })
     }
 
     /// Makes a new block.
     #[cold]
-    fn carve(&mut self, capacity: u64) -> Option<u32> {
-        let offset = self.place(capacity)?;
+    fn carve(&mut self, which: Which, capacity: u64) -> Option<u32> {
+        let offset = self.part(which).place(capacity)?;
         if let Some(number) = self.vacant.pop() {
             let record = &mut self.records[number as usize];
             (record.offset, record.capacity, record.state) = (offset, capacity, State::Free);
@@ -337,7 +412,7 @@ impl Heap {
         }
         let number = u32::try_from(self.records.len()).ok().filter(|&number| number < u32::MAX);
         let Some(number) = number else {
-            self.spans.give(offset, CONTROL_BYTES + capacity);
+            self.part(which).spans.give(offset, CONTROL_BYTES + capacity);
             return None;
         };
         let (segment, slot) = (self.segment.clone(), self.slot);
@@ -354,23 +429,6 @@ impl Heap {
         Some(number)
     }
 
-    /// Takes the room of a new block. The data of long ones begin in the middle of a page: the
-    /// processor copies slowly to places that lie, within their pages, a few bytes behind the
-    /// source, and long buffers of programs begin near the start of a page.
-    fn place(&mut self, capacity: u64) -> Option<u64> {
-        let bytes = CONTROL_BYTES + capacity;
-        let wide = (capacity >= MIDDLE_BYTES_MIN).then(|| self.spans.take(bytes + PAGE_BYTES));
-        let Some(start) = wide.flatten() else { return self.spans.take(bytes) };
-        let middle = start + CONTROL_BYTES + PAGE_BYTES / 2;
-        let before = middle.next_multiple_of(PAGE_BYTES) - middle;
-        let offset = start + before;
-        if before > 0 {
-            self.spans.give(start, before);
-        }
-        self.spans.give(offset + bytes, PAGE_BYTES - before);
-        Some(offset)
-    }
-
     /// Gives a free block its next use.
     #[inline]
     fn hand_out(&mut self, number: u32, bytes: u64) -> Block {
@@ -382,7 +440,8 @@ impl Heap {
         record.is_given = false;
         record.tie.held.store(true, Ordering::Relaxed);
         let (offset, tie) = (record.offset, record.tie.clone());
-        self.bytes_in_use += CONTROL_BYTES + record.capacity;
+        let capacity = record.capacity;
+        self.part_at(offset).bytes_in_use += CONTROL_BYTES + capacity;
         let begin = self.begin(offset);
         self.control(offset).number.store(number, Ordering::Relaxed);
         if self.segment.plan().is_hardened {
@@ -402,8 +461,10 @@ impl Heap {
             && holders.who(record.generation, u32::MAX) == 0
             && !record.tie.held.load(Ordering::Acquire);
         if returned {
-            self.bytes_in_use -= CONTROL_BYTES + record.capacity;
-            self.free[class_below(record.capacity)].push(number);
+            let (offset, capacity) = (record.offset, record.capacity);
+            let part = self.part_at(offset);
+            part.bytes_in_use -= CONTROL_BYTES + capacity;
+            part.free[class_below(capacity)].push(number);
             self.records[number as usize].state = State::Free;
         }
         returned
@@ -452,9 +513,13 @@ impl Heap {
         record.pinned |= !record.is_given;
     }
 
-    /// Gives the room of the free blocks back to the spans, where it can become larger ones.
-    fn join_free_blocks(&mut self) {
-        let Self { free, records, spans, vacant, .. } = self;
+    /// Gives the room of the free blocks of a part back to its spans, where it can become larger ones.
+    fn join_free_blocks(&mut self, which: Which) {
+        let Self { common, reserve, records, vacant, .. } = self;
+        let Part { free, spans, .. } = match which {
+            Which::Common => common,
+            Which::Reserve => reserve,
+        };
         for class in free.iter_mut() {
             class.retain(|&number| {
                 let record = &mut records[number as usize];
@@ -483,7 +548,32 @@ impl Heap {
 
     #[cold]
     fn full(&self, wanted: u64) -> HeapFull {
-        HeapFull { wanted, in_use: self.bytes_in_use, limit: self.limit() }
+        HeapFull { wanted, in_use: self.common.bytes_in_use, limit: self.limit() }
+    }
+}
+
+impl Part {
+    /// One between these offsets, of which nothing was given out.
+    fn new(places: Range<u64>) -> Self {
+        let free = vec![Vec::new(); CLASSES].into_boxed_slice();
+        Self { spans: Spans::new(places), free, bytes_in_use: 0 }
+    }
+
+    /// Takes the room of a new block. The data of long ones begin in the middle of a page: the
+    /// processor copies slowly to places that lie, within their pages, a few bytes behind the
+    /// source, and long buffers of programs begin near the start of a page.
+    fn place(&mut self, capacity: u64) -> Option<u64> {
+        let bytes = CONTROL_BYTES + capacity;
+        let wide = (capacity >= MIDDLE_BYTES_MIN).then(|| self.spans.take(bytes + PAGE_BYTES));
+        let Some(start) = wide.flatten() else { return self.spans.take(bytes) };
+        let middle = start + CONTROL_BYTES + PAGE_BYTES / 2;
+        let before = middle.next_multiple_of(PAGE_BYTES) - middle;
+        let offset = start + before;
+        if before > 0 {
+            self.spans.give(start, before);
+        }
+        self.spans.give(offset + bytes, PAGE_BYTES - before);
+        Some(offset)
     }
 }
 

@@ -6,6 +6,7 @@
 //! its limit, which is the most memory that it will ever use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Everything is a multiple of this.
 pub(super) const GRAIN: u64 = 64;
@@ -60,9 +61,10 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// An arena of which nothing was given out.
-    pub(super) fn new(limit: u64) -> Self {
-        Self { by_offset: BTreeMap::new(), by_bytes: BTreeSet::new(), top: 0, limit }
+    /// An arena between these offsets of which nothing was given out.
+    pub(super) fn new(places: Range<u64>) -> Self {
+        let Range { start: top, end: limit } = places;
+        Self { by_offset: BTreeMap::new(), by_bytes: BTreeSet::new(), top, limit }
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -137,7 +139,7 @@ mod tests {
     #[test]
     fn spans_are_joined_again_in_whatever_order_they_come_back() {
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]] {
-            let mut spans = Spans::new(1000);
+            let mut spans = Spans::new(0..1000);
             let taken: Vec<u64> = (0..4).map(|_| spans.take(250).unwrap()).collect();
             assert_eq!(spans.take(1), None);
             for at in order {
@@ -154,7 +156,7 @@ mod tests {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (random >> 33) % bound
         };
-        let mut spans = Spans::new(1 << 16);
+        let mut spans = Spans::new(0..1 << 16);
         let mut taken: Vec<(u64, u64)> = Vec::new();
         for _ in 0..5_000 {
             if next(2) == 0 || taken.is_empty() {
@@ -177,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_lower_limit_stops_growth_only() {
-        let mut spans = Spans::new(1000);
+        let mut spans = Spans::new(0..1000);
         let first = spans.take(600).unwrap();
         spans.set_limit(500);
         assert_eq!((spans.limit(), spans.take(1)), (500, None));

@@ -11,13 +11,18 @@ use std::time::Duration;
 
 const HEAP_BYTES: u64 = 1 << 20;
 
+/// A heap whose common part has so many bytes.
+const fn with_reserve(bytes: u64) -> u64 {
+    bytes / 2 * 3 + 2 * PAGE_BYTES
+}
+
 fn is_apart() -> bool {
     module_path!().ends_with("apart")
 }
 
 fn heap() -> (Segment, Heap) {
     let plan = SegmentPlan {
-        heap_bytes_per_process: HEAP_BYTES,
+        heap_bytes_per_process: with_reserve(HEAP_BYTES),
         guests: 0,
         is_hardened: is_apart(),
         ..SegmentPlan::new(1, 3)
@@ -360,10 +365,10 @@ fn places_that_cannot_be_are_errors() {
         Place { owner: u32::MAX, ..good },
         Place { offset: 0, ..good },
         Place { offset: u64::MAX, ..good },
-        Place { offset: HEAP_BYTES - 64, ..good },
+        Place { offset: with_reserve(HEAP_BYTES) - 64, ..good },
         Place { offset: good.offset + 32, ..good },
         Place { window: u64::MAX, ..good },
-        Place { window: HEAP_BYTES, ..good },
+        Place { window: with_reserve(HEAP_BYTES), ..good },
     ];
     for place in bad {
         let error = Borrowed::open(&segment, place).unwrap_err();
@@ -412,4 +417,25 @@ fn scribbled_words_cost_no_more_than_blocks() {
         let rest: Vec<_> = std::iter::from_fn(|| heap.allocate(100).ok()).collect();
         assert!((3000..4000).contains(&rest.len()), "{}", rest.len());
     }
+}
+
+#[test]
+fn deposits_have_a_reserve_whatever_fills_the_heap() {
+    let (segment, mut heap) = heap();
+    let most = segment.plan().deposit_bytes() as usize;
+    let rest: Vec<_> = std::iter::from_fn(|| heap.allocate(1000).ok()).collect();
+    let long = heap.allocate_deposit(most).unwrap();
+    assert!(long.is_reserved());
+    let full = heap.allocate_deposit(10_000).unwrap_err();
+    assert_eq!((full.limit, full.in_use), (with_reserve(HEAP_BYTES), heap.bytes_in_use()));
+    drop(long);
+    assert!(heap.allocate(1000).is_err(), "nothing else gets there");
+    let short: Vec<_> = (0..10).map(|_| heap.allocate_deposit(most / 11).unwrap()).collect();
+    assert!(short.iter().all(Block::is_reserved));
+    drop(short);
+    assert!(heap.allocate_deposit(most).is_ok(), "all the room is there again");
+    drop(rest);
+    assert!(!heap.allocate_deposit(10_000).unwrap().is_reserved());
+    heap.collect();
+    assert_eq!(heap.bytes_in_use(), 0);
 }

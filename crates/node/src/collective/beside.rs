@@ -9,20 +9,15 @@
 //! On the board a long block is stood for by a short one of a length that no other block has there: whose blocks
 //! are so long themselves gives them beside the board too. So members who do not agree find that there, and
 //! who expects something else knows that a message comes, which has to be taken.
-//!
-//! Who finds no room for what it is to lay on the board, because the program has filled its heap, comes there
-//! with the word that its blocks go as messages, short ones too; who takes one reads that and receives it.
 
-use landeck_collectives::{Operation, Way};
+use landeck_collectives::Operation;
 use landeck_kernel::{Area, Wanted};
 
 use super::binding::{Blocks, Owned};
 use super::call::Call;
 use super::circle::Circle;
-use super::engine::{Begun, Engine};
 use super::fault::Fault;
-use super::running::Running;
-use super::visit::{RefusedBlock, Visit};
+use super::visit::RefusedBlock;
 
 /// How long what stands on the board for a block beside it is. No block of numbers is so long; other blocks
 /// that are go beside the board.
@@ -131,32 +126,6 @@ pub(super) fn long_instead(
         wanted.push(Wanted { context: circle.place.twin, source, tag: Some(tag) });
     }
     wanted
-}
-
-impl Engine {
-    /// Goes on with what is left of a visit of which blocks go as messages.
-    #[cold]
-    pub(crate) fn go_on(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: Visit,
-    ) -> Result<Begun, Fault> {
-        let Some(circle) = self.circles.get_mut(&context) else { return Err(Fault::NotAMember) };
-        let Way::Board(style) = circle.way(call) else { return Err(Fault::NoBoard) };
-        let call = (call.clone(), style);
-        let mut running = Running::after_visit(circle, &mut self.endpoint, call, visit);
-        let board = circle.board.as_mut();
-        running.advance(&mut self.endpoint, board, &mut { u64::MAX });
-        match running.outcome() {
-            Some(Ok(())) => Ok(Begun::Over),
-            Some(Err(fault)) => {
-                let fault = fault.clone();
-                Err(self.explained(context, fault))
-            }
-            None => Ok(Begun::Going(self.running.insert(Box::new(running)))),
-        }
-    }
 }
 
 /// Whether blocks that go beside the board are in a call.

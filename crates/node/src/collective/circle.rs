@@ -145,11 +145,14 @@ impl Circle {
     /// member lays down there have room together. All members find the same.
     #[inline]
     pub(crate) fn longest_on_board(&self, operation: Operation) -> u64 {
-        let blocks = match operation {
-            Operation::Scatter | Operation::AllToAll => u64::from(self.size()),
-            _ => 1,
-        };
-        self.table.facts().board_bytes / blocks
+        let together = self.table.facts().board_bytes;
+        match operation {
+            // Each with a word in front of all, which says where it ends.
+            Operation::Scatter | Operation::AllToAll => {
+                (together / u64::from(self.size())).saturating_sub(8)
+            }
+            _ => together,
+        }
     }
 
     /// Begins an operation with short data. False when it is not to go over the board.

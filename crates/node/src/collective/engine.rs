@@ -311,11 +311,6 @@ impl Engine {
         let Some(circle) = self.circles.get_mut(&context) else { return };
         let Some(board) = circle.board.as_mut() else { return };
         let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
-        if visit.has_messages() {
-            visit.leave(advanced);
-            *outcome = Some(Ok(()));
-            return;
-        }
         match advanced {
             Ok(Visited::Over) => *outcome = Some(Ok(())),
             Ok(_) => self.make_room(),

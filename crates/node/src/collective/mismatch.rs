@@ -113,8 +113,6 @@ impl Circle {
             } else if said.is_remark() {
                 self.take_remark(endpoint, peer, said);
                 None
-            } else if said.is_off_board() {
-                None
             } else {
                 self.contradicts(said).and_then(|ours| self.against(peer, said, ours))
             };
@@ -139,7 +137,7 @@ impl Circle {
     fn look_at_oldest(&mut self, endpoint: &mut Endpoint<SharedMemory>) -> Option<Mismatch> {
         let (peer, tag) = endpoint.oldest_kept_in(self.place.twin)?;
         let said = Signature::of_tag(tag);
-        if said.is_alarm() || said.is_remark() || said.is_off_board() {
+        if said.is_alarm() || said.is_remark() {
             return self.look_for_mismatch(endpoint);
         }
         self.contradicts(said).and_then(|ours| self.against(peer, said, ours))

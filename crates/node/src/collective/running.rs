@@ -27,7 +27,7 @@ use super::plans::Prepared;
 use super::roll_call::RollCall;
 use super::sight::Sight;
 use super::signature::Signature;
-use super::visit::{InMessage, RefusedBlock, Visit, Visited, fault_of};
+use super::visit::{RefusedBlock, Visit, Visited, fault_of};
 
 /// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for
 /// other reasons.
@@ -58,8 +58,6 @@ pub(crate) struct Message {
     peer: u32,
     expected_bytes: u64,
     is_received: bool,
-    /// It brings what else had stood on the board.
-    is_off_board: bool,
 }
 
 /// One collective operation on its way.
@@ -130,42 +128,16 @@ impl Running {
         call: Call,
         style: BoardStyle,
     ) -> Result<Self, Fault> {
-        let mut running = Self::of_board(circle, call, style);
+        let (prepared, segments) = circle.plan(&call, &Way::Board(style));
         let place = circle.place.clone();
+        let identity = (circle.next_number, Signature::default());
+        let mut running = Self::new(&place, identity, call, &prepared, segments);
         let longest = circle.longest_on_board(running.call.operation);
         let members = (circle.size(), place.member);
         running.beside = Beside::out_of(&mut running.call, longest, members);
         let visit = circle.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
-    }
-
-    /// An operation over the board that has nothing of it yet.
-    fn of_board(circle: &mut Circle, call: Call, style: BoardStyle) -> Self {
-        let (prepared, segments) = circle.plan(&call, &Way::Board(style));
-        let place = circle.place.clone();
-        let identity = (circle.next_number, Signature::default());
-        Self::new(&place, identity, call, &prepared, segments)
-    }
-
-    /// The rest of an operation over the board of which blocks go as messages.
-    #[cold]
-    pub(crate) fn after_visit(
-        circle: &mut Circle,
-        kernel: &mut Endpoint<SharedMemory>,
-        (call, style): (Call, BoardStyle),
-        mut visit: Visit,
-    ) -> Self {
-        let mut running = Self::of_board(circle, call, style);
-        // It was counted when the visit began.
-        running.number = running.number.wrapping_sub(1);
-        let ended = visit.take_end();
-        (running.signature, running.visit) = (visit.signature(), Some(visit));
-        running.begin_messages(kernel);
-        if let Some(ended) = ended {
-            running.visited(kernel, ended.map(|()| Visited::Over));
-        }
-        running
     }
 
     /// Notes what is wrong with the call, which takes part all the same.
@@ -327,35 +299,9 @@ impl Running {
                 return true;
             }
             let advanced = visit.advance(&self.call, board, kernel, allowance);
-            if visit.has_messages() {
-                moved |= self.begin_messages(kernel);
-            }
             moved |= self.visited(kernel, advanced);
         }
         moved
-    }
-
-    /// Begins the messages in the place of what has no room on the board.
-    #[cold]
-    fn begin_messages(&mut self, kernel: &mut Endpoint<SharedMemory>) -> bool {
-        self.beside.get_or_insert_default();
-        let messages = self.visit.as_mut().map_or_else(Vec::new, Visit::take_messages);
-        let any = !messages.is_empty();
-        let tag = self.signature.off_board().tag();
-        for InMessage { is_given, member, area } in messages {
-            let begun = match is_given {
-                true => self.send_with(kernel, member, area, tag),
-                false => Ok(self.receive_with(kernel, member, area, tag)),
-            };
-            match begun {
-                Ok(Stepped::Done) => {}
-                Ok(Stepped::Out(id, message)) => {
-                    self.out.push((None, id, Message { is_off_board: true, ..message }));
-                }
-                Err(fault) => self.fail(kernel, fault),
-            }
-        }
-        any
     }
 
     /// The messages beside the board.
@@ -442,9 +388,7 @@ impl Running {
             }
             return;
         }
-        let never_comes = |message: &Message| {
-            message.is_received && message.peer == member && !message.is_off_board
-        };
+        let never_comes = |message: &Message| message.is_received && message.peer == member;
         if let Some(at) = self.out.iter().position(|(_, _, message)| never_comes(message)) {
             let (_, id, message) = self.out.swap_remove(at);
             expected_bytes = message.expected_bytes;
@@ -558,9 +502,9 @@ impl Running {
             any = true;
             let result = kernel.take(id).map_or(Err(Failure::Gone), |ended| ended.result);
             match result.map(|status| status.bytes) {
-                Ok(bytes) => self.message_ended(kernel, step, &message, bytes),
+                Ok(bytes) => self.message_ended(step, &message, bytes),
                 Err(Failure::Truncated { message_bytes, .. }) => {
-                    self.message_ended(kernel, step, &message, message_bytes);
+                    self.message_ended(step, &message, message_bytes);
                 }
                 Err(failure) => {
                     self.fail(kernel, failure.into());
@@ -571,19 +515,9 @@ impl Running {
         any
     }
 
-    fn message_ended(
-        &mut self,
-        kernel: &mut Endpoint<SharedMemory>,
-        step: Option<u32>,
-        message: &Message,
-        message_bytes: u64,
-    ) {
-        let Message { peer: member, expected_bytes, is_received, is_off_board } = *message;
-        let differs = is_received && message_bytes != expected_bytes;
-        if differs && is_off_board {
-            let (bytes, expected_bytes) = (message_bytes as usize, expected_bytes as usize);
-            self.refuse_block(kernel, RefusedBlock { member, bytes, expected_bytes });
-        } else if differs {
+    fn message_ended(&mut self, step: Option<u32>, message: &Message, message_bytes: u64) {
+        let Message { peer: member, expected_bytes, is_received } = *message;
+        if is_received && message_bytes != expected_bytes {
             let operation = self.call.operation;
             let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
             self.blemish.get_or_insert(fault);
@@ -663,43 +597,22 @@ impl Running {
         to: u32,
         area: Area,
     ) -> Result<Stepped, Fault> {
-        self.send_with(kernel, to, area, self.signature.tag())
-    }
-
-    /// Messages of the program's may take all room, and wait for what comes after this operation.
-    fn send_with(
-        &mut self,
-        kernel: &mut Endpoint<SharedMemory>,
-        to: u32,
-        area: Area,
-        tag: u32,
-    ) -> Result<Stepped, Fault> {
         let peer = self.place.members[to as usize];
-        let id = match kernel.send(peer, self.place.twin, tag, area)? {
+        let id = match kernel.send(peer, self.place.twin, self.signature.tag(), area)? {
             Started::Complete(_) => return Ok(Stepped::Done),
             Started::Pending(id) => id,
         };
+        // Messages of the program's may take all room, and wait for what comes after this operation.
         kernel.offer_if_waiting(id);
-        let (expected_bytes, is_received, is_off_board) = (0, false, false);
-        Ok(Stepped::Out(id, Message { peer: to, expected_bytes, is_received, is_off_board }))
+        Ok(Stepped::Out(id, Message { peer: to, expected_bytes: 0, is_received: false }))
     }
 
     fn receive(&mut self, kernel: &mut Endpoint<SharedMemory>, from: u32, area: Area) -> Stepped {
-        self.receive_with(kernel, from, area, self.signature.tag())
-    }
-
-    fn receive_with(
-        &mut self,
-        kernel: &mut Endpoint<SharedMemory>,
-        from: u32,
-        area: Area,
-        tag: u32,
-    ) -> Stepped {
         let source = Some(self.place.members[from as usize].0);
+        let tag = Some(self.signature.tag());
         let expected_bytes = area.packed_bytes();
-        let id = kernel.receive(Wanted { context: self.place.twin, source, tag: Some(tag) }, area);
-        let (is_received, is_off_board) = (true, false);
-        Stepped::Out(id, Message { peer: from, expected_bytes, is_received, is_off_board })
+        let id = kernel.receive(Wanted { context: self.place.twin, source, tag }, area);
+        Stepped::Out(id, Message { peer: from, expected_bytes, is_received: true })
     }
 
     fn combine(&mut self, left: Cells, right: Cells, into: Cells) -> Result<Stepped, Fault> {

@@ -26,8 +26,6 @@ const CHECKED: u32 = 1 << (OPERATION_BITS - 1);
 const ALARM: u32 = (1 << OPERATION_BITS) - 1;
 /// The operation of a message that says what its sender is in.
 const REMARK: u32 = ALARM - 1;
-/// The operation of a message with a block that its sender had no room for on the board.
-const OFF_BOARD: u32 = REMARK - 1;
 
 impl Signature {
     /// A call. The number and the root, or the rounds, are cut to their fields.
@@ -100,16 +98,6 @@ impl Signature {
     /// Whether it is such a message.
     pub(crate) fn is_remark(self) -> bool {
         self.operation == REMARK
-    }
-
-    /// The message with a block of this call that its sender had no room for on the board.
-    pub(crate) fn off_board(self) -> Self {
-        Self { operation: OFF_BOARD, root_or_rounds: 0, ..self }
-    }
-
-    /// Whether it is such a message.
-    pub(crate) fn is_off_board(self) -> bool {
-        self.operation == OFF_BOARD
     }
 
     /// The number of the operation in its group; 8,192 is 0 again.

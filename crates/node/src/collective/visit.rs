@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::{Action, Cells, Operation, Plan, Walk};
-use landeck_kernel::{Area, Endpoint, Failure};
+use landeck_collectives::{Action, Cells, Operation, Walk};
+use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
 use landeck_memory::waiter::Neighbours;
 use landeck_transports::SharedMemory;
@@ -57,19 +57,6 @@ pub(crate) struct Visit {
     blemish: Option<BoardError>,
     /// Blocks of others that have another length than this member expects.
     refused: Option<Box<Refused>>,
-    /// Blocks that go as messages since their giver has no room for them: those that nobody has begun.
-    in_messages: Vec<InMessage>,
-    /// There were some.
-    has_messages: bool,
-    /// How the board's part ended, where messages were left.
-    ended: Option<Result<(), BoardError>>,
-}
-
-/// A block that goes as a message: whether this member gives it, the other member, and where it lies here.
-pub(crate) struct InMessage {
-    pub(crate) is_given: bool,
-    pub(crate) member: u32,
-    pub(crate) area: Area,
 }
 
 /// Blocks that are not taken. Where blocks differ in length the others are looked at all the same: more may come
@@ -184,37 +171,7 @@ impl Visit {
             check,
             blemish: None,
             refused: None,
-            in_messages: Vec::new(),
-            has_messages: false,
-            ended: None,
         }
-    }
-
-    /// Whether blocks of it go as messages.
-    #[inline]
-    pub(crate) fn has_messages(&self) -> bool {
-        self.has_messages
-    }
-
-    /// Those that nobody has begun.
-    #[cold]
-    pub(crate) fn take_messages(&mut self) -> Vec<InMessage> {
-        std::mem::take(&mut self.in_messages)
-    }
-
-    /// Notes how the board's part ended, if it did, before what is left goes on elsewhere.
-    #[cold]
-    pub(crate) fn leave(&mut self, advanced: Result<Visited, BoardError>) {
-        self.ended = match advanced {
-            Ok(Visited::Over) => Some(Ok(())),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        };
-    }
-
-    /// What was noted.
-    pub(crate) fn take_end(&mut self) -> Option<Result<(), BoardError>> {
-        self.ended.take()
     }
 
     /// Does what can be done now, moving not much more than `allowance` bytes.
@@ -372,7 +329,7 @@ impl Visit {
             board,
             memory: &hands,
             operator: call.operator.as_ref(),
-            allocate: &mut |bytes| endpoint.allocate(bytes),
+            allocate: &mut |bytes| endpoint.allocate_deposit(bytes),
             budget: allowance,
         };
         loop {
@@ -409,16 +366,6 @@ impl Visit {
                 // In the rounds that follow others wait for this member's blocks, too.
                 Err(error @ BoardError::Lengths { .. }) if call.is_varying || self.ahead > 0 => {
                     Refused::note(&mut self.refused, error);
-                    self.at.leave_step();
-                    Stepped::Over
-                }
-                Err(error) if call.is_varying => {
-                    let messages = as_messages(call, &hands, plan, action, error)?;
-                    if matches!(action, Action::Deposit { .. }) {
-                        self.at.come_in_messages(around.board)?;
-                    }
-                    self.in_messages.extend(messages);
-                    self.has_messages = true;
                     self.at.leave_step();
                     Stepped::Over
                 }
@@ -483,41 +430,6 @@ impl Visit {
     }
 }
 
-/// The blocks that a step would have laid on the board or taken from there, had their giver room for them.
-///
-/// # Errors
-/// `error`, where it is another one.
-#[cold]
-fn as_messages(
-    call: &Call,
-    hands: &Hands<'_>,
-    plan: &Plan,
-    action: &Action,
-    error: BoardError,
-) -> Result<Vec<InMessage>, BoardError> {
-    let (size, own) = (plan.size, plan.member);
-    let given = |member, cells| InMessage { is_given: true, member, area: hands.area(cells) };
-    match (action, error) {
-        (&Action::Take { from: member, into, .. }, BoardError::InMessages(_)) => {
-            Ok(vec![InMessage { is_given: false, member, area: hands.area(into) }])
-        }
-        (&Action::Deposit { cells, .. }, BoardError::Heap(_)) => Ok(match call.operation {
-            Operation::Gather => vec![given(call.root, cells)],
-            Operation::AllGather => others(size, own).map(|to| given(to, cells)).collect(),
-            _ => {
-                let block = |block| (block % size, Cells::new(cells.store, block, 1));
-                let blocks = cells.blocks().map(block).filter(|(to, _)| *to != own);
-                blocks.map(|(to, block)| given(to, block)).collect()
-            }
-        }),
-        (_, error) => Err(error),
-    }
-}
-
-fn others(size: u32, own: u32) -> impl Iterator<Item = u32> {
-    (0..size).filter(move |&member| member != own)
-}
-
 /// Bytes that stay in the nearest cache while they are read.
 const NEAR_BYTES: usize = 32 << 10;
 
@@ -561,9 +473,7 @@ pub(crate) fn fault_of(
         BoardError::Disagrees { member, theirs, ours } => {
             Fault::Disagreement { member, operation, what: ours.difference(theirs) }
         }
-        BoardError::Spoiled(member) | BoardError::InMessages(member) => {
-            Fault::Spoiled { member, operation }
-        }
+        BoardError::Spoiled(member) => Fault::Spoiled { member, operation },
         BoardError::NoRoom(member) => Fault::NoRoom { member, operation },
         BoardError::Revoked => Fault::Failure(Failure::Revoked),
         BoardError::Broken(member) => Fault::BrokenBoard { member },

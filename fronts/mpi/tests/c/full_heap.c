@@ -1,9 +1,13 @@
-/* The shared heap of a member is full of messages that nobody has received: collective operations do not wait for
- * that. In the v forms, what has no room there goes as messages; elsewhere all that need it are told who has no room. */
+/* The shared heap of a member, or of all, is full of messages that nobody has received: collective operations go on,
+ * in communicators that were made before and in one that is made then. */
 #include "check.h"
 
 enum { LONG = 3 << 20, PLACE = LONG + 64, STUFFING = 1400, SMALL_STUFFING = 600, STUFF = 200 << 10, SMALL_STUFF = 20 << 10 };
-enum form { GATHERV, SCATTERV, ALLGATHERV, ALLTOALLV, IALLTOALLV, FORMS };
+enum form { GATHERV, SCATTERV, ALLGATHERV, ALLTOALLV, IALLTOALLV, ALLTOALLW, FORMS };
+enum regular {
+    BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN,
+    IBCAST, IALLGATHER, IALLTOALL, IALLREDUCE, REGULAR
+};
 
 static char *in, *out;
 
@@ -14,6 +18,7 @@ static int call(enum form form, int brought, int expected)
 {
     int sent[8], received[8], places[8], code = MPI_SUCCESS;
     MPI_Request request;
+    MPI_Datatype types[8];
     for (int member = 0; member < size; member++) {
         places[member] = member * PLACE;
         sent[member] = brought;
@@ -31,6 +36,9 @@ static int call(enum form form, int brought, int expected)
         return MPI_Allgatherv(in, brought, MPI_CHAR, out, received, places, MPI_CHAR, MPI_COMM_WORLD);
     case ALLTOALLV:
         return MPI_Alltoallv(in, sent, places, MPI_CHAR, out, received, places, MPI_CHAR, MPI_COMM_WORLD);
+    case ALLTOALLW:
+        for (int member = 0; member < size; member++) types[member] = MPI_CHAR;
+        return MPI_Alltoallw(in, sent, places, types, out, received, places, types, MPI_COMM_WORLD);
     default:
         code = MPI_Ialltoallv(in, sent, places, MPI_CHAR, out, received, places, MPI_CHAR, MPI_COMM_WORLD, &request);
         return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
@@ -85,20 +93,93 @@ static void disagree_with_oneself(int length)
     meet(MPI_COMM_WORLD);
 }
 
-/* In operations that are no v forms, there may be no room; then that is what all are told. */
-static void find_room_or_say_so(int form, int length)
+/* Whether all ints of the result are so many times what the member with this number gives, plus so much. */
+static int are(const int *result, int count, int times, int plus)
 {
-    int code, class, text_length;
-    char text[MPI_MAX_ERROR_STRING] = "";
-    switch (form) {
-    case 0: code = MPI_Allgather(in, length, MPI_CHAR, out, length, MPI_CHAR, MPI_COMM_WORLD); break;
-    case 1: code = MPI_Alltoall(in, length, MPI_CHAR, out, length, MPI_CHAR, MPI_COMM_WORLD); break;
-    default: code = MPI_Allreduce(in, out, length, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+    for (int at = 0; at < count; at++)
+        if (result[at] != times * (at % 1000) + plus) return 0;
+    return 1;
+}
+
+/* Forms in which all blocks have one length: everybody gives at % 1000 + rank, to each the same. */
+static void agree_regular(enum regular form, int count, MPI_Comm comm)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    int *given = (int *)in, *result = (int *)out, code, counts[8], each = count / size * size, ranks = size * (size - 1) / 2;
+    for (int block = 0; block < size; block++) {
+        counts[block] = each / size;
+        for (int at = 0; at < count; at++) given[block * count + at] = at % 1000 + rank;
     }
-    MPI_Error_class(code, &class);
-    MPI_Error_string(code, text, &text_length);
-    if (code != MPI_SUCCESS && !(class == MPI_ERR_NO_MEM && strstr(text, "shared heap"))) fail(code, FORMS + form, length);
-    meet(MPI_COMM_WORLD);
+    memset(out, 0xff, (size_t)size * PLACE);
+    switch (form) {
+    case BCAST: case IBCAST:
+        if (rank == size - 1) memcpy(result, given, count * sizeof *given);
+        code = form == BCAST ? MPI_Bcast(result, count, MPI_INT, size - 1, comm)
+                             : MPI_Ibcast(result, count, MPI_INT, size - 1, comm, &request);
+        break;
+    case GATHER: code = MPI_Gather(given, count, MPI_INT, result, count, MPI_INT, 0, comm); break;
+    case SCATTER: code = MPI_Scatter(given, count, MPI_INT, result, count, MPI_INT, 0, comm); break;
+    case ALLGATHER: code = MPI_Allgather(given, count, MPI_INT, result, count, MPI_INT, comm); break;
+    case IALLGATHER: code = MPI_Iallgather(given, count, MPI_INT, result, count, MPI_INT, comm, &request); break;
+    case ALLTOALL: code = MPI_Alltoall(given, count, MPI_INT, result, count, MPI_INT, comm); break;
+    case IALLTOALL: code = MPI_Ialltoall(given, count, MPI_INT, result, count, MPI_INT, comm, &request); break;
+    case REDUCE: code = MPI_Reduce(given, result, count, MPI_INT, MPI_SUM, 0, comm); break;
+    case ALLREDUCE: code = MPI_Allreduce(given, result, count, MPI_INT, MPI_SUM, comm); break;
+    case IALLREDUCE: code = MPI_Iallreduce(given, result, count, MPI_INT, MPI_SUM, comm, &request); break;
+    case REDUCE_SCATTER: code = MPI_Reduce_scatter(given, result, counts, MPI_INT, MPI_MAX, comm); break;
+    case REDUCE_SCATTER_BLOCK: code = MPI_Reduce_scatter_block(given, result, count, MPI_INT, MPI_SUM, comm); break;
+    case SCAN: code = MPI_Scan(given, result, count, MPI_INT, MPI_SUM, comm); break;
+    default: code = MPI_Exscan(given, result, count, MPI_INT, MPI_SUM, comm);
+    }
+    if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) fail(code, FORMS + form, count);
+    switch (form) {
+    case BCAST: case IBCAST: CHECK(are(result, count, 1, size - 1)); break;
+    case SCATTER: CHECK(are(result, count, 1, 0)); break;
+    case GATHER: case ALLGATHER: case IALLGATHER: case ALLTOALL: case IALLTOALL:
+        for (int from = 0; from < size && (form != GATHER || rank == 0); from++)
+            CHECK(are(result + (size_t)from * count, count, 1, from));
+        break;
+    case REDUCE: CHECK(rank || are(result, count, size, ranks)); break;
+    case REDUCE_SCATTER:
+        for (int at = 0; at < each / size; at++)
+            CHECK(result[at] == (each / size * rank + at) % 1000 + size - 1);
+        break;
+    case SCAN: CHECK(are(result, count, rank + 1, rank * (rank + 1) / 2)); break;
+    case EXSCAN: CHECK(!rank || are(result, count, rank, rank * (rank - 1) / 2)); break;
+    default: CHECK(are(result, count, size, ranks));
+    }
+    meet(comm);
+}
+
+/* A collective operation of each form goes on at once: they may end in any order. */
+static void several(int count, MPI_Comm comm)
+{
+    MPI_Request requests[3];
+    int *given = (int *)in, *sums = (int *)out, *all = sums + count, *told = all + size * count;
+    for (int at = 0; at < count; at++) given[at] = at % 1000 + rank, told[at] = rank ? -1 : at % 1000;
+    MPI_Iallreduce(given, sums, count, MPI_INT, MPI_SUM, comm, &requests[0]);
+    MPI_Iallgather(given, count, MPI_INT, all, count, MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ibcast(told, count, MPI_INT, 0, comm, &requests[2]);
+    CHECK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    CHECK(are(sums, count, size, size * (size - 1) / 2) && are(told, count, 1, 0));
+    for (int from = 0; from < size; from++) CHECK(are(all + (size_t)from * count, count, 1, from));
+    meet(comm);
+}
+
+/* What others have taken on one communicator makes room for a short block on another, whatever there is room for. */
+static void make_room_for(MPI_Comm comm)
+{
+    static char few[12000], mine[12000];
+    int lengths[8], places[8];
+    for (int length = 0; length < LONG / 2; length += 4 << 10) {
+        for (int member = 0; member < size; member++) lengths[member] = length, places[member] = 0;
+        CHECK(MPI_Scatterv(in, lengths, places, MPI_CHAR, out, length, MPI_CHAR, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+        few[0] = (char)(length >> 12);
+        if (rank) mine[0] = 0;
+        CHECK(MPI_Bcast(rank ? mine : few, sizeof few, MPI_CHAR, 0, comm) == MPI_SUCCESS);
+        CHECK(!rank || mine[0] == (char)(length >> 12));
+    }
 }
 
 int main(int argc, char **argv)
@@ -110,8 +191,10 @@ int main(int argc, char **argv)
     char *stuff = calloc(STUFF, 1);
     MPI_Request requests[STUFFING + SMALL_STUFFING];
     static const int lengths[] = {251, 1000, 30000, 100000, LONG};
+    static const int counts[] = {1, 60, 3000, 30000, LONG / 4};
     static const int pairs[][2] = {{30000, 251}, {251, 30000}, {LONG, 10}, {10, LONG}, {LONG, 251}, {100000, 50000}};
-    for (int full = 0; full <= size; full++) {
+    /* Each of them in turn, of many the first; then all. */
+    for (int full = 0; full <= size; full += size > 3 ? size : 1) {
         int gives = full == size || full == rank, to = (rank + 1) % size, from = (rank + size - 1) % size;
         int takes = full == size || full == from;
         for (int number = 0; number < STUFFING + SMALL_STUFFING && gives; number++)
@@ -124,10 +207,17 @@ int main(int argc, char **argv)
         }
         disagree_with_oneself(1000);
         disagree_with_oneself(LONG);
-        for (int form = 0; form < 3; form++) {
-            find_room_or_say_so(form, 100000);
-            find_room_or_say_so(form, LONG);
-        }
+        MPI_Comm made;
+        CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &made) == MPI_SUCCESS);
+        for (enum regular form = 0; form < REGULAR; form++)
+            for (size_t at = 0; at < sizeof counts / sizeof *counts; at++) {
+                agree_regular(form, counts[at], MPI_COMM_WORLD);
+                if (at < 3) agree_regular(form, counts[at], made);
+            }
+        several(1000, made);
+        several(LONG / 16, made);
+        if (size == 2) make_room_for(made); /* of more members many blocks are too long for the board */
+        CHECK(MPI_Comm_free(&made) == MPI_SUCCESS);
         for (int number = 0; number < STUFFING + SMALL_STUFFING && takes; number++)
             MPI_Recv(stuff, STUFF, MPI_CHAR, from, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (gives) MPI_Waitall(STUFFING + SMALL_STUFFING, requests, MPI_STATUSES_IGNORE);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use landeck_collectives::Cells;
 use landeck_memory::Bytes;
-use landeck_memory::board::{Absence, Board, Coming, Deposit, INLINE_BYTES, Outcome};
+use landeck_memory::board::{Board, Coming, Deposit, INLINE_BYTES, Outcome};
 use landeck_memory::heap::{Block, HeapFull};
 
 use super::super::check::Check;
@@ -26,7 +26,7 @@ impl AtBoard {
         }
         self.has_come = true;
         match is_short {
-            true => board.come_without(self.number, self.signature, self.check, Absence::NoRoom),
+            true => board.come_without_room(self.number, self.signature, self.check),
             false => board.come(self.number, self.signature, self.check, Bytes::EMPTY),
         }
         if self.manner.is_counted() && board.count(self.number, self.signature) == Coming::Last {
@@ -36,18 +36,6 @@ impl AtBoard {
         }
         board.wake();
         true
-    }
-
-    /// Comes with the word that its data go as messages. There was room on the board just before.
-    #[cold]
-    pub(crate) fn come_in_messages(&mut self, board: &mut Board) -> Result<()> {
-        self.has_come = true;
-        board.come_without(self.number, self.signature, self.check, Absence::InMessages);
-        if self.check == Check::NONE.word() {
-            self.count(board)?;
-        }
-        board.wake();
-        Ok(())
     }
 
     pub(super) fn deposit<M: BlockMemory>(

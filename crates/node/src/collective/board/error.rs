@@ -1,7 +1,7 @@
 //! Why an operation at the board cannot be done.
 
 use landeck_arithmetic::ReductionError;
-use landeck_memory::board::{Absence, Board, BoardBroken, Difference, NoDeposit, Outcome};
+use landeck_memory::board::{Board, BoardBroken, Difference, NoDeposit, Outcome};
 use landeck_memory::heap::HeapFull;
 
 use super::super::check::Check;
@@ -20,8 +20,6 @@ pub(crate) enum BoardError {
     Spoiled(u32),
     /// This member's data have another length than ours.
     Lengths { member: u32, theirs: usize, ours: usize },
-    /// This member gives its data as messages.
-    InMessages(u32),
     /// This member had no room for its data.
     NoRoom(u32),
     /// The group was revoked.
@@ -45,8 +43,7 @@ impl From<NoDeposit> for BoardError {
     fn from(nothing: NoDeposit) -> Self {
         match nothing {
             NoDeposit::Broken(broken) => broken.into(),
-            NoDeposit::Absent { member, absence: Absence::InMessages } => Self::InMessages(member),
-            NoDeposit::Absent { member, absence: Absence::NoRoom } => Self::NoRoom(member),
+            NoDeposit::NoRoom(member) => Self::NoRoom(member),
         }
     }
 }
@@ -91,7 +88,6 @@ impl BoardError {
             Self::Disagrees { .. }
                 | Self::Spoiled(_)
                 | Self::Lengths { .. }
-                | Self::InMessages(_)
                 | Self::NoRoom(_)
                 | Self::Combine(_)
                 | Self::Broken(_)
