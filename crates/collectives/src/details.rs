@@ -36,8 +36,10 @@ pub const ROTATION_BYTES: [u64; 10] = [
 pub struct Details {
     /// What a call of a collective operation over messages takes beside them.
     pub call_ps: u64,
-    /// What a step of its plan takes that copies or combines a few bytes.
+    /// What a step of its plan takes that combines a few bytes, and one that copies them.
     pub step_ps: u64,
+    /// See above.
+    pub copy_step_ps: u64,
     /// What a call at the board takes beside what the short way takes, and a step that copies a few bytes there.
     pub board_call_ps: u64,
     /// See above.
@@ -89,7 +91,8 @@ pub struct Details {
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
 pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("call_ps", "a call over messages, beside them"),
-    ("step_ps", "a step that copies or combines a few bytes"),
+    ("step_ps", "a step that combines a few bytes"),
+    ("copy_step_ps", "a step that copies them"),
     ("board_call_ps", "a call at the board, beside what lies there"),
     ("board_copy_ps", "a step there that copies a few bytes"),
     ("send_ps", "a message of 8 bytes, of its sender's time"),
@@ -128,7 +131,10 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("send_of_4_ps", "the same of four"),
     ("send_of_8_ps", "the same of eight"),
     ("send_of_16_ps", "the same of sixteen"),
-    ("receive_of_2_ps", "one of many messages of a call, of its receiver's time, of two on a processor"),
+    (
+        "receive_of_2_ps",
+        "one of many messages of a call, of its receiver's time, of two on a processor",
+    ),
     ("receive_of_4_ps", "the same of four"),
     ("receive_of_8_ps", "the same of eight"),
     ("receive_of_16_ps", "the same of sixteen"),
@@ -202,14 +208,15 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
 ];
 
 /// The words before those of crowds and of caches.
-const FIRST_OF_CROWDS: usize = 5 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
+const FIRST_OF_CROWDS: usize = 6 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
 
 /// Names that earlier versions wrote: what they said is measured in another way now.
 pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 2;
+    pub(crate) const WORDS: usize =
+        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 2;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -235,6 +242,7 @@ impl Details {
         Self {
             call_ps: CALL_PS,
             step_ps: 80_000,
+            copy_step_ps: 80_000,
             board_call_ps: CALL_PS / 4,
             board_copy_ps: 0,
             send_ps: message_ps / 2,
@@ -256,7 +264,8 @@ impl Details {
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
             copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             handed_kib_ps: figures.local_copy_kib_ps,
-            fetched_reduction_kib_ps: figures.reduction_kib_ps + out_ps.saturating_sub(figures.local_copy_kib_ps),
+            fetched_reduction_kib_ps: figures.reduction_kib_ps
+                + out_ps.saturating_sub(figures.local_copy_kib_ps),
         }
     }
 
@@ -287,11 +296,23 @@ impl Details {
             self.crowd_drains_ps,
             self.crowd_pages_ps,
         ];
-        let first = [self.call_ps, self.step_ps, self.board_call_ps, self.board_copy_ps, self.send_ps];
+        let first = [
+            self.call_ps,
+            self.step_ps,
+            self.copy_step_ps,
+            self.board_call_ps,
+            self.board_copy_ps,
+            self.send_ps,
+        ];
         let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
         let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps];
-        let mut all = first.into_iter().chain(self.messages_ps).chain(self.one_ways_ps).chain(crowds).chain(last);
+        let mut all = first
+            .into_iter()
+            .chain(self.messages_ps)
+            .chain(self.one_ways_ps)
+            .chain(crowds)
+            .chain(last);
         array::from_fn(|_| all.next().unwrap_or(0))
     }
 
@@ -302,6 +323,7 @@ impl Details {
         Self {
             call_ps: next(),
             step_ps: next(),
+            copy_step_ps: next(),
             board_call_ps: next(),
             board_copy_ps: next(),
             send_ps: next(),

@@ -107,7 +107,8 @@ impl Board {
         let line_ps = match sharing {
             ..=1 => figures.line_ps,
             _ => {
-                let fetched_ps = figures.line_ps * u64::from(processors - 1) / u64::from(processors);
+                let fetched_ps =
+                    figures.line_ps * u64::from(processors - 1) / u64::from(processors);
                 figures.deposit_ps + fetched_ps / u64::from(sharing)
             }
         };
@@ -226,7 +227,13 @@ impl Board {
     }
 
     /// A member has done a step on its processor. Whether others may wait for that.
-    pub(crate) fn done(&mut self, deed: Deed, member: u32, by: (usize, Time), record: RecordId) -> bool {
+    pub(crate) fn done(
+        &mut self,
+        deed: Deed,
+        member: u32,
+        by: (usize, Time),
+        record: RecordId,
+    ) -> bool {
         match deed {
             Deed::Deposit { bytes } => {
                 self.lay(member, bytes, by, record);

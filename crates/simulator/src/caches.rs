@@ -17,6 +17,10 @@ use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
 use landeck_memory::board::WINDOW;
+use landeck_memory::plan::RING_BULK_BYTES;
+use landeck_memory::ring;
+
+use crate::near::Near;
 
 use crate::platform::Host;
 
@@ -39,11 +43,20 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
+    /// Whether data of a message lie in a ring, each time behind those of the one before.
+    pub(crate) fn goes_round_in_a_ring(bytes: u64) -> bool {
+        bytes > ring::INLINE_BYTES as u64 && !Near::fits_cell(bytes) && bytes <= RING_BULK_BYTES / 4
+    }
+
     /// A message of so many bytes: one that waits for nothing can be under way at the same time as others. Those that
-    /// do follow what was received, in one place after the other.
-    pub(crate) fn send(&mut self, bytes: u64, waits: bool) {
+    /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
+    pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
         self.laid_down += bytes;
-        self.places = if waits { self.places.max(bytes) } else { self.places + bytes };
+        match (Self::goes_round_in_a_ring(bytes), waits) {
+            (true, _) => self.places += if is_in_new_ring { RING_BULK_BYTES } else { 0 },
+            (false, true) => self.places = self.places.max(bytes),
+            (false, false) => self.places += bytes,
+        }
     }
 
     /// A deposit of so many bytes on the board.

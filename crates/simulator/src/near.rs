@@ -73,7 +73,8 @@ impl Near {
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let overhead_ps = self.overhead_ps().max(if route.is_crowded { self.crowd_sends_ps } else { 0 });
+        let overhead_ps =
+            self.overhead_ps().max(if route.is_crowded { self.crowd_sends_ps } else { 0 });
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
@@ -108,7 +109,8 @@ impl Near {
 
     /// How long a receiver is busy on a processor with these rates.
     pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
-        let overhead_ps = self.overhead_ps().max(if route.is_crowded { self.crowd_receives_ps } else { 0 });
+        let overhead_ps =
+            self.overhead_ps().max(if route.is_crowded { self.crowd_receives_ps } else { 0 });
         if bytes <= INLINE_BYTES {
             return overhead_ps;
         }
@@ -120,7 +122,8 @@ impl Near {
             bytes_ps(bytes, rates.take_ps(Whose::Others))
         } else if route.is_in_cell {
             // The whole of it took so long where the sender had put the first piece in before.
-            let first_ps = bytes_ps(bytes.min(RING_BYTES), rates.deposit_ps(Whose::HandedOver, true));
+            let first_ps =
+                bytes_ps(bytes.min(RING_BYTES), rates.deposit_ps(Whose::HandedOver, true));
             self.rest_ps(bytes, true).saturating_sub(first_ps) + more_ps
         } else {
             self.out_ps(bytes) + more_ps

@@ -5,7 +5,7 @@
 //! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
 //! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landeck_collectives::{
@@ -387,11 +387,14 @@ impl Manner {
 fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Touched { members: 1, ..Touched::default() };
+    let mut rings = BTreeSet::new();
     for step in &plan.steps {
         match &step.action {
-            Action::Send { cells, .. } => {
+            Action::Send { to, cells } => {
                 own.extend(cells);
-                touched.send(sizes.of_all(cells), !step.after.is_empty());
+                let bytes = sizes.of_all(cells);
+                let is_new = Touched::goes_round_in_a_ring(bytes) && rings.insert(*to);
+                touched.send(bytes, !step.after.is_empty(), is_new);
             }
             Action::Receive { cells, .. } => {
                 own.extend(cells);

@@ -65,7 +65,8 @@ impl World {
     fn route(&mut self, from: u32, to: u32, bytes: u64, step: u32) -> Route {
         let is_near = self.host(from) == self.host(to);
         let waits = |path: &Path| path.waits(step) > 0;
-        let is_fresh = self.members[from as usize].execution.as_ref().is_some_and(|now| waits(now.walk()));
+        let is_fresh =
+            self.members[from as usize].execution.as_ref().is_some_and(|now| waits(now.walk()));
         let place = self.member(from);
         let is_in_cell = is_near && Near::fits_cell(bytes) && place.cells > 0;
         place.cells -= u32::from(is_in_cell);

@@ -470,7 +470,8 @@ impl World {
             }
             Some(Deed::Receive { from }) => self.receive(member, from, step, now),
             Some(Deed::Copy { bytes }) => {
-                let span_ps = self.copy_step_ps(member) + bytes_ps(bytes, self.rates(member).local_ps());
+                let span_ps =
+                    self.copy_step_ps(member) + bytes_ps(bytes, self.rates(member).local_ps());
                 self.work(member, step, span_ps, NOTHING, now);
                 true
             }
@@ -488,7 +489,7 @@ impl World {
     fn copy_step_ps(&self, member: u32) -> u64 {
         let execution = self.members[member as usize].execution.as_ref();
         let at_board = execution.is_some_and(|execution| execution.walk().uses_board());
-        if at_board { self.host.details.board_copy_ps } else { self.host.step_ps }
+        if at_board { self.host.details.board_copy_ps } else { self.host.details.copy_step_ps }
     }
 
     /// What copies take on a member's processor.
@@ -586,7 +587,14 @@ impl World {
     }
 
     /// Others can take the first piece of what a member with a processor of its own only gives before all is there.
-    fn lay_in_pieces(&mut self, member: u32, deed: Deed, span_ps: u64, record: RecordId, now: Time) {
+    fn lay_in_pieces(
+        &mut self,
+        member: u32,
+        deed: Deed,
+        span_ps: u64,
+        record: RecordId,
+        now: Time,
+    ) {
         let Deed::Deposit { bytes } = deed else { return };
         let execution = self.members[member as usize].execution.as_ref();
         let only_gives = execution.is_some_and(|execution| execution.walk().manner().only_gives);

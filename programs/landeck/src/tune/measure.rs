@@ -174,51 +174,57 @@ struct OfMany {
     kept: f64,
 }
 
-/// One to each of all others, and one from each that is there already, so nobody waits. A call with but one takes
-/// `one_ps`.
+/// One to each of all others, and one from each that is there already, so nobody waits: of each member in turn, since
+/// what each has of all others does not stay in the caches. A call with but one takes `one_ps`.
 fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
-    const ROUNDS: usize = 30;
+    /// So often of each: in the first two some messages go another way, before there are rings.
+    const ROUNDS: usize = 6;
     let world = batches.world;
     let beside = world.duplicate()?;
-    let (is_root, mut data, mut word) = (world.rank() == 0, [1u64], [0u64]);
-    let mut all = vec![0u64; world.size()];
-    let (mut sent_ps, mut taken_ps) = (Vec::new(), Vec::new());
-    let (mut words_ps, mut behind_ps) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    let (size, rank) = (world.size(), world.rank());
+    let (mut data, mut all) = ([1u64], vec![0u64; size]);
+    let mut times_ps = [(); 4].map(|()| Vec::new());
+    let [sent_ps, taken_ps, words_ps, behind_ps] = &mut times_ps;
+    for root in (0..ROUNDS).flat_map(|_| 0..size) {
+        let is_root = rank == root;
         world.barrier()?;
-        sent_ps.push(timed_ps(|| way.broadcast(&mut data, 0))?);
-        for (has_calls, has_words, times_ps) in [
-            (true, false, &mut taken_ps),
-            (false, true, &mut words_ps),
-            (true, true, &mut behind_ps),
+        let broadcast_ps = timed_ps(|| way.broadcast(&mut data, root))?;
+        sent_ps.extend(is_root.then_some(broadcast_ps));
+        for (has_call, has_words, times_ps) in [
+            (true, false, &mut *taken_ps),
+            (false, true, &mut *words_ps),
+            (true, true, &mut *behind_ps),
         ] {
-            let call = |all: &mut [u64]| if has_calls { way.gather(&[1u64], all, 0) } else { Ok(()) };
-            if !is_root {
-                call(&mut all)?;
-                if has_words {
-                    world.send(&data, 0, TAG)?;
-                }
-            }
-            beside.barrier()?;
+            let mut call = || if has_call { way.gather(&[1u64], &mut all, root) } else { Ok(()) };
             if is_root {
+                beside.barrier()?;
                 times_ps.push(timed_ps(|| {
                     // Who looks for a word takes in what has come before it as well.
-                    let words = if has_words { 1..world.size() } else { 0..0 };
-                    for from in words {
-                        world.receive_into(&mut word, from, TAG)?;
+                    let others = (0..size).filter(|&from| has_words && from != root);
+                    for from in others {
+                        world.receive_into(&mut data, from, TAG)?;
                     }
-                    call(&mut all)
+                    call()
                 })?);
+            } else {
+                call()?;
+                if has_words {
+                    world.send(&data, root, TAG)?;
+                }
+                beside.barrier()?;
             }
             beside.barrier()?;
         }
     }
-    let others = (world.size() - 1) as f64;
+    let own = times_ps.map(median);
+    let mut of_all = vec![0.0; own.len() * size];
+    world.gather(&own, &mut of_all, 0)?;
+    let of = |which: usize| median(of_all.iter().skip(which).step_by(own.len()).copied().collect());
+    let others = (size - 1) as f64;
     let each_ps = |times_ps: f64| (times_ps - one_ps) / (others - 1.0).max(1.0);
-    let [taken_ps, words_ps, behind_ps] = [taken_ps, words_ps, behind_ps].map(median);
-    let taken = each_ps(taken_ps);
-    let kept = each_ps(behind_ps - words_ps) - taken;
-    Ok(OfMany { sent: (median(sent_ps) - (one_ps - taken)) / others, taken, kept })
+    let taken = each_ps(of(1));
+    let kept = each_ps(of(3) - of(2)) - taken;
+    Ok(OfMany { sent: (of(0) - (one_ps - taken)) / others, taken, kept })
 }
 
 /// How long it takes.
@@ -328,7 +334,8 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let burst = burst_ps(&batches)?;
     report(world, "message", short);
     report(world, "send", burst);
-    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 1_500, 500, 250, 150])
+    for (bytes, round_trips) in
+        MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 1_500, 500, 250, 150])
     {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
@@ -373,9 +380,9 @@ fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
     Ok(median(sends_ps))
 }
 
-/// A barrier and an allreduce of two over messages: what the first takes beside its message is the call, and
-/// what the second takes beside the first are two steps, a copy and a combination. And a barrier and an allgather at
-/// the board: the call is what the first takes longer than one that goes the short way, and a copy what the second does.
+/// A barrier, an allgather and an allreduce of two over messages: what the first takes beside its message is the call,
+/// the second copies besides, and the third copies and combines. And a barrier and an allgather at the board: the call
+/// is what the first takes longer than one that goes the short way, and the second copies besides.
 fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
     let world = batches.world;
@@ -385,11 +392,14 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let mut sum = [0u64];
     let each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
     let allreduce = batches.calls_ps(&sums, CALLS, each)?;
+    let mut both = [0u64; 2];
+    let mut gather = |world: &World| world.all_gather(&[1], &mut both);
+    let gathers = world.via(Way::by(Butterfly));
+    let allgather = batches.calls_ps(&gathers, CALLS, &mut gather)?;
     report(world, "barrier-over-messages", barrier);
+    report(world, "allgather-over-messages", allgather);
     report(world, "allreduce-over-messages", allreduce);
     let at_board = world.via(Way::Board(BoardStyle::Each));
-    let mut both = [0u64; 2];
-    let gather = |world: &World| world.all_gather(&[1], &mut both);
     report(world, "barrier-at-board", batches.calls_ps(&at_board, CALLS, World::barrier)?);
     report(world, "allgather-at-board", batches.calls_ps(&at_board, CALLS, gather)?);
     Ok(())

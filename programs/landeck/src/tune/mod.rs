@@ -26,6 +26,7 @@ use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
+use probe::For;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
@@ -229,10 +230,11 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     // have one each.
     details.turns_ps = details.turns_ps.map(|whole_ps| less(whole_ps, barrier_ps));
     if has_messages {
-        // In the model a barrier of two is a word and a line; one over messages is a call and a message, and
-        // an allreduce copies and combines besides.
+        // In the model a barrier of two is a word and a line; one over messages is a call and a message, an
+        // allgather copies besides, and an allreduce copies and combines.
         figures.deposit_ps = less(barrier_ps, figures.line_ps);
-        details.step_ps = less(details.step_ps, details.call_ps) / 2;
+        details.step_ps = less(details.step_ps, details.copy_step_ps);
+        details.copy_step_ps = less(details.copy_step_ps, details.call_ps);
         details.call_ps = less(details.call_ps, figures.message_ps);
         // The same at the board, where an allgather copies.
         details.board_copy_ps = less(details.board_copy_ps, details.board_call_ps);
@@ -300,10 +302,10 @@ fn caches(found: &mut Found) -> Result<(), TuneError> {
         return Ok(());
     }
     for (number, bytes) in ROTATION_BYTES.into_iter().enumerate() {
-        let exchange = probe::exchange(&processors, bytes);
+        let exchange = probe::exchange(&processors, bytes, For::Others);
         details.deposits_kib_ps[number] = exchange.deposit_kib_ps;
         details.takes_kib_ps[number] = exchange.take_kib_ps;
-        let alone = probe::exchange(&processors[..1], bytes);
+        let alone = probe::exchange(&processors, bytes, For::Oneself);
         details.copies_kib_ps[number] = u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps);
     }
     let handed = probe::handed(&processors);
@@ -321,6 +323,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     for (name, value_ps) in all {
         match name.as_str() {
             "barrier-over-messages" => details.call_ps = value_ps,
+            "allgather-over-messages" => details.copy_step_ps = value_ps,
             "allreduce-over-messages" => details.step_ps = value_ps,
             "barrier-at-board" => details.board_call_ps = value_ps,
             "allgather-at-board" => details.board_copy_ps = value_ps,

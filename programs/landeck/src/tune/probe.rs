@@ -68,11 +68,19 @@ pub(super) struct Exchange {
     pub(super) take_kib_ps: u64,
 }
 
+/// Whom the data are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Others,
+    Oneself,
+}
+
 /// Each of two processors, at once, copies its data to where the other one reads, then the other's from there,
 /// and so on; of a processor alone the other one is itself. So four ranges go through each again and again: its
-/// data, the place of them, the other one's, and where those are taken to.
-pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
-    let bytes = (rotation_bytes / 4) as usize;
+/// data, the place of them, the other one's, and where those are taken to. Of data for oneself there are three.
+pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> Exchange {
+    let bytes = (rotation_bytes / if whom == For::Others { 4 } else { 3 }) as usize / PAGE_BYTES
+        * PAGE_BYTES;
     let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
     let processors = &processors[..processors.len().min(2)];
     let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(bytes))).collect();
@@ -82,7 +90,7 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
         let [mut source, mut target] = [(); 2].map(|()| page_room(bytes + USUAL_START));
         let source = &of_page(&mut source, bytes + USUAL_START)[USUAL_START..];
         let target = &mut of_page(&mut target, bytes + USUAL_START)[USUAL_START..];
-        let other = (number + 1) % processors.len();
+        let other = if whom == For::Others { (number + 1) % processors.len() } else { number };
         let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
             barrier.wait();
@@ -131,13 +139,18 @@ pub(super) fn handed(processors: &[usize]) -> HandedOver {
             barrier.wait();
             let (mut place, start) = (locked(&places[theirs]), Instant::now());
             // It has been seen to be possible, or there is none.
-            let _ = sum.as_ref().map(|sum| sum.apply(black_box(&mut total), of_page(&mut place, BYTES)));
+            let _ = sum
+                .as_ref()
+                .map(|sum| sum.apply(black_box(&mut total), of_page(&mut place, BYTES)));
             reductions_ps.push(start.elapsed().as_nanos() as f64 * 1e3 - clock_ps);
         }
         [gives_ps, reductions_ps].map(|times_ps| median(times_ps[1..].to_vec()))
     };
     let both = on_all(processors.len(), own);
-    HandedOver { give_kib_ps: mean_kib_ps(&both, 0, BYTES), reduction_kib_ps: mean_kib_ps(&both, 1, BYTES) }
+    HandedOver {
+        give_kib_ps: mean_kib_ps(&both, 0, BYTES),
+        reduction_kib_ps: mean_kib_ps(&both, 1, BYTES),
+    }
 }
 
 /// What each of so many threads finds, all at once.
@@ -288,7 +301,8 @@ mod tests {
             assert!(line_ps(first, second) > 1);
         }
         for processors in [&processors[..], &processors[..1]] {
-            let Exchange { deposit_kib_ps, take_kib_ps } = exchange(processors, 256 << 10);
+            let Exchange { deposit_kib_ps, take_kib_ps } =
+                exchange(processors, 256 << 10, For::Others);
             assert!(deposit_kib_ps > 1 && take_kib_ps > 1, "{processors:?}");
         }
     }
