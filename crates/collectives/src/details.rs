@@ -6,9 +6,12 @@ use std::array;
 
 use crate::figures::Figures;
 
-/// Sizes of messages that are measured, in bytes: a word more than its line has room for, a few
+/// Sizes of messages that are measured, in bytes: a word more than its line has room for, some
 /// lines, a page, all that a ring takes at once, and some pieces.
-pub const MESSAGE_BYTES: [u64; 6] = [64, 512, 4096, 16_384, 32_768, 65_536];
+pub const MESSAGE_BYTES: [u64; 7] = [64, 512, 1024, 4096, 16_384, 32_768, 65_536];
+
+/// The sizes among them that travel in cells, which go from hand to hand, while their sender has one.
+pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
 
 /// So many processes on each of two processors were measured, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
@@ -33,12 +36,20 @@ pub const ROTATION_BYTES: [u64; 10] = [
 pub struct Details {
     /// What a call of a collective operation over messages takes beside them.
     pub call_ps: u64,
-    /// What a step of its plan takes that copies or combines a few bytes.
+    /// What a step of its plan takes that combines a few bytes, and one that copies them.
     pub step_ps: u64,
+    /// See above.
+    pub copy_step_ps: u64,
+    /// What a call at the board takes beside what the short way takes, and a step that copies a few bytes there.
+    pub board_call_ps: u64,
+    /// See above.
+    pub board_copy_ps: u64,
     /// How long a message keeps its sender busy, where others follow it.
     pub send_ps: u64,
     /// Messages of [`MESSAGE_BYTES`] between two processes: half of a round trip.
     pub messages_ps: [u64; MESSAGE_BYTES.len()],
+    /// Messages of [`CELL_MESSAGE_BYTES`] that all go one way, so that their sender has no cell for them.
+    pub one_ways_ps: [u64; CELL_MESSAGE_BYTES.len()],
     /// From one process to the next of [`CROWDS`] on the same processor, where they wait at a board.
     pub turns_ps: [u64; CROWDS.len()],
     /// The same where they exchange messages, each with another one there.
@@ -49,6 +60,12 @@ pub struct Details {
     pub crowd_takes_ps: [u64; CROWDS.len()],
     /// What it takes one of them to lay down what it brings.
     pub crowd_deposits_ps: [u64; CROWDS.len()],
+    /// What each of many messages of a call takes of one of them: who sends it,
+    pub crowd_sends_ps: [u64; CROWDS.len()],
+    /// and who receives it, when it is there already.
+    pub crowd_receives_ps: [u64; CROWDS.len()],
+    /// By so much longer if it came before anybody looked for it.
+    pub crowd_keeps_ps: [u64; CROWDS.len()],
     /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
     /// a block, beside its bytes: who sends it,
     pub crowd_lends_ps: [u64; CROWDS.len()],
@@ -63,19 +80,33 @@ pub struct Details {
     pub deposits_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied from where another processor has put it.
     pub takes_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// 1 KiB copied on a processor that nobody disturbs.
+    pub copies_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// 1 KiB copied to where this processor itself has read what another one had put there.
+    pub handed_kib_ps: u64,
+    /// 1 KiB combined with what another processor has put somewhere.
+    pub fetched_reduction_kib_ps: u64,
 }
 
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
 pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("call_ps", "a call over messages, beside them"),
-    ("step_ps", "a step that copies or combines a few bytes"),
+    ("step_ps", "a step that combines a few bytes"),
+    ("copy_step_ps", "a step that copies them"),
+    ("board_call_ps", "a call at the board, beside what lies there"),
+    ("board_copy_ps", "a step there that copies a few bytes"),
     ("send_ps", "a message of 8 bytes, of its sender's time"),
     ("message_64_ps", "a message of 64 bytes"),
     ("message_512_ps", "a message of 512 bytes"),
+    ("message_1024_ps", "a message of 1,024 bytes"),
     ("message_4096_ps", "a message of 4,096 bytes"),
     ("message_16384_ps", "a message of 16,384 bytes"),
     ("message_32768_ps", "a message of 32,768 bytes"),
     ("message_65536_ps", "a message of 65,536 bytes"),
+    ("one_way_4096_ps", "a message of 4,096 bytes, of many that go one way"),
+    ("one_way_16384_ps", "the same of 16,384 bytes"),
+    ("one_way_32768_ps", "the same of 32,768 bytes"),
+    ("one_way_65536_ps", "the same of 65,536 bytes"),
     ("turn_of_2_ps", "to the next of two processes on a processor, at a board"),
     ("turn_of_4_ps", "the same of four"),
     ("turn_of_8_ps", "the same of eight"),
@@ -96,6 +127,21 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("deposit_of_4_ps", "the same of four"),
     ("deposit_of_8_ps", "the same of eight"),
     ("deposit_of_16_ps", "the same of sixteen"),
+    ("send_of_2_ps", "one of many messages of a call, of its sender's time, of two on a processor"),
+    ("send_of_4_ps", "the same of four"),
+    ("send_of_8_ps", "the same of eight"),
+    ("send_of_16_ps", "the same of sixteen"),
+    (
+        "receive_of_2_ps",
+        "one of many messages of a call, of its receiver's time, of two on a processor",
+    ),
+    ("receive_of_4_ps", "the same of four"),
+    ("receive_of_8_ps", "the same of eight"),
+    ("receive_of_16_ps", "the same of sixteen"),
+    ("keep_of_2_ps", "the same, more if it came before it was looked for, of two on a processor"),
+    ("keep_of_4_ps", "the same of four"),
+    ("keep_of_8_ps", "the same of eight"),
+    ("keep_of_16_ps", "the same of sixteen"),
     ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
     ("lend_of_4_ps", "the same of four"),
     ("lend_of_8_ps", "the same of eight"),
@@ -147,17 +193,30 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("take_kib_in_16m_ps", "the same of 16 MiB"),
     ("take_kib_in_32m_ps", "the same of 32 MiB"),
     ("take_kib_in_64m_ps", "the same of 64 MiB"),
+    ("copy_kib_in_128k_ps", "1 KiB on a processor that nobody disturbs, of 128 KiB that go round"),
+    ("copy_kib_in_256k_ps", "the same of 256 KiB"),
+    ("copy_kib_in_512k_ps", "the same of 512 KiB"),
+    ("copy_kib_in_1m_ps", "the same of 1 MiB"),
+    ("copy_kib_in_2m_ps", "the same of 2 MiB"),
+    ("copy_kib_in_4m_ps", "the same of 4 MiB"),
+    ("copy_kib_in_8m_ps", "the same of 8 MiB"),
+    ("copy_kib_in_16m_ps", "the same of 16 MiB"),
+    ("copy_kib_in_32m_ps", "the same of 32 MiB"),
+    ("copy_kib_in_64m_ps", "the same of 64 MiB"),
+    ("handed_kib_ps", "1 KiB to where this processor has just read what another one had put there"),
+    ("fetched_reduction_kib_ps", "1 KiB combined with what another processor has put somewhere"),
 ];
 
 /// The words before those of crowds and of caches.
-const FIRST_OF_CROWDS: usize = 3 + MESSAGE_BYTES.len();
+const FIRST_OF_CROWDS: usize = 6 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
 
 /// Names that earlier versions wrote: what they said is measured in another way now.
 pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 
 impl Details {
     /// How many words they are.
-    pub(crate) const WORDS: usize = FIRST_OF_CROWDS + 8 * CROWDS.len() + 3 * ROTATION_BYTES.len();
+    pub(crate) const WORDS: usize =
+        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 2;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -183,19 +242,30 @@ impl Details {
         Self {
             call_ps: CALL_PS,
             step_ps: 80_000,
+            copy_step_ps: 80_000,
+            board_call_ps: CALL_PS / 4,
+            board_copy_ps: 0,
             send_ps: message_ps / 2,
             messages_ps: MESSAGE_BYTES.map(message),
+            one_ways_ps: CELL_MESSAGE_BYTES.map(message),
             turns_ps,
             switches_ps: turns_ps.map(|turn_ps| turn_ps + message_ps),
             crowd_calls_ps: crowd(CALL_PS + message_ps / 2),
             crowd_takes_ps: crowd(CALL_PS / 4 + line_ps),
             crowd_deposits_ps: crowd(2 * deposit_ps),
+            crowd_sends_ps: [message_ps / 2; CROWDS.len()],
+            crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
+            crowd_keeps_ps: [0; CROWDS.len()],
             crowd_lends_ps: [0; CROWDS.len()],
             crowd_drains_ps: [0; CROWDS.len()],
             crowd_pages_ps: [0; CROWDS.len()],
             pages_ps: [0; ROTATION_BYTES.len()],
             deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
+            copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            handed_kib_ps: figures.local_copy_kib_ps,
+            fetched_reduction_kib_ps: figures.reduction_kib_ps
+                + out_ps.saturating_sub(figures.local_copy_kib_ps),
         }
     }
 
@@ -219,14 +289,30 @@ impl Details {
             self.crowd_calls_ps,
             self.crowd_takes_ps,
             self.crowd_deposits_ps,
+            self.crowd_sends_ps,
+            self.crowd_receives_ps,
+            self.crowd_keeps_ps,
             self.crowd_lends_ps,
             self.crowd_drains_ps,
             self.crowd_pages_ps,
         ];
-        let first = [self.call_ps, self.step_ps, self.send_ps].into_iter();
-        let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps];
+        let first = [
+            self.call_ps,
+            self.step_ps,
+            self.copy_step_ps,
+            self.board_call_ps,
+            self.board_copy_ps,
+            self.send_ps,
+        ];
+        let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
-        let mut all = first.chain(self.messages_ps).chain(crowds);
+        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps];
+        let mut all = first
+            .into_iter()
+            .chain(self.messages_ps)
+            .chain(self.one_ways_ps)
+            .chain(crowds)
+            .chain(last);
         array::from_fn(|_| all.next().unwrap_or(0))
     }
 
@@ -237,19 +323,29 @@ impl Details {
         Self {
             call_ps: next(),
             step_ps: next(),
+            copy_step_ps: next(),
+            board_call_ps: next(),
+            board_copy_ps: next(),
             send_ps: next(),
             messages_ps: array::from_fn(|_| next()),
+            one_ways_ps: array::from_fn(|_| next()),
             turns_ps: array::from_fn(|_| next()),
             switches_ps: array::from_fn(|_| next()),
             crowd_calls_ps: array::from_fn(|_| next()),
             crowd_takes_ps: array::from_fn(|_| next()),
             crowd_deposits_ps: array::from_fn(|_| next()),
+            crowd_sends_ps: array::from_fn(|_| next()),
+            crowd_receives_ps: array::from_fn(|_| next()),
+            crowd_keeps_ps: array::from_fn(|_| next()),
             crowd_lends_ps: array::from_fn(|_| next()),
             crowd_drains_ps: array::from_fn(|_| next()),
             crowd_pages_ps: array::from_fn(|_| next()),
             pages_ps: array::from_fn(|_| next()),
             deposits_kib_ps: array::from_fn(|_| next()),
             takes_kib_ps: array::from_fn(|_| next()),
+            copies_kib_ps: array::from_fn(|_| next()),
+            handed_kib_ps: next(),
+            fetched_reduction_kib_ps: next(),
         }
     }
 
@@ -276,19 +372,28 @@ impl Details {
     /// How long a message of more bytes than its line has room for takes, given the figures they
     /// were measured with: between two that were measured, in proportion.
     pub fn message_ps(&self, figures: &Figures, bytes: u64) -> u64 {
-        let measured = MESSAGE_BYTES.into_iter().zip(self.messages_ps);
-        let (mut before_bytes, mut before_ps) = (0, self.messages_ps[0]);
-        for (at_bytes, at_ps) in measured {
-            if bytes <= at_bytes {
-                let more_ps = at_ps.saturating_sub(before_ps);
-                let part = (bytes - before_bytes) * more_ps / (at_bytes - before_bytes);
-                return before_ps + part;
-            }
-            (before_bytes, before_ps) = (at_bytes, at_ps);
-        }
-        let more_ps = u128::from(bytes - before_bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
-        before_ps.saturating_add(u64::try_from(more_ps).unwrap_or(u64::MAX))
+        of_length(&MESSAGE_BYTES, &self.messages_ps, figures, bytes)
     }
+
+    /// The same of one that travels in no cell, though others of its length do.
+    pub fn one_way_ps(&self, figures: &Figures, bytes: u64) -> u64 {
+        of_length(&CELL_MESSAGE_BYTES, &self.one_ways_ps, figures, bytes)
+    }
+}
+
+/// Between two lengths that were measured in proportion, and beyond them as a long message.
+fn of_length(lengths: &[u64], measured: &[u64], figures: &Figures, bytes: u64) -> u64 {
+    let (mut before_bytes, mut before_ps) = (0, measured[0]);
+    for (&at_bytes, &at_ps) in lengths.iter().zip(measured) {
+        if bytes <= at_bytes {
+            let more_ps = at_ps.saturating_sub(before_ps);
+            let part = (bytes - before_bytes) * more_ps / (at_bytes - before_bytes);
+            return before_ps + part;
+        }
+        (before_bytes, before_ps) = (at_bytes, at_ps);
+    }
+    let more_ps = u128::from(bytes - before_bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
+    before_ps.saturating_add(u64::try_from(more_ps).unwrap_or(u64::MAX))
 }
 
 /// What stands at a place, given what was measured at some: between two of them in proportion, before the first
@@ -313,11 +418,14 @@ mod tests {
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
         let figures = Figures { two_copy_kib_ps: 1024, ..Figures::default() };
-        let messages_ps = [100, 200, 1_000, 5_000, 6_000, 9_000];
+        let messages_ps = [100, 200, 400, 1_000, 5_000, 6_000, 9_000];
         let details = Details { messages_ps, ..Details::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
         assert_eq!([of(49), of(64), of(288), of(16_384)], [100, 100, 150, 5_000]);
         assert_eq!([of(65_536), of(65_536 + 1024)], [9_000, 9_000 + 1024]);
+        let details = Details { one_ways_ps: [100, 200, 400, 800], ..details };
+        let of = |bytes| details.one_way_ps(&figures, bytes);
+        assert_eq!([of(5), of(24 << 10), of(65 << 10)], [100, 300, 800 + 1024]);
     }
 
     #[test]

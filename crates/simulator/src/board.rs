@@ -6,35 +6,86 @@
 
 use landeck_collectives::{Details, Figures};
 
-use crate::caches::Rates;
+use crate::caches::{Rates, Whose};
 use crate::history::{NOTHING, RecordId};
 use crate::platform::{Host, bytes_ps};
+use crate::time::Time;
 use crate::walks::Deed;
 
 /// Bytes of a deposit that stand in its word's line and the one behind it, which is asked for with it.
 const INLINE_BYTES: u64 = 112;
 /// Data up to this are combined by one member for all; of longer data each takes such a piece.
 const PIECE_BYTES: u64 = 32 * 1024;
+/// Who has a processor of its own and only gives says of so much at a time that it is there.
+const TOLD_BYTES: u64 = 16 * 1024;
+/// Shorter data are not handed over in a cell, nor longer ones.
+const CELL_BYTES_MIN: u64 = 2 * 1024;
+const CELL_BYTES_MAX: u64 = landeck_memory::message_cells::CELL_BYTES;
 
 /// What lies on the board.
 #[derive(Debug)]
 pub(crate) struct Board {
     figures: Figures,
+    fetched_reduction_kib_ps: u64,
     /// What a combination takes beside its bytes.
     step_ps: u64,
-    /// To look at a line that somebody has written.
+    /// To look at a line that all look at.
     line_ps: u64,
+    /// To look at one that this processor has.
+    near_ps: u64,
     /// What a short call takes that lays something down, where processors are shared.
     around_ps: u64,
-    /// By member: its deposit is there, by this record.
-    deposits: Vec<Option<RecordId>>,
-    results: Vec<Option<RecordId>>,
+    processors: u32,
+    /// By member.
+    deposits: Vec<Option<Laid>>,
+    results: Vec<Option<Laid>>,
     come: u32,
     last: RecordId,
     /// Of what all combine together: bytes that nobody has begun with, and that are not done yet.
     to_begin: Option<u64>,
     to_do: u64,
     together: RecordId,
+    /// The processors that have the result of that.
+    have_result: Processors,
+}
+
+/// A set of processors of a host; of more than 64 some count as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Processors(u64);
+
+impl Processors {
+    const fn of(processor: usize) -> Self {
+        Self(1 << (processor % 64))
+    }
+
+    /// Adds one; whether it was there before.
+    const fn add(&mut self, processor: usize) -> bool {
+        let had = self.0 & Self::of(processor).0 != 0;
+        self.0 |= Self::of(processor).0;
+        had
+    }
+}
+
+/// What a member has laid down.
+#[derive(Clone, Copy, Debug)]
+struct Laid {
+    bytes: u64,
+    /// When all of it is there.
+    until: Time,
+    /// The processors that have it: its depositor's, and those of who has taken it.
+    on: Processors,
+    record: RecordId,
+}
+
+/// Who looks at the board, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looking<'a> {
+    pub(crate) member: u32,
+    pub(crate) processor: usize,
+    pub(crate) rates: &'a Rates,
+    pub(crate) now: Time,
+    /// Where it has laid down its last data: whether other processors have taken them.
+    pub(crate) place: Whose,
 }
 
 /// What a member that looks at the board can do.
@@ -52,12 +103,12 @@ impl Board {
     pub(crate) fn new(host: &Host, size: u32) -> Self {
         let Host { figures, details, processors, step_ps, .. } = *host;
         let nothing = vec![None; size as usize];
-        let (sharing, processors) =
-            (size.div_ceil(processors.max(1)), u64::from(processors.max(1)));
+        let (sharing, processors) = (size.div_ceil(processors.max(1)), processors.max(1));
         let line_ps = match sharing {
             ..=1 => figures.line_ps,
             _ => {
-                let fetched_ps = figures.line_ps * (processors - 1) / processors;
+                let fetched_ps =
+                    figures.line_ps * u64::from(processors - 1) / u64::from(processors);
                 figures.deposit_ps + fetched_ps / u64::from(sharing)
             }
         };
@@ -67,9 +118,12 @@ impl Board {
         };
         Self {
             figures,
+            fetched_reduction_kib_ps: details.fetched_reduction_kib_ps,
             step_ps,
             line_ps,
+            near_ps: figures.deposit_ps,
             around_ps,
+            processors,
             deposits: nothing.clone(),
             results: nothing,
             come: 0,
@@ -77,6 +131,7 @@ impl Board {
             to_begin: None,
             to_do: 0,
             together: NOTHING,
+            have_result: Processors::default(),
         }
     }
 
@@ -86,37 +141,58 @@ impl Board {
         self
     }
 
-    /// To look at a line that somebody has written.
-    pub(crate) const fn line_ps(&self) -> u64 {
-        self.line_ps
+    /// To look at a line that this processor has.
+    pub(crate) const fn near_ps(&self) -> u64 {
+        self.near_ps
     }
 
-    /// What a member can do about a step, on a processor with these rates.
-    pub(crate) fn look(&mut self, deed: Deed, rates: &Rates) -> Look {
+    /// What a member can do about a step.
+    pub(crate) fn look(&mut self, deed: Deed, by: &Looking<'_>) -> Look {
         let have_all = self.come as usize == self.deposits.len();
         let all = if have_all { Some(self.last) } else { None };
-        let (there, span_ps) = match deed {
-            Deed::Deposit { bytes } => (Some(NOTHING), self.deposit_ps(bytes, rates)),
-            Deed::Await => (all, self.line_ps),
+        let rates = by.rates;
+        match deed {
+            Deed::Deposit { bytes } => Look::Do(self.deposit_ps(bytes, by), NOTHING),
+            Deed::Await => all.map_or(Look::Wait, |all| Look::Do(self.line_ps, all)),
             Deed::Take { from, bytes, resolved } => {
-                (self.places(resolved)[from as usize], self.take_ps(bytes, rates))
+                let places = if resolved { &mut self.results } else { &mut self.deposits };
+                let Some(laid) = &mut places[from as usize] else { return Look::Wait };
+                let (is_here, Laid { until, record, bytes: whole, .. }) =
+                    (laid.on.add(by.processor), *laid);
+                let source = if is_here { Whose::Own } else { Whose::Others };
+                let of = |bytes| bytes_ps(copied(bytes, whole), rates.take_ps(source));
+                let span_ps = self.find_ps(is_here, whole) + of(bytes);
+                // The last piece is copied when it is there.
+                let left_ps = until.since(by.now);
+                let last_ps = if left_ps > 0 { left_ps + of(bytes.min(TOLD_BYTES)) } else { 0 };
+                Look::Do(span_ps.max(last_ps), record)
             }
-            Deed::CombineDeposits { members, bytes } => {
-                (self.first(members), self.step_ps + self.combine_ps(members, bytes, rates))
-            }
-            Deed::Resolve { bytes } => {
+            Deed::CombineDeposits { members, bytes } => match self.first(members) {
+                Some(record) => {
+                    let span_ps = self.step_ps + self.combine_ps(members, bytes, by, true);
+                    Look::Do(span_ps, record)
+                }
+                None => Look::Wait,
+            },
+            Deed::Resolve { bytes } => all.map_or(Look::Wait, |all| {
                 let members = self.deposits.len() as u32;
-                (all, self.step_ps + self.combine_ps(members, bytes, rates))
+                Look::Do(self.step_ps + self.combine_ps(members, bytes, by, false), all)
+            }),
+            Deed::Together { bytes } => all.map_or(Look::Wait, |all| self.piece(bytes, by, all)),
+            Deed::TakeResult { bytes } => {
+                let is_here = self.have_result.add(by.processor);
+                let (own, others) = (rates.take_ps(Whose::Own), rates.take_ps(Whose::Others));
+                // As much of it as of each processor was made here.
+                let elsewhere_ps = others.saturating_sub(own) * u64::from(self.processors - 1)
+                    / u64::from(self.processors);
+                let kib_ps = if is_here { own } else { own + elsewhere_ps };
+                let span_ps = self.find_ps(is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
+                Look::Do(span_ps, self.together)
             }
-            Deed::Together { bytes } => {
-                return all.map_or(Look::Wait, |all| self.piece(bytes, rates, all));
-            }
-            Deed::TakeResult { bytes } => (Some(self.together), self.take_ps(bytes, rates)),
             Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
-                (Some(NOTHING), 0)
+                Look::Do(0, NOTHING)
             }
-        };
-        there.map_or(Look::Wait, |cause| Look::Do(span_ps, cause))
+        }
     }
 
     /// Whether a step waits for this member.
@@ -136,24 +212,45 @@ impl Board {
         }
     }
 
-    /// A member has done a step. Whether others may wait for that.
-    pub(crate) fn done(&mut self, deed: Deed, member: u32, record: RecordId) -> bool {
+    /// After so long others can begin to take what a member lays down in a step that takes `span_ps`, where that has
+    /// a processor to itself and takes nothing: when the first piece is there.
+    pub(crate) fn first_piece_ps(bytes: u64, span_ps: u64) -> Option<u64> {
+        let part = u128::from(span_ps) * u128::from(TOLD_BYTES) / u128::from(bytes.max(1));
+        (bytes > TOLD_BYTES).then_some(part as u64)
+    }
+
+    /// Others can take what a member lays down on its processor; all of it from some moment on.
+    pub(crate) fn lay(&mut self, member: u32, bytes: u64, by: (usize, Time), record: RecordId) {
+        let (processor, until) = by;
+        let laid = Laid { bytes, until, on: Processors::of(processor), record };
+        self.deposits[member as usize].get_or_insert(laid);
+    }
+
+    /// A member has done a step on its processor. Whether others may wait for that.
+    pub(crate) fn done(
+        &mut self,
+        deed: Deed,
+        member: u32,
+        by: (usize, Time),
+        record: RecordId,
+    ) -> bool {
         match deed {
-            Deed::Deposit { .. } => {
-                self.deposits[member as usize] = Some(record);
+            Deed::Deposit { bytes } => {
+                self.lay(member, bytes, by, record);
                 self.come += 1;
                 self.last = record;
                 true
             }
-            Deed::Resolve { .. } => {
-                self.results[member as usize] = Some(record);
+            Deed::Resolve { bytes } => {
+                let on = Processors::of(by.0);
+                self.results[member as usize] = Some(Laid { bytes, until: by.1, on, record });
                 true
             }
             _ => false,
         }
     }
 
-    fn places(&self, resolved: bool) -> &[Option<RecordId>] {
+    fn places(&self, resolved: bool) -> &[Option<Laid>] {
         if resolved { &self.results } else { &self.deposits }
     }
 
@@ -164,7 +261,7 @@ impl Board {
         self.to_do == 0
     }
 
-    fn piece(&mut self, bytes: u64, rates: &Rates, all: RecordId) -> Look {
+    fn piece(&mut self, bytes: u64, by: &Looking<'_>, all: RecordId) -> Look {
         if self.to_begin.is_none() {
             (self.to_begin, self.to_do) = (Some(bytes), bytes);
             if bytes == 0 {
@@ -177,38 +274,61 @@ impl Board {
         }
         let piece = left.min(PIECE_BYTES);
         self.to_begin = Some(left - piece);
-        Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece, rates), all)
+        Look::Piece(piece, self.combine_ps(self.deposits.len() as u32, piece, by, false), all)
     }
 
     /// The last of the first members to come, once they are there.
     fn first(&self, members: u32) -> Option<RecordId> {
         let there = self.deposits[..members as usize].iter();
-        there.copied().try_fold(0, |last, record| Some(last.max(record?)))
+        there.copied().try_fold(0, |last, laid| Some(last.max(laid?.record)))
     }
 
-    fn deposit_ps(&self, bytes: u64, rates: &Rates) -> u64 {
-        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
-        self.figures.deposit_ps + bytes_ps(copied, rates.deposit_kib_ps)
-    }
-
-    fn take_ps(&self, bytes: u64, rates: &Rates) -> u64 {
-        let copied = if bytes <= INLINE_BYTES { 0 } else { bytes };
-        self.find_ps(bytes) + bytes_ps(copied, rates.take_kib_ps)
+    fn deposit_ps(&self, bytes: u64, by: &Looking<'_>) -> u64 {
+        let is_handed_over = (CELL_BYTES_MIN..=CELL_BYTES_MAX).contains(&bytes);
+        let place = match by.place {
+            Whose::HandedOver if !is_handed_over => Whose::Others,
+            place => place,
+        };
+        let kib_ps = by.rates.deposit_ps(place, false);
+        self.figures.deposit_ps + bytes_ps(copied(bytes, bytes), kib_ps)
     }
 
     /// To find what a member has laid down: beside its word, or where that says.
-    const fn find_ps(&self, bytes: u64) -> u64 {
-        if bytes <= INLINE_BYTES { self.line_ps } else { 2 * self.line_ps }
+    const fn find_ps(&self, is_here: bool, laid_bytes: u64) -> u64 {
+        let line_ps = if is_here { self.near_ps } else { self.figures.line_ps };
+        if laid_bytes <= INLINE_BYTES { line_ps } else { 2 * line_ps }
     }
 
-    /// Each deposit is read where it lies: by so much longer than in the processor's own caches as a copy out of
-    /// it takes longer than one in place.
-    fn combine_ps(&self, members: u32, bytes: u64, rates: &Rates) -> u64 {
-        let Figures { reduction_kib_ps, local_copy_kib_ps, .. } = self.figures;
-        let kib_ps = reduction_kib_ps + rates.fetch_kib_ps.saturating_sub(local_copy_kib_ps);
-        let each_ps = self.find_ps(bytes) + bytes_ps(bytes, kib_ps);
-        u64::from(members.saturating_sub(1)) * each_ps
+    /// Each deposit is read where it lies; of one that is read as a whole others on the processor find it there.
+    fn combine_ps(&mut self, members: u32, bytes: u64, by: &Looking<'_>, is_whole: bool) -> u64 {
+        let (mut span_ps, mut last_ps) = (0, 0);
+        let more_ps = by.rates.source_more_ps();
+        for member in (0..members).filter(|&member| member != by.member) {
+            let Some(laid) = &mut self.deposits[member as usize] else { continue };
+            let mut on = laid.on;
+            let is_here = on.add(by.processor);
+            if is_whole {
+                laid.on = on;
+            }
+            let (until, whole) = (laid.until, laid.bytes);
+            let kib_ps = match is_here {
+                true => self.figures.reduction_kib_ps,
+                false => self.fetched_reduction_kib_ps,
+            };
+            let of = |bytes| bytes_ps(bytes, kib_ps + more_ps);
+            span_ps += self.find_ps(is_here, whole) + of(bytes);
+            let left_ps = until.since(by.now);
+            if left_ps > 0 {
+                last_ps = last_ps.max(left_ps + of(bytes.min(TOLD_BYTES)));
+            }
+        }
+        span_ps.max(last_ps)
     }
+}
+
+/// What of a deposit is copied: what does not stand beside its word.
+const fn copied(bytes: u64, laid_bytes: u64) -> u64 {
+    if laid_bytes <= INLINE_BYTES { 0 } else { bytes }
 }
 
 #[cfg(test)]

@@ -17,6 +17,12 @@ use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
 use landeck_memory::board::WINDOW;
+use landeck_memory::plan::RING_BULK_BYTES;
+use landeck_memory::ring;
+
+use crate::near::Near;
+
+use crate::platform::Host;
 
 /// Deposits up to this have other places each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
@@ -37,16 +43,27 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
-    /// A message of so many bytes.
-    pub(crate) const fn send(&mut self, bytes: u64) {
+    /// Whether data of a message lie in a ring, each time behind those of the one before.
+    pub(crate) fn goes_round_in_a_ring(bytes: u64) -> bool {
+        bytes > ring::INLINE_BYTES as u64 && !Near::fits_cell(bytes) && bytes <= RING_BULK_BYTES / 4
+    }
+
+    /// A message of so many bytes: one that waits for nothing can be under way at the same time as others. Those that
+    /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
+    pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
         self.laid_down += bytes;
-        self.places += bytes;
+        match (Self::goes_round_in_a_ring(bytes), waits) {
+            (true, _) => self.places += if is_in_new_ring { RING_BULK_BYTES } else { 0 },
+            (false, true) => self.places = self.places.max(bytes),
+            (false, false) => self.places += bytes,
+        }
     }
 
     /// A deposit of so many bytes on the board.
-    pub(crate) const fn deposit(&mut self, bytes: u64) {
+    pub(crate) const fn deposit(&mut self, bytes: u64, is_handed_over: bool) {
         self.laid_down += bytes;
-        self.places += if bytes <= GO_ROUND_BYTES { bytes * WINDOW as u64 } else { bytes };
+        let goes_round = bytes <= GO_ROUND_BYTES && !is_handed_over;
+        self.places += if goes_round { bytes * WINDOW as u64 } else { bytes };
     }
 
     fn and(self, other: Self) -> Self {
@@ -79,6 +96,12 @@ impl Touched {
         part(page_ps, self.own.saturating_add(copied), copied.saturating_mul(PAGE_KIB))
     }
 
+    /// What goes round between two times that a place is touched in which something is laid down, given what goes
+    /// round in all: what is under way at once uses each its own, and what follows each other the same ones.
+    fn of_places(&self, rotation_bytes: u64) -> u64 {
+        part(rotation_bytes, self.places.min(self.laid_down), self.laid_down)
+    }
+
     /// What goes round in one member's turn.
     fn turn_bytes(&self) -> u64 {
         self.own.saturating_add(self.taken) / self.members.max(1)
@@ -88,46 +111,105 @@ impl Touched {
 /// What copies of 1 KiB take on a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rates {
-    /// To where another processor has read before.
-    pub(crate) deposit_kib_ps: u64,
+    /// To where another processor has read before, while little goes round.
+    deposit_kib_ps: u64,
     /// From where another one has put it.
-    pub(crate) take_kib_ps: u64,
-    /// The same to where little goes round.
-    pub(crate) fetch_kib_ps: u64,
-    /// By so much longer than where little goes round.
-    pub(crate) deposit_more_kib_ps: u64,
-    pub(crate) take_more_kib_ps: u64,
-    /// What of that is for first touches of pages.
+    take_kib_ps: u64,
+    /// Within this processor, of what it has just touched and of what it has not; and to where it has itself read
+    /// what another one had put there.
+    fresh_kib_ps: u64,
+    local_kib_ps: u64,
+    handed_kib_ps: u64,
+    /// By so much longer than where little goes round: a place of what a member has from before the operation, one of
+    /// what it has just touched, or in which something is laid down; and a place of what it takes from others.
+    own_more_ps: u64,
+    place_more_ps: u64,
+    source_more_ps: u64,
+    /// For first touches of pages, of what is copied from one place to another, and of one place.
     pages_kib_ps: u64,
+    page_kib_ps: u64,
+}
+
+/// Where what is copied lies, and where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// On this processor, which has used it last.
+    Own,
+    /// Where another one has used it last.
+    Others,
+    /// Where this one has read what another one had put there.
+    HandedOver,
 }
 
 impl Rates {
     /// Those of a processor whose members touch this, where all of the host touch that. Of what a copy takes
     /// longer half is for either place.
-    pub(crate) fn of(details: &Details, touched: &Touched, host: &Touched) -> Self {
+    pub(crate) fn of(host: &Host, touched: &Touched, all: &Touched) -> Self {
+        let details = &host.details;
         let (deposits, takes) = (&details.deposits_kib_ps, &details.takes_kib_ps);
+        let copies = &details.copies_kib_ps;
         let more =
             |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
-        let rotation_bytes = touched.rotation_bytes(host);
-        let (more_ps, in_turn_ps) =
-            (more(takes, rotation_bytes), more(takes, touched.turn_bytes()));
+        let rotation_bytes = touched.rotation_bytes(all);
         // So much of what is taken is taken by the first one.
-        let first = touched.taken.min(host.laid_down);
-        let again_ps = more_ps.saturating_sub(in_turn_ps);
-        let source_ps = (more_ps - part(again_ps, touched.taken - first, touched.taken)) / 2;
+        let first = touched.taken.min(all.laid_down);
+        let source_ps = more(takes, all.of_places(rotation_bytes));
+        let again_ps = source_ps.saturating_sub(more(takes, touched.turn_bytes()));
+        let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
         let page_ps =
             Self::page_ps(details, touched.members, more(&details.pages_ps, rotation_bytes));
-        let pages_kib_ps = touched.pages_of_copied(page_ps);
-        let deposit_more_kib_ps = more(deposits, rotation_bytes) + pages_kib_ps;
-        let take_more_kib_ps = source_ps + more_ps / 2 + pages_kib_ps;
         Self {
-            deposit_kib_ps: deposits[0] + deposit_more_kib_ps,
-            take_kib_ps: takes[0] + take_more_kib_ps,
-            fetch_kib_ps: takes[0] + source_ps + page_ps / PAGE_KIB,
-            deposit_more_kib_ps,
-            take_more_kib_ps,
-            pages_kib_ps,
+            deposit_kib_ps: deposits[0],
+            take_kib_ps: takes[0],
+            fresh_kib_ps: Details::of_rotation(copies, touched.of_places(rotation_bytes)),
+            local_kib_ps: Details::of_rotation(copies, rotation_bytes),
+            handed_kib_ps: details.handed_kib_ps,
+            own_more_ps: more(deposits, rotation_bytes).max(more(takes, rotation_bytes)) / 2,
+            place_more_ps: more(deposits, touched.of_places(rotation_bytes)) / 2,
+            source_more_ps: source_ps / 2,
+            pages_kib_ps: touched.pages_of_copied(page_ps),
+            page_kib_ps: page_ps / PAGE_KIB,
         }
+    }
+
+    /// To lay something down, which this member has touched just before or not.
+    pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
+        let place_ps = match place {
+            Whose::Own if is_fresh => return self.fresh_kib_ps + self.pages_kib_ps,
+            Whose::Own => return self.local_kib_ps + self.pages_kib_ps,
+            Whose::Others => self.deposit_kib_ps,
+            Whose::HandedOver => self.handed_kib_ps,
+        };
+        place_ps + self.deposit_more_ps(is_fresh)
+    }
+
+    /// By so much longer than where little goes round.
+    pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
+        let own_ps = if is_fresh { self.place_more_ps } else { self.own_more_ps };
+        own_ps + self.place_more_ps + self.pages_kib_ps
+    }
+
+    /// To take something.
+    pub(crate) const fn take_ps(&self, source: Whose) -> u64 {
+        match source {
+            Whose::Own => self.local_kib_ps + self.pages_kib_ps,
+            Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),
+        }
+    }
+
+    /// By so much longer than where little goes round.
+    pub(crate) const fn take_more_ps(&self) -> u64 {
+        self.source_more_ps + self.own_more_ps + self.pages_kib_ps
+    }
+
+    /// To copy something within a member.
+    pub(crate) const fn local_ps(&self) -> u64 {
+        self.local_kib_ps + self.pages_kib_ps
+    }
+
+    /// By so much longer something is combined that is read from where it was laid down.
+    pub(crate) const fn source_more_ps(&self) -> u64 {
+        self.source_more_ps + self.page_kib_ps
     }
 
     /// What the first touch of a page in a turn takes, where copies of as much as goes round have paid so much
@@ -139,9 +221,9 @@ impl Rates {
         }
     }
 
-    /// By so much longer a copy takes of which both places are the processor's own.
-    pub(crate) const fn more_kib_ps(&self) -> u64 {
-        self.deposit_more_kib_ps + self.take_more_kib_ps - self.pages_kib_ps
+    /// By so much longer a copy takes of which both places are the member's own.
+    pub(crate) const fn more_ps(&self) -> u64 {
+        2 * self.own_more_ps + self.pages_kib_ps
     }
 }
 
@@ -151,13 +233,13 @@ fn part(whole: u64, some: u64, all: u64) -> u64 {
 }
 
 /// The rates of each processor, given its host and what its members touch.
-pub(crate) fn rates(details: &Details, processors: &[(u32, Touched)]) -> Vec<Rates> {
+pub(crate) fn rates(host: &Host, processors: &[(u32, Touched)]) -> Vec<Rates> {
     let mut hosts: BTreeMap<u32, Touched> = BTreeMap::new();
-    for (host, touched) in processors {
-        let all = hosts.entry(*host).or_default();
+    for (number, touched) in processors {
+        let all = hosts.entry(*number).or_default();
         *all = all.and(*touched);
     }
-    processors.iter().map(|(host, touched)| Rates::of(details, touched, &hosts[host])).collect()
+    processors.iter().map(|(number, touched)| Rates::of(host, touched, &hosts[number])).collect()
 }
 
 #[cfg(test)]

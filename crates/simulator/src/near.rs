@@ -9,13 +9,16 @@
 //! it does not delay that one message, but those that follow.
 
 use landeck_collectives::{Details, Figures};
+use landeck_memory::message_cells::CELL_BYTES;
 
-use crate::caches::Rates;
+use crate::caches::{Rates, Whose};
 use crate::platform::bytes_ps;
 
 /// Data up to this travel with their header.
 const INLINE_BYTES: u64 = 48;
-/// Data up to this lie in a ring as a whole; longer ones pass through a block in such pieces.
+/// Data from here on travel in a cell, where their sender has one and they fit.
+const CELL_BYTES_MIN: u64 = 4 * 1024;
+/// Data up to this lie in a ring as a whole, if not in a cell; longer ones pass through a block in such pieces.
 const RING_BYTES: u64 = 16 * 1024;
 
 /// What messages within a host take.
@@ -23,47 +26,114 @@ const RING_BYTES: u64 = 16 * 1024;
 pub(crate) struct Near {
     figures: Figures,
     details: Details,
+    /// What a message takes of its sender, and of its receiver, where they share processors.
+    crowd_sends_ps: u64,
+    crowd_receives_ps: u64,
+    crowd_keeps_ps: u64,
     /// By so much longer a sender, and a receiver, is busy with a message through a block.
     lend_ps: u64,
     drain_ps: u64,
 }
 
+/// How a message goes from one process to another on its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// Its ends share a processor.
+    pub(crate) is_beside: bool,
+    /// Its ends share processors, be it with others.
+    pub(crate) is_crowded: bool,
+    /// It lies in a cell.
+    pub(crate) is_in_cell: bool,
+    /// Its sender has touched the data just before.
+    pub(crate) is_fresh: bool,
+}
+
 impl Near {
     /// Where so many are on a processor.
     pub(crate) fn new(figures: Figures, details: Details, sharing: u64) -> Self {
-        let of_crowd = |measured| match sharing {
-            ..=1 => 0,
+        let of_crowd = |measured, alone_ps| match sharing {
+            ..=1 => alone_ps,
             _ => Details::of_crowd(measured, sharing),
         };
-        let (lend_ps, drain_ps) =
-            (of_crowd(&details.crowd_lends_ps), of_crowd(&details.crowd_drains_ps));
-        Self { figures, details, lend_ps, drain_ps }
+        Self {
+            figures,
+            details,
+            crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
+            crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
+            crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
+            lend_ps: of_crowd(&details.crowd_lends_ps, 0),
+            drain_ps: of_crowd(&details.crowd_drains_ps, 0),
+        }
+    }
+
+    /// Whether a message of so many bytes travels in a cell, if its sender has one.
+    pub(crate) const fn fits_cell(bytes: u64) -> bool {
+        bytes >= CELL_BYTES_MIN && bytes <= CELL_BYTES
     }
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
-    pub(crate) fn send_ps(&self, bytes: u64, is_shared: bool, rates: &Rates) -> (u64, u64) {
-        let overhead_ps = self.overhead_ps();
+    pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
+        let overhead_ps =
+            self.overhead_ps().max(if route.is_crowded { self.crowd_sends_ps } else { 0 });
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
-        let (rest_ps, out_ps) = (self.rest_ps(bytes), self.out_ps(bytes));
-        if bytes <= RING_BYTES {
-            let in_ps = rest_ps - out_ps + copied_ps(bytes, rates.deposit_more_kib_ps);
-            return (busy_ps + in_ps, begin_ps + in_ps);
+        let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
+        (busy_ps + in_ps, begin_ps + first_ps)
+    }
+
+    /// How long it takes to put the data in, and until the receiver can begin to take them out.
+    fn in_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
+        let Route { is_beside, is_crowded, is_in_cell, is_fresh } = route;
+        if bytes <= INLINE_BYTES {
+            return (0, 0);
         }
-        if is_shared {
-            let in_ps = self.lend_ps + bytes_ps(bytes, rates.deposit_kib_ps);
-            return (busy_ps + in_ps, begin_ps + in_ps);
+        if is_beside || is_in_cell || is_crowded && bytes > RING_BYTES {
+            let place = match (is_beside, is_in_cell) {
+                (true, _) => Whose::Own,
+                (false, true) => Whose::HandedOver,
+                (false, false) => Whose::Others,
+            };
+            let kib_ps = rates.deposit_ps(place, is_fresh);
+            let lend_ps = if is_in_cell || bytes <= RING_BYTES { 0 } else { self.lend_ps };
+            let whole_ps = lend_ps + bytes_ps(bytes, kib_ps);
+            let first_bytes = if is_crowded { bytes } else { bytes.min(RING_BYTES) };
+            return (whole_ps, lend_ps + bytes_ps(first_bytes, kib_ps));
         }
-        let more_ps = bytes_ps(bytes, rates.deposit_more_kib_ps);
-        let in_ps = bytes_ps(bytes, self.figures.two_copy_kib_ps) + more_ps;
-        (busy_ps + in_ps, begin_ps + rest_ps - out_ps + more_ps)
+        let more_ps = bytes_ps(bytes, rates.deposit_more_ps(is_fresh));
+        let (rest_ps, out_ps) = (self.rest_ps(bytes, false), self.out_ps(bytes));
+        let first_ps = rest_ps - out_ps + more_ps;
+        // Both go on at once.
+        let whole_ps = if bytes <= RING_BYTES { first_ps } else { rest_ps + more_ps };
+        (whole_ps, first_ps)
     }
 
     /// How long a receiver is busy on a processor with these rates.
-    pub(crate) fn receive_ps(&self, bytes: u64, rates: &Rates) -> u64 {
-        let drain_ps = if bytes <= RING_BYTES { 0 } else { self.drain_ps };
-        let more_ps = drain_ps + copied_ps(bytes, rates.take_more_kib_ps);
-        self.overhead_ps() + self.out_ps(bytes) + more_ps
+    pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
+        let overhead_ps =
+            self.overhead_ps().max(if route.is_crowded { self.crowd_receives_ps } else { 0 });
+        if bytes <= INLINE_BYTES {
+            return overhead_ps;
+        }
+        let drain_ps = if route.is_in_cell || bytes <= RING_BYTES { 0 } else { self.drain_ps };
+        let more_ps = bytes_ps(bytes, rates.take_more_ps());
+        let whole_ps = if route.is_beside {
+            bytes_ps(bytes, rates.take_ps(Whose::Own))
+        } else if route.is_crowded && (route.is_in_cell || bytes > RING_BYTES) {
+            bytes_ps(bytes, rates.take_ps(Whose::Others))
+        } else if route.is_in_cell {
+            // The whole of it took so long where the sender had put the first piece in before.
+            let first_ps =
+                bytes_ps(bytes.min(RING_BYTES), rates.deposit_ps(Whose::HandedOver, true));
+            self.rest_ps(bytes, true).saturating_sub(first_ps) + more_ps
+        } else {
+            self.out_ps(bytes) + more_ps
+        };
+        overhead_ps + drain_ps + whole_ps
+    }
+
+    /// By so much longer a receiver is busy with a message that came before it was looked for.
+    pub(crate) const fn keep_ps(&self) -> u64 {
+        self.crowd_keeps_ps
     }
 
     /// At each end of every message.
@@ -72,27 +142,23 @@ impl Near {
     }
 
     /// By so much longer than a message of a line.
-    fn rest_ps(&self, bytes: u64) -> u64 {
-        if bytes <= INLINE_BYTES {
-            return 0;
-        }
-        self.details.message_ps(&self.figures, bytes).saturating_sub(self.figures.message_ps)
+    fn rest_ps(&self, bytes: u64, is_in_cell: bool) -> u64 {
+        let whole_ps = match is_in_cell || bytes < CELL_BYTES_MIN {
+            true => self.details.message_ps(&self.figures, bytes),
+            false => self.details.one_way_ps(&self.figures, bytes),
+        };
+        whole_ps.saturating_sub(self.figures.message_ps)
     }
 
-    /// The receiver's part of that.
+    /// The receiver's part of that, without a cell.
     fn out_ps(&self, bytes: u64) -> u64 {
-        let rest_ps = self.rest_ps(bytes);
+        let rest_ps = self.rest_ps(bytes, false);
         let (both, out) = (self.figures.two_copy_kib_ps, self.figures.one_copy_kib_ps);
         if bytes <= RING_BYTES {
             return bytes_ps(rest_ps, 1024 * out / (both + out).max(1));
         }
         bytes_ps(bytes, out).min(rest_ps)
     }
-}
-
-/// What data that have no room beside their header take.
-fn copied_ps(bytes: u64, kib_ps: u64) -> u64 {
-    if bytes <= INLINE_BYTES { 0 } else { bytes_ps(bytes, kib_ps) }
 }
 
 #[cfg(test)]

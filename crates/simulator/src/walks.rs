@@ -5,7 +5,7 @@
 //! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
 //! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use landeck_collectives::{
@@ -68,6 +68,16 @@ struct Walk {
     steps: u32,
     uses_board: bool,
     touched: Touched,
+    manner: Manner,
+}
+
+/// How a member lays down what it brings to the board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Manner {
+    /// It takes nothing.
+    pub(crate) only_gives: bool,
+    /// Of two members each takes what the other one has laid down.
+    pub(crate) hands_over: bool,
 }
 
 /// A step as it is kept.
@@ -203,6 +213,11 @@ impl Path {
         self.walks.deed(self.member, step)
     }
 
+    /// How it lays down what it brings to the board.
+    pub(crate) fn manner(&self) -> Manner {
+        self.walks.walk(self.member).manner
+    }
+
     /// Whether it goes to the board.
     pub(crate) fn uses_board(&self) -> bool {
         self.walks.walk(self.member).uses_board
@@ -268,11 +283,13 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
+        let manner = Manner::of(self.operation, plan);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
-            touched: touched(plan, &form.sizes),
+            touched: touched(plan, &form.sizes, manner),
+            manner,
         };
         number(&mut self.lists, &mut self.walks.walks, walk)
     }
@@ -353,15 +370,31 @@ impl Form<'_> {
     }
 }
 
+impl Manner {
+    fn of(operation: Operation, plan: &Plan) -> Self {
+        let takes = |step: &PlanStep| {
+            !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
+        };
+        let is_exchange = matches!(operation, Operation::AllGather | Operation::AllToAll);
+        Self {
+            only_gives: !plan.steps.iter().any(takes),
+            hands_over: is_exchange && plan.size == 2,
+        }
+    }
+}
+
 /// What the member of a plan touches.
-fn touched(plan: &Plan, sizes: &Sizes) -> Touched {
+fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Touched { members: 1, ..Touched::default() };
+    let mut rings = BTreeSet::new();
     for step in &plan.steps {
         match &step.action {
-            Action::Send { cells, .. } => {
+            Action::Send { to, cells } => {
                 own.extend(cells);
-                touched.send(sizes.of_all(cells));
+                let bytes = sizes.of_all(cells);
+                let is_new = Touched::goes_round_in_a_ring(bytes) && rings.insert(*to);
+                touched.send(bytes, !step.after.is_empty(), is_new);
             }
             Action::Receive { cells, .. } => {
                 own.extend(cells);
@@ -371,10 +404,11 @@ fn touched(plan: &Plan, sizes: &Sizes) -> Touched {
             Action::Combine { left, right, into } => own.extend([left, right, into]),
             Action::Deposit { cells, except } => {
                 own.push(*cells);
-                touched.deposit(match except {
+                let bytes = match except {
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
-                });
+                };
+                touched.deposit(bytes, manner.hands_over);
             }
             Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {

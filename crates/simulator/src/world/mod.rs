@@ -3,21 +3,22 @@
 #[cfg(test)]
 mod living;
 mod losses;
+mod messages;
 mod rest;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use landeck_collectives::{Details, Execution, Figures, Precedence};
-use landeck_kernel::Wanted;
-use landeck_kernel::matching::{Label, Matching};
+use landeck_kernel::matching::Matching;
+use landeck_memory::SegmentPlan;
 use landeck_memory::waiter::Spin;
 
-use crate::board::{Board, Look};
-use crate::caches::{self, Rates, Touched};
+use crate::board::{Board, Look, Looking};
+use crate::caches::{self, Rates, Touched, Whose};
 use crate::fault::Chance;
 use crate::history::{History, NOTHING, RecordId, What};
 use crate::near::Near;
-use crate::network::{Passed, Transit, Wires};
+use crate::network::{Transit, Wires};
 use crate::platform::{Host, bytes_ps};
 use crate::processors::{Processors, Turn};
 use crate::simulation::{Hosts, Report, Setting};
@@ -25,6 +26,7 @@ use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
 use crate::walks::{Deed, Path};
 use losses::Lost;
+use messages::wanted;
 
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
@@ -42,6 +44,8 @@ enum Event {
     Turn { ring: u32, number: u32 },
     /// A member is done with what it did.
     Done(u32),
+    /// The first piece of what a member lays on the board is there, and all of it from some moment on.
+    Laid { member: u32, bytes: u64, until: Time, record: RecordId },
     /// A message reaches a port.
     Hop(MessageId),
     /// A message is there.
@@ -114,6 +118,10 @@ struct Member {
     dies: Option<Time>,
     told: Option<(u32, Time)>,
     lost: Option<Lost>,
+    /// Cells that it may put messages in.
+    cells: u32,
+    /// Whether another processor has taken what it laid on the board last.
+    is_taken_elsewhere: bool,
     /// The step that waits for the board.
     at_board: Option<u32>,
     /// What it did last.
@@ -145,6 +153,8 @@ struct Message {
     sent_by: u32,
     received_by: u32,
     transit: Transit,
+    /// It lies in a cell, which is its receiver's then.
+    is_in_cell: bool,
     /// What its travelling follows from.
     record: RecordId,
 }
@@ -218,7 +228,8 @@ impl World {
             })
             .collect();
         let first = |member| stages.path(member, 0).map(Execution::new);
-        let members = (0..size).map(|member| Member::new(first(member))).collect();
+        let cells = SegmentPlan::new(1, size.min(hosts.per_host)).cells_each();
+        let members = (0..size).map(|member| Member::new(first(member), cells)).collect();
         let mut world = Self {
             figures,
             near: Near::new(figures, details, sharing),
@@ -229,10 +240,11 @@ impl World {
             events: Events::default(),
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
             processors,
-            rates: caches::rates(&details, &touched),
+            rates: caches::rates(&platform.host, &touched),
             turn_ps,
             long_ps: rest::long_ps(&figures, &details, sharing),
-            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing),
+            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing)
+                .saturating_sub(Details::of_crowd(&details.crowd_receives_ps, sharing)),
             crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
@@ -307,6 +319,13 @@ impl World {
                 }
                 self.go_on(member, now);
             }
+            Event::Laid { member, bytes, until, record } => {
+                if self.members[member as usize].dies.is_none() {
+                    let by = (self.processors.number(member), until);
+                    self.board(member).lay(member, bytes, by, record);
+                    self.wake_at_board(now);
+                }
+            }
             Event::Hop(id) => self.hop(id, now),
             Event::Arrive(id) => self.arrive(id, now),
             Event::Gone { member, step } => self.hand(member, News::Gone(step), now),
@@ -373,9 +392,9 @@ impl World {
         let at_board = execution.walk().uses_board();
         let span_ps = match (at_board, self.processors.is_shared(member)) {
             (false, false) => self.host.call_ps,
-            (true, false) => self.host.call_ps / 4,
+            (true, false) => self.host.details.board_call_ps,
             (false, true) => self.crowd_call_ps,
-            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).line_ps()),
+            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_ps()),
         };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -451,19 +470,26 @@ impl World {
             }
             Some(Deed::Receive { from }) => self.receive(member, from, step, now),
             Some(Deed::Copy { bytes }) => {
-                let kib_ps = self.figures.local_copy_kib_ps + self.rates(member).more_kib_ps();
-                let span_ps = bytes_ps(bytes, kib_ps);
-                self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
+                let span_ps =
+                    self.copy_step_ps(member) + bytes_ps(bytes, self.rates(member).local_ps());
+                self.work(member, step, span_ps, NOTHING, now);
                 true
             }
             Some(Deed::Combine { bytes }) => {
-                let kib_ps = self.figures.reduction_kib_ps + self.rates(member).more_kib_ps();
+                let kib_ps = self.figures.reduction_kib_ps + self.rates(member).more_ps();
                 let span_ps = bytes_ps(bytes, kib_ps);
                 self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
                 true
             }
             _ => self.try_at_board(member, step, now),
         }
+    }
+
+    /// What a copy within a member takes beside its bytes: a step of a plan over messages, or at the board.
+    fn copy_step_ps(&self, member: u32) -> u64 {
+        let execution = self.members[member as usize].execution.as_ref();
+        let at_board = execution.is_some_and(|execution| execution.walk().uses_board());
+        if at_board { self.host.details.board_copy_ps } else { self.host.details.copy_step_ps }
     }
 
     /// What copies take on a member's processor.
@@ -476,8 +502,15 @@ impl World {
         Some(self.members[member as usize].execution.as_ref()?.walk().deed(step))
     }
 
-    fn work(&mut self, member: u32, step: u32, span_ps: u64, cause: RecordId, now: Time) {
-        self.busy(member, Doing::Work(step), What::Work { member, step }, span_ps, cause, now);
+    fn work(
+        &mut self,
+        member: u32,
+        step: u32,
+        span_ps: u64,
+        cause: RecordId,
+        now: Time,
+    ) -> RecordId {
+        self.busy(member, Doing::Work(step), What::Work { member, step }, span_ps, cause, now)
     }
 
     /// A member is busy for a while. Returns the record of that.
@@ -502,8 +535,10 @@ impl World {
     /// A step on the board, if what it needs is there; else it waits. True when the member is busy.
     fn try_at_board(&mut self, member: u32, step: u32, now: Time) -> bool {
         let Some(deed) = self.deed(member, step) else { return false };
-        let rates = *self.rates(member);
-        match self.board(member).look(deed, &rates) {
+        let (rates, processor) = (*self.rates(member), self.processors.number(member));
+        let looking =
+            Looking { member, processor, rates: &rates, now, place: self.place_of(member) };
+        match self.board(member).look(deed, &looking) {
             Look::Wait => {
                 self.member(member).at_board = Some(step);
                 if self.board_waiters.last() != Some(&member) {
@@ -512,7 +547,9 @@ impl World {
                 false
             }
             Look::Do(span_ps, cause) => {
-                self.work(member, step, span_ps, cause, now);
+                self.note_taken(deed, processor);
+                let record = self.work(member, step, span_ps, cause, now);
+                self.lay_in_pieces(member, deed, span_ps, record, now);
                 true
             }
             Look::Piece(bytes, span_ps, cause) => {
@@ -521,6 +558,53 @@ impl World {
                 self.busy(member, Doing::Piece(bytes), what, span_ps, cause, now);
                 true
             }
+        }
+    }
+
+    /// Where a member lays down what it brings.
+    fn place_of(&self, member: u32) -> Whose {
+        let place = &self.members[member as usize];
+        let execution = place.execution.as_ref();
+        if execution.is_some_and(|execution| execution.walk().manner().hands_over) {
+            return Whose::HandedOver;
+        }
+        if place.is_taken_elsewhere { Whose::Others } else { Whose::Own }
+    }
+
+    /// What another processor takes is not its depositor's any more.
+    fn note_taken(&mut self, deed: Deed, processor: usize) {
+        let from = match deed {
+            Deed::Take { from, .. } => from..from + 1,
+            Deed::CombineDeposits { members, .. } => 0..members,
+            Deed::Resolve { .. } | Deed::TakeResult { .. } => 0..self.stages.members(),
+            _ => return,
+        };
+        for member in from {
+            if self.processors.number(member) != processor {
+                self.member(member).is_taken_elsewhere = true;
+            }
+        }
+    }
+
+    /// Others can take the first piece of what a member with a processor of its own only gives before all is there.
+    fn lay_in_pieces(
+        &mut self,
+        member: u32,
+        deed: Deed,
+        span_ps: u64,
+        record: RecordId,
+        now: Time,
+    ) {
+        let Deed::Deposit { bytes } = deed else { return };
+        let execution = self.members[member as usize].execution.as_ref();
+        let only_gives = execution.is_some_and(|execution| execution.walk().manner().only_gives);
+        self.member(member).is_taken_elsewhere = false;
+        if let Some(first_ps) = Board::first_piece_ps(bytes, span_ps)
+            && only_gives
+            && !self.processors.is_shared(member)
+        {
+            let until = now + span_ps;
+            self.events.plan(now + first_ps, Event::Laid { member, bytes, until, record });
         }
     }
 
@@ -545,7 +629,8 @@ impl World {
             Doing::Nothing | Doing::Call => {}
             Doing::Work(step) => {
                 let Some(deed) = self.deed(member, step) else { return };
-                let is_news = self.board(member).done(deed, member, record);
+                let by = (self.processors.number(member), now);
+                let is_news = self.board(member).done(deed, member, by, record);
                 self.end_step(member, step);
                 if is_news {
                     self.wake_at_board(now);
@@ -560,7 +645,8 @@ impl World {
             Doing::SendNear(step) => self.end_step(member, step),
             Doing::Ask(id) => self.launch(id, Stage::Request, record, now),
             Doing::Receive(id) => {
-                let step = self.messages[id as usize].received_by;
+                let Message { received_by: step, is_in_cell, .. } = self.messages[id as usize];
+                self.member(member).cells += u32::from(is_in_cell);
                 self.free.push(id);
                 self.end_step(member, step);
             }
@@ -573,237 +659,10 @@ impl World {
             execution.end(step);
         }
     }
-
-    /// A member begins to send.
-    fn send(&mut self, from: u32, to: u32, bytes: u64, step: u32, now: Time) {
-        let is_near = self.host(from) == self.host(to);
-        let is_announced =
-            !is_near && self.wires.as_ref().is_some_and(|wires| wires.is_announced(bytes));
-        let stage = if is_announced { Stage::Announcement } else { Stage::Whole };
-        let (sender, receiver) = (self.host(from), self.host(to));
-        let transit = Transit {
-            from: sender,
-            to: receiver,
-            bytes,
-            head: now,
-            tail: now,
-            hop: 0,
-            waited_ps: 0,
-        };
-        let id = self.keep(Message {
-            from,
-            to,
-            bytes,
-            stage,
-            sent_by: step,
-            received_by: 0,
-            transit,
-            record: NOTHING,
-        });
-        (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
-        let span_ps = if is_near {
-            self.near.send_ps(bytes, self.processors.is_shared(from), self.rates(from)).0
-        } else {
-            self.overhead_ps(if is_announced { 0 } else { bytes })
-        };
-        let what = match stage {
-            Stage::Announcement => What::Handshake { member: from, with: to },
-            _ => What::Send { from, to, bytes },
-        };
-        let doing = if is_near { Doing::SendNear(step) } else { Doing::Send(id) };
-        let record = self.busy(from, doing, what, span_ps, NOTHING, now);
-        self.messages[id as usize].record = record;
-        if is_near {
-            let is_shared = self.processors.is_shared(from);
-            let arrival_ps = self.near.send_ps(bytes, is_shared, self.rates(from)).1;
-            let at = now + self.chance.stretched_ps(arrival_ps);
-            let at = self.chance.in_order((from, to), at, now);
-            self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
-            self.events.plan(at, Event::Arrive(id));
-        }
-    }
-
-    fn keep(&mut self, message: Message) -> MessageId {
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.messages[id as usize] = message;
-                id
-            }
-            None => {
-                self.messages.push(message);
-                self.messages.len() as MessageId - 1
-            }
-        };
-        let in_flight = (self.messages.len() - self.free.len()) as u32;
-        self.most_in_flight = self.most_in_flight.max(in_flight);
-        id
-    }
-
-    fn host(&self, member: u32) -> u32 {
-        self.hosts.host(member)
-    }
-
-    fn overhead_ps(&self, bytes: u64) -> u64 {
-        self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
-    }
-
-    fn receive_ps(&self, message: &Message) -> u64 {
-        if message.transit.from != message.transit.to {
-            return self.overhead_ps(message.bytes);
-        }
-        self.near.receive_ps(message.bytes, self.rates(message.to))
-    }
-
-    /// A sender has handed a message over to the network.
-    fn sent(&mut self, id: MessageId, now: Time) {
-        let message = self.messages[id as usize];
-        if message.stage == Stage::Whole {
-            self.end_step(message.from, message.sent_by);
-        }
-        let record = self.members[message.from as usize].last;
-        self.launch(id, message.stage, record, now);
-    }
-
-    /// A message goes onto the network.
-    fn launch(&mut self, id: MessageId, stage: Stage, record: RecordId, now: Time) {
-        let begin = now + self.chance.lost_ps();
-        let message = &mut self.messages[id as usize];
-        (message.stage, message.record) = (stage, record);
-        let (from, to) = message.ends();
-        let (from, to) = (self.hosts.host(from), self.hosts.host(to));
-        let bytes = match stage {
-            Stage::Whole | Stage::Data => message.bytes,
-            Stage::Announcement | Stage::Request => 0,
-        };
-        message.transit =
-            Transit { from, to, bytes, head: begin, tail: begin, hop: 0, waited_ps: 0 };
-        self.events.plan(begin, Event::Hop(id));
-    }
-
-    /// The head of a message is at a port.
-    fn hop(&mut self, id: MessageId, now: Time) {
-        let Some(wires) = &mut self.wires else { return };
-        let message = &mut self.messages[id as usize];
-        let transit = &mut message.transit;
-        let (is_first, began) = (transit.hop == 0, transit.head);
-        match wires.pass(transit) {
-            Passed::On(at) => {
-                if is_first && message.stage == Stage::Data {
-                    // Its last byte leaves the card as long after the first as it arrives later.
-                    let gone = began + transit.waited_ps + transit.tail.since(transit.head);
-                    let (member, step) = (message.from, message.sent_by);
-                    self.events.plan(gone, Event::Gone { member, step });
-                }
-                if is_first {
-                    let span_ps = at.since(began);
-                    let late_ps = self.chance.stretched_ps(span_ps) - span_ps;
-                    (transit.head, transit.tail) = (at + late_ps, transit.tail + late_ps);
-                }
-                self.events.plan(transit.head, Event::Hop(id));
-            }
-            Passed::Arrived(at) => {
-                let (from, to) = message.ends();
-                let at = self.chance.in_order((from, to), at, now);
-                self.events.plan(at, Event::Arrive(id));
-            }
-        }
-    }
-
-    /// A message is at its receiver's.
-    fn arrive(&mut self, id: MessageId, now: Time) {
-        self.note(now, 3, id);
-        let message = self.messages[id as usize];
-        let (from, to) = message.ends();
-        let waited_ps = message.transit.waited_ps;
-        self.waited_ps += waited_ps;
-        let began = self.history.end_of(message.record).min(now);
-        let what = What::Travel { from, to, waited_ps };
-        let record = self.history.add(what, began, now, [message.record, NOTHING]);
-        self.messages[id as usize].record = record;
-        self.hand(to, News::Message(id), now);
-    }
-
-    /// A member finds news. True when that keeps it busy.
-    fn look_at(&mut self, member: u32, news: News, now: Time) -> bool {
-        let id = match news {
-            News::Gone(step) => {
-                self.end_step(member, step);
-                return false;
-            }
-            News::Death(dead) => {
-                let place = self.member(member);
-                place.told = place.told.or(Some((dead, now)));
-                return false;
-            }
-            News::Message(id) => id,
-        };
-        let message = self.messages[id as usize];
-        match message.stage {
-            Stage::Whole | Stage::Announcement => {
-                let label = Label { context: CONTEXT, source: message.from, tag: TAG };
-                let place = self.member(member);
-                match place.matching.match_arrival(label) {
-                    Some(step) => {
-                        place.post_next(message.from, step);
-                        self.take(member, id, step, now);
-                    }
-                    None => {
-                        place.matching.keep(label, id);
-                        return false;
-                    }
-                }
-            }
-            Stage::Request => {
-                // It takes a word, and sends the data.
-                let span_ps = self.overhead_ps(0) + self.overhead_ps(message.bytes);
-                let what = What::Send { from: member, to: message.to, bytes: message.bytes };
-                self.messages[id as usize].stage = Stage::Data;
-                self.busy(member, Doing::Send(id), what, span_ps, message.record, now);
-            }
-            Stage::Data => self.take(member, id, message.received_by, now),
-        }
-        true
-    }
-
-    /// A receive begins; true when its message is there already.
-    fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
-        let place = self.member(member);
-        if let Some(behind) = place.behind.get_mut(&from) {
-            *behind += 1;
-            return false;
-        }
-        match place.matching.take(&wanted(from)) {
-            Some((_, id)) => {
-                self.take(member, id, step, now);
-                true
-            }
-            None => {
-                place.matching.post(wanted(from), step);
-                place.behind.insert(from, 0);
-                false
-            }
-        }
-    }
-
-    /// A member takes a message that its step is for, or asks for its data.
-    fn take(&mut self, member: u32, id: MessageId, step: u32, now: Time) {
-        self.messages[id as usize].received_by = step;
-        let message = self.messages[id as usize];
-        let from = message.from;
-        if message.stage == Stage::Announcement {
-            let what = What::Handshake { member, with: from };
-            let span_ps = 2 * self.overhead_ps(0); // it takes one word and sends another
-            self.busy(member, Doing::Ask(id), what, span_ps, message.record, now);
-            return;
-        }
-        let what = What::Receive { to: member, from, bytes: message.bytes };
-        let span_ps = self.receive_ps(&message);
-        self.busy(member, Doing::Receive(id), what, span_ps, message.record, now);
-    }
 }
 
 impl Member {
-    fn new(execution: Option<Execution<Path>>) -> Self {
+    fn new(execution: Option<Execution<Path>>, cells: u32) -> Self {
         Self {
             execution,
             stage: 0,
@@ -821,6 +680,8 @@ impl Member {
             dies: None,
             told: None,
             lost: None,
+            cells,
+            is_taken_elsewhere: true,
             at_board: None,
             last: NOTHING,
             end: None,
@@ -861,9 +722,4 @@ fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
         if stages.is_reduction(stage) { board.around() } else { board }
     };
     (0..stages.count()).map(board).collect()
-}
-
-/// What a receive from a member asks for.
-const fn wanted(from: u32) -> Wanted {
-    Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) }
 }

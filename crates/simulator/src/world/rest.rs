@@ -16,12 +16,14 @@ const LATE_NS: u64 = 250;
 const POLL_NS: u64 = 25;
 
 /// By how much longer those who share a processor exchange messages than they take turns at a board and than a
-/// message takes: at a board a wait begins by giving turns away, for a message it first writes down that it
+/// message takes of both its ends: at a board a wait begins by giving turns away, for a message it first writes down that it
 /// waits, and looks at the clock around each of them; and less of all that is in the caches.
 pub(super) fn long_ps(figures: &Figures, details: &Details, sharing: u64) -> u64 {
     let switch_ps = Details::of_crowd(&details.switches_ps, sharing);
     let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
-    switch_ps.saturating_sub(turn_ps).saturating_sub(figures.message_ps)
+    let of_crowd = |measured| Details::of_crowd(measured, sharing);
+    let ends_ps = of_crowd(&details.crowd_sends_ps) + of_crowd(&details.crowd_receives_ps);
+    switch_ps.saturating_sub(turn_ps).saturating_sub(ends_ps.max(figures.message_ps))
 }
 
 impl World {

@@ -8,7 +8,7 @@ use super::probe::Pages;
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::details::{MESSAGE_BYTES, ROTATION_BYTES};
+use landeck::collectives::details::{CELL_MESSAGE_BYTES, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{BoardStyle, Way};
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
@@ -86,10 +86,15 @@ fn crowd(world: &World) -> Result<()> {
     let batches = Batches::begin(world);
     let barrier_ps = batches.usual_ps(40, || (0..40).try_for_each(|_| world.barrier()))?;
     let clock_ps = clock_ps();
-    let over_messages = own_ps(&batches, &world.via(Way::by(Flat)))?;
+    let flat = world.via(Way::by(Flat));
+    let over_messages = own_ps(&batches, &flat)?;
     let at_the_board = own_ps(&batches, &world.via(Way::Board(BoardStyle::Each)))?;
     let switches = world.size() / processors;
     let (in_ring, in_block) = (handed_ps(&batches, RING_BYTES)?, handed_ps(&batches, BLOCK_BYTES)?);
+    let of_many = of_many_ps(&batches, &flat, over_messages.broadcast)?;
+    report(world, "send", of_many.sent);
+    report(world, "receive", of_many.taken);
+    report(world, "keep", of_many.kept);
     report(world, "lend", in_block.sent - in_ring.sent);
     report(world, "drain", in_block.taken - in_ring.taken);
     report(world, "page", page_ps(&batches)?);
@@ -158,6 +163,75 @@ fn handed_ps(batches: &Batches<'_>, bytes: usize) -> Result<Handed> {
     let mut all = vec![0.0; world.size()];
     world.gather(&[median(sent_ps)], &mut all, 0)?;
     Ok(Handed { sent: median(all.split_off(1)), taken: median(taken_ps) })
+}
+
+/// What the messages of a call take of its member where there are many.
+struct OfMany {
+    sent: f64,
+    /// One that is there, and is looked for.
+    taken: f64,
+    /// By so much longer one that came before it was looked for.
+    kept: f64,
+}
+
+/// One to each of all others, and one from each that is there already, so nobody waits: of each member in turn, since
+/// what each has of all others does not stay in the caches. A call with but one takes `one_ps`.
+fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
+    /// So often of each: in the first two some messages go another way, before there are rings.
+    const ROUNDS: usize = 6;
+    let world = batches.world;
+    let beside = world.duplicate()?;
+    let (size, rank) = (world.size(), world.rank());
+    let (mut data, mut all) = ([1u64], vec![0u64; size]);
+    let mut times_ps = [(); 4].map(|()| Vec::new());
+    let [sent_ps, taken_ps, words_ps, behind_ps] = &mut times_ps;
+    for root in (0..ROUNDS).flat_map(|_| 0..size) {
+        let is_root = rank == root;
+        world.barrier()?;
+        let broadcast_ps = timed_ps(|| way.broadcast(&mut data, root))?;
+        sent_ps.extend(is_root.then_some(broadcast_ps));
+        for (has_call, has_words, times_ps) in [
+            (true, false, &mut *taken_ps),
+            (false, true, &mut *words_ps),
+            (true, true, &mut *behind_ps),
+        ] {
+            let mut call = || if has_call { way.gather(&[1u64], &mut all, root) } else { Ok(()) };
+            if is_root {
+                beside.barrier()?;
+                times_ps.push(timed_ps(|| {
+                    // Who looks for a word takes in what has come before it as well.
+                    let others = (0..size).filter(|&from| has_words && from != root);
+                    for from in others {
+                        world.receive_into(&mut data, from, TAG)?;
+                    }
+                    call()
+                })?);
+            } else {
+                call()?;
+                if has_words {
+                    world.send(&data, root, TAG)?;
+                }
+                beside.barrier()?;
+            }
+            beside.barrier()?;
+        }
+    }
+    let own = times_ps.map(median);
+    let mut of_all = vec![0.0; own.len() * size];
+    world.gather(&own, &mut of_all, 0)?;
+    let of = |which: usize| median(of_all.iter().skip(which).step_by(own.len()).copied().collect());
+    let others = (size - 1) as f64;
+    let each_ps = |times_ps: f64| (times_ps - one_ps) / (others - 1.0).max(1.0);
+    let taken = each_ps(of(1));
+    let kept = each_ps(of(3) - of(2)) - taken;
+    Ok(OfMany { sent: (of(0) - (one_ps - taken)) / others, taken, kept })
+}
+
+/// How long it takes.
+fn timed_ps(body: impl FnOnce() -> Result<()>) -> Result<f64> {
+    let start = Instant::now();
+    body()?;
+    Ok(start.elapsed().as_nanos() as f64 * 1e3)
 }
 
 /// A message there and back between each two on the same processor, all at once: everybody has a turn meanwhile.
@@ -260,10 +334,15 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     let burst = burst_ps(&batches)?;
     report(world, "message", short);
     report(world, "send", burst);
-    for (bytes, round_trips) in MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 1_500, 500, 250, 150])
+    for (bytes, round_trips) in
+        MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 1_500, 500, 250, 150])
     {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
+    }
+    for bytes in CELL_MESSAGE_BYTES {
+        let ps = batches.one_way_ps(bytes as usize)? - short;
+        report(world, &format!("one-way-{bytes}"), ps);
     }
     calls(&batches)?;
     report(world, "two-copy", per_kib(long - short, LONG_BYTES));
@@ -301,8 +380,9 @@ fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
     Ok(median(sends_ps))
 }
 
-/// A barrier and an allreduce of two over messages: what the first takes beside its message is the call, and
-/// what the second takes beside the first are two steps, a copy and a combination.
+/// A barrier, an allgather and an allreduce of two over messages: what the first takes beside its message is the call,
+/// the second copies besides, and the third copies and combines. And a barrier and an allgather at the board: the call
+/// is what the first takes longer than one that goes the short way, and the second copies besides.
 fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
     let world = batches.world;
@@ -312,8 +392,16 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let mut sum = [0u64];
     let each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
     let allreduce = batches.calls_ps(&sums, CALLS, each)?;
+    let mut both = [0u64; 2];
+    let mut gather = |world: &World| world.all_gather(&[1], &mut both);
+    let gathers = world.via(Way::by(Butterfly));
+    let allgather = batches.calls_ps(&gathers, CALLS, &mut gather)?;
     report(world, "barrier-over-messages", barrier);
+    report(world, "allgather-over-messages", allgather);
     report(world, "allreduce-over-messages", allreduce);
+    let at_board = world.via(Way::Board(BoardStyle::Each));
+    report(world, "barrier-at-board", batches.calls_ps(&at_board, CALLS, World::barrier)?);
+    report(world, "allgather-at-board", batches.calls_ps(&at_board, CALLS, gather)?);
     Ok(())
 }
 
@@ -341,6 +429,26 @@ impl<'a> Batches<'a> {
                 } else {
                     world.receive_into(data, other, TAG)?;
                     world.send(data, other, TAG)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The time of a message to the other process and of a short one back: so all long ones go one way.
+    fn one_way_ps(&self, bytes: usize) -> Result<f64> {
+        const ROUND_TRIPS: u32 = 100;
+        let world = self.world;
+        let (mut room, mut back) = (page_room(bytes), [1u8]);
+        let data = of_page(&mut room, bytes);
+        self.least_ps(ROUND_TRIPS, || {
+            for _ in 0..ROUND_TRIPS {
+                if world.rank() == 0 {
+                    world.send(data, 1, TAG)?;
+                    world.receive_into(&mut back, 1, TAG)?;
+                } else {
+                    world.receive_into(data, 0, TAG)?;
+                    world.send(&back, 0, TAG)?;
                 }
             }
             Ok(())

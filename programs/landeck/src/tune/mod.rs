@@ -20,12 +20,13 @@ use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
 use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
-use landeck::collectives::details::{CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
+use landeck::collectives::details::{CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
+use probe::For;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
@@ -229,11 +230,15 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
     // have one each.
     details.turns_ps = details.turns_ps.map(|whole_ps| less(whole_ps, barrier_ps));
     if has_messages {
-        // In the model a barrier of two is a word and a line; one over messages is a call and a message, and
-        // an allreduce copies and combines besides.
+        // In the model a barrier of two is a word and a line; one over messages is a call and a message, an
+        // allgather copies besides, and an allreduce copies and combines.
         figures.deposit_ps = less(barrier_ps, figures.line_ps);
-        details.step_ps = less(details.step_ps, details.call_ps) / 2;
+        details.step_ps = less(details.step_ps, details.copy_step_ps);
+        details.copy_step_ps = less(details.copy_step_ps, details.call_ps);
         details.call_ps = less(details.call_ps, figures.message_ps);
+        // The same at the board, where an allgather copies.
+        details.board_copy_ps = less(details.board_copy_ps, details.board_call_ps);
+        details.board_call_ps = less(details.board_call_ps, barrier_ps);
     }
     Found { figures, details, share }
 }
@@ -296,11 +301,16 @@ fn caches(found: &mut Found) -> Result<(), TuneError> {
     if processors.is_empty() {
         return Ok(());
     }
-    let places = details.deposits_kib_ps.iter_mut().zip(&mut details.takes_kib_ps);
-    for (bytes, (deposit, take)) in ROTATION_BYTES.into_iter().zip(places) {
-        let exchange = probe::exchange(&processors, bytes);
-        (*deposit, *take) = (exchange.deposit_kib_ps, exchange.take_kib_ps);
+    for (number, bytes) in ROTATION_BYTES.into_iter().enumerate() {
+        let exchange = probe::exchange(&processors, bytes, For::Others);
+        details.deposits_kib_ps[number] = exchange.deposit_kib_ps;
+        details.takes_kib_ps[number] = exchange.take_kib_ps;
+        let alone = probe::exchange(&processors, bytes, For::Oneself);
+        details.copies_kib_ps[number] = u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps);
     }
+    let handed = probe::handed(&processors);
+    details.handed_kib_ps = handed.give_kib_ps;
+    details.fetched_reduction_kib_ps = handed.reduction_kib_ps;
     Ok(())
 }
 
@@ -313,16 +323,23 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
     for (name, value_ps) in all {
         match name.as_str() {
             "barrier-over-messages" => details.call_ps = value_ps,
+            "allgather-over-messages" => details.copy_step_ps = value_ps,
             "allreduce-over-messages" => details.step_ps = value_ps,
+            "barrier-at-board" => details.board_call_ps = value_ps,
+            "allgather-at-board" => details.board_copy_ps = value_ps,
             "message" => figures.message_ps = value_ps,
             "send" => details.send_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
             "two-copy" => figures.two_copy_kib_ps = value_ps,
             "barrier" => figures.deposit_ps = value_ps,
             other => {
-                let is_other = |bytes: &u64| other == format!("message-{bytes}");
-                if let Some(number) = MESSAGE_BYTES.iter().position(is_other) {
+                let is = |name: &str, bytes: u64| other == format!("{name}-{bytes}");
+                let of_message = |bytes: &u64| is("message", *bytes);
+                let of_one_way = |bytes: &u64| is("one-way", *bytes);
+                if let Some(number) = MESSAGE_BYTES.iter().position(of_message) {
                     details.messages_ps[number] = value_ps;
+                } else if let Some(number) = CELL_MESSAGE_BYTES.iter().position(of_one_way) {
+                    details.one_ways_ps[number] = value_ps;
                 }
             }
         }
@@ -353,6 +370,9 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("call", &mut details.crowd_calls_ps[number]),
         ("take", &mut details.crowd_takes_ps[number]),
         ("deposit", &mut details.crowd_deposits_ps[number]),
+        ("send", &mut details.crowd_sends_ps[number]),
+        ("receive", &mut details.crowd_receives_ps[number]),
+        ("keep", &mut details.crowd_keeps_ps[number]),
         ("lend", &mut details.crowd_lends_ps[number]),
         ("drain", &mut details.crowd_drains_ps[number]),
         ("page", &mut details.crowd_pages_ps[number]),

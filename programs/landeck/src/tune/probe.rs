@@ -68,11 +68,19 @@ pub(super) struct Exchange {
     pub(super) take_kib_ps: u64,
 }
 
+/// Whom the data are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Others,
+    Oneself,
+}
+
 /// Each of two processors, at once, copies its data to where the other one reads, then the other's from there,
 /// and so on; of a processor alone the other one is itself. So four ranges go through each again and again: its
-/// data, the place of them, the other one's, and where those are taken to.
-pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
-    let bytes = (rotation_bytes / 4) as usize;
+/// data, the place of them, the other one's, and where those are taken to. Of data for oneself there are three.
+pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> Exchange {
+    let bytes = (rotation_bytes / if whom == For::Others { 4 } else { 3 }) as usize / PAGE_BYTES
+        * PAGE_BYTES;
     let rounds = (EXCHANGED_BYTES / bytes).clamp(EXCHANGES_MIN, EXCHANGES_MAX);
     let processors = &processors[..processors.len().min(2)];
     let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(bytes))).collect();
@@ -82,7 +90,7 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
         let [mut source, mut target] = [(); 2].map(|()| page_room(bytes + USUAL_START));
         let source = &of_page(&mut source, bytes + USUAL_START)[USUAL_START..];
         let target = &mut of_page(&mut target, bytes + USUAL_START)[USUAL_START..];
-        let other = (number + 1) % processors.len();
+        let other = if whom == For::Others { (number + 1) % processors.len() } else { number };
         let (mut deposits_ps, mut takes_ps) = (Vec::new(), Vec::new());
         for _ in 0..=rounds {
             barrier.wait();
@@ -94,17 +102,70 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64) -> Exchange {
         // In the first one pages came to be.
         [deposits_ps, takes_ps].map(|times_ps| median(times_ps[1..].to_vec()))
     };
-    let both = thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..processors.len()).map(|number| scope.spawn(move || own(number))).collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
-    });
-    let kib_ps = |which: usize| {
-        let sum_ps: f64 = both.iter().map(|times_ps| times_ps[which]).sum();
-        let kib = (both.len().max(1) * bytes) as f64 / 1024.0;
-        ((sum_ps / kib) as u64).max(1)
+    let both = on_all(processors.len(), own);
+    Exchange {
+        deposit_kib_ps: mean_kib_ps(&both, 0, bytes),
+        take_kib_ps: mean_kib_ps(&both, 1, bytes),
+    }
+}
+
+/// What the use of data takes that go from hand to hand, for each KiB.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HandedOver {
+    /// To where this processor has just read what the other one had put there.
+    pub(super) give_kib_ps: u64,
+    /// Of what the other one has put there, combined with something of this one's.
+    pub(super) reduction_kib_ps: u64,
+}
+
+/// Each of two processors, at once, puts its data into a place, combines with its own what the other one has put into
+/// another place, and puts its next data there; of a processor alone the other one is itself.
+pub(super) fn handed(processors: &[usize]) -> HandedOver {
+    const BYTES: usize = 32 << 10;
+    let processors = &processors[..processors.len().min(2)];
+    let places: Vec<_> = processors.iter().map(|_| Mutex::new(page_room(BYTES))).collect();
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let sum = Reduction::new(Operation::Sum, Element::F64).ok();
+    let own = |number: usize| {
+        pin(processors[number]);
+        let source = vec![0u8; BYTES];
+        let mut total = vec![0u8; BYTES];
+        let (mut gives_ps, mut reductions_ps) = (Vec::new(), Vec::new());
+        for round in 0..EXCHANGES_MAX {
+            let held = (number + round) % places.len();
+            let theirs = (held + 1) % places.len();
+            barrier.wait();
+            gives_ps.push(copy_ps(&source, of_page(&mut locked(&places[held]), BYTES)) - clock_ps);
+            barrier.wait();
+            let (mut place, start) = (locked(&places[theirs]), Instant::now());
+            // It has been seen to be possible, or there is none.
+            let _ = sum
+                .as_ref()
+                .map(|sum| sum.apply(black_box(&mut total), of_page(&mut place, BYTES)));
+            reductions_ps.push(start.elapsed().as_nanos() as f64 * 1e3 - clock_ps);
+        }
+        [gives_ps, reductions_ps].map(|times_ps| median(times_ps[1..].to_vec()))
     };
-    Exchange { deposit_kib_ps: kib_ps(0), take_kib_ps: kib_ps(1) }
+    let both = on_all(processors.len(), own);
+    HandedOver {
+        give_kib_ps: mean_kib_ps(&both, 0, BYTES),
+        reduction_kib_ps: mean_kib_ps(&both, 1, BYTES),
+    }
+}
+
+/// What each of so many threads finds, all at once.
+fn on_all(count: usize, own: impl Fn(usize) -> [f64; 2] + Copy + Send) -> Vec<[f64; 2]> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..count).map(|number| scope.spawn(move || own(number))).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+/// The mean of what they have found, for each KiB of so many bytes.
+fn mean_kib_ps(all: &[[f64; 2]], which: usize, bytes: usize) -> u64 {
+    let sum_ps: f64 = all.iter().map(|times_ps| times_ps[which]).sum();
+    let kib = (all.len().max(1) * bytes) as f64 / 1024.0;
+    ((sum_ps / kib) as u64).max(1)
 }
 
 /// Pages of which one word each is touched, one after the other: each says where the next one is, so that none is
@@ -240,7 +301,8 @@ mod tests {
             assert!(line_ps(first, second) > 1);
         }
         for processors in [&processors[..], &processors[..1]] {
-            let Exchange { deposit_kib_ps, take_kib_ps } = exchange(processors, 256 << 10);
+            let Exchange { deposit_kib_ps, take_kib_ps } =
+                exchange(processors, 256 << 10, For::Others);
             assert!(deposit_kib_ps > 1 && take_kib_ps > 1, "{processors:?}");
         }
     }

@@ -1,0 +1,281 @@
+//! Messages: how they are sent, travel, and meet their receives.
+
+use landeck_kernel::Wanted;
+use landeck_kernel::matching::Label;
+
+use super::{CONTEXT, Doing, Event, Message, MessageId, News, Stage, TAG, World};
+use crate::history::{NOTHING, RecordId, What};
+use crate::near::{Near, Route};
+use crate::network::{Passed, Transit};
+use crate::time::Time;
+use crate::walks::Path;
+use landeck_collectives::Precedence;
+
+impl World {
+    /// A member begins to send.
+    pub(super) fn send(&mut self, from: u32, to: u32, bytes: u64, step: u32, now: Time) {
+        let is_near = self.host(from) == self.host(to);
+        let is_announced =
+            !is_near && self.wires.as_ref().is_some_and(|wires| wires.is_announced(bytes));
+        let stage = if is_announced { Stage::Announcement } else { Stage::Whole };
+        let (sender, receiver) = (self.host(from), self.host(to));
+        let transit = Transit {
+            from: sender,
+            to: receiver,
+            bytes,
+            head: now,
+            tail: now,
+            hop: 0,
+            waited_ps: 0,
+        };
+        let route = self.route(from, to, bytes, step);
+        let id = self.keep(Message {
+            from,
+            to,
+            bytes,
+            stage,
+            sent_by: step,
+            received_by: 0,
+            transit,
+            is_in_cell: route.is_in_cell,
+            record: NOTHING,
+        });
+        (self.sent, self.bytes) = (self.sent + 1, self.bytes + bytes);
+        let (span_ps, arrival_ps) = if is_near {
+            self.near.send_ps(bytes, route, self.rates(from))
+        } else {
+            (self.overhead_ps(if is_announced { 0 } else { bytes }), 0)
+        };
+        let what = match stage {
+            Stage::Announcement => What::Handshake { member: from, with: to },
+            _ => What::Send { from, to, bytes },
+        };
+        let doing = if is_near { Doing::SendNear(step) } else { Doing::Send(id) };
+        let record = self.busy(from, doing, what, span_ps, NOTHING, now);
+        self.messages[id as usize].record = record;
+        if is_near {
+            let at = now + self.chance.stretched_ps(arrival_ps);
+            let at = self.chance.in_order((from, to), at, now);
+            self.messages[id as usize].transit.head = at.min(self.history.end_of(record));
+            self.events.plan(at, Event::Arrive(id));
+        }
+    }
+
+    /// How a message goes to a member of the same host. It takes one of its sender's cells, if there is one and it fits.
+    fn route(&mut self, from: u32, to: u32, bytes: u64, step: u32) -> Route {
+        let is_near = self.host(from) == self.host(to);
+        let waits = |path: &Path| path.waits(step) > 0;
+        let is_fresh =
+            self.members[from as usize].execution.as_ref().is_some_and(|now| waits(now.walk()));
+        let place = self.member(from);
+        let is_in_cell = is_near && Near::fits_cell(bytes) && place.cells > 0;
+        place.cells -= u32::from(is_in_cell);
+        Route {
+            is_beside: self.processors.number(from) == self.processors.number(to),
+            is_crowded: self.processors.is_shared(from),
+            is_in_cell,
+            is_fresh,
+        }
+    }
+
+    fn keep(&mut self, message: Message) -> MessageId {
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.messages[id as usize] = message;
+                id
+            }
+            None => {
+                self.messages.push(message);
+                self.messages.len() as MessageId - 1
+            }
+        };
+        let in_flight = (self.messages.len() - self.free.len()) as u32;
+        self.most_in_flight = self.most_in_flight.max(in_flight);
+        id
+    }
+
+    pub(super) fn host(&self, member: u32) -> u32 {
+        self.hosts.host(member)
+    }
+
+    fn overhead_ps(&self, bytes: u64) -> u64 {
+        self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
+    }
+
+    fn receive_ps(&self, message: &Message) -> u64 {
+        if message.transit.from != message.transit.to {
+            return self.overhead_ps(message.bytes);
+        }
+        let Message { from, to, bytes, is_in_cell, .. } = *message;
+        let route = Route {
+            is_beside: self.processors.number(from) == self.processors.number(to),
+            is_crowded: self.processors.is_shared(to),
+            is_in_cell,
+            is_fresh: false,
+        };
+        self.near.receive_ps(bytes, route, self.rates(to))
+    }
+
+    /// A sender has handed a message over to the network.
+    pub(super) fn sent(&mut self, id: MessageId, now: Time) {
+        let message = self.messages[id as usize];
+        if message.stage == Stage::Whole {
+            self.end_step(message.from, message.sent_by);
+        }
+        let record = self.members[message.from as usize].last;
+        self.launch(id, message.stage, record, now);
+    }
+
+    /// A message goes onto the network.
+    pub(super) fn launch(&mut self, id: MessageId, stage: Stage, record: RecordId, now: Time) {
+        let begin = now + self.chance.lost_ps();
+        let message = &mut self.messages[id as usize];
+        (message.stage, message.record) = (stage, record);
+        let (from, to) = message.ends();
+        let (from, to) = (self.hosts.host(from), self.hosts.host(to));
+        let bytes = match stage {
+            Stage::Whole | Stage::Data => message.bytes,
+            Stage::Announcement | Stage::Request => 0,
+        };
+        message.transit =
+            Transit { from, to, bytes, head: begin, tail: begin, hop: 0, waited_ps: 0 };
+        self.events.plan(begin, Event::Hop(id));
+    }
+
+    /// The head of a message is at a port.
+    pub(super) fn hop(&mut self, id: MessageId, now: Time) {
+        let Some(wires) = &mut self.wires else { return };
+        let message = &mut self.messages[id as usize];
+        let transit = &mut message.transit;
+        let (is_first, began) = (transit.hop == 0, transit.head);
+        match wires.pass(transit) {
+            Passed::On(at) => {
+                if is_first && message.stage == Stage::Data {
+                    // Its last byte leaves the card as long after the first as it arrives later.
+                    let gone = began + transit.waited_ps + transit.tail.since(transit.head);
+                    let (member, step) = (message.from, message.sent_by);
+                    self.events.plan(gone, Event::Gone { member, step });
+                }
+                if is_first {
+                    let span_ps = at.since(began);
+                    let late_ps = self.chance.stretched_ps(span_ps) - span_ps;
+                    (transit.head, transit.tail) = (at + late_ps, transit.tail + late_ps);
+                }
+                self.events.plan(transit.head, Event::Hop(id));
+            }
+            Passed::Arrived(at) => {
+                let (from, to) = message.ends();
+                let at = self.chance.in_order((from, to), at, now);
+                self.events.plan(at, Event::Arrive(id));
+            }
+        }
+    }
+
+    /// A message is at its receiver's.
+    pub(super) fn arrive(&mut self, id: MessageId, now: Time) {
+        self.note(now, 3, id);
+        let message = self.messages[id as usize];
+        let (from, to) = message.ends();
+        let waited_ps = message.transit.waited_ps;
+        self.waited_ps += waited_ps;
+        let began = self.history.end_of(message.record).min(now);
+        let what = What::Travel { from, to, waited_ps };
+        let record = self.history.add(what, began, now, [message.record, NOTHING]);
+        self.messages[id as usize].record = record;
+        self.hand(to, News::Message(id), now);
+    }
+
+    /// A member finds news. True when that keeps it busy.
+    pub(super) fn look_at(&mut self, member: u32, news: News, now: Time) -> bool {
+        let id = match news {
+            News::Gone(step) => {
+                self.end_step(member, step);
+                return false;
+            }
+            News::Death(dead) => {
+                let place = self.member(member);
+                place.told = place.told.or(Some((dead, now)));
+                return false;
+            }
+            News::Message(id) => id,
+        };
+        let message = self.messages[id as usize];
+        match message.stage {
+            Stage::Whole | Stage::Announcement => {
+                let label = Label { context: CONTEXT, source: message.from, tag: TAG };
+                let place = self.member(member);
+                match place.matching.match_arrival(label) {
+                    Some(step) => {
+                        place.post_next(message.from, step);
+                        self.take(member, id, step, now);
+                    }
+                    None => {
+                        place.matching.keep(label, id);
+                        return self.keep_busy(member, &message, now);
+                    }
+                }
+            }
+            Stage::Request => {
+                // It takes a word, and sends the data.
+                let span_ps = self.overhead_ps(0) + self.overhead_ps(message.bytes);
+                let what = What::Send { from: member, to: message.to, bytes: message.bytes };
+                self.messages[id as usize].stage = Stage::Data;
+                self.busy(member, Doing::Send(id), what, span_ps, message.record, now);
+            }
+            Stage::Data => self.take(member, id, message.received_by, now),
+        }
+        true
+    }
+
+    /// What came before it was looked for keeps its receiver busy; true when it does.
+    fn keep_busy(&mut self, member: u32, message: &Message, now: Time) -> bool {
+        let is_near = message.transit.from == message.transit.to;
+        if !is_near || self.near.keep_ps() == 0 {
+            return false;
+        }
+        let what = What::Receive { to: member, from: message.from, bytes: message.bytes };
+        self.busy(member, Doing::Nothing, what, self.near.keep_ps(), message.record, now);
+        true
+    }
+
+    /// A receive begins; true when its message is there already.
+    pub(super) fn receive(&mut self, member: u32, from: u32, step: u32, now: Time) -> bool {
+        let place = self.member(member);
+        if let Some(behind) = place.behind.get_mut(&from) {
+            *behind += 1;
+            return false;
+        }
+        match place.matching.take(&wanted(from)) {
+            Some((_, id)) => {
+                self.take(member, id, step, now);
+                true
+            }
+            None => {
+                place.matching.post(wanted(from), step);
+                place.behind.insert(from, 0);
+                false
+            }
+        }
+    }
+
+    /// A member takes a message that its step is for, or asks for its data.
+    pub(super) fn take(&mut self, member: u32, id: MessageId, step: u32, now: Time) {
+        self.messages[id as usize].received_by = step;
+        let message = self.messages[id as usize];
+        let from = message.from;
+        if message.stage == Stage::Announcement {
+            let what = What::Handshake { member, with: from };
+            let span_ps = 2 * self.overhead_ps(0); // it takes one word and sends another
+            self.busy(member, Doing::Ask(id), what, span_ps, message.record, now);
+            return;
+        }
+        let what = What::Receive { to: member, from, bytes: message.bytes };
+        let span_ps = self.receive_ps(&message);
+        self.busy(member, Doing::Receive(id), what, span_ps, message.record, now);
+    }
+}
+
+/// What a receive from a member asks for.
+pub(super) const fn wanted(from: u32) -> Wanted {
+    Wanted { context: CONTEXT, source: Some(from), tag: Some(TAG) }
+}
