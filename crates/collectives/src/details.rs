@@ -40,10 +40,12 @@ pub struct Details {
     pub step_ps: u64,
     /// See above.
     pub copy_step_ps: u64,
-    /// What a call at the board takes beside what the short way takes, and a step that copies a few bytes there.
+    /// What a call at the board takes beside what the short way takes; and a step there that copies a few bytes,
     pub board_call_ps: u64,
-    /// See above.
+    /// see above,
     pub board_copy_ps: u64,
+    /// and one that combines them.
+    pub board_step_ps: u64,
     /// How long a message keeps its sender busy, where others follow it.
     pub send_ps: u64,
     /// Messages of [`MESSAGE_BYTES`] between two processes: half of a round trip.
@@ -95,6 +97,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("copy_step_ps", "a step that copies them"),
     ("board_call_ps", "a call at the board, beside what lies there"),
     ("board_copy_ps", "a step there that copies a few bytes"),
+    ("board_step_ps", "a step there that combines a few bytes"),
     ("send_ps", "a message of 8 bytes, of its sender's time"),
     ("message_64_ps", "a message of 64 bytes"),
     ("message_512_ps", "a message of 512 bytes"),
@@ -208,7 +211,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
 ];
 
 /// The words before those of crowds and of caches.
-const FIRST_OF_CROWDS: usize = 6 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
+const FIRST_OF_CROWDS: usize = 7 + MESSAGE_BYTES.len() + CELL_MESSAGE_BYTES.len();
 
 /// Names that earlier versions wrote: what they said is measured in another way now.
 pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
@@ -245,6 +248,7 @@ impl Details {
             copy_step_ps: 80_000,
             board_call_ps: CALL_PS / 4,
             board_copy_ps: 0,
+            board_step_ps: 80_000,
             send_ps: message_ps / 2,
             messages_ps: MESSAGE_BYTES.map(message),
             one_ways_ps: CELL_MESSAGE_BYTES.map(message),
@@ -266,6 +270,19 @@ impl Details {
             handed_kib_ps: figures.local_copy_kib_ps,
             fetched_reduction_kib_ps: figures.reduction_kib_ps
                 + out_ps.saturating_sub(figures.local_copy_kib_ps),
+        }
+    }
+
+    /// The same where a call over messages takes so long, and each step of it that copies or combines.
+    pub const fn with_calls(self, call_ps: u64, step_ps: u64) -> Self {
+        Self {
+            call_ps,
+            step_ps,
+            copy_step_ps: step_ps,
+            board_call_ps: call_ps / 4,
+            board_copy_ps: step_ps,
+            board_step_ps: step_ps,
+            ..self
         }
     }
 
@@ -302,6 +319,7 @@ impl Details {
             self.copy_step_ps,
             self.board_call_ps,
             self.board_copy_ps,
+            self.board_step_ps,
             self.send_ps,
         ];
         let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
@@ -326,6 +344,7 @@ impl Details {
             copy_step_ps: next(),
             board_call_ps: next(),
             board_copy_ps: next(),
+            board_step_ps: next(),
             send_ps: next(),
             messages_ps: array::from_fn(|_| next()),
             one_ways_ps: array::from_fn(|_| next()),

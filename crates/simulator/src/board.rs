@@ -101,7 +101,7 @@ pub(crate) enum Look {
 
 impl Board {
     pub(crate) fn new(host: &Host, size: u32) -> Self {
-        let Host { figures, details, processors, step_ps, .. } = *host;
+        let Host { figures, details, processors, .. } = *host;
         let nothing = vec![None; size as usize];
         let (sharing, processors) = (size.div_ceil(processors.max(1)), processors.max(1));
         let line_ps = match sharing {
@@ -119,7 +119,7 @@ impl Board {
         Self {
             figures,
             fetched_reduction_kib_ps: details.fetched_reduction_kib_ps,
-            step_ps,
+            step_ps: details.board_step_ps,
             line_ps,
             near_ps: figures.deposit_ps,
             around_ps,
@@ -339,15 +339,30 @@ mod tests {
     use landeck_collectives::{BoardStyle, Group, Operation, Precedence, Task, Way};
     use std::sync::Arc;
 
-    fn board(size: u32) -> Board {
+    fn host() -> Host {
         let figures = Figures::default();
-        let details = Details::of(&figures);
-        Board::new(&Host { processors: 2, figures, details, call_ps: 0, step_ps: 0 }, size)
+        Host { processors: 2, figures, details: Details::of(&figures).with_calls(0, 0) }
+    }
+
+    fn board(size: u32) -> Board {
+        Board::new(&host(), size)
     }
 
     fn rates() -> Rates {
         let touched = Touched::default();
-        Rates::of(&Details::of(&Figures::default()), &touched, &touched)
+        Rates::of(&host(), &touched, &touched)
+    }
+
+    /// A member of this processor looks at this moment.
+    fn looking(rates: &Rates, member: u32, processor: usize, now: u64) -> Looking<'_> {
+        Looking { member, processor, rates, now: Time::from_ps(now), place: Whose::Own }
+    }
+
+    fn look(board: &mut Board, deed: Deed, by: (u32, usize), now: u64) -> u64 {
+        match board.look(deed, &looking(&rates(), by.0, by.1, now)) {
+            Look::Do(span_ps, _) => span_ps,
+            other => panic!("{other:?}"),
+        }
     }
 
     /// What member 1 of four does, step by step, with so many bytes.
@@ -359,19 +374,72 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_others_on_the_processor_have_fetched_is_near() {
-        let Figures { line_ps, deposit_ps, one_copy_kib_ps, .. } = Figures::default();
+    fn what_one_on_a_processor_has_fetched_is_near_for_the_others() {
+        let Figures { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
+            Figures::default();
         assert_eq!(board(2).line_ps, line_ps);
         assert_eq!(board(8).line_ps, deposit_ps + line_ps / 2 / 4, "one of four fetches the half");
-        assert_eq!(board(2).take_ps(8, &rates()), line_ps);
-        assert_eq!(board(2).take_ps(1024, &rates()), 2 * line_ps + one_copy_kib_ps);
+        for (bytes, far_ps, near_ps) in [
+            (8, line_ps, deposit_ps),
+            (1024, 2 * line_ps + one_copy_kib_ps, 2 * deposit_ps + local_copy_kib_ps),
+        ] {
+            let mut board = board(8);
+            board.lay(0, bytes, (0, Time::ZERO), NOTHING);
+            let take = Deed::Take { from: 0, bytes, resolved: false };
+            let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
+            assert_eq!([1, 3, 2].map(&mut take), [far_ps, near_ps, near_ps], "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
+        let Figures { line_ps, deposit_ps, reduction_kib_ps, .. } = Figures::default();
+        let fetched_kib_ps = Details::of(&Figures::default()).fetched_reduction_kib_ps;
+        let mut board = board(4);
+        (0..4).for_each(|at| board.lay(at, 1024, (at as usize % 2, Time::ZERO), NOTHING));
+        board.come = 4;
+        let near_ps = 2 * deposit_ps + reduction_kib_ps;
+        let first_ps = 2 * (2 * line_ps + fetched_kib_ps) + near_ps;
+        let part = Deed::Resolve { bytes: 1024 };
+        assert_eq!([1, 3].map(|at| look(&mut board, part, (at, 1), 0)), [first_ps; 2]);
+        let all = Deed::CombineDeposits { members: 4, bytes: 1024 };
+        let each = [1, 3].map(|at| look(&mut board, all, (at, 1), 0));
+        assert_eq!(each, [first_ps, 3 * near_ps]);
+    }
+
+    #[test]
+    fn who_takes_in_pieces_copies_the_last_one_when_it_is_there() {
+        let bytes = 4 * TOLD_BYTES;
+        assert_eq!(Board::first_piece_ps(bytes, 1_000), Some(250));
+        assert_eq!(Board::first_piece_ps(TOLD_BYTES, 1_000), None, "one piece");
+        let Figures { line_ps, one_copy_kib_ps, .. } = Figures::default();
+        let (whole_ps, piece_ps) = (64 * one_copy_kib_ps, 16 * one_copy_kib_ps);
+        let take = Deed::Take { from: 0, bytes, resolved: false };
+        for (until, span_ps) in
+            [(whole_ps / 2, 2 * line_ps + whole_ps), (2 * whole_ps, 2 * whole_ps + piece_ps)]
+        {
+            let mut board = board(2);
+            board.lay(0, bytes, (0, Time::from_ps(until)), NOTHING);
+            assert_eq!(look(&mut board, take, (1, 1), 0), span_ps, "there at {until}");
+        }
+    }
+
+    #[test]
+    fn a_short_block_of_a_long_deposit_is_found_where_that_says() {
+        let mut board = board(2);
+        board.lay(0, 1024, (0, Time::ZERO), NOTHING);
+        let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+        let Figures { line_ps, one_copy_kib_ps, .. } = Figures::default();
+        assert_eq!(look(&mut board, take, (1, 1), 0), 2 * line_ps + one_copy_kib_ps / 128);
     }
 
     #[test]
     fn what_all_combine_goes_in_pieces() {
         let mut board = board(4);
         let mut pieces = Vec::new();
-        while let Look::Piece(bytes, ..) = board.piece(100 * 1024, &rates(), NOTHING) {
+        let rates = rates();
+        let by = looking(&rates, 0, 0, 0);
+        while let Look::Piece(bytes, ..) = board.piece(100 * 1024, &by, NOTHING) {
             pieces.push(bytes / 1024);
         }
         assert_eq!(pieces, [32, 32, 32, 4]);
@@ -393,6 +461,6 @@ mod tests {
         let deed = *deeds.iter().find(|deed| matches!(deed, Deed::Deposit { .. })).unwrap();
         let figures = Figures::default();
         let three_ps = figures.deposit_ps + 3 * figures.local_copy_kib_ps;
-        assert_eq!(board(4).look(deed, &rates()), Look::Do(three_ps, NOTHING));
+        assert_eq!(look(&mut board(4), deed, (1, 1), 0), three_ps);
     }
 }

@@ -160,7 +160,10 @@ impl Rates {
             Self::page_ps(details, touched.members, more(&details.pages_ps, rotation_bytes));
         Self {
             deposit_kib_ps: deposits[0],
-            take_kib_ps: takes[0],
+            take_kib_ps: match touched.laid_down {
+                0 => host.figures.one_copy_kib_ps.min(takes[0]), // while nobody takes from here
+                _ => takes[0],
+            },
             fresh_kib_ps: Details::of_rotation(copies, touched.of_places(rotation_bytes)),
             local_kib_ps: Details::of_rotation(copies, rotation_bytes),
             handed_kib_ps: details.handed_kib_ps,
@@ -249,11 +252,17 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
+    fn host(details: Details) -> Host {
+        let figures = Figures::default();
+        Host { processors: 2, figures, details }
+    }
+
     fn details() -> Details {
         let usual = Details::of(&Figures::default());
         let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
         let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
-        Details { deposits_kib_ps, takes_kib_ps, ..usual }
+        let copies_kib_ps = [5, 5, 5, 6, 7, 7, 7, 9, 11, 20];
+        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, handed_kib_ps: 3, ..usual }
     }
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
@@ -273,53 +282,67 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Touched::default();
-            touched.deposit(bytes);
+            touched.deposit(bytes, false);
             (touched.laid_down, touched.places)
         };
+        let mut handed_over = Touched::default();
+        handed_over.deposit(100, true);
+        assert_eq!(handed_over.places, 100, "always the cell that was just read");
         assert_eq!(places(100), (100, 800));
         assert_eq!(places(GO_ROUND_BYTES).1, 8 * GO_ROUND_BYTES);
         assert_eq!(places(GO_ROUND_BYTES + 1).1, GO_ROUND_BYTES + 1);
     }
 
     #[test]
+    fn messages_under_way_at_once_have_places_of_their_own() {
+        let places = |sends: &[(u64, bool, bool)]| {
+            let mut touched = Touched::default();
+            sends.iter().for_each(|&(bytes, waits, is_new)| touched.send(bytes, waits, is_new));
+            (touched.laid_down, touched.places)
+        };
+        const LONG: u64 = 64 << 10;
+        let at_once = [(LONG, false, false); 3];
+        assert_eq!(places(&at_once), (3 * LONG, 3 * LONG));
+        let behind_each_other = [(LONG, false, false), (LONG, true, false), (LONG, true, false)];
+        assert_eq!(places(&behind_each_other), (3 * LONG, LONG), "a cell goes on");
+        let in_rings = [(1024, false, true), (1024, false, false), (1024, true, true)];
+        assert_eq!(places(&in_rings), (3 * 1024, 2 * RING_BULK_BYTES));
+        assert_eq!(places(&[(8, false, true)]).1, 8, "beside its header");
+    }
+
+    #[test]
     fn each_processor_has_the_rates_of_what_goes_round_there() {
         let little = touched(1024, 0, 0, 0);
-        let rates_of = |processors: &[(u32, Touched)]| rates(&details(), processors);
-        assert_eq!(
-            rates_of(&[(0, little)])[0],
-            Rates {
-                deposit_kib_ps: 10,
-                take_kib_ps: 11,
-                fetch_kib_ps: 11,
-                deposit_more_kib_ps: 0,
-                take_more_kib_ps: 0,
-                pages_kib_ps: 0,
-            }
-        );
+        let rates_of = |processors: &[(u32, Touched)]| rates(&host(details()), processors);
+        let places = [Whose::Own, Whose::Others, Whose::HandedOver];
+        let few = rates_of(&[(0, little)])[0];
+        assert_eq!(places.map(|place| few.deposit_ps(place, false)), [5, 10, 3]);
+        assert_eq!([Whose::Own, Whose::Others].map(|source| few.take_ps(source)), [5, 11]);
+        let mut alone = host(details());
+        alone.figures.one_copy_kib_ps = 8;
+        let take_ps = |here| Rates::of(&alone, &here, &here).take_ps(Whose::Others);
+        assert_eq!([touched(9, 0, 0, 9), touched(9, 9, 9, 9)].map(take_ps), [8, 11], "one way");
         // The first lays down, the second takes all of it once; on another host nobody does.
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
-        let much = Rates {
-            deposit_kib_ps: 14,
-            take_kib_ps: 17,
-            fetch_kib_ps: 14,
-            deposit_more_kib_ps: 4,
-            take_more_kib_ps: 6,
-            pages_kib_ps: 0,
-        };
-        assert_eq!(rates[..2], [much; 2]);
-        assert_eq!((much.more_kib_ps(), rates[2].deposit_kib_ps), (10, 12));
+        for much in &rates[..2] {
+            assert_eq!((much.take_ps(Whose::Own), much.take_ps(Whose::Others)), (7, 17));
+        }
+        let deposits = [false, true].map(|is_fresh| rates[0].deposit_ps(Whose::Others, is_fresh));
+        assert_eq!(deposits, [10 + 3 + 2, 10 + 2 + 2], "the own data of before, or of just now");
+        assert_eq!(rates[2].take_ps(Whose::Own), 6);
     }
 
     #[test]
     fn what_several_take_is_fetched_once() {
         // 64 MiB go round in all, half of a MiB in a turn, and each byte is taken four times.
         let here = touched(64 * MIB, 0, 0, 1024);
-        let rates = Rates::of(&details(), &here, &touched(64 * MIB, 256, 256, 1024));
+        let all = touched(64 * MIB, 256, 256, 1024);
+        let rates = Rates::of(&host(details()), &here, &all);
         let of_turn = Details::of_rotation(&details().takes_kib_ps, here.turn_bytes()) - 11;
         assert_eq!(of_turn, 30, "32 MiB are of each");
-        assert_eq!(rates.fetch_kib_ps, 11 + (60 - 30 * 3 / 4) / 2);
-        assert_eq!(rates.take_kib_ps, rates.fetch_kib_ps + 30);
+        assert_eq!(rates.source_more_ps(), (60 - 30 * 3 / 4) / 2);
+        assert_eq!(rates.take_ps(Whose::Others), 11 + rates.source_more_ps() + 70 / 2);
     }
 
     #[test]
@@ -329,8 +352,8 @@ mod tests {
         (details.pages_ps, details.pages_ps[9]) = ([5; 10], 35);
         let rates = |members, own| {
             let here = Touched { members, ..touched(own, 8, 8, 8) };
-            let rates = Rates::of(&details, &here, &here);
-            (rates.deposit_more_kib_ps, rates.fetch_kib_ps - 11)
+            let rates = Rates::of(&host(details), &here, &here);
+            (rates.deposit_more_ps(true), rates.source_more_ps())
         };
         assert_eq!(rates(1, 16).0, 0, "nobody else has had it");
         assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! How long a message takes as a whole was measured, for some sizes; how much of that is whose is
 //! not. Data that have room in a ring are copied in and then out, the one as long as the other in
-//! proportion to the rates of long copies; of longer ones both go on at once, unless who sends shares its
+//! proportion to the rates of long copies; of longer ones both go on at once, unless both ends share a
 //! processor.
 //!
 //! A message keeps its sender busy for longer than until the receiver can have it: what is noted down behind
@@ -96,7 +96,8 @@ impl Near {
             let kib_ps = rates.deposit_ps(place, is_fresh);
             let lend_ps = if is_in_cell || bytes <= RING_BYTES { 0 } else { self.lend_ps };
             let whole_ps = lend_ps + bytes_ps(bytes, kib_ps);
-            let first_bytes = if is_crowded { bytes } else { bytes.min(RING_BYTES) };
+            // Who runs on another processor takes the first piece while the others are put in.
+            let first_bytes = if is_beside { bytes } else { bytes.min(RING_BYTES) };
             return (whole_ps, lend_ps + bytes_ps(first_bytes, kib_ps));
         }
         let more_ps = bytes_ps(bytes, rates.deposit_more_ps(is_fresh));
@@ -167,28 +168,103 @@ mod tests {
     use crate::caches::Touched;
 
     const LONG_BYTES: u64 = 1 << 20;
+    const ALONE: Route =
+        Route { is_beside: false, is_crowded: false, is_in_cell: false, is_fresh: false };
+    const CROWDED: Route = Route { is_crowded: true, ..ALONE };
 
     /// Where so many bytes go round.
     fn rates(details: &Details, own: u64) -> Rates {
         let touched = Touched { members: 1, own, ..Touched::default() };
-        Rates::of(details, &touched, &touched)
+        let (figures, details) = (Figures::default(), *details);
+        let host = crate::platform::Host { processors: 2, figures, details };
+        Rates::of(&host, &touched, &touched)
     }
 
     #[test]
-    fn who_shares_its_processor_has_copied_all_before_the_receiver_begins() {
+    fn in_a_crowd_who_runs_elsewhere_takes_the_first_piece_and_who_shares_the_processor_all() {
         let figures = Figures::default();
         let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
         let details = Details { crowd_lends_ps, crowd_drains_ps, ..Details::of(&figures) };
         let rates = rates(&details, 0);
         let [alone, near] = [1, 4].map(|sharing| Near::new(figures, details, sharing));
-        let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
-        let in_ps = 1024 * figures.local_copy_kib_ps + 300;
+        let kib_ps = figures.local_copy_kib_ps;
         let busy_ps = figures.message_ps / 2;
-        let whole = (busy_ps + in_ps, overhead_ps + figures.line_ps + in_ps);
-        assert_eq!(near.send_ps(LONG_BYTES, true, &rates), whole);
-        assert!(near.send_ps(LONG_BYTES, false, &rates).1 < whole.1);
-        let later_ps = |bytes| near.receive_ps(bytes, &rates) - alone.receive_ps(bytes, &rates);
-        assert_eq!([LONG_BYTES, RING_BYTES].map(later_ps), [700, 0]);
+        let (whole_ps, begin_ps) = (1024 * kib_ps + 300, busy_ps + figures.line_ps);
+        let piece_ps = 16 * kib_ps + 300;
+        let elsewhere = near.send_ps(LONG_BYTES, CROWDED, &rates);
+        assert_eq!(elsewhere, (busy_ps + whole_ps, begin_ps + piece_ps));
+        let beside = near.send_ps(LONG_BYTES, Route { is_beside: true, ..CROWDED }, &rates);
+        assert_eq!(beside, (busy_ps + whole_ps, begin_ps + whole_ps));
+        let in_cell = Route { is_in_cell: true, ..CROWDED };
+        assert_eq!(near.send_ps(64 << 10, in_cell, &rates).0, busy_ps + 64 * kib_ps);
+        let later_ps = |bytes, route| {
+            near.receive_ps(bytes, route, &rates) - alone.receive_ps(bytes, route, &rates)
+        };
+        assert_eq!([LONG_BYTES, RING_BYTES].map(|bytes| later_ps(bytes, ALONE)), [700, 0]);
+        assert_eq!(later_ps(64 << 10, Route { is_in_cell: true, ..ALONE }), 0);
+    }
+
+    #[test]
+    fn a_message_in_a_cell_takes_what_was_measured_of_those_that_come_back() {
+        let figures = Figures::default();
+        let usual = Details::of(&figures);
+        let one_ways_ps = usual.one_ways_ps.map(|one_way_ps| 2 * one_way_ps);
+        let details = Details { one_ways_ps, handed_kib_ps: 1_000, ..usual };
+        let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
+        for bytes in [4096, 16_384, 65_536] {
+            let took = |route| {
+                let (_, there_ps) = near.send_ps(bytes, route, &rates);
+                there_ps + near.receive_ps(bytes, route, &rates)
+            };
+            let in_cell = Route { is_in_cell: true, ..ALONE };
+            assert_eq!(took(in_cell), details.message_ps(&figures, bytes), "{bytes}");
+            assert_eq!(took(ALONE), details.one_way_ps(&figures, bytes), "{bytes}");
+            assert_eq!(
+                near.send_ps(bytes, in_cell, &rates).0,
+                figures.message_ps / 2 + bytes * 1_000 / 1024
+            );
+        }
+        assert_eq!(
+            [4095, 4096, 128 << 10, (128 << 10) + 1].map(Near::fits_cell),
+            [false, true, true, false]
+        );
+    }
+
+    #[test]
+    fn who_shares_its_processor_with_the_other_end_copies_nothing_from_afar() {
+        let figures = Figures::default();
+        let (deposits_kib_ps, takes_kib_ps) = ([90_000; 10], [80_000; 10]);
+        let details = Details { deposits_kib_ps, takes_kib_ps, ..Details::of(&figures) };
+        let (near, rates) = (Near::new(figures, details, 2), rates(&details, 0));
+        let of = |route| {
+            let data_ps = |bytes| {
+                (near.send_ps(bytes, route, &rates).0, near.receive_ps(bytes, route, &rates))
+            };
+            let ((sent_ps, taken_ps), (word_ps, word_taken_ps)) = (data_ps(LONG_BYTES), data_ps(8));
+            [sent_ps - word_ps, taken_ps - word_taken_ps]
+        };
+        assert_eq!(
+            of(CROWDED),
+            [1024 * 90_000, 1024 * figures.one_copy_kib_ps],
+            "nobody takes from here"
+        );
+        assert_eq!(of(Route { is_beside: true, ..CROWDED }), [1024 * figures.local_copy_kib_ps; 2]);
+    }
+
+    #[test]
+    fn each_of_many_messages_in_a_crowd_takes_what_was_measured_there() {
+        let figures = Figures::default();
+        let (crowd_sends_ps, crowd_receives_ps) = ([0, 0, 0, 160_000], [0, 0, 0, 500_000]);
+        let details = Details {
+            crowd_sends_ps,
+            crowd_receives_ps,
+            crowd_keeps_ps: [0, 0, 0, 70_000],
+            ..Details::of(&figures)
+        };
+        let (near, rates) = (Near::new(figures, details, 16), rates(&details, 0));
+        assert_eq!(near.send_ps(8, CROWDED, &rates), (160_000, 160_000 + figures.line_ps));
+        assert_eq!((near.receive_ps(8, CROWDED, &rates), near.keep_ps()), (500_000, 70_000));
+        assert_eq!(Near::new(figures, details, 1).keep_ps(), 0);
     }
 
     #[test]
@@ -198,9 +274,9 @@ mod tests {
         let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
-        assert_eq!(Near::new(figures, details, 1).send_ps(8, false, &rates), (70_000, there_ps));
+        assert_eq!(Near::new(figures, details, 1).send_ps(8, ALONE, &rates), (70_000, there_ps));
         let quick = Details { send_ps: 1, ..details };
-        assert_eq!(Near::new(figures, quick, 1).send_ps(8, false, &rates), (overhead_ps, there_ps));
+        assert_eq!(Near::new(figures, quick, 1).send_ps(8, ALONE, &rates), (overhead_ps, there_ps));
     }
 
     #[test]
@@ -211,13 +287,13 @@ mod tests {
             (details.deposits_kib_ps[0] + 3_000, details.takes_kib_ps[0] + 5_000);
         let near = Near::new(figures, details, 1);
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
-        for (bytes, more_ps) in
-            [(8, [0; 2]), (2048, [6_000, 10_000]), (LONG_BYTES, [3_072_000, 5_120_000])]
-        {
+        // Of the own place the half of what either copy takes longer; what is laid down goes to the same place.
+        for (bytes, more_ps) in [(8, [0; 2]), (2048, [5_000; 2]), (LONG_BYTES, [2_560_000; 2])] {
             let later = |at: fn((u64, u64)) -> u64| {
-                at(near.send_ps(bytes, false, &many)) - at(near.send_ps(bytes, false, &few))
+                at(near.send_ps(bytes, ALONE, &many)) - at(near.send_ps(bytes, ALONE, &few))
             };
-            let received_ps = near.receive_ps(bytes, &many) - near.receive_ps(bytes, &few);
+            let received_ps =
+                near.receive_ps(bytes, ALONE, &many) - near.receive_ps(bytes, ALONE, &few);
             assert_eq!(
                 [later(|sent| sent.0), later(|sent| sent.1), received_ps],
                 [more_ps[0], more_ps[0], more_ps[1]]
@@ -233,6 +309,6 @@ mod tests {
         let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
-        assert_eq!(near.receive_ps(LONG_BYTES, &rates), overhead_ps + rest_ps);
+        assert_eq!(near.receive_ps(LONG_BYTES, ALONE, &rates), overhead_ps + rest_ps);
     }
 }

@@ -22,9 +22,7 @@ fn network(gap_ps: u64) -> Platform {
         host: Host {
             processors: 1,
             figures: Figures { processors: 1, ..Figures::default() },
-            details: Details::of(&Figures::default()),
-            call_ps: 0,
-            step_ps: 0,
+            details: Details::of(&Figures::default()).with_calls(0, 0),
         },
         network: Some(Network {
             hosts: 4096,
@@ -182,7 +180,7 @@ fn announced_data_take_three_messages() {
 /// One host with these figures, on which calls and steps take no time of their own.
 fn host(figures: Figures) -> Platform {
     let mut platform = Platform::of_host("host", "", figures, Details::of(&figures));
-    (platform.host.call_ps, platform.host.step_ps) = (0, 0);
+    platform.host.details = platform.host.details.with_calls(0, 0);
     platform
 }
 

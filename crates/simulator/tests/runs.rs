@@ -336,7 +336,7 @@ fn measured() -> Platform {
 #[test]
 fn what_a_measurement_does_around_the_calls_goes_the_short_way() {
     let mut host = host();
-    host.host.call_ps = 1_000_000_000;
+    host.host.details = host.host.details.with_calls(1_000_000_000, 0);
     let mut run = Run::new(Operation::Barrier, "board", 2, &host);
     run.calls = Calls::Measured { rounds: 3, calls: 1 };
     let report = run.go().unwrap();
@@ -369,7 +369,8 @@ fn who_waits_for_a_message_and_gives_its_processor_away_takes_longer_to_have_it(
         let mut host = measured();
         host.host.details.turns_ps = [1_000_000; 4];
         host.host.details.switches_ps = [switch_ps; 4];
-        (host.host.processors, host.host.call_ps) = (1, 0);
+        host.host.processors = 1;
+        host.host.details.call_ps = 0;
         let run = Run { bytes: 8, clusters: 1, ..Run::new(Operation::Reduce, "flat", 2, &host) };
         run.go().unwrap().time().ps()
     };

@@ -151,9 +151,8 @@ impl Text<'_> {
             ..usual
         };
         let (call_ps, step_ps) = (time(table.call, 0), time(table.step, 0));
-        let details =
-            Details { board_call_ps: call_ps / 4, copy_step_ps: step_ps, ..Details::of(&figures) };
-        Ok(Host { processors, figures, details, call_ps, step_ps })
+        let details = Details::of(&figures).with_calls(call_ps, step_ps);
+        Ok(Host { processors, figures, details })
     }
 
     fn network(

@@ -57,13 +57,8 @@ pub struct Host {
     pub processors: u32,
     /// What it can do; the figures of networks are not used.
     pub figures: Figures,
-    /// More about it.
+    /// More about it; where nothing is said of calls they take nothing.
     pub details: Details,
-    /// What a call of an operation over messages takes before its first step; a quarter of that on
-    /// the board.
-    pub call_ps: u64,
-    /// What a step that copies or combines takes beside its bytes.
-    pub step_ps: u64,
 }
 
 /// The network between hosts.
@@ -113,8 +108,7 @@ impl Platform {
     /// One host that was measured.
     pub fn of_host(name: &str, about: &str, figures: Figures, details: Details) -> Self {
         let processors = figures.processors.clamp(1, 65_536) as u32;
-        let (call_ps, step_ps) = (details.call_ps, details.step_ps);
-        let host = Host { processors, figures, details, call_ps, step_ps };
+        let host = Host { processors, figures, details };
         Self { name: name.into(), about: about.into(), host, network: None }
     }
 

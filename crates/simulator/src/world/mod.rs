@@ -384,14 +384,14 @@ impl World {
     fn call(&mut self, member: u32, now: Time) -> bool {
         let place = &mut self.members[member as usize];
         let is_short = self.stages.is_around(place.stage);
-        if place.called > place.stage || self.host.call_ps == 0 || is_short {
+        if place.called > place.stage || self.host.details.call_ps == 0 || is_short {
             return false;
         }
         place.called = place.stage + 1;
         let Some(execution) = &place.execution else { return false };
         let at_board = execution.walk().uses_board();
         let span_ps = match (at_board, self.processors.is_shared(member)) {
-            (false, false) => self.host.call_ps,
+            (false, false) => self.host.details.call_ps,
             (true, false) => self.host.details.board_call_ps,
             (false, true) => self.crowd_call_ps,
             (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_ps()),
@@ -478,7 +478,7 @@ impl World {
             Some(Deed::Combine { bytes }) => {
                 let kib_ps = self.figures.reduction_kib_ps + self.rates(member).more_ps();
                 let span_ps = bytes_ps(bytes, kib_ps);
-                self.work(member, step, self.host.step_ps + span_ps, NOTHING, now);
+                self.work(member, step, self.host.details.step_ps + span_ps, NOTHING, now);
                 true
             }
             _ => self.try_at_board(member, step, now),

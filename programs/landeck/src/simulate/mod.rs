@@ -267,7 +267,7 @@ impl SimulateArguments {
         let found = tune::measured()?;
         let mut platform = host("this host, with figures measured just now", &found);
         if self.subject == Subject::Message {
-            platform.host.call_ps = 0; // nobody calls an operation
+            platform.host.details.call_ps = 0; // nobody calls an operation
         }
         let studies = self.simulated(&self.ground_measured(&platform, faults))?;
         let passes = Passes::new(self.subject.name(), &studies, &found);

@@ -381,8 +381,8 @@ fn burst_ps(batches: &Batches<'_>) -> Result<f64> {
 }
 
 /// A barrier, an allgather and an allreduce of two over messages: what the first takes beside its message is the call,
-/// the second copies besides, and the third copies and combines. And a barrier and an allgather at the board: the call
-/// is what the first takes longer than one that goes the short way, and the second copies besides.
+/// the second copies besides, and the third copies and combines. And the same at the board: the call is
+/// what the first takes longer than one that goes the short way, the second copies besides, and the third combines.
 fn calls(batches: &Batches<'_>) -> Result<()> {
     const CALLS: u32 = 2_000;
     let world = batches.world;
@@ -390,8 +390,8 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let barrier = batches.calls_ps(&barriers, CALLS, World::barrier)?;
     let sums = world.via(Way::by(Butterfly));
     let mut sum = [0u64];
-    let each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
-    let allreduce = batches.calls_ps(&sums, CALLS, each)?;
+    let mut each = |world: &World| world.all_reduce_into(&[1], &mut sum, Sum);
+    let allreduce = batches.calls_ps(&sums, CALLS, &mut each)?;
     let mut both = [0u64; 2];
     let mut gather = |world: &World| world.all_gather(&[1], &mut both);
     let gathers = world.via(Way::by(Butterfly));
@@ -402,6 +402,7 @@ fn calls(batches: &Batches<'_>) -> Result<()> {
     let at_board = world.via(Way::Board(BoardStyle::Each));
     report(world, "barrier-at-board", batches.calls_ps(&at_board, CALLS, World::barrier)?);
     report(world, "allgather-at-board", batches.calls_ps(&at_board, CALLS, gather)?);
+    report(world, "allreduce-at-board", batches.calls_ps(&at_board, CALLS, each)?);
     Ok(())
 }
 

@@ -236,7 +236,8 @@ fn parts_of(whole: Found, has_messages: bool) -> Found {
         details.step_ps = less(details.step_ps, details.copy_step_ps);
         details.copy_step_ps = less(details.copy_step_ps, details.call_ps);
         details.call_ps = less(details.call_ps, figures.message_ps);
-        // The same at the board, where an allgather copies.
+        // The same at the board, where an allgather copies and an allreduce combines.
+        details.board_step_ps = less(details.board_step_ps, details.board_call_ps);
         details.board_copy_ps = less(details.board_copy_ps, details.board_call_ps);
         details.board_call_ps = less(details.board_call_ps, barrier_ps);
     }
@@ -327,6 +328,7 @@ fn messages(found: &mut Found) -> Result<(), TuneError> {
             "allreduce-over-messages" => details.step_ps = value_ps,
             "barrier-at-board" => details.board_call_ps = value_ps,
             "allgather-at-board" => details.board_copy_ps = value_ps,
+            "allreduce-at-board" => details.board_step_ps = value_ps,
             "message" => figures.message_ps = value_ps,
             "send" => details.send_ps = value_ps,
             "one-copy" => figures.one_copy_kib_ps = value_ps,
