@@ -37,7 +37,7 @@ pub const RINGS_MAX: u64 = 64;
 /// Boards that one process can lead: groups whose first member on this host it is.
 pub const BOARDS: u64 = 1024;
 /// Bytes of the shared words of a board.
-pub const BOARD_BYTES: u64 = 2 * PAGE_BYTES;
+pub const BOARD_BYTES: u64 = PAGE_BYTES;
 /// Bytes of data that a cell has room for, in front of them, and of all of it. Data do not begin with a page,
 /// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
 /// slow.
@@ -422,9 +422,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 9_883_648, 197_672_960, 8_650_752, 268_435_456, 5_575_204_864),
-            (8_192, 393_216, 11_952_128, 573_702_144, 34_603_008, 268_435_456, 13_493_608_448),
-            (36_864, 8_323_072, 13_131_776, 13_341_884_416, 0, 16_908_288, 30_529_064_960),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 268_435_456, 5_491_318_784),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 268_435_456, 13_292_281_856),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 16_908_288, 26_267_652_096),
         ];
         assert_eq!(sums, document);
     }
