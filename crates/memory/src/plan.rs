@@ -37,7 +37,7 @@ pub const RINGS_MAX: u64 = 64;
 /// Boards that one process can lead: groups whose first member on this host it is.
 pub const BOARDS: u64 = 1024;
 /// Bytes of the shared words of a board.
-pub const BOARD_BYTES: u64 = 2 * PAGE_BYTES;
+pub const BOARD_BYTES: u64 = PAGE_BYTES;
 /// Bytes of data that a cell has room for, in front of them, and of all of it. Data do not begin with a page,
 /// because buffers do, or a little behind it: where one place lies within its page just behind the other, copies are
 /// slow.
@@ -429,9 +429,9 @@ mod tests {
             )
         });
         let document = [
-            (8_192, 163_840, 9_883_648, 197_672_960, 8_650_752, 402_653_184, 8_259_559_424),
-            (8_192, 393_216, 11_952_128, 573_702_144, 34_603_008, 402_653_184, 19_936_059_392),
-            (36_864, 8_323_072, 13_131_776, 13_341_884_416, 0, 25_362_432, 39_118_475_264),
+            (8_192, 163_840, 5_689_344, 113_786_880, 8_650_752, 402_653_184, 8_175_673_344),
+            (8_192, 393_216, 7_757_824, 372_375_552, 34_603_008, 402_653_184, 19_734_732_800),
+            (36_864, 8_323_072, 8_937_472, 9_080_471_552, 0, 25_362_432, 34_857_062_400),
         ];
         assert_eq!(sums, document);
     }

@@ -555,7 +555,8 @@ impl Board {
 
     /// A piece is done and stands in this member's block; true when it was the last one.
     pub fn finish_piece(&self, number: u32, piece: u32, count: u32) -> bool {
-        self.epoch(number).pieces.finish(number, piece, self.own, count)
+        let Epoch { pieces, owners, .. } = self.epoch(number);
+        pieces.finish(owners, piece, self.own, count)
     }
 
     /// In whose block a finished piece stands.
@@ -563,7 +564,7 @@ impl Board {
     /// # Errors
     /// [`BoardBroken`].
     pub fn piece_owner(&self, number: u32, piece: u32) -> Result<u32, BoardBroken> {
-        let owner = self.epoch(number).pieces.owner(number, piece);
+        let owner = self.epoch(number).owners.of(piece);
         owner.filter(|&member| member < self.size()).ok_or(BoardBroken { member: self.own })
     }
 

@@ -7,7 +7,7 @@
 //! may be [`WINDOW`] operations apart.
 //!
 //! Memory of a group: for each member two lines for each operation of the window and two more, in its
-//! own pages; two pages of shared words, from the pool of the member that leads; and what is
+//! own pages; one page of shared words, from the pool of the member that leads; and what is
 //! deposited.
 //!
 //! Nothing here waits. Everything read is checked: a scribbled word leads to wrong data, to an

@@ -30,7 +30,7 @@ use std::ptr::NonNull;
 use super::agreement::Vote;
 #[cfg(not(loom))]
 use crate::bytes::{Bytes, copy};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Operations that can be under way at once on one board. With as many as there are members, each has all that it
 /// does as a leaf and as a root in one turn on its processor.
@@ -44,7 +44,7 @@ pub const INLINE_BYTES: usize = RESULT_BYTES + 64;
 /// Bytes from a member's line of an operation to that of the next one.
 pub(crate) const STRIDE_BYTES: u64 = 128;
 /// Most pieces that all combine together.
-pub const PIECES_MAX: usize = 64;
+pub const PIECES_MAX: usize = 32;
 /// Instead of a length: the data lie in a heap.
 pub(crate) const IN_HEAP: u32 = u32::MAX;
 /// Instead of a length: the data lie in a cell.
@@ -200,18 +200,20 @@ pub(crate) const REFUSED: u64 = std::mem::offset_of!(Lines, refused) as u64;
 #[cfg(not(loom))]
 pub(crate) const TICKET: u64 = std::mem::offset_of!(Lines, ticket) as u64;
 /// Bytes of the words that several members write.
-pub const SHARED_BYTES: u64 = 2 * 4096;
+pub const SHARED_BYTES: u64 = 4096;
 
 /// What several write, for one operation.
 #[repr(C, align(64))]
 pub(crate) struct Epoch {
     pub(crate) arrivals: Arrivals,
-    pub(crate) commit: Line,
+    /// On the line of the arrivals: nobody takes pieces before all have come.
     pub(crate) pieces: Pieces,
+    pub(crate) commit: Line,
+    pub(crate) owners: Owners,
 }
 
 /// How many have come: the count (16 bits) and the sum of what they say they came for.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Arrivals(AtomicU64);
 
 /// What the last to come finds.
@@ -246,15 +248,29 @@ fn spread(signature: u32) -> u64 {
 }
 
 /// The pieces of data that all combine together: whoever is there takes the next one.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Pieces {
     /// Number (high half) and how many pieces were taken (low half).
     cursor: AtomicU64,
     /// Number (high half) and how many pieces are done.
     finished: AtomicU64,
-    rest_of_line: [AtomicU64; 6],
-    /// Who has done each piece: low half of the number, and the member plus one.
-    owners: [AtomicU32; PIECES_MAX],
+}
+
+/// Who has done each piece: the member plus one. Read when all are done, so whatever was there before is gone.
+#[repr(C, align(64))]
+pub(crate) struct Owners([AtomicU16; PIECES_MAX]);
+
+impl Owners {
+    fn set(&self, piece: u32, member: u32) {
+        if let Some(word) = self.0.get(piece as usize) {
+            word.store((member + 1) as u16, Ordering::Release);
+        }
+    }
+
+    /// Who has done a piece.
+    pub(crate) fn of(&self, piece: u32) -> Option<u32> {
+        u32::from(self.0.get(piece as usize)?.load(Ordering::Acquire)).checked_sub(1)
+    }
 }
 
 impl Pieces {
@@ -285,20 +301,10 @@ impl Pieces {
     }
 
     /// A piece is done, by this member; true when it was the last of `count`.
-    pub(crate) fn finish(&self, number: u32, piece: u32, member: u32, count: u32) -> bool {
-        let owner = number << 16 | (member + 1) & 0xffff;
-        if let Some(word) = self.owners.get(piece as usize) {
-            word.store(owner, Ordering::Release);
-        }
+    pub(crate) fn finish(&self, owners: &Owners, piece: u32, member: u32, count: u32) -> bool {
+        owners.set(piece, member);
         let before = self.finished.fetch_add(1, Ordering::AcqRel) as u32;
         before.wrapping_add(1) == count
-    }
-
-    /// Who has done a piece.
-    pub(crate) fn owner(&self, number: u32, piece: u32) -> Option<u32> {
-        let owner = self.owners.get(piece as usize)?.load(Ordering::Acquire);
-        let is_of_number = owner >> 16 == number & 0xffff && owner & 0xffff != 0;
-        is_of_number.then(|| (owner & 0xffff) - 1)
     }
 }
 
@@ -359,6 +365,7 @@ const _: () = {
         std::mem::offset_of!(LongLine, behind) == std::mem::offset_of!(Line, data) + RESULT_BYTES
     );
     assert!(size_of::<Lines>() as u64 == LINES_BYTES);
+    assert!(size_of::<Epoch>() == 3 * 64);
     assert!(size_of::<Shared>() as u64 == SHARED_BYTES);
 };
 
@@ -373,13 +380,9 @@ mod model {
         Line::zero()
     }
 
-    fn pieces() -> Pieces {
-        Pieces {
-            cursor: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            rest_of_line: std::array::from_fn(|_| AtomicU64::new(0)),
-            owners: std::array::from_fn(|_| AtomicU32::new(0)),
-        }
+    fn pieces() -> (Pieces, Owners) {
+        let pieces = Pieces { cursor: AtomicU64::new(0), finished: AtomicU64::new(0) };
+        (pieces, Owners(std::array::from_fn(|_| AtomicU16::new(0))))
     }
 
     /// Who sees that a member has come sees what it brought.
@@ -447,13 +450,13 @@ mod model {
     fn every_piece_is_taken_once_in_any_schedule() {
         crate::sync::model(|| {
             let work = Arc::new(pieces());
-            work.open(1);
-            let take = |work: &Pieces, member: u32| {
+            work.0.open(1);
+            let take = |(work, owners): &(Pieces, Owners), member: u32| {
                 let mut lasts = 0;
                 let mut taken = 0;
                 while let Some(piece) = work.claim(1, 2) {
                     taken += 1;
-                    lasts += u32::from(work.finish(1, piece, member, 2));
+                    lasts += u32::from(work.finish(owners, piece, member, 2));
                 }
                 (taken, lasts)
             };
@@ -461,7 +464,7 @@ mod model {
             let other = thread::spawn(move || take(&others, 1));
             let (own, theirs) = (take(&work, 0), other.join().unwrap());
             assert_eq!((own.0 + theirs.0, own.1 + theirs.1), (2, 1));
-            assert!(work.owner(1, 0).is_some() && work.owner(1, 1).is_some());
+            assert!(work.1.of(0).is_some() && work.1.of(1).is_some());
         });
     }
 

@@ -333,22 +333,12 @@ impl Visit {
             budget: allowance,
         };
         loop {
-            if let Some(roll_call) = &mut self.roll_call
-                && roll_call.has_begun()
-            {
-                if !roll_call.poll(around.board)? {
-                    return Ok(visited);
-                }
-                self.roll_call = None;
-                self.at.count(around.board)?;
-                around.board.wake();
+            if !are_called(&mut self.roll_call, &mut self.at, around.board)? {
+                return Ok(visited);
             }
             let Some(step) = plan.steps.get(self.step) else { break };
-            if self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. }) {
-                self.step += 1;
-                continue;
-            }
-            let share = round.share_of(&step.action, plan);
+            let is_laid = self.rounds.is_laid() && matches!(step.action, Action::Deposit { .. });
+            let share = if is_laid { Share::Nothing } else { round.share_of(&step.action, plan) };
             let action = match &share {
                 Share::All => &step.action,
                 Share::This(action) => action,
@@ -428,6 +418,26 @@ impl Visit {
     pub(crate) fn into_inner(self) -> Box<AtBoard> {
         self.at
     }
+}
+
+/// Whether a roll call, if one has begun, is over; then this member counts itself in.
+#[inline]
+fn are_called(
+    roll_call: &mut Option<RollCall>,
+    at: &mut AtBoard,
+    board: &mut Board,
+) -> Result<bool, BoardError> {
+    if let Some(begun) = roll_call
+        && begun.has_begun()
+    {
+        if !begun.poll(board)? {
+            return Ok(false);
+        }
+        *roll_call = None;
+        at.count(board)?;
+        board.wake();
+    }
+    Ok(true)
 }
 
 /// Bytes that stay in the nearest cache while they are read.
