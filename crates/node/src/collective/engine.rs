@@ -190,6 +190,8 @@ impl Engine {
 
     #[cold]
     fn collect_all(&mut self) {
+        // In lines of what all have forgotten, others may be on the board of another group by now.
+        self.reclaim_all();
         let circles = self.circles.values_mut().chain(self.estate.forgotten_circles());
         for circle in circles {
             let Some(board) = &mut circle.board else { continue };

@@ -232,6 +232,11 @@ impl Engine {
         self.reclaim(RECLAIMED_AT_ONCE);
     }
 
+    /// Looks at all forgotten groups.
+    pub(super) fn reclaim_all(&mut self) {
+        self.reclaim(self.estate.forgotten.len());
+    }
+
     /// Looks at some of the forgotten groups, the oldest first, whether all have forgotten them.
     fn reclaim(&mut self, most: usize) {
         for _ in 0..most.min(self.estate.forgotten.len()) {

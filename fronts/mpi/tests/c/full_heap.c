@@ -172,7 +172,7 @@ static void make_room_for(MPI_Comm comm)
 {
     static char few[12000], mine[12000];
     int lengths[8], places[8];
-    for (int length = 0; length < LONG / 2; length += 4 << 10) {
+    for (int length = 0; length < LONG / 4; length += 4 << 10) {
         for (int member = 0; member < size; member++) lengths[member] = length, places[member] = 0;
         CHECK(MPI_Scatterv(in, lengths, places, MPI_CHAR, out, length, MPI_CHAR, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
         few[0] = (char)(length >> 12);
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
             }
         several(1000, made);
         several(LONG / 16, made);
-        if (size == 2) make_room_for(made); /* of more members many blocks are too long for the board */
+        make_room_for(made);
         CHECK(MPI_Comm_free(&made) == MPI_SUCCESS);
         for (int number = 0; number < STUFFING + SMALL_STUFFING && takes; number++)
             MPI_Recv(stuff, STUFF, MPI_CHAR, from, number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
