@@ -194,8 +194,8 @@ mod tests {
             touched.deposit(bytes);
             (touched.laid_down, touched.places)
         };
-        assert_eq!(places(100), (100, 800));
-        assert_eq!(places(GO_ROUND_BYTES).1, 8 * GO_ROUND_BYTES);
+        assert_eq!(places(100), (100, 100 * WINDOW as u64));
+        assert_eq!(places(GO_ROUND_BYTES).1, WINDOW as u64 * GO_ROUND_BYTES);
         assert_eq!(places(GO_ROUND_BYTES + 1).1, GO_ROUND_BYTES + 1);
     }
 
