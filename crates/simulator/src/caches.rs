@@ -288,8 +288,8 @@ mod tests {
         let mut handed_over = Touched::default();
         handed_over.deposit(100, true);
         assert_eq!(handed_over.places, 100, "always the cell that was just read");
-        assert_eq!(places(100), (100, 800));
-        assert_eq!(places(GO_ROUND_BYTES).1, 8 * GO_ROUND_BYTES);
+        assert_eq!(places(100), (100, 100 * WINDOW as u64));
+        assert_eq!(places(GO_ROUND_BYTES).1, WINDOW as u64 * GO_ROUND_BYTES);
         assert_eq!(places(GO_ROUND_BYTES + 1).1, GO_ROUND_BYTES + 1);
     }
 
