@@ -532,18 +532,21 @@ mod tests {
         let mut whole = usual();
         (whole.figures.deposit_ps, whole.figures.line_ps) = (90_000, 50_000);
         whole.figures.message_ps = 75_000;
-        (whole.details.call_ps, whole.details.step_ps) = (355_000, 515_000);
+        whole.details.call_ps = 355_000;
+        (whole.details.copy_step_ps, whole.details.step_ps) = (435_000, 515_000);
+        whole.details.board_call_ps = 130_000;
+        (whole.details.board_copy_ps, whole.details.board_step_ps) = (150_000, 160_000);
         whole.details.turns_ps = [1_500_000, 1_600_000, 1_900_000, 0];
         let Found { figures, details, .. } = parts_of(whole, true);
         assert_eq!(figures.deposit_ps, 40_000);
         assert_eq!(details.turns_ps, [1_410_000, 1_510_000, 1_810_000, PART_MIN_PS]);
-        assert_eq!((details.call_ps, details.step_ps), (280_000, 80_000));
-        whole.details.step_ps = 355_000;
-        assert_eq!(
-            parts_of(whole, true).details.step_ps,
-            PART_MIN_PS / 2,
-            "a difference of nothing"
-        );
+        let steps = (details.call_ps, details.copy_step_ps, details.step_ps);
+        assert_eq!(steps, (280_000, 80_000, 80_000));
+        let at_board = (details.board_call_ps, details.board_copy_ps, details.board_step_ps);
+        assert_eq!(at_board, (40_000, 20_000, 30_000));
+        whole.details.step_ps = 435_000;
+        let nothing = parts_of(whole, true).details.step_ps;
+        assert_eq!(nothing, PART_MIN_PS, "a difference of nothing");
         assert_eq!(parts_of(whole, false).details.call_ps, 355_000, "it was not measured");
     }
 
