@@ -28,7 +28,7 @@ pub struct Board {
     segment: Segment,
     shared: NonNull<Shared>,
     members: Box<[Member]>,
-    own: u32,
+    pub(super) own: u32,
     /// All operations before this one are over for this member.
     pub(super) over: u32,
     /// Which of those after it are.
@@ -39,9 +39,11 @@ pub struct Board {
     pub(super) out_of_step: Option<Difference>,
     /// All operations before this one are over for everybody.
     pub(super) settled: u32,
+    /// How many operations could be under way at once when this member asked last.
+    pub(super) window: u32,
     /// What this member's lines say, to be said again if somebody overwrites it.
     pub(super) stated: [Stated; WINDOW],
-    deposits: Deposits,
+    pub(super) deposits: Deposits,
     pub(super) cells: Cells,
     /// The group's members have cells.
     pub(super) has_cells: bool,
@@ -146,6 +148,7 @@ impl Board {
             history: History::new(1),
             out_of_step: None,
             settled: 1,
+            window: WINDOW as u32,
             stated: [Stated::default(); WINDOW],
             deposits: Deposits::default(),
             cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },
@@ -212,47 +215,6 @@ impl Board {
     #[inline]
     pub fn begin(&mut self, call: u32) -> (u32, u32) {
         self.history.add(call, self.over)
-    }
-
-    /// Whether this member may come to an operation: all are over with the last one in its lines.
-    #[inline]
-    pub fn has_room(&mut self, number: u32) -> bool {
-        number.wrapping_sub(self.settled) < WINDOW as u32 || self.settle(number)
-    }
-
-    /// Looks how far all are: at what somebody else has found, and if that does not help at the
-    /// progress of each. With many members nobody could afford to do that in every operation.
-    #[inline(never)]
-    fn settle(&mut self, number: u32) -> bool {
-        let found = self.shared().head.settled.0.load(Ordering::Acquire);
-        let ahead = found.wrapping_sub(self.settled) as i32;
-        // Nobody is further than this member.
-        if ahead > 0 && ahead <= self.over.wrapping_sub(self.settled) as i32 {
-            self.settled = found;
-        }
-        if number.wrapping_sub(self.settled) >= WINDOW as u32 {
-            self.look_at_all(number);
-        }
-        self.deposits.settle(self.settled);
-        number.wrapping_sub(self.settled) < WINDOW as u32
-    }
-
-    fn look_at_all(&mut self, number: u32) {
-        let most = number.wrapping_sub(self.settled) as i32;
-        let behind = |progress: u32| (number.wrapping_sub(progress) as i32).clamp(0, most);
-        let mut furthest = behind(self.over);
-        self.out_of_step = None;
-        for member in (0..self.size()).filter(|&member| member != self.own) {
-            // Others may be ahead; who claims to have gone back has scribbled words.
-            let progress = self.lines(member).progress.load(Ordering::Acquire);
-            furthest = furthest.max(behind(progress as u32));
-            self.out_of_step = self.out_of_step.or_else(|| self.compare(member, progress));
-        }
-        // Nobody uses a line again that shows who is out of step.
-        if self.out_of_step.is_none() {
-            self.settled = number.wrapping_sub(furthest as u32);
-            self.shared().head.settled.0.store(self.settled, Ordering::Release);
-        }
     }
 
     /// A block of those deposited before: for `bytes` bytes at least, and not more than twice.
@@ -601,7 +563,7 @@ impl Board {
     }
 
     #[inline]
-    fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared {
         // SAFETY: `open` checked the place; it stays mapped while `segment` lives and is only used
         // atomically.
         unsafe { self.shared.as_ref() }
@@ -668,7 +630,6 @@ mod tests {
     use super::super::fixture::boards;
     use super::*;
     use crate::heap::Heap;
-    use crate::waiter::Neighbours;
 
     const SIGNATURE: u32 = 7;
 
@@ -742,33 +703,6 @@ mod tests {
         let refused = [u32::MAX - 1, u32::MAX, 0, 7].map(|number| boards[0].refuses(1, number));
         assert_eq!(refused, [false, true, true, true]);
         assert!(!boards[1].refuses(0, 7));
-    }
-
-    #[test]
-    fn one_may_be_a_window_ahead_and_no_more() {
-        let (segment, mut boards) = boards(2);
-        let mut heap = Heap::of(&segment, 0).unwrap();
-        let window = WINDOW as u32;
-        for number in 1..=window {
-            assert!(boards[0].has_room(number));
-            let block = heap.allocate(100).unwrap();
-            boards[0].come_with(number, (SIGNATURE, 0), block, (100, 100));
-            boards[0].end(number);
-        }
-        assert!(!boards[0].has_room(window + 1));
-        assert_eq!(boards[0].kept_bytes(), 100 * WINDOW);
-        boards[1].end(2);
-        assert!(!boards[0].has_room(window + 1), "the first is not over");
-        segment.set_processor(1, 3);
-        let neighbours = |boards: &[Board], processor| {
-            boards[0].neighbours((window + 1, false), processor, |_| unreachable!("for room"))
-        };
-        assert_eq!(neighbours(&boards, 3), Neighbours::Awaited);
-        assert_eq!(neighbours(&boards, 4), Neighbours::Waiting, "it is on another processor");
-        boards[1].end(1);
-        assert_eq!(neighbours(&boards, 3), Neighbours::Behind, "it has given room");
-        assert!(boards[0].has_room(window + 2) && !boards[0].has_room(window + 3));
-        assert_eq!(boards[0].kept_bytes(), 100 * (WINDOW - 2));
     }
 
     #[test]

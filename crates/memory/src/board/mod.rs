@@ -17,6 +17,8 @@ mod agreement;
 mod words;
 
 #[cfg(not(loom))]
+mod ahead;
+#[cfg(not(loom))]
 mod cells;
 #[cfg(not(loom))]
 mod deposits;

@@ -1,6 +1,5 @@
 //! What the members on one processor are to each other's waits.
 
-use super::WINDOW;
 use super::handle::Board;
 use crate::waiter::Neighbours;
 
@@ -28,7 +27,7 @@ impl Board {
             return Neighbours::Awaited;
         }
         let mut neighbours = Neighbours::Waiting;
-        let before = number.wrapping_sub(WINDOW as u32);
+        let before = number.wrapping_sub(self.window);
         for member in (0..self.size()).filter(|&member| self.is_beside(member, processor)) {
             let is_awaited =
                 if has_come { is_awaited(member) } else { !self.is_past(member, before) };

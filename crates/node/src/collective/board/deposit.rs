@@ -45,7 +45,8 @@ impl AtBoard {
         except: Option<u32>,
     ) -> Result<Stepped> {
         if !self.has_come {
-            if !around.board.has_room(self.number) {
+            let bytes = deposit_bytes(around.memory, cells);
+            if !around.board.has_room_for(self.number, bytes) {
                 return Ok(Stepped::Waits);
             }
             if !self.come(around, cells, except)? {
