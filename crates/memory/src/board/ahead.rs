@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use super::WINDOW;
 use super::handle::Board;
 
-/// What all members together lay down ahead of whoever takes it: more would leave the caches before that.
+/// What all members together may lay down ahead of whoever takes it, each as much: more would leave the caches
+/// before that.
 const AHEAD_BYTES: usize = 16 << 20;
 
 impl Board {
