@@ -59,8 +59,11 @@ impl Board {
             self.out_of_step = self.out_of_step.or_else(|| self.compare(member, progress));
         }
         // Nobody uses a line again that shows who is out of step.
-        if self.out_of_step.is_none() {
-            self.settled = number.wrapping_sub(furthest as u32);
+        if self.out_of_step.is_some() {
+            return;
+        }
+        self.settled = number.wrapping_sub(furthest as u32);
+        if self.is_held() {
             self.shared().head.settled.0.store(self.settled, Ordering::Release);
         }
     }
@@ -121,5 +124,22 @@ mod tests {
         boards[1].end(1);
         assert_eq!(neighbours(&boards), Neighbours::Behind);
         assert!(boards[0].has_room_for(narrow + 1, long));
+    }
+
+    #[test]
+    fn who_has_forgotten_a_board_writes_nothing_to_it() {
+        let (segment, mut boards) = boards(2);
+        let mut heap = Heap::of(&segment, 0).unwrap();
+        boards[0].claim(7);
+        let block = heap.allocate(100).unwrap();
+        boards[0].come_with(1, (SIGNATURE, 0), block, (100, 100));
+        boards.iter_mut().for_each(|board| board.end(1));
+        boards[0].forget();
+        let said = |boards: &[Board]| boards[1].shared().head.settled.0.load(Ordering::Acquire);
+        let before = said(&boards);
+        boards[0].begin(7);
+        boards[0].collect();
+        assert_eq!(boards[0].kept_bytes(), 0, "what the other one was over with is back");
+        assert_eq!(said(&boards), before);
     }
 }

@@ -48,6 +48,12 @@ impl Board {
         self.lines(self.own()).ticket.store(0, Ordering::Release);
     }
 
+    /// Whether this member has not forgotten the board. Who has writes nothing to the words that all share:
+    /// as soon as all have, they may be another board's.
+    pub(super) fn is_held(&self) -> bool {
+        self.lines(self.own()).ticket.load(Ordering::Relaxed) == self.ticket
+    }
+
     /// Whether all members have forgotten the board: their memory on it is their own again.
     pub fn is_forgotten(&self) -> bool {
         (0..self.size()).all(|member| {
