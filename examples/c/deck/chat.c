@@ -69,9 +69,9 @@ int main(int argc, char **argv)
     CALL(deck_msg_create(&m, 0));
     CALL(deck_thread_create(&thread, listener, NULL));
     CALL(deck_mbox_retrv(&room.told, &m)); /* it is in the room */
-    say("comes in");
     printf("you are in\n");
     fflush(stdout);
+    say("comes in"); /* after that others may answer */
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
         say(line);
