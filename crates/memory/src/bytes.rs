@@ -254,6 +254,7 @@ pub(crate) unsafe fn copy(source: *const u8, target: *mut u8, length: usize) {
                 twice::<u128>(source, target, 32);
                 twice::<u128>(source.add(length - 32), target.add(length - 32), 32);
             }
+            65..=128 => twice::<[u128; 4]>(source, target, length),
             _ => copy_long(source, target, length),
         }
     }

@@ -155,28 +155,38 @@ impl<T> Gate<T> {
     ///
     /// # Errors
     /// [`GateError`].
-    #[inline]
+    #[inline(always)]
     pub fn enter_in_turn(&self) -> Result<Entry<'_, T>, GateError> {
         match self.enter_favoured() {
             Some(entry) => Ok(entry),
-            None => self.enter(),
+            None => self.enter_otherwise(),
         }
+    }
+
+    #[inline(never)]
+    fn enter_otherwise(&self) -> Result<Entry<'_, T>, GateError> {
+        self.enter()
     }
 
     /// As [`Gate::try_enter`] where the mode most often is multiple.
     ///
     /// # Errors
     /// [`GateError::WrongThread`], [`GateError::Forked`].
-    #[inline]
+    #[inline(always)]
     pub fn try_enter_in_turn(&self) -> Result<Option<Entry<'_, T>>, GateError> {
         match self.enter_favoured() {
-            None => self.try_enter(),
+            None => self.try_enter_otherwise(),
             entry => Ok(entry),
         }
     }
 
+    #[inline(never)]
+    fn try_enter_otherwise(&self) -> Result<Option<Entry<'_, T>>, GateError> {
+        self.try_enter()
+    }
+
     /// None where this takes more: nobody is favoured in mode single.
-    #[inline]
+    #[inline(always)]
     fn enter_favoured(&self) -> Option<Entry<'_, T>> {
         let is_favoured =
             !FORKED.load(Ordering::Relaxed) && self.lock.enter_favoured(system::this_thread());

@@ -10,7 +10,7 @@ use landeck_channel::Peer;
 use landeck_kernel::Endpoint;
 use landeck_memory::board::Board;
 use landeck_memory::waiter::{Neighbours, Patience, Waiting};
-use landeck_memory::{End, Operation, ThreadMode, WaitRecord, Waiter};
+use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
 use crate::collective::Fault;
@@ -23,25 +23,42 @@ use crate::collective::sight::Sight;
 use crate::collective::visit::Visit;
 use crate::shared::{Kernel, Shared, WaitError, why};
 
+/// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
+/// is two words: one that was written to memory would be copied at each step back to the caller.
+pub(crate) type Done = Result<bool, Box<WaitError>>;
+
 impl Shared {
     /// Does an operation with short data; false when it must go another way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn brief(
         &self,
         context: u32,
         members: &Arc<[Peer]>,
         member: usize,
         brief: &mut Brief<'_>,
-    ) -> Result<bool, WaitError> {
-        if self.kernel.mode() == ThreadMode::Multiple {
-            return self.brief_in_turn(context, members, member, brief);
+    ) -> Done {
+        match self.kernel.mode() {
+            ThreadMode::Multiple => self.brief_in_turn(context, members, member, brief),
+            ThreadMode::Single => self.brief_alone(context, members, member, brief),
         }
-        let mut kernel = self.kernel.enter()?;
-        let begun = kernel.brief(context, members, member, brief);
-        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
-            return Ok(false);
+    }
+
+    /// The same of the only thread.
+    #[inline(never)]
+    fn brief_alone(
+        &self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+        brief: &mut Brief<'_>,
+    ) -> Done {
+        let mut kernel = self.kernel.enter().map_err(turned_away)?;
+        let begun = match kernel.brief(context, members, member, brief) {
+            Ok(begun) => begun,
+            Err(fault) => return Err(failed(fault)),
         };
-        let mut waiter = self.turn.enter()?;
+        let Some((circle, endpoint)) = begun else { return Ok(false) };
+        let mut waiter = self.turn.enter().map_err(turned_away)?;
         let mut stage = Stage::of(brief);
         let mut meeting = Meeting { shared: self, circle, endpoint, stage: &mut stage };
         let end = waiter.wait(&mut meeting, None);
@@ -53,8 +70,8 @@ impl Shared {
         }
         match stage.outcome {
             Some(Ok(())) => Ok(true),
-            Some(Err(fault)) => Err(WaitError::Collective(fault)),
-            None => Err(why(&kernel, None, end)),
+            Some(Err(fault)) => Err(failed(*fault)),
+            None => Err(Box::new(why(&kernel, None, end))),
         }
     }
 
@@ -66,17 +83,19 @@ impl Shared {
         members: &Arc<[Peer]>,
         member: usize,
         brief: &mut Brief<'_>,
-    ) -> Result<bool, WaitError> {
-        let Some(mut waiter) = self.turn.try_enter_in_turn()? else { return Ok(false) };
+    ) -> Done {
+        let turn = self.turn.try_enter_in_turn().map_err(turned_away)?;
+        let Some(mut waiter) = turn else { return Ok(false) };
         let mut stage = Stage::of(brief);
         let begun = self.begin_and_look(&mut waiter, (context, members, member), &mut stage);
-        let result = match (begun, stage.outcome.take()) {
+        let result = match (&begun, stage.outcome.take()) {
+            (Ok(true), Some(Ok(()))) => Ok(true),
+            (Ok(true), Some(Err(fault))) => Err(failed(*fault)),
             (Ok(true), None) => {
                 let group = (context, members.len() as u32);
                 self.meet_with_turn(&mut waiter, group, &mut stage).map(|()| true)
             }
-            (Ok(true), Some(done)) => done.map(|()| true).map_err(WaitError::Collective),
-            (other, _) => other,
+            _ => begun,
         };
         drop(waiter);
         self.call_next();
@@ -91,12 +110,13 @@ impl Shared {
         waiter: &mut Waiter,
         (context, members, member): (u32, &Arc<[Peer]>, usize),
         stage: &mut Stage<'_, '_>,
-    ) -> Result<bool, WaitError> {
-        let mut kernel = self.kernel.enter_in_turn()?;
-        let begun = kernel.brief(context, members, member, stage.brief);
-        let Some((circle, endpoint)) = begun.map_err(WaitError::Collective)? else {
-            return Ok(false);
+    ) -> Done {
+        let mut kernel = self.kernel.enter_in_turn().map_err(turned_away)?;
+        let begun = match kernel.brief(context, members, member, stage.brief) {
+            Ok(begun) => begun,
+            Err(fault) => return Err(failed(fault)),
         };
+        let Some((circle, endpoint)) = begun else { return Ok(false) };
         let mut meeting = Meeting { shared: self, circle, endpoint, stage };
         meeting.look();
         let is_undisturbed = || self.kernel.is_of_one_thread();
@@ -111,19 +131,19 @@ impl Shared {
         waiter: &mut Waiter,
         (context, size): (u32, u32),
         stage: &mut Stage<'_, '_>,
-    ) -> Result<(), WaitError> {
+    ) -> Result<(), Box<WaitError>> {
         let news = self.segment.news(self.slot);
         let mut meeting =
             MeetingInTurn { shared: self, context, size, stage, news, has_slept: false };
         let end = waiter.wait(&mut meeting, None);
         let has_slept = meeting.has_slept;
         match stage.outcome.take() {
-            Some(outcome) if !has_slept => outcome.map_err(WaitError::Collective),
+            Some(outcome) if !has_slept => outcome.map_err(|fault| failed(*fault)),
             outcome => {
-                let mut kernel = self.kernel.enter()?;
+                let mut kernel = self.kernel.enter().map_err(turned_away)?;
                 kernel.wake_up();
-                let outcome = outcome.map(|outcome| outcome.map_err(WaitError::Collective));
-                outcome.unwrap_or_else(|| Err(why(&kernel, None, end)))
+                let outcome = outcome.map(|outcome| outcome.map_err(|fault| failed(*fault)));
+                outcome.unwrap_or_else(|| Err(Box::new(why(&kernel, None, end))))
             }
         }
     }
@@ -166,6 +186,16 @@ impl Shared {
     }
 }
 
+#[cold]
+fn failed(fault: Fault) -> Box<WaitError> {
+    Box::new(WaitError::Collective(fault))
+}
+
+#[cold]
+fn turned_away(error: GateError) -> Box<WaitError> {
+    Box::new(error.into())
+}
+
 /// The wait of the only thread for the others, for short data, while nothing else goes on.
 struct Meeting<'a, 'b, 'c> {
     shared: &'a Shared,
@@ -180,7 +210,7 @@ struct Stage<'a, 'b> {
     polls: u32,
     /// How often it was about to sleep.
     sleeps: u32,
-    outcome: Option<Result<(), Fault>>,
+    outcome: Option<Result<(), Box<Fault>>>,
     is_asleep: bool,
     /// When it fell asleep.
     awaits_room: bool,
@@ -215,7 +245,7 @@ impl Meeting<'_, '_, '_> {
     fn fail(&mut self, error: BoardError) {
         let operation = self.stage.brief.operation;
         let fault = board_fault(self.endpoint, self.circle, operation, error);
-        self.stage.outcome = Some(Err(fault));
+        self.stage.outcome = Some(Err(Box::new(fault)));
     }
 
     /// Looks why it can never be over.
@@ -225,7 +255,7 @@ impl Meeting<'_, '_, '_> {
         if self.stage.outcome.is_none()
             && let Some(mismatch) = self.circle.told_mismatch(self.endpoint)
         {
-            self.stage.outcome = Some(Err(Fault::Mismatch(mismatch)));
+            self.stage.outcome = Some(Err(Box::new(Fault::Mismatch(mismatch))));
         }
         let Some(board) = &self.circle.board else { return };
         if self.stage.outcome.is_none()

@@ -374,7 +374,7 @@ impl MessageWorld {
         let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
         let members = if is_collected { self.world.size() as u64 } else { 1 };
         let all = bytes.checked_mul(members).and_then(|all| isize::try_from(all).ok());
-        all.map(|all| all as usize).ok_or(Error::NoMemory { bytes: usize::MAX })
+        all.map(|all| all as usize).ok_or_else(|| Error::NoMemory { bytes: usize::MAX })
     }
 
     /// An operation in which all bring equally many values of one kind, and those who have a result get it.

@@ -514,13 +514,15 @@ impl World {
         let place = (self.size(), self.rank());
         let brief = Brief::new(operation, root as u32, (input, output), operator, place);
         let Some(mut brief) = brief else { return Ok(false) };
-        let done = self.shared.brief(self.context, &self.members, self.rank(), &mut brief);
-        done.map_err(|error| self.error(error, None))
+        match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
+            Ok(is_done) => Ok(is_done),
+            Err(error) => Err(self.error(*error, None)),
+        }
     }
 
     /// A broadcast or a scatter of a message, whose blocks stand behind a word each and have room for so
     /// many bytes; the word is the root's afterwards. As [`Brief::of_message`] has it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn brief_of_message(
         &self,
         (operation, root): (Operation, usize),
@@ -533,8 +535,10 @@ impl World {
         let place = (self.size(), self.rank());
         let brief = Brief::of_message((operation, root as u32), room, data, place);
         let Some(mut brief) = brief else { return Ok(false) };
-        let done = self.shared.brief(self.context, &self.members, self.rank(), &mut brief);
-        done.map_err(|error| self.error(error, None))
+        match self.shared.brief(self.context, &self.members, self.rank(), &mut brief) {
+            Ok(is_done) => Ok(is_done),
+            Err(error) => Err(self.error(*error, None)),
+        }
     }
 
     /// Makes a call on the memory of input and output, which is over in the end.

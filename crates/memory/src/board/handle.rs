@@ -308,6 +308,23 @@ impl Board {
             Stated { has_come: true, number, signature, block: None };
     }
 
+    /// Lays some of the short data down with which this member is about to come.
+    #[inline]
+    pub fn lay(&mut self, number: u32, at: usize, data: Bytes<'_>) {
+        self.long_line(self.own, number).write(at, data);
+    }
+
+    /// Comes to an operation with so many bytes that it has laid down.
+    #[inline]
+    pub fn come_with_laid(&mut self, number: u32, signature: u32, check: u32, bytes: usize) {
+        let own = self.long_line(self.own, number);
+        own.set_length(bytes, check);
+        own.line.publish(number, signature);
+        self.tally.laid(bytes as u64);
+        self.stated[number as usize % WINDOW] =
+            Stated { has_come: true, number, signature, block: None };
+    }
+
     /// Comes to an operation without its data, for which it has no room, and says so.
     #[cold]
     pub fn come_without_room(&mut self, number: u32, signature: u32, check: u32) {

@@ -42,6 +42,13 @@ impl Board {
         self.long_line(member, number).prefetch_behind();
     }
 
+    /// Asks for a member's line itself, which will be looked at soon. Where the member has come already, it is
+    /// on its way meanwhile; where not, it most often is here, from an operation that used it before.
+    #[inline]
+    pub fn foresee_line(&self, member: u32, number: u32) {
+        self.long_line(member, number).prefetch();
+    }
+
     /// What a member has deposited; only after it came.
     ///
     /// # Errors

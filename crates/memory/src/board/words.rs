@@ -158,6 +158,28 @@ impl LongLine {
         unsafe { Bytes::from_raw(self.start(), bytes.min(INLINE_BYTES)) }
     }
 
+    /// Writes some of the data at a place; the line is to be published afterwards.
+    #[inline]
+    pub(crate) fn write(&self, at: usize, bytes: Bytes<'_>) {
+        let at = at.min(INLINE_BYTES);
+        let bytes = bytes.part(0, INLINE_BYTES - at);
+        // SAFETY: the words take that many bytes from there on, only their member writes them, and those who
+        // read them have seen the line published.
+        unsafe { copy(bytes.start().as_ptr(), self.start().as_ptr().add(at), bytes.len()) };
+    }
+
+    /// Says how many bytes of data there are; the line is to be published afterwards.
+    #[inline]
+    pub(crate) fn set_length(&self, bytes: usize, check: u32) {
+        self.line.about.store(word(bytes.min(INLINE_BYTES) as u32, check), Ordering::Relaxed);
+    }
+
+    /// Asks for the line.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        crate::sync::prefetch(&self.line);
+    }
+
     /// Asks for the words behind the line.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {

@@ -86,7 +86,19 @@ impl<'a> Brief<'a> {
             }
             _ => return None,
         };
-        let brief = || Self {
+        let bytes = (block_bytes, deposit_bytes);
+        let brief = || Self::unbegun((operation, root), (input, output), bytes, operator);
+        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
+    }
+
+    #[inline(always)]
+    fn unbegun(
+        (operation, root): (Operation, u32),
+        (input, output): (Buffer, Buffer),
+        (block_bytes, deposit_bytes): (usize, usize),
+        operator: Option<&'a Operator>,
+    ) -> Self {
+        Self {
             operation,
             root,
             input,
@@ -103,8 +115,7 @@ impl<'a> Brief<'a> {
             is_last: false,
             has_own: false,
             seen: 0,
-        };
-        (deposit_bytes <= AT_ONCE_BYTES && fits).then(brief)
+        }
     }
 
     /// A broadcast or a scatter of a message, whose blocks stand on the board behind a word each, with room
@@ -119,21 +130,20 @@ impl<'a> Brief<'a> {
         (size, member): (usize, usize),
     ) -> Option<Self> {
         let block_bytes = HEAD_BYTES + room_bytes;
-        let (parts, deposit_bytes, own) = match operation {
-            Operation::Broadcast => (1, block_bytes, 0),
+        let (is_root, own) = (member == root as usize, output.len());
+        let (deposit_bytes, fits_root) = match operation {
+            Operation::Broadcast => (block_bytes, own == 0 && input.len() <= room_bytes),
             Operation::Scatter => {
-                (size, row_bytes(block_bytes.checked_mul(size)?, size), input.len() / size)
+                let all = row_bytes(block_bytes.checked_mul(size)?, size);
+                (all, own <= room_bytes && input.len() == own * size)
             }
             _ => return None,
         };
-        let fits = match member == root as usize {
-            true => input.len() <= parts * room_bytes && output.len() == own,
-            false => output.len() == room_bytes,
+        let fits = if is_root { fits_root } else { own == room_bytes };
+        let brief = || Self {
+            head: Some(head),
+            ..Self::unbegun((operation, root), (input, output), (block_bytes, deposit_bytes), None)
         };
-        let whole =
-            Self::new(Operation::Barrier, root, (input, Buffer::EMPTY), None, (size, member))?;
-        let brief =
-            || Self { operation, output, block_bytes, deposit_bytes, head: Some(head), ..whole };
         (deposit_bytes <= CROWDED_BYTES && fits).then(brief)
     }
 
@@ -148,6 +158,24 @@ impl<'a> Brief<'a> {
     pub(crate) fn fits(&self, board_bytes: u64, is_crowded: bool) -> bool {
         self.deposit_bytes <= AT_ONCE_BYTES
             || (is_crowded && self.deposit_bytes as u64 <= board_bytes)
+    }
+
+    /// Asks for the lines of the one other member, where this one will look at them: who writes lines that
+    /// nobody asked for needs them from nobody.
+    #[inline]
+    fn foresee(&self, board: &Board) {
+        let looks = match self.operation {
+            Operation::Broadcast | Operation::Scatter => !self.is_root(board),
+            Operation::Reduce | Operation::Gather => self.is_root(board),
+            _ => !self.is_counted,
+        };
+        if board.size() == 2 && looks {
+            let other = 1 - board.own();
+            board.foresee_line(other, self.number);
+            if self.deposit_bytes > RESULT_BYTES {
+                board.foresee(other, self.number);
+            }
+        }
     }
 
     /// Gives it its number, and what all members find alike.
@@ -201,7 +229,7 @@ impl<'a> Brief<'a> {
                 self.collect(board)?
             }
             Operation::Scatter if self.is_root(board) => {
-                let bytes = self.input.len() / board.size() as usize;
+                let bytes = self.output.len();
                 let own = board.own() as usize * bytes;
                 self.output.write(0, self.input.bytes().part(own, bytes));
                 true
@@ -295,6 +323,7 @@ impl<'a> Brief<'a> {
         if !board.has_room(self.number) {
             return Ok(false);
         }
+        self.foresee(board);
         let brings = match self.operation {
             Operation::Broadcast | Operation::Scatter => self.is_root(board),
             Operation::Reduce | Operation::Gather => !self.is_root(board),
@@ -311,9 +340,8 @@ impl<'a> Brief<'a> {
             }
             board.come_with(self.number, (self.signature, 0), block, (bytes, bytes));
         } else if let Some(head) = head {
-            let mut line = [0; INLINE_BYTES];
-            self.lay_behind(head.get(), board, &mut line[..bytes]);
-            board.come(self.number, self.signature, 0, Bytes::from(&line[..bytes]));
+            self.lay_inline(head.get(), board);
+            board.come_with_laid(self.number, self.signature, 0, bytes);
         } else {
             board.come(self.number, self.signature, 0, data);
         }
@@ -416,6 +444,32 @@ impl<'a> Brief<'a> {
             front.copy_from_slice(&head.to_ne_bytes());
             let copied = all.part((first + at) * bytes, bytes).copy_to_slice(room);
             room[copied..].fill(0);
+        }
+    }
+
+    /// The same on this member's lines, with nothing in between: what is read again right after it was
+    /// written in other pieces waits until all that was written before has left the processor.
+    #[inline]
+    fn lay_inline(&self, head: u64, board: &mut Board) {
+        let (all, head) = (self.input.bytes(), head.to_ne_bytes());
+        // Who hands out has as much room for its own block as a block has bytes.
+        let (parts, bytes) = match self.operation {
+            Operation::Scatter => (board.size() as usize, self.output.len()),
+            _ => (1, all.len()),
+        };
+        let (first, laid) = match self.is_for_the_other(board) {
+            true => (1 - board.own() as usize, 1),
+            false => (0, parts),
+        };
+        for at in 0..laid {
+            let start = at * self.block_bytes;
+            board.lay(self.number, start, Bytes::from(&head[..]));
+            board.lay(self.number, start + HEAD_BYTES, all.part((first + at) * bytes, bytes));
+            let filled = HEAD_BYTES + bytes;
+            if filled < self.block_bytes {
+                let nothing = &[0; INLINE_BYTES][..self.block_bytes - filled];
+                board.lay(self.number, start + filled, Bytes::from(nothing));
+            }
         }
     }
 

@@ -100,27 +100,29 @@ pub(super) fn circle_of<'a>(
     (context, members, member): (u32, &Arc<[Peer]>, usize),
 ) -> Result<&'a mut Circle, Fault> {
     if !circles.has(context) {
-        let circle = first_circle(segment, places, room, (context, members, member))?;
-        return Ok(circles.insert(context, circle));
+        return first_circle(segment, places, room, circles, (context, members, member));
     }
     circles.get_mut(&context).ok_or(Fault::NotAMember)
 }
 
-/// A group that does something for the first time.
+/// A group that does something for the first time. A circle is large: no other call has room for one on its
+/// stack.
 #[cold]
-fn first_circle(
+#[inline(never)]
+fn first_circle<'a>(
     segment: &Segment,
     places: &[Place],
     room: &Arc<Room>,
+    circles: &'a mut Circles,
     (context, members, member): (u32, &Arc<[Peer]>, usize),
-) -> Result<Circle, Fault> {
+) -> Result<&'a mut Circle, Fault> {
     let member = u32::try_from(member).map_err(|_| Fault::NotAMember)?;
     let mut board = world_board(segment, context, members, member);
     if let Some(board) = &mut board {
         board.share_room(room);
     }
     let circle = Circle::new(context, members.clone(), member, segment.plan(), places, board);
-    circle.map_err(|_| Fault::NotAMember)
+    Ok(circles.insert(context, circle.map_err(|_| Fault::NotAMember)?))
 }
 
 /// The board of the first world, whose places everybody knows.

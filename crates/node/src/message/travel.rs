@@ -22,7 +22,7 @@ impl Message {
     }
 
     /// The same, if they are one piece.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_in_place(&self) -> Option<(Kind, Buffer)> {
         match self.pieces[..] {
             [piece @ Piece { form: Form::Elements(kind), .. }] => {
@@ -91,8 +91,23 @@ impl Message {
 
     /// So many bytes for what is to come here: the message's own memory where it has any, as most have
     /// that were received into before. What is in the message is gone.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn own_room(&mut self, bytes: usize) -> &mut [u8] {
+        let is_there = matches!(&self.memories[..], [Memory::Short(own)] if own.len() == bytes);
+        if !is_there {
+            return self.other_room(bytes);
+        }
+        self.pieces.clear();
+        self.rewind();
+        match self.memories.first_mut() {
+            Some(Memory::Short(own)) => own,
+            _ => &mut [],
+        }
+    }
+
+    /// The same where its memory is shared, or of another length.
+    #[inline(never)]
+    fn other_room(&mut self, bytes: usize) -> &mut [u8] {
         let is_there = match &self.memories[..] {
             [memory] => memory.is_writable() && memory.bytes().len() == bytes,
             _ => false,

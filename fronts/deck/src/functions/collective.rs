@@ -1,6 +1,5 @@
 //! Collective operations.
 
-use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int};
 
 use landeck::collectives::Preset;
@@ -50,8 +49,13 @@ pub(crate) unsafe fn scatter(
     }
     // SAFETY: the program gave the place of an object.
     let all = unsafe { MESSAGES.at_beside(&own, "all", all) }?;
-    let all = all.as_deref().map_or_else(|| Cow::Owned(own.clone()), Cow::Borrowed);
-    Ok(world.scatter(&all, &mut own, root)?)
+    match all {
+        Some(all) => Ok(world.scatter(&all, &mut own, root)?),
+        None => {
+            let all = own.clone();
+            Ok(world.scatter(&all, &mut own, root)?)
+        }
+    }
 }
 
 pub(crate) unsafe fn gather(
@@ -155,6 +159,7 @@ fn preset(name: &CStr) -> Result<Preset, Mistake> {
 
 /// # Safety
 /// Unless null or misaligned, `g` is readable.
+#[inline(always)]
 unsafe fn group(g: *mut Handle) -> Result<Used<Group>, Mistake> {
     // SAFETY: the caller's promise.
     let group = unsafe { GROUPS.at("g", g) }?;
@@ -207,7 +212,7 @@ unsafe fn to_all(
 }
 
 /// Calls with what a member brings and what it gets; none where that is the same message.
-#[inline]
+#[inline(always)]
 fn replaced(
     mut own: InUse<'_>,
     result: Option<InUse<'_>>,

@@ -224,7 +224,7 @@ pub(crate) fn leave_all() {
 }
 
 /// The right to use something that one thread at a time may.
-#[inline]
+#[inline(always)]
 fn alone<T>(gate: &Gate<T>) -> Result<Entry<'_, T>, Mistake> {
     match gate.try_enter_in_turn() {
         Ok(Some(entry)) => Ok(entry),
