@@ -128,11 +128,12 @@ static void farmer(char *name, long tasks)
             returned++;
         }
     }
-    /* The end is said to every worker, here or on its way. */
+    /* The end is said to every worker, here or on its way: also to one that was not heard of yet. */
     for (int i = 1; i < nodes; i++) {
         long end = -1;
-        while (ways[i].id == 0 && deck_mbox_retrv_timed(&ears, &m, 1000) == DECK_OK) {
+        while (ways[i].id == 0) {
             int words[3];
+            CALL(deck_mbox_retrv(&ears, &m));
             CALL(deck_msg_unpack(&m, DECK_INT, words, 3));
             if (ways[words[0]].id == 0) CALL(deck_msg_unpack_mbox(&m, &ways[words[0]]));
         }

@@ -12,13 +12,13 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HandleError {
     /// No such handle was ever given out.
-    #[error("{0:#x} is no handle of this kind")]
+    #[error("{0:#x} is no handle of this kind: pass one that was given out")]
     Unknown(u64),
     /// It is a handle of a table of another kind.
-    #[error("{0:#x} is a handle of another kind")]
+    #[error("{0:#x} is a handle of another kind: pass one of the kind that is wanted")]
     OtherKind(u64),
     /// What it led to was freed.
-    #[error("the handle {0:#x} was used after it was freed")]
+    #[error("the handle {0:#x} was used after it was freed: use it no more, and make a new one")]
     Stale(u64),
 }
 

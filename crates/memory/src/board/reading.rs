@@ -121,7 +121,7 @@ fn absent(line: &Line, broken: BoardBroken) -> NoDeposit {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::boards;
-    use super::super::{LINES_BYTES, WINDOW};
+    use super::super::{Came, LINES_BYTES, WINDOW};
     use super::*;
 
     #[test]
@@ -147,6 +147,30 @@ mod tests {
         }
         let Ok(Deposit::Inline { bytes }) = boards[0].deposit(1, number) else { panic!("cut") };
         assert_eq!(bytes.to_vec(), [9; INLINE_BYTES]);
+        assert_eq!(segment.long(behind).load(Ordering::Relaxed), 7, "nothing beside the lines");
+    }
+
+    #[test]
+    fn data_that_are_laid_down_in_pieces_stand_there_as_one() {
+        let (segment, mut boards) = boards(2);
+        let data: Vec<u8> = (1..=INLINE_BYTES as u8).collect();
+        let behind = segment.plan().world_lines(1) + LINES_BYTES;
+        segment.long(behind).store(7, Ordering::Relaxed);
+        for cut in 0..=INLINE_BYTES {
+            let (number, signature) = boards[1].begin(1);
+            assert!(boards[1].has_room(number));
+            boards[1].lay(number, cut, Bytes::from(&[&data[cut..], &[9; 200]].concat()[..]));
+            boards[1].lay(number, 0, Bytes::from(&data[..cut]));
+            boards[1].lay(number, INLINE_BYTES + cut, Bytes::from(&[8; 8][..]));
+            assert_eq!(boards[0].came(1, number, signature), Came::NotYet);
+            boards[1].come_with_laid(number, signature, 5, INLINE_BYTES);
+            assert_eq!(boards[0].came(1, number, signature), Came::Here);
+            let Ok(Deposit::Inline { bytes }) = boards[0].deposit(1, number) else {
+                panic!("it stands in the line")
+            };
+            assert_eq!((bytes.to_vec(), boards[0].check(1, number)), (data.clone(), 5));
+            boards.iter_mut().for_each(|board| board.end(number));
+        }
         assert_eq!(segment.long(behind).load(Ordering::Relaxed), 7, "nothing beside the lines");
     }
 
