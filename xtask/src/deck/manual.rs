@@ -110,11 +110,26 @@ fn lower(words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::{lower, plain};
 
     #[test]
     fn words_are_no_requests() {
         assert_eq!(plain(".TH -1 `x` \\n"), "\\&.TH \\-1 x \\en");
         assert_eq!(lower("Waits for it"), "waits for it");
+    }
+
+    #[test]
+    fn a_page_needs_no_other_to_be_understood() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let pages = crate::deck::manual_pages(&root).unwrap();
+        for page in &pages {
+            assert!(page.section == 7 || !page.text.contains("he same, "), "{}", page.name);
+            assert!(!page.text.contains("\\- the same"), "{}", page.name);
+        }
+        let timed = pages.iter().find(|page| page.name == "deck_group_sync_timed.3").unwrap();
+        let name = "deck_group_sync_timed \\- does what deck_group_sync does, for at most";
+        assert!(timed.text.contains(name), "{}", timed.text);
     }
 }
