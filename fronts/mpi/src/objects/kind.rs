@@ -101,7 +101,9 @@ impl Kind {
     pub(crate) fn refuse(self, argument: &str, handle: Handle, error: HandleError) -> Mistake {
         let wanted = self.name();
         let what = match (error, Self::of(handle)) {
-            (HandleError::Stale(_), _) => "which was used after it was freed; free it after its last use".to_owned(),
+            (HandleError::Stale(_), _) => {
+                "which was used after it was freed; free it after its last use".to_owned()
+            }
             (_, Some(kind)) if kind != self => format!("which is {}, not {wanted}", kind.name()),
             (_, Some(_)) if Self::is_null(handle) => format!("the null handle; pass {wanted}"),
             _ => format!("which is no handle; pass {wanted}"),
