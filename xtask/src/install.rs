@@ -27,11 +27,16 @@ use crate::{Problem, complete};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// The folder that the product will be used from.
-    #[arg(long, default_value = "/usr/local")]
+    #[arg(long, default_value = "/usr/local", value_parser = absolute)]
     prefix: PathBuf,
     /// A folder that stands before the prefix while a package is made.
     #[arg(long)]
     destdir: Option<PathBuf>,
+}
+
+/// What is installed names its own folder, from wherever it is used.
+fn absolute(prefix: &str) -> std::io::Result<PathBuf> {
+    std::path::absolute(prefix)
 }
 
 /// The MPI standard's binary interface names the library so.
@@ -232,6 +237,13 @@ mod tests {
         assert_eq!(place("_landeck"), "share/zsh/site-functions/_landeck");
         assert_eq!(place("landeck.fish"), "share/fish/vendor_completions.d/landeck.fish");
         assert_eq!(place("notes.txt"), "");
+    }
+
+    #[test]
+    fn a_prefix_is_that_of_any_folder() {
+        let here = std::env::current_dir().expect("there is one");
+        assert_eq!(absolute("own/folder").expect("it has a name"), here.join("own/folder"));
+        assert_eq!(absolute("/usr").expect("it has a name"), Path::new("/usr"));
     }
 
     #[test]

@@ -190,7 +190,8 @@ impl<T> Gate<T> {
     fn enter_favoured(&self) -> Option<Entry<'_, T>> {
         let is_favoured =
             !FORKED.load(Ordering::Relaxed) && self.lock.enter_favoured(system::this_thread());
-        is_favoured.then_some(Entry { gate: self, way: Some(Way::Favoured) })
+        // An entry that is made leaves when it is dropped: none is made for who is not inside.
+        is_favoured.then(|| Entry { gate: self, way: Some(Way::Favoured) })
     }
 
     /// Apart from its caller, which stays short for mode single.
@@ -277,6 +278,19 @@ mod tests {
             drop(entry);
             assert!(gate.try_enter().unwrap().is_some());
         }
+    }
+
+    #[test]
+    fn who_is_not_favoured_does_not_come_in_beside_the_favourite() {
+        let gate = Gate::new(ThreadMode::Multiple, ());
+        let entry = gate.enter_in_turn().unwrap();
+        let comes_in = || gate.try_enter_in_turn().unwrap().is_some();
+        assert!(!comes_in(), "not a second time");
+        std::thread::scope(|scope| assert!(!scope.spawn(comes_in).join().unwrap()));
+        assert!(!comes_in(), "the favour has ended meanwhile");
+        drop(entry);
+        std::thread::scope(|scope| assert!(scope.spawn(comes_in).join().unwrap()));
+        assert!(comes_in());
     }
 
     #[test]

@@ -101,7 +101,9 @@ impl Kind {
     pub(crate) fn refuse(self, argument: &str, handle: Handle, error: HandleError) -> Mistake {
         let wanted = self.name();
         let what = match (error, Self::of(handle)) {
-            (HandleError::Stale(_), _) => "which was used after it was freed".to_owned(),
+            (HandleError::Stale(_), _) => {
+                "which was used after it was freed; free it after its last use".to_owned()
+            }
             (_, Some(kind)) if kind != self => format!("which is {}, not {wanted}", kind.name()),
             (_, Some(_)) if Self::is_null(handle) => format!("the null handle; pass {wanted}"),
             _ => format!("which is no handle; pass {wanted}"),
@@ -139,7 +141,7 @@ mod tests {
         assert_eq!(refuse(0), "comm is 0x0, which is no handle; pass a communicator");
         assert!(refuse(2 << 56 | 1 << 32).ends_with("which is a group, not a communicator"));
         let stale = Kind::Request.refuse("request", 1, HandleError::Stale(1));
-        assert!(stale.text().ends_with("used after it was freed"));
+        assert!(stale.text().ends_with("used after it was freed; free it after its last use"));
         assert_eq!(stale.code(), ERR_REQUEST);
     }
 }

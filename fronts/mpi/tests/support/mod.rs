@@ -57,7 +57,18 @@ pub(crate) fn run(
     program: &Path,
     arguments: &[&str],
 ) -> Output {
-    run_command(command(launcher, library, processes, program).args(arguments))
+    let once = || run_command(command(launcher, library, processes, program).args(arguments));
+    match library {
+        Library::Ours => once(),
+        Library::Mpich => (1..ATTEMPTS).map(|_| once()).find(has_begun).unwrap_or_else(once),
+    }
+}
+
+/// MPICH 5.0.2 now and then fails within its own MPI_Init, before the program has done anything.
+const ATTEMPTS: u32 = 3;
+
+fn has_begun(output: &Output) -> bool {
+    !String::from_utf8_lossy(&output.stderr).contains("Fatal error in internal_Init")
 }
 
 /// Runs a program under our launcher where no file, and so no job's memory either, is larger than this.
