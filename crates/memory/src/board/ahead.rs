@@ -16,7 +16,7 @@ impl Board {
         self.is_within(number, WINDOW as u32)
     }
 
-    /// Whether it may lay down so many bytes there: of long data fewer operations are under way at once.
+    /// The same where every member lays down so many bytes: of long data fewer operations are under way at once.
     #[inline]
     pub fn has_room_for(&mut self, number: u32, bytes: usize) -> bool {
         let all_bytes = bytes.saturating_mul(self.size() as usize);
