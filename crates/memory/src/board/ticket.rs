@@ -106,6 +106,14 @@ mod tests {
         assert!(boards[0].is_forgotten() && boards[1].is_forgotten(), "whatever lies there now");
     }
 
+    fn segment_of_two() -> Segment {
+        Segment::local(&SegmentPlan {
+            heap_bytes_per_process: 1 << 20,
+            guests: 0,
+            ..SegmentPlan::new(1, 2)
+        })
+    }
+
     /// Two members; the first has laid something down, which the other one has not read.
     fn board_that_keeps(segment: &Segment) -> Vec<Board> {
         let lines: Vec<_> = (0..2).map(|slot| segment.world_lines(slot)).collect();
@@ -128,7 +136,7 @@ mod tests {
     #[test]
     fn who_forgets_a_board_that_keeps_something_is_told_and_writes_nothing_more_to_it() {
         for is_asleep in [false, true] {
-            let segment = Segment::local(&SegmentPlan::new(1, 2));
+            let segment = segment_of_two();
             let mut boards = board_that_keeps(&segment);
             if is_asleep {
                 boards[0].sleeps(true);
@@ -153,7 +161,7 @@ mod tests {
 
     #[test]
     fn who_forgets_a_board_that_keeps_nothing_sleeps_nowhere() {
-        let segment = Segment::local(&SegmentPlan::new(1, 2));
+        let segment = segment_of_two();
         let mut boards = board_that_keeps(&segment);
         let before = shared_words(&segment);
         boards[1].forget();
