@@ -45,7 +45,8 @@ impl AtBoard {
         except: Option<u32>,
     ) -> Result<Stepped> {
         if !self.has_come {
-            if !self.has_room(around, cells) {
+            let bytes = deposit_bytes(around.memory, cells);
+            if !around.board.has_room_for(self.number, bytes) {
                 return Ok(Stepped::Waits);
             }
             if !self.come(around, cells, except)? {
@@ -65,16 +66,6 @@ impl AtBoard {
         }
         around.board.wake();
         Ok(Stepped::Over)
-    }
-
-    /// Whether this member may come by now: where all lay down long data, not as far ahead as elsewhere.
-    #[inline]
-    fn has_room<M: BlockMemory>(&self, around: &mut Around<'_, M>, cells: Cells) -> bool {
-        if self.manner.lays_alone {
-            return around.board.has_room(self.number);
-        }
-        let bytes = deposit_bytes(around.memory, cells);
-        around.board.has_room_for(self.number, bytes)
     }
 
     /// Says that this member has come, with its data or the first of them. False when there is no

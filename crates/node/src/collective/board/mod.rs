@@ -90,8 +90,6 @@ pub(crate) struct Manner {
     is_whole: bool,
     /// One of several rounds: the place that was used last is used again.
     is_round: bool,
-    /// The root alone lays down: however far it is ahead, it is one member's data that wait to be taken.
-    lays_alone: bool,
     /// What a member lays down one other takes, and nobody else: it may lie in a cell.
     is_handed_over: bool,
     /// The same, and the other one makes of it a part of the result, which comes back in the cell: each writes
@@ -129,7 +127,6 @@ impl Manner {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
             is_round: false,
-            lays_alone: matches!(operation, Operation::Broadcast | Operation::Scatter),
             is_handed_over: is_handed_over(operation, plan.size),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
         }
@@ -454,7 +451,6 @@ mod tests {
     use super::*;
     use landeck_arithmetic::{Element, Operation as Combining, Reduction};
     use landeck_collectives::{BoardStyle, Group, Order, Store, Task, Way, plans};
-    use landeck_memory::board::WINDOW;
     use landeck_memory::heap::Heap;
     use landeck_memory::{Bytes, Segment, SegmentPlan, SlotRecord, SlotState};
 
@@ -694,40 +690,6 @@ mod tests {
         assert_eq!(first(Operation::AllGather, 1, false, u64::MAX), WHOLE_PIECE_BYTES);
         assert_eq!(first(Operation::AllGather, 1, false, 20_000), 20_000, "what may be moved now");
         assert_eq!(first(Operation::AllGather, 1, false, 0), PIECE_BYTES);
-    }
-
-    #[test]
-    fn who_alone_lays_down_long_data_goes_as_far_ahead_as_ever() {
-        const SIZE: u32 = 16;
-        let ahead = |operation, words: usize, member: usize| {
-            let (_segment, mut boards, mut heaps) = boards(SIZE);
-            let group = Group::whole(SIZE).unwrap();
-            let plans = plans(&Task::new(operation), &Way::Board(BoardStyle::Each), &group);
-            let memory = memory(operation, SIZE, member as u32, words, 1);
-            let manner = Manner::of(operation, &plans[member], true);
-            let deposit = &plans[member].steps[0].action;
-            (0..=WINDOW).position(|_| {
-                let mut at = AtBoard::default();
-                at.begin(boards[member].begin(5).0, 5, 0, manner);
-                let mut around = Around {
-                    board: &mut boards[member],
-                    memory: &memory,
-                    operator: None,
-                    allocate: &mut |bytes| heaps[member].allocate(bytes),
-                    budget: &mut { u64::MAX },
-                };
-                let mut stepped = Stepped::Moved;
-                while stepped == Stepped::Moved {
-                    stepped = at.step(deposit, &mut around).unwrap();
-                }
-                around.board.end(at.number());
-                stepped == Stepped::Waits
-            })
-        };
-        let words = (128 << 10) / 8;
-        assert_eq!(ahead(Operation::Broadcast, words, 0), Some(WINDOW));
-        assert_eq!(ahead(Operation::Scatter, words / SIZE as usize, 0), Some(WINDOW));
-        assert_eq!(ahead(Operation::Gather, words, 1), Some(WINDOW / 2));
     }
 
     #[test]
