@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn who_forgets_a_board_that_keeps_nothing_sleeps_nowhere() {
         let segment = segment_of_two();
-        let mut boards = board_that_keeps(&segment);
+        let boards = board_that_keeps(&segment);
         let before = shared_words(&segment);
         boards[1].forget();
         assert_eq!(shared_words(&segment), before, "nobody has anything to tell it");

@@ -346,9 +346,13 @@ mod tests {
 
     #[test]
     fn pieces_have_whole_elements_and_make_up_all_data() {
-        for (length, element_bytes, processors) in
-            [(1 << 20, 8, 2), (16_400, 16, 2), (100_008, 24, 3), (9_000_000, 8, 1), (20_000, 1, 128)]
-        {
+        for (length, element_bytes, processors) in [
+            (1 << 20, 8, 2),
+            (16_400, 16, 2),
+            (100_008, 24, 3),
+            (9_000_000, 8, 1),
+            (20_000, 1, 128),
+        ] {
             let pieces = pieces(length, element_bytes, processors);
             assert!(pieces.count as usize <= PIECES_MAX && pieces.bytes % element_bytes == 0);
             let mut end = 0;
