@@ -354,7 +354,9 @@ mod tests {
             (20_000, 1, 128),
         ] {
             let pieces = pieces(length, element_bytes, processors);
-            assert!(pieces.count as usize <= PIECES_MAX && pieces.bytes % element_bytes == 0);
+            assert!(
+                pieces.count as usize <= PIECES_MAX && pieces.bytes.is_multiple_of(element_bytes)
+            );
             let mut end = 0;
             for piece in 0..pieces.count {
                 let range = pieces.range(piece, length);
