@@ -56,6 +56,8 @@ mod group_log {
 #[cfg(not(loom))]
 mod hardening;
 pub mod heap;
+#[cfg(not(loom))]
+mod line_up;
 mod lock;
 pub mod mailbox_queue;
 #[cfg(not(loom))]
@@ -88,6 +90,8 @@ mod sleep_word;
 mod sync;
 #[cfg(not(loom))]
 pub mod system;
+#[cfg(not(loom))]
+mod waited_for;
 #[cfg(not(loom))]
 pub mod waiter;
 

@@ -131,6 +131,34 @@ pub(crate) fn yield_processor() {
     unsafe { libc::sched_yield() };
 }
 
+/// How this thread is scheduled; none where the kernel does not say it.
+fn scheduling() -> Option<libc::sched_attr> {
+    const BYTES: u32 = size_of::<libc::sched_attr>() as u32;
+    let mut scheduling = std::mem::MaybeUninit::<libc::sched_attr>::zeroed();
+    // SAFETY: the kernel writes as many bytes as it is told at most, and they are there.
+    let status =
+        unsafe { libc::syscall(libc::SYS_sched_getattr, 0, scheduling.as_mut_ptr(), BYTES, 0) };
+    // SAFETY: it has numbers alone, which may all be zero.
+    (status == 0).then(|| unsafe { scheduling.assume_init() })
+}
+
+/// How long this thread's slices of a processor are, in nanoseconds; none where it may not choose that (only from
+/// Linux 6.12 on, and as a usual task).
+pub(crate) fn slice_ns() -> Option<u64> {
+    let is_usual = |scheduling: &libc::sched_attr| {
+        scheduling.sched_policy == libc::SCHED_OTHER as u32 && scheduling.sched_runtime > 0
+    };
+    scheduling().filter(is_usual).map(|scheduling| scheduling.sched_runtime)
+}
+
+/// Makes them so long; false where that is refused.
+pub(crate) fn set_slice_ns(slice_ns: u64) -> bool {
+    let Some(scheduling) = scheduling() else { return false };
+    let scheduling = libc::sched_attr { sched_runtime: slice_ns, ..scheduling };
+    // SAFETY: the kernel reads what is there, whose size it has said itself.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const scheduling, 0) == 0 }
+}
+
 /// A system call that does nothing: what entering the kernel costs.
 pub(crate) fn shortest_call() {
     // SAFETY: no arguments, no memory.

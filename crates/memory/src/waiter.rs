@@ -27,14 +27,16 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
+use crate::line_up::Line;
 use crate::membership::JobState;
-use crate::page::{WAITED_FOR, WaitRecord, WaitedFor};
+use crate::page::WaitRecord;
 use crate::placement::{self, Squeeze};
 use crate::remark::{self, Remark};
 use crate::segment::Segment;
 use crate::sleep_word::{self, RAISED};
 use crate::sync;
 use crate::system::{self, now_ns};
+use crate::waited_for::WaitedForMost;
 
 /// Polls before the clock is looked at for the first time; the first half without a pause. Between two
 /// processors side by side a message takes less time than these, and a pause is so long that it matters in
@@ -116,6 +118,17 @@ pub trait Waiting {
         Neighbours::Awaited
     }
 
+    /// The number of the operation that it waits in, where it is known in which order the processes on a
+    /// processor will be waited for; all find the same.
+    fn rotation(&self) -> Option<u32> {
+        None
+    }
+
+    /// Then the place of this one in the order of those on its processor, and how many these are.
+    fn place_in_rotation(&self, _processor: u32) -> (u32, u32) {
+        (0, 1)
+    }
+
     /// How long to stay awake where others want the processor.
     fn patience(&self) -> Patience {
         Patience::ONE
@@ -188,28 +201,6 @@ pub struct WaitTimes {
     pub sleeps: u64,
 }
 
-/// Whom a process has waited for. A table of all peers would be the square of their number in all,
-/// so only a few are told apart: a new one takes the place of the one least waited for, and its
-/// time with it. So whoever is waited for more than an eighth of the time stands there; a time is
-/// exact as long as there are no more peers than places, and never too short.
-#[derive(Default)]
-struct WaitedForMost([WaitedFor; WAITED_FOR]);
-
-impl WaitedForMost {
-    /// Adds to the time of a peer; returns its place.
-    fn add(&mut self, peer: u32, ns: u64) -> usize {
-        let is_peers = |waited: &WaitedFor| waited.peer == peer && waited.ns != 0;
-        let place = self.0.iter().position(is_peers).unwrap_or_else(|| self.least());
-        let before_ns = self.0[place].ns;
-        self.0[place] = WaitedFor { peer, ns: before_ns.saturating_add(ns.max(1)) };
-        place
-    }
-
-    fn least(&self) -> usize {
-        (0..WAITED_FOR).min_by_key(|&place| self.0[place].ns).unwrap_or(0)
-    }
-}
-
 /// The waiter of one process (or guest) in a segment.
 pub struct Waiter {
     segment: Segment,
@@ -218,6 +209,7 @@ pub struct Waiter {
     crowded: bool,
     spin: Spin,
     squeeze: Squeeze,
+    line: Line,
     /// What this process last said.
     processor: Option<u32>,
     /// How long to poll where a neighbour is behind.
@@ -243,6 +235,7 @@ impl Waiter {
             crowded,
             spin: Spin::new(crowded),
             squeeze: Squeeze::new(slot),
+            line: Line::default(),
             processor: None,
             behind_ns: behind_ns(each),
             yield_alone_ns: None,
@@ -310,6 +303,7 @@ impl Waiter {
             if longest_ns > 0 && poll_until(waiting, &mut now_ns(), longest_ns) {
                 return true;
             }
+            self.line_up(waiting, processor);
             system::yield_processor();
             if waiting.poll() {
                 self.account(u64::from(turn) * self.turn_ns, None);
@@ -319,9 +313,26 @@ impl Waiter {
         false
     }
 
+    /// Before the processor is given away: takes its place among those on it, where it is known what that should
+    /// be, or the slice that it had before.
+    #[inline]
+    pub(crate) fn line_up(&mut self, waiting: &impl Waiting, processor: u32) {
+        let place = || waiting.place_in_rotation(processor);
+        let number = waiting.rotation().filter(|_| self.crowded);
+        let slice_ns = self.line.slice_ns(number, system::slice_ns, place);
+        if let Some(slice_ns) = slice_ns
+            && !system::set_slice_ns(slice_ns)
+        {
+            self.line.was_refused();
+        }
+    }
+
     #[inline(never)]
-    fn wait_long(&mut self, waiting: &mut impl Waiting, deadline_ns: Option<u64>) -> End {
+    fn wait_long<W: Waiting>(&mut self, waiting: &mut W, deadline_ns: Option<u64>) -> End {
         let began_ns = now_ns();
+        if !W::KNOWS_WHOM || !self.crowded {
+            self.line_up(waiting, 0);
+        }
         self.say_where();
         let record = WaitRecord { since_ns: began_ns, ..waiting.record() };
         self.segment.set_wait_record(self.slot, &record);
@@ -350,7 +361,7 @@ impl Waiter {
         self.segment.set_waited(self.slot, waits, all_ns, sleeps);
         if let Some(peer) = peer {
             let place = self.waited_for.add(peer, waited_ns);
-            self.segment.set_waited_for(self.slot, place, self.waited_for.0[place]);
+            self.segment.set_waited_for(self.slot, place, self.waited_for.at(place));
         }
     }
 
@@ -431,8 +442,9 @@ impl Waiter {
     }
 
     /// Polls for as long as giving the processor away would help less. True when it is there.
-    fn poll_beside(&self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
+    fn poll_beside(&mut self, waiting: &mut impl Waiting, now_ns: &mut u64) -> bool {
         let Some(processor) = self.processor else { return false };
+        self.line_up(waiting, processor);
         let longest_ns = self.keep_ns(waiting, processor);
         longest_ns > 0 && poll_until(waiting, now_ns, longest_ns)
     }
@@ -714,6 +726,7 @@ pub fn is_registered() -> bool {
 mod tests {
     use super::*;
     use crate::membership::{SlotRecord, SlotState};
+    use crate::page::WaitedFor;
     use crate::plan::SegmentPlan;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
@@ -767,20 +780,6 @@ mod tests {
             assert_eq!(seen, (times.waits, times.waited_ns, times.sleeps));
             assert_eq!(segment.waited_for(0), [WaitedFor { peer: 1, ns: times.waited_ns }]);
         }
-    }
-
-    #[test]
-    fn those_waited_for_most_keep_their_places() {
-        let mut most = WaitedForMost::default();
-        for round in 0..10 {
-            (0..WAITED_FOR as u32 + 3).for_each(|peer| {
-                most.add(peer, if peer == 2 { 1_000 } else { 1 + round });
-            });
-        }
-        let place = most.add(2, 0);
-        assert_eq!((most.0[place].peer, most.0[place].ns), (2, 10_001));
-        let others: u64 = most.0.iter().map(|waited| waited.ns).sum();
-        assert_eq!(others, 10_001 + 10 * 55, "no time is lost");
     }
 
     #[test]

@@ -296,6 +296,15 @@ impl Waiting for Meeting<'_, '_, '_> {
         board.map_or(Neighbours::Awaited, |board| self.stage.brief.neighbours(board, processor))
     }
 
+    fn rotation(&self) -> Option<u32> {
+        self.stage.brief.rotation(self.circle.board.as_ref()?)
+    }
+
+    fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
+        let board = self.circle.board.as_ref();
+        board.map_or((0, 1), |board| board.place_in_rotation(self.stage.brief.number(), processor))
+    }
+
     fn patience(&self) -> Patience {
         Patience::all_of(self.circle.size())
     }

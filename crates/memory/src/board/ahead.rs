@@ -16,7 +16,8 @@ impl Board {
         self.is_within(number, WINDOW as u32)
     }
 
-    /// Whether it may lay down so many bytes there: of long data fewer operations are under way at once.
+    /// Whether it may lay down so many bytes there: of long data fewer operations are under way at once. Where one
+    /// member alone lays down that makes no difference to the time, so it counts as if all did.
     #[inline]
     pub fn has_room_for(&mut self, number: u32, bytes: usize) -> bool {
         let all_bytes = bytes.saturating_mul(self.size() as usize);

@@ -45,11 +45,15 @@ impl Board {
     }
 
     /// The first of the last operations that a member called otherwise than this one, as its lines
-    /// say.
+    /// say. In these stand none that come before the window of what all are over with, and none behind that of
+    /// what this member is over with, however many it has begun.
     #[cold]
     pub fn difference(&self, member: u32) -> Option<Difference> {
-        let last = (1..=2 * WINDOW as u32).rev().map(|ago| self.history.next().wrapping_sub(ago));
-        last.into_iter().find_map(|number| {
+        let window = WINDOW as u32;
+        let first = self.settled.wrapping_sub(window);
+        let last = self.over.wrapping_add(window);
+        (0..last.wrapping_sub(first)).find_map(|after| {
+            let number = first.wrapping_add(after);
             let ours = self.history.call(number)?;
             let theirs = call_of(self.line(member, number).published(number)?);
             (theirs != ours).then_some(Difference { member, number, theirs, ours })
@@ -142,6 +146,25 @@ mod tests {
                 };
                 assert_eq!(found.number, differs);
                 assert_eq!(found.theirs + found.ours, 3);
+            }
+        }
+    }
+
+    #[test]
+    fn who_has_called_something_else_is_found_however_much_was_begun_since() {
+        let window = WINDOW as u32;
+        for begun in [1, window - 2, window + 1, 100] {
+            for differs in 1..window {
+                let (_segment, mut boards) = boards(2);
+                for number in 1..=window {
+                    assert!(boards[0].has_room(number));
+                    call(&mut boards[0], 1);
+                }
+                (1..=differs).for_each(|number| _ = call(&mut boards[1], 1 + number / differs));
+                (0..begun).for_each(|_| _ = boards[0].begin(1));
+                assert!(!boards[0].has_room(window + 1), "the line shows what differs");
+                let expected = Difference { member: 1, number: differs, theirs: 2, ours: 1 };
+                assert_eq!(boards[0].out_of_step(), Some(expected), "{begun}");
             }
         }
     }

@@ -214,7 +214,7 @@ impl Board {
     /// they have called so far is.
     #[inline]
     pub fn begin(&mut self, call: u32) -> (u32, u32) {
-        self.history.add(call, self.over)
+        self.history.add(call, self.settled)
     }
 
     /// A block of those deposited before: for `bytes` bytes at least, and not more than twice.
@@ -442,8 +442,11 @@ impl Board {
     }
 
     /// Says that this member is about to sleep in an operation, for room or later: from now on
-    /// others wake it.
+    /// others wake it. Not where it has forgotten the board.
     pub fn sleeps(&self, awaits_room: bool) {
+        if !self.is_held() {
+            return;
+        }
         let head = &self.shared().head;
         head.sleepers.0.fetch_add(1, Ordering::SeqCst);
         if awaits_room {
@@ -451,8 +454,12 @@ impl Board {
         }
     }
 
-    /// Says that it does not sleep any more; it is told what [`Board::sleeps`] was.
+    /// Says that it does not sleep any more; it is told what [`Board::sleeps`] was. Who has forgotten the board
+    /// meanwhile stays where it was.
     pub fn wakes(&self, awaited_room: bool) {
+        if !self.is_held() {
+            return;
+        }
         let head = &self.shared().head;
         // Somebody's scribble must not make it negative.
         let one_less = |count: u32| count.checked_sub(1);

@@ -24,14 +24,14 @@ const FRONT_BITS: u32 = CALL_BITS - ROOT_BITS;
 /// Odd: what has once made a difference in the lowest bits never ceases to.
 const FACTOR: u32 = 0x9e37_79b1;
 
-/// Calls that are kept at least.
+/// Calls that are kept at hand.
 const KEPT: usize = 2 * WINDOW;
 
-/// The calls of a member: the last ones, and all that are not over.
+/// The calls of a member: the last ones, and all that are not over for everybody.
 pub(super) struct History {
     /// The last ones, by their numbers.
     last: [Call; KEPT],
-    /// Those before them that were not over when they had to go, the oldest first, with numbers.
+    /// Those before them that not all were over with when they had to go, the oldest first, with numbers.
     older: VecDeque<(u32, Call)>,
     /// The number of the next call.
     next: u32,
@@ -55,12 +55,12 @@ impl History {
         Self { last, older: VecDeque::new(), next, kept: 0, sum: 1 }
     }
 
-    /// Adds the next call; calls from `over` on are not over. Returns its number and its signature.
+    /// Adds the next call; calls before `settled` are over for everybody. Returns its number and its signature.
     #[inline]
-    pub(super) fn add(&mut self, call: u32, over: u32) -> (u32, u32) {
+    pub(super) fn add(&mut self, call: u32, settled: u32) -> (u32, u32) {
         let number = self.next;
-        if number.wrapping_sub(over) >= KEPT as u32 || !self.older.is_empty() {
-            self.set_aside(over);
+        if number.wrapping_sub(settled) >= KEPT as u32 || !self.older.is_empty() {
+            self.set_aside(settled);
         }
         let (call, before) = (call & CALL_MASK, self.sum);
         self.last[number as usize % KEPT] = Call { before, call };
@@ -116,10 +116,10 @@ impl History {
         self.older.iter().find(|(older, _)| *older == number).map(|(_, call)| *call)
     }
 
-    /// Keeps the call whose place the next one takes, if it is not over.
+    /// Keeps the call whose place the next one takes, if it is not over for everybody.
     #[cold]
-    fn set_aside(&mut self, over: u32) {
-        let is_over = |number: u32| (over.wrapping_sub(number) as i32) > 0;
+    fn set_aside(&mut self, settled: u32) {
+        let is_over = |number: u32| (settled.wrapping_sub(number) as i32) > 0;
         while self.older.front().is_some_and(|(number, _)| is_over(*number)) {
             self.older.pop_front();
         }

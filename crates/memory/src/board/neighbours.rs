@@ -67,6 +67,32 @@ impl Board {
     }
 }
 
+impl Board {
+    /// Whether the roots of the last operations moved on by equal steps, in a group in which members are looked at
+    /// and of which more than two share a processor: two have their turns in the same order in any case.
+    #[inline]
+    pub fn rotates(&self, number: u32) -> bool {
+        let looked_at = 2 * self.processors() + 1..=LOOKED_AT_MAX;
+        looked_at.contains(&self.size()) && self.history.stride(number, self.size()).is_some()
+    }
+
+    /// The place of this member among those on this processor, in the order in which they are roots; and how many
+    /// of them there are.
+    #[cold]
+    pub fn place_in_rotation(&self, number: u32, processor: u32) -> (u32, u32) {
+        let stride = self.history.stride(number, self.size()).unwrap_or(1);
+        let (mut member, mut at, mut beside) = (0, 0, 0);
+        for _ in 0..self.size() {
+            if member == self.own() {
+                at = beside;
+            }
+            beside += u32::from(member == self.own() || self.is_beside(member, processor));
+            member = (member + stride) % self.size();
+        }
+        (at, beside)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fixture::boards;
@@ -105,5 +131,27 @@ mod tests {
         assert_eq!(of(&[3, 0, 1], 3), Neighbours::Awaited, "the root is beside");
         assert_eq!(of(&[1, 1, 1], 0), Neighbours::Behind, "nobody here is next");
         assert_eq!(of(&[1, 3, 0], 1), Neighbours::Behind, "who knows");
+    }
+
+    #[test]
+    fn places_on_a_processor_follow_the_order_of_roots() {
+        let (segment, mut boards) = boards(6);
+        (0..6).for_each(|member| segment.set_processor(member, member % 2));
+        let mut of = |roots: [u32; 3], member: usize| {
+            let board = &mut boards[member];
+            let number = roots.map(|root| board.begin(3 << 14 | root).0)[2];
+            (board.rotates(number), board.place_in_rotation(number, member as u32 % 2))
+        };
+        assert_eq!(
+            [0, 2, 4].map(|member| of([3, 4, 5], member)),
+            [0, 1, 2].map(|at| (true, (at, 3)))
+        );
+        assert_eq!(
+            [1, 3, 5].map(|member| of([3, 4, 5], member)),
+            [0, 1, 2].map(|at| (true, (at, 3)))
+        );
+        let backwards = [0, 2, 4].map(|member| of([3, 2, 1], member));
+        assert_eq!(backwards, [0, 2, 1].map(|at| (true, (at, 3))), "4 is before 2");
+        assert!(!of([3, 3, 3], 1).0 && !of([3, 5, 0], 1).0);
     }
 }

@@ -43,8 +43,12 @@ impl Board {
         self.lines(self.own()).ticket.store(self.ticket, Ordering::Release);
     }
 
-    /// Says that this member uses nothing of the board any more.
+    /// Says that this member uses nothing of the board any more. Where it keeps something that others are to
+    /// read, it stays among those who sleep, so that they tell it when they are over with that.
     pub fn forget(&self) {
+        if self.kept_bytes() > 0 {
+            self.sleeps(true);
+        }
         self.lines(self.own()).ticket.store(0, Ordering::Release);
     }
 
@@ -66,11 +70,12 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BoardPool, LINES_BYTES};
+    use super::super::{BoardPool, LINES_BYTES, SHARED_BYTES};
     use super::*;
     use crate::heap::Heap;
     use crate::membership::{SlotRecord, SlotState};
     use crate::plan::SegmentPlan;
+    use crate::sleep_word;
 
     #[test]
     fn memory_is_free_when_all_have_forgotten_the_board_or_died() {
@@ -99,6 +104,74 @@ mod tests {
         boards[2].forget();
         blocks[2].fill(1);
         assert!(boards[0].is_forgotten() && boards[1].is_forgotten(), "whatever lies there now");
+    }
+
+    fn segment_of_two() -> Segment {
+        Segment::local(&SegmentPlan {
+            heap_bytes_per_process: 1 << 20,
+            guests: 0,
+            ..SegmentPlan::new(1, 2)
+        })
+    }
+
+    /// Two members; the first has laid something down, which the other one has not read.
+    fn board_that_keeps(segment: &Segment) -> Vec<Board> {
+        let lines: Vec<_> = (0..2).map(|slot| segment.world_lines(slot)).collect();
+        let open = |own| Board::open(segment, segment.world_board(), &lines, own).unwrap();
+        let mut boards: Vec<Board> = (0..2).map(open).collect();
+        boards.iter_mut().for_each(|board| board.claim(7));
+        let block = Heap::of(segment, 0).unwrap().allocate(1000).unwrap();
+        boards[0].come_with(1, (3, 0), block, (1000, 1000));
+        boards[0].end(1);
+        boards
+    }
+
+    /// The shared words of the first world's board.
+    fn shared_words(segment: &Segment) -> Vec<u64> {
+        let place = segment.world_board();
+        let words = (place..place + SHARED_BYTES).step_by(8);
+        words.map(|word| segment.long(word).load(Ordering::Relaxed)).collect()
+    }
+
+    #[test]
+    fn who_forgets_a_board_that_keeps_something_is_told_and_writes_nothing_more_to_it() {
+        for is_asleep in [false, true] {
+            let segment = segment_of_two();
+            let mut boards = board_that_keeps(&segment);
+            if is_asleep {
+                boards[0].sleeps(true);
+            }
+            boards[0].forget();
+            // It sleeps for room, whatever it has said of itself before.
+            sleep_word::raise(segment.sleep_word(0));
+            boards[1].end(1);
+            assert!(!sleep_word::is_raised(segment.sleep_word(0)), "it was woken");
+            boards[1].forget();
+            // From now on the words may be another board's.
+            for word in (0..SHARED_BYTES).step_by(8) {
+                segment.long(segment.world_board() + word).store(5, Ordering::Relaxed);
+            }
+            boards[0].wakes(true);
+            boards[0].sleeps(true);
+            boards[0].collect();
+            boards[0].wakes(true);
+            assert!(shared_words(&segment).iter().all(|&word| word == 5), "{is_asleep}");
+        }
+    }
+
+    #[test]
+    fn who_forgets_a_board_that_keeps_nothing_sleeps_nowhere() {
+        let segment = segment_of_two();
+        let boards = board_that_keeps(&segment);
+        let before = shared_words(&segment);
+        boards[1].forget();
+        assert_eq!(shared_words(&segment), before, "nobody has anything to tell it");
+        boards[1].sleeps(true);
+        assert_eq!(shared_words(&segment), before);
+        boards[0].sleeps(true);
+        assert_ne!(shared_words(&segment), before);
+        boards[0].wakes(true);
+        assert_eq!(shared_words(&segment), before);
     }
 
     #[test]

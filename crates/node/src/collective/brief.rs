@@ -282,6 +282,12 @@ impl<'a> Brief<'a> {
         })
     }
 
+    /// Its number, where it is known in which order members will be roots.
+    pub(crate) fn rotation(&self, board: &Board) -> Option<u32> {
+        let has_root = matches!(self.operation, Operation::Broadcast | Operation::Scatter);
+        (has_root && board.rotates(self.number)).then_some(self.number)
+    }
+
     /// Why it can never be over; as [`AtBoard::verdict`].
     #[cold]
     pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {

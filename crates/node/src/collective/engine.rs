@@ -404,8 +404,8 @@ impl Engine {
         self.asleep_on = running.map(|running| running.place.context).chain(context).collect();
         if self.room.is_awaited() {
             let keeping = |(of, circle): (u32, &Circle)| circle.keeps().then_some(of);
+            // Where it keeps something on a board that it has forgotten, it is told in any case.
             self.asleep_on.extend(self.circles.iter().filter_map(keeping));
-            self.asleep_on.extend(self.estate.forgotten_that_keep());
         }
         for context in &self.asleep_on {
             if let Some(board) = self.board_of(*context) {
@@ -426,10 +426,9 @@ impl Engine {
         self.asleep_on = contexts; // its memory serves again
     }
 
-    /// The board of a group that this process is a member of, or was.
+    /// The board of a group that this process is a member of.
     fn board_of(&self, context: u32) -> Option<&Board> {
-        let circle = self.circles.get(&context).or_else(|| self.estate.forgotten(context))?;
-        circle.board.as_ref()
+        self.circles.get(&context)?.board.as_ref()
     }
 
     /// Begins a collective operation of a group, which moves at most `allowance` bytes for now.

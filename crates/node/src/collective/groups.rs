@@ -84,16 +84,6 @@ impl Estate {
     pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut Circle> {
         self.forgotten.iter_mut()
     }
-
-    /// One of them.
-    pub(super) fn forgotten(&self, context: u32) -> Option<&Circle> {
-        self.forgotten.iter().find(|circle| circle.place.context == context)
-    }
-
-    /// Those on whose boards lies what others may be reading.
-    pub(super) fn forgotten_that_keep(&self) -> impl Iterator<Item = u32> {
-        self.forgotten.iter().filter(|circle| circle.keeps()).map(|circle| circle.place.context)
-    }
 }
 
 impl Engine {

@@ -323,3 +323,47 @@ fn source_of(board: &Board, member: u32, number: u32, start: usize) -> Result<By
         board.deposit(member, number)?;
     Ok(bytes.part(start, usize::MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_as_many_as_processors_want_and_neither_short_nor_long() {
+        let of = |length, element_bytes, processors| {
+            let pieces = pieces(length, element_bytes, processors);
+            (pieces.count, pieces.bytes)
+        };
+        let (short, long) = (PIECE_BYTES / 2, LONG_PIECE_BYTES);
+        assert_eq!(of(16 * short, 8, 2), (8, 2 * short), "four for each processor");
+        assert_eq!(of(16 * short, 8, 4), (16, short));
+        assert_eq!(of(16 * short, 8, 64), (16, short), "shorter ones cost more than they save");
+        assert_eq!(of(16 * long, 8, 1), (16, long), "longer ones leave the caches");
+        let all = PIECES_MAX * long;
+        assert_eq!(of(2 * all, 8, 1), (PIECES_MAX as u32, 2 * long), "there are no more");
+        assert_eq!(of(0, 8, 0).0, 0);
+    }
+
+    #[test]
+    fn pieces_have_whole_elements_and_make_up_all_data() {
+        for (length, element_bytes, processors) in [
+            (1 << 20, 8, 2),
+            (16_400, 16, 2),
+            (100_008, 24, 3),
+            (9_000_000, 8, 1),
+            (20_000, 1, 128),
+        ] {
+            let pieces = pieces(length, element_bytes, processors);
+            assert!(
+                pieces.count as usize <= PIECES_MAX && pieces.bytes.is_multiple_of(element_bytes)
+            );
+            let mut end = 0;
+            for piece in 0..pieces.count {
+                let range = pieces.range(piece, length);
+                assert!(range.start == end && !range.is_empty(), "{length} {piece}");
+                end = range.end;
+            }
+            assert_eq!(end, length);
+        }
+    }
+}
