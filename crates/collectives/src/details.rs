@@ -88,6 +88,8 @@ pub struct Details {
     pub handed_kib_ps: u64,
     /// 1 KiB combined with what another processor has put somewhere.
     pub fetched_reduction_kib_ps: u64,
+    /// 1 KiB copied past the caches, on all processors at once.
+    pub past_caches_kib_ps: u64,
 }
 
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
@@ -208,6 +210,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("copy_kib_in_64m_ps", "the same of 64 MiB"),
     ("handed_kib_ps", "1 KiB to where this processor has just read what another one had put there"),
     ("fetched_reduction_kib_ps", "1 KiB combined with what another processor has put somewhere"),
+    ("past_caches_kib_ps", "1 KiB copied past the caches, on all processors at once"),
 ];
 
 /// The words before those of crowds and of caches.
@@ -219,7 +222,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 impl Details {
     /// How many words they are.
     pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 2;
+        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 3;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -270,6 +273,7 @@ impl Details {
             handed_kib_ps: figures.local_copy_kib_ps,
             fetched_reduction_kib_ps: figures.reduction_kib_ps
                 + out_ps.saturating_sub(figures.local_copy_kib_ps),
+            past_caches_kib_ps: figures.local_copy_kib_ps,
         }
     }
 
@@ -324,7 +328,8 @@ impl Details {
         ];
         let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
-        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps];
+        let last =
+            [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
         let mut all = first
             .into_iter()
             .chain(self.messages_ps)
@@ -365,6 +370,7 @@ impl Details {
             copies_kib_ps: array::from_fn(|_| next()),
             handed_kib_ps: next(),
             fetched_reduction_kib_ps: next(),
+            past_caches_kib_ps: next(),
         }
     }
 

@@ -369,7 +369,7 @@ mod tests {
     fn deeds_of(operation: Operation, bytes: u64) -> Vec<Deed> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);
-        let path = Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, bytes)), 1);
+        let path = Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, (bytes, 1))), 1);
         (0..path.steps()).map(|step| path.deed(step)).collect()
     }
 

@@ -1,22 +1,23 @@
 //! What copies take, by how much goes round in the caches of a processor.
 //!
 //! Operations follow each other, and each touches the same places again. Between two times that a processor
-//! touches a place it touches all others that its members have to do with: their own data, what they lay down
-//! for others, and what they take that others have laid down elsewhere. If that is more than a cache holds, the
-//! place is not there any more. So a copy takes what was measured where as much went round. What several on a
-//! processor take is fetched by the first of them; the others find it where one member's turn has left it.
+//! touches its members' own data it touches what else they have to do with in an operation: all their data, what
+//! they lay down for others, and what they take that others have laid down elsewhere. If that is more than a cache
+//! holds, the data are not there any more. So a copy takes what was measured where as much went round. What several
+//! on a processor take is fetched by the first of them; the others find it where one member's turn has left it.
 //!
 //! Where several share a processor, each finds in its turn that the processor has forgotten where its pages are:
 //! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
 //! went round.
 //!
-//! A board lays down each time at another place of [`WINDOW`]: what others have just read is written more
-//! quickly when it has left their caches. Of long data it is always the same place.
+//! A board lays down each time at another place, as many as operations are under way at once ([`window_of`]), since
+//! what was laid down is given back when all are over with it. So those places are touched after more than one
+//! operation, with more between. Of long data it is always the same place.
 
 use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
-use landeck_memory::board::WINDOW;
+use landeck_memory::board::window_of;
 use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
 
@@ -35,11 +36,14 @@ pub(crate) struct Touched {
     pub(crate) members: u64,
     /// Their own data, each place once.
     pub(crate) own: u64,
-    /// What they lay down for others, on the board or in messages, and the places for it.
+    /// What they lay down for others, on the board or in messages, and the places for it; and if those are others in
+    /// each operation, the places of as many as are under way at once.
     pub(crate) laid_down: u64,
     pub(crate) places: u64,
-    /// What they take of what others have laid down.
+    pub(crate) all_places: u64,
+    /// What they take of what others have laid down, and whether they put it past the caches.
     pub(crate) taken: u64,
+    pub(crate) goes_past_caches: bool,
 }
 
 impl Touched {
@@ -59,11 +63,18 @@ impl Touched {
         }
     }
 
-    /// A deposit of so many bytes on the board.
-    pub(crate) const fn deposit(&mut self, bytes: u64, is_handed_over: bool) {
+    /// A deposit of so many bytes on the board, by each of so many members.
+    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, is_handed_over: bool) {
         self.laid_down += bytes;
-        let goes_round = bytes <= GO_ROUND_BYTES && !is_handed_over;
-        self.places += if goes_round { bytes * WINDOW as u64 } else { bytes };
+        self.places += bytes;
+        if bytes <= GO_ROUND_BYTES && !is_handed_over {
+            self.all_places += bytes * window_of(bytes as usize, members) as u64;
+        }
+    }
+
+    /// The same where of so many operations at the board only some are this one.
+    pub(crate) const fn in_every(self, some: u32, of: u32) -> Self {
+        Self { all_places: self.all_places * some as u64 / of as u64, ..self }
     }
 
     fn and(self, other: Self) -> Self {
@@ -72,7 +83,9 @@ impl Touched {
             own: self.own.saturating_add(other.own),
             laid_down: self.laid_down.saturating_add(other.laid_down),
             places: self.places.saturating_add(other.places),
+            all_places: self.all_places.saturating_add(other.all_places),
             taken: self.taken.saturating_add(other.taken),
+            goes_past_caches: self.goes_past_caches || other.goes_past_caches,
         }
     }
 
@@ -81,13 +94,23 @@ impl Touched {
         all.fold(Self::default(), Self::and)
     }
 
-    /// What goes round on a processor whose members touch this, where all of the host touch that. What they
-    /// take lies there already if one of themselves has laid it down.
+    /// What goes round on a processor whose members touch this in an operation, where all of the host touch that. What
+    /// they take lies there already if one of themselves has laid it down.
+    fn operation_bytes(&self, host: &Self) -> u64 {
+        let (here, all) = (self.places.min(self.laid_down), host.places.min(host.laid_down));
+        self.going_round(here, all, host)
+    }
+
+    /// The same between two times that something is laid down at the same place.
     fn rotation_bytes(&self, host: &Self) -> u64 {
+        self.going_round(self.places.max(self.all_places), host.places.max(host.all_places), host)
+    }
+
+    fn going_round(&self, here: u64, all: u64, host: &Self) -> u64 {
         let elsewhere = host.laid_down.saturating_sub(self.laid_down);
-        let places = host.places.saturating_sub(self.places);
+        let places = all.saturating_sub(here);
         let fetched = part(places, self.taken.min(elsewhere), elsewhere);
-        self.own.saturating_add(self.places).saturating_add(fetched)
+        self.own.saturating_add(here).saturating_add(fetched)
     }
 
     /// What first touches of pages take for each KiB that is copied, given what one takes.
@@ -98,8 +121,8 @@ impl Touched {
 
     /// What goes round between two times that a place is touched in which something is laid down, given what goes
     /// round in all: what is under way at once uses each its own, and what follows each other the same ones.
-    fn of_places(&self, rotation_bytes: u64) -> u64 {
-        part(rotation_bytes, self.places.min(self.laid_down), self.laid_down)
+    fn of_places(&self, bytes: u64) -> u64 {
+        part(bytes, self.places.min(self.laid_down), self.laid_down)
     }
 
     /// What goes round in one member's turn.
@@ -120,6 +143,8 @@ pub(crate) struct Rates {
     fresh_kib_ps: u64,
     local_kib_ps: u64,
     handed_kib_ps: u64,
+    /// Of what is taken past the caches.
+    past_caches_kib_ps: Option<u64>,
     /// By so much longer than where little goes round: a place of what a member has from before the operation, one of
     /// what it has just touched, or in which something is laid down; and a place of what it takes from others.
     own_more_ps: u64,
@@ -150,25 +175,27 @@ impl Rates {
         let copies = &details.copies_kib_ps;
         let more =
             |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
-        let rotation_bytes = touched.rotation_bytes(all);
+        let bytes = touched.operation_bytes(all);
+        let laid_bytes = touched.of_places(touched.rotation_bytes(all));
         // So much of what is taken is taken by the first one.
         let first = touched.taken.min(all.laid_down);
-        let source_ps = more(takes, all.of_places(rotation_bytes));
+        let source_ps = more(takes, all.of_places(bytes));
         let again_ps = source_ps.saturating_sub(more(takes, touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
         let page_ps =
-            Self::page_ps(details, touched.members, more(&details.pages_ps, rotation_bytes));
+            Self::page_ps(details, touched.members, more(&details.pages_ps, bytes));
         Self {
             deposit_kib_ps: deposits[0],
             take_kib_ps: match touched.laid_down {
                 0 => host.figures.one_copy_kib_ps.min(takes[0]), // while nobody takes from here
                 _ => takes[0],
             },
-            fresh_kib_ps: Details::of_rotation(copies, touched.of_places(rotation_bytes)),
-            local_kib_ps: Details::of_rotation(copies, rotation_bytes),
+            fresh_kib_ps: Details::of_rotation(copies, laid_bytes),
+            local_kib_ps: Details::of_rotation(copies, bytes),
             handed_kib_ps: details.handed_kib_ps,
-            own_more_ps: more(deposits, rotation_bytes).max(more(takes, rotation_bytes)) / 2,
-            place_more_ps: more(deposits, touched.of_places(rotation_bytes)) / 2,
+            past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
+            own_more_ps: more(deposits, bytes).max(more(takes, bytes)) / 2,
+            place_more_ps: more(deposits, laid_bytes) / 2,
             source_more_ps: source_ps / 2,
             pages_kib_ps: touched.pages_of_copied(page_ps),
             page_kib_ps: page_ps / PAGE_KIB,
@@ -179,7 +206,9 @@ impl Rates {
     pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
         let place_ps = match place {
             Whose::Own if is_fresh => return self.fresh_kib_ps + self.pages_kib_ps,
-            Whose::Own => return self.local_kib_ps + self.pages_kib_ps,
+            Whose::Own => {
+                return u64::midpoint(self.fresh_kib_ps, self.local_kib_ps) + self.pages_kib_ps;
+            }
             Whose::Others => self.deposit_kib_ps,
             Whose::HandedOver => self.handed_kib_ps,
         };
@@ -193,7 +222,12 @@ impl Rates {
     }
 
     /// To take something.
-    pub(crate) const fn take_ps(&self, source: Whose) -> u64 {
+    pub(crate) fn take_ps(&self, source: Whose) -> u64 {
+        if let Some(kib_ps) = self.past_caches_kib_ps {
+            let fetched_ps = self.take_kib_ps + self.source_more_ps;
+            let source_ps = if source == Whose::Own { 0 } else { fetched_ps };
+            return kib_ps.max(source_ps) + self.pages_kib_ps;
+        }
         match source {
             Whose::Own => self.local_kib_ps + self.pages_kib_ps,
             Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),

@@ -312,6 +312,7 @@ fn caches(found: &mut Found) -> Result<(), TuneError> {
     let handed = probe::handed(&processors);
     details.handed_kib_ps = handed.give_kib_ps;
     details.fetched_reduction_kib_ps = handed.reduction_kib_ps;
+    details.past_caches_kib_ps = probe::past_caches_kib_ps(&processors);
     Ok(())
 }
 
