@@ -16,6 +16,9 @@ pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
 /// So many processes on each of two processors were measured, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
 
+/// So many bytes of its own each of a crowd touched while it was measured what it is to touch much.
+pub const FAR_BYTES: u64 = 4 << 20;
+
 /// Of each of two processors, or of the only one: so many bytes went through it again and again while copies were
 /// measured. Those of a second cache, of a third one, and of memory are among them on every machine.
 pub const ROTATION_BYTES: [u64; 10] = [
@@ -68,6 +71,12 @@ pub struct Details {
     pub crowd_receives_ps: [u64; CROWDS.len()],
     /// By so much longer if it came before anybody looked for it.
     pub crowd_keeps_ps: [u64; CROWDS.len()],
+    /// By so much of that longer the first message to another one in a turn takes than one that follows it: who sends,
+    pub crowd_first_sends_ps: [u64; CROWDS.len()],
+    /// and the first from another one.
+    pub crowd_first_receives_ps: [u64; CROWDS.len()],
+    /// What each of many takes of a call at the board takes, of what stands beside its word.
+    pub crowd_finds_ps: [u64; CROWDS.len()],
     /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
     /// a block, beside its bytes: who sends it,
     pub crowd_lends_ps: [u64; CROWDS.len()],
@@ -76,6 +85,8 @@ pub struct Details {
     /// By so much longer one of them takes to touch a page for the first time in its turn: what a processor knows of
     /// where pages are is gone when others have had it.
     pub crowd_pages_ps: [u64; CROWDS.len()],
+    /// 1 KiB that one of them copies from what it has not touched since [`FAR_BYTES`] of its own, to where it just was.
+    pub crowd_reads_kib_ps: [u64; CROWDS.len()],
     /// The same of one that nobody else has had meanwhile, while pages of [`ROTATION_BYTES`] go round.
     pub pages_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
@@ -84,6 +95,11 @@ pub struct Details {
     pub takes_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied on a processor that nobody disturbs.
     pub copies_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// 1 KiB copied from where nobody was while [`ROTATION_BYTES`] went round, to where something just was; and the
+    /// other way.
+    pub reads_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// See above.
+    pub writes_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied to where this processor itself has read what another one had put there.
     pub handed_kib_ps: u64,
     /// 1 KiB combined with what another processor has put somewhere.
@@ -147,6 +163,24 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("keep_of_4_ps", "the same of four"),
     ("keep_of_8_ps", "the same of eight"),
     ("keep_of_16_ps", "the same of sixteen"),
+    (
+        "first_send_of_2_ps",
+        "the first message to another one in a turn, more of its sender's time, of two on a processor",
+    ),
+    ("first_send_of_4_ps", "the same of four"),
+    ("first_send_of_8_ps", "the same of eight"),
+    ("first_send_of_16_ps", "the same of sixteen"),
+    (
+        "first_receive_of_2_ps",
+        "the first message from another one in a turn, more of its receiver's time, of two on a processor",
+    ),
+    ("first_receive_of_4_ps", "the same of four"),
+    ("first_receive_of_8_ps", "the same of eight"),
+    ("first_receive_of_16_ps", "the same of sixteen"),
+    ("find_of_2_ps", "one of many takes of a call at the board, of two on a processor"),
+    ("find_of_4_ps", "the same of four"),
+    ("find_of_8_ps", "the same of eight"),
+    ("find_of_16_ps", "the same of sixteen"),
     ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
     ("lend_of_4_ps", "the same of four"),
     ("lend_of_8_ps", "the same of eight"),
@@ -165,6 +199,10 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("page_of_4_ps", "the same of four"),
     ("page_of_8_ps", "the same of eight"),
     ("page_of_16_ps", "the same of sixteen"),
+    ("read_kib_of_2_ps", "1 KiB of 4 MiB that each of two on a processor reads"),
+    ("read_kib_of_4_ps", "the same of four"),
+    ("read_kib_of_8_ps", "the same of eight"),
+    ("read_kib_of_16_ps", "the same of sixteen"),
     (
         "page_in_128k_ps",
         "the touch of a page, more than another touch, of pages of 128 KiB that go round",
@@ -208,6 +246,32 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("copy_kib_in_16m_ps", "the same of 16 MiB"),
     ("copy_kib_in_32m_ps", "the same of 32 MiB"),
     ("copy_kib_in_64m_ps", "the same of 64 MiB"),
+    (
+        "read_kib_in_128k_ps",
+        "1 KiB from where 128 KiB have gone round since, to where something just was",
+    ),
+    ("read_kib_in_256k_ps", "the same of 256 KiB"),
+    ("read_kib_in_512k_ps", "the same of 512 KiB"),
+    ("read_kib_in_1m_ps", "the same of 1 MiB"),
+    ("read_kib_in_2m_ps", "the same of 2 MiB"),
+    ("read_kib_in_4m_ps", "the same of 4 MiB"),
+    ("read_kib_in_8m_ps", "the same of 8 MiB"),
+    ("read_kib_in_16m_ps", "the same of 16 MiB"),
+    ("read_kib_in_32m_ps", "the same of 32 MiB"),
+    ("read_kib_in_64m_ps", "the same of 64 MiB"),
+    (
+        "write_kib_in_128k_ps",
+        "1 KiB from where something just was, to where 128 KiB have gone round since",
+    ),
+    ("write_kib_in_256k_ps", "the same of 256 KiB"),
+    ("write_kib_in_512k_ps", "the same of 512 KiB"),
+    ("write_kib_in_1m_ps", "the same of 1 MiB"),
+    ("write_kib_in_2m_ps", "the same of 2 MiB"),
+    ("write_kib_in_4m_ps", "the same of 4 MiB"),
+    ("write_kib_in_8m_ps", "the same of 8 MiB"),
+    ("write_kib_in_16m_ps", "the same of 16 MiB"),
+    ("write_kib_in_32m_ps", "the same of 32 MiB"),
+    ("write_kib_in_64m_ps", "the same of 64 MiB"),
     ("handed_kib_ps", "1 KiB to where this processor has just read what another one had put there"),
     ("fetched_reduction_kib_ps", "1 KiB combined with what another processor has put somewhere"),
     ("past_caches_kib_ps", "1 KiB copied past the caches, on all processors at once"),
@@ -222,7 +286,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 impl Details {
     /// How many words they are.
     pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 3;
+        FIRST_OF_CROWDS + 15 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -263,13 +327,19 @@ impl Details {
             crowd_sends_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_keeps_ps: [0; CROWDS.len()],
+            crowd_first_sends_ps: [0; CROWDS.len()],
+            crowd_first_receives_ps: [0; CROWDS.len()],
+            crowd_finds_ps: [0; CROWDS.len()],
             crowd_lends_ps: [0; CROWDS.len()],
             crowd_drains_ps: [0; CROWDS.len()],
             crowd_pages_ps: [0; CROWDS.len()],
+            crowd_reads_kib_ps: [figures.local_copy_kib_ps; CROWDS.len()],
             pages_ps: [0; ROTATION_BYTES.len()],
             deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
             copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            reads_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            writes_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             handed_kib_ps: figures.local_copy_kib_ps,
             fetched_reduction_kib_ps: figures.reduction_kib_ps
                 + out_ps.saturating_sub(figures.local_copy_kib_ps),
@@ -313,9 +383,13 @@ impl Details {
             self.crowd_sends_ps,
             self.crowd_receives_ps,
             self.crowd_keeps_ps,
+            self.crowd_first_sends_ps,
+            self.crowd_first_receives_ps,
+            self.crowd_finds_ps,
             self.crowd_lends_ps,
             self.crowd_drains_ps,
             self.crowd_pages_ps,
+            self.crowd_reads_kib_ps,
         ];
         let first = [
             self.call_ps,
@@ -326,7 +400,14 @@ impl Details {
             self.board_step_ps,
             self.send_ps,
         ];
-        let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
+        let caches = [
+            self.pages_ps,
+            self.deposits_kib_ps,
+            self.takes_kib_ps,
+            self.copies_kib_ps,
+            self.reads_kib_ps,
+            self.writes_kib_ps,
+        ];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
         let last =
             [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
@@ -361,13 +442,19 @@ impl Details {
             crowd_sends_ps: array::from_fn(|_| next()),
             crowd_receives_ps: array::from_fn(|_| next()),
             crowd_keeps_ps: array::from_fn(|_| next()),
+            crowd_first_sends_ps: array::from_fn(|_| next()),
+            crowd_first_receives_ps: array::from_fn(|_| next()),
+            crowd_finds_ps: array::from_fn(|_| next()),
             crowd_lends_ps: array::from_fn(|_| next()),
             crowd_drains_ps: array::from_fn(|_| next()),
             crowd_pages_ps: array::from_fn(|_| next()),
+            crowd_reads_kib_ps: array::from_fn(|_| next()),
             pages_ps: array::from_fn(|_| next()),
             deposits_kib_ps: array::from_fn(|_| next()),
             takes_kib_ps: array::from_fn(|_| next()),
             copies_kib_ps: array::from_fn(|_| next()),
+            reads_kib_ps: array::from_fn(|_| next()),
+            writes_kib_ps: array::from_fn(|_| next()),
             handed_kib_ps: next(),
             fetched_reduction_kib_ps: next(),
             past_caches_kib_ps: next(),

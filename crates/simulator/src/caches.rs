@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
+use landeck_collectives::details::FAR_BYTES;
 use landeck_memory::board::window_of;
 use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
@@ -28,6 +29,7 @@ use crate::platform::Host;
 /// Deposits up to this have other places each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
 const PAGE_KIB: u64 = 4;
+const PAGE_BYTES: u64 = PAGE_KIB << 10;
 
 /// What members touch in an operation, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +43,8 @@ pub(crate) struct Touched {
     pub(crate) laid_down: u64,
     pub(crate) places: u64,
     pub(crate) all_places: u64,
+    /// In so many pieces that is laid down or taken, of data that are copied.
+    pub(crate) pieces: u64,
     /// What they take of what others have laid down, and whether they put it past the caches.
     pub(crate) taken: u64,
     pub(crate) goes_past_caches: bool,
@@ -56,6 +60,7 @@ impl Touched {
     /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
     pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
         self.laid_down += bytes;
+        self.pieces += u64::from(bytes > ring::INLINE_BYTES as u64);
         match (Self::goes_round_in_a_ring(bytes), waits) {
             (true, _) => self.places += if is_in_new_ring { RING_BULK_BYTES } else { 0 },
             (false, true) => self.places = self.places.max(bytes),
@@ -66,10 +71,17 @@ impl Touched {
     /// A deposit of so many bytes on the board, by each of so many members.
     pub(crate) fn deposit(&mut self, bytes: u64, members: u32, is_handed_over: bool) {
         self.laid_down += bytes;
+        self.pieces += 1;
         self.places += bytes;
         if bytes <= GO_ROUND_BYTES && !is_handed_over {
             self.all_places += bytes * window_of(bytes as usize, members) as u64;
         }
+    }
+
+    /// So many bytes are taken.
+    pub(crate) fn take(&mut self, bytes: u64) {
+        self.taken += bytes;
+        self.pieces += u64::from(bytes > 0);
     }
 
     /// The same where of so many operations at the board only some are this one.
@@ -84,6 +96,7 @@ impl Touched {
             laid_down: self.laid_down.saturating_add(other.laid_down),
             places: self.places.saturating_add(other.places),
             all_places: self.all_places.saturating_add(other.all_places),
+            pieces: self.pieces.saturating_add(other.pieces),
             taken: self.taken.saturating_add(other.taken),
             goes_past_caches: self.goes_past_caches || other.goes_past_caches,
         }
@@ -113,10 +126,11 @@ impl Touched {
         self.own.saturating_add(here).saturating_add(fetched)
     }
 
-    /// What first touches of pages take for each KiB that is copied, given what one takes.
+    /// What first touches of pages take for each KiB that is copied, given what one takes: each piece has a page at least.
     fn pages_of_copied(&self, page_ps: u64) -> u64 {
         let copied = self.laid_down.saturating_add(self.taken);
-        part(page_ps, self.own.saturating_add(copied), copied.saturating_mul(PAGE_KIB))
+        let pages = (self.own / PAGE_BYTES).saturating_add(self.pieces.max(copied / PAGE_BYTES));
+        part(page_ps, pages.saturating_mul(1024), copied)
     }
 
     /// What goes round between two times that a place is touched in which something is laid down, given what goes
@@ -145,9 +159,11 @@ pub(crate) struct Rates {
     handed_kib_ps: u64,
     /// Of what is taken past the caches.
     past_caches_kib_ps: Option<u64>,
-    /// By so much longer than where little goes round: a place of what a member has from before the operation, one of
-    /// what it has just touched, or in which something is laid down; and a place of what it takes from others.
-    own_more_ps: u64,
+    /// By so much longer than where little goes round: what a member has from before the operation, read and written;
+    /// what it has just touched, read; a place in which something is laid down; and one of what it takes from others.
+    read_more_ps: u64,
+    write_more_ps: u64,
+    fresh_more_ps: u64,
     place_more_ps: u64,
     source_more_ps: u64,
     /// For first touches of pages, of what is copied from one place to another, and of one place.
@@ -168,10 +184,11 @@ pub(crate) enum Whose {
 
 impl Rates {
     /// Those of a processor whose members touch this, where all of the host touch that. Of what a copy takes
-    /// longer half is for either place.
+    /// longer, what its other end takes was measured by itself.
     pub(crate) fn of(host: &Host, touched: &Touched, all: &Touched) -> Self {
         let details = &host.details;
         let (deposits, takes) = (&details.deposits_kib_ps, &details.takes_kib_ps);
+        let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
         let copies = &details.copies_kib_ps;
         let more =
             |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
@@ -179,11 +196,11 @@ impl Rates {
         let laid_bytes = touched.of_places(touched.rotation_bytes(all));
         // So much of what is taken is taken by the first one.
         let first = touched.taken.min(all.laid_down);
-        let source_ps = more(takes, all.of_places(bytes));
-        let again_ps = source_ps.saturating_sub(more(takes, touched.turn_bytes()));
+        let of_source = |bytes| more(takes, bytes).saturating_sub(more(writes, bytes));
+        let source_ps = of_source(all.of_places(bytes));
+        let again_ps = source_ps.saturating_sub(of_source(touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
-        let page_ps =
-            Self::page_ps(details, touched.members, more(&details.pages_ps, bytes));
+        let page_ps = Self::page_ps(details, touched.members, bytes);
         Self {
             deposit_kib_ps: deposits[0],
             take_kib_ps: match touched.laid_down {
@@ -194,9 +211,11 @@ impl Rates {
             local_kib_ps: Details::of_rotation(copies, bytes),
             handed_kib_ps: details.handed_kib_ps,
             past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
-            own_more_ps: more(deposits, bytes).max(more(takes, bytes)) / 2,
-            place_more_ps: more(deposits, laid_bytes) / 2,
-            source_more_ps: source_ps / 2,
+            read_more_ps: more(reads, bytes),
+            write_more_ps: more(writes, bytes),
+            fresh_more_ps: more(reads, touched.of_places(bytes)),
+            place_more_ps: more(deposits, laid_bytes).saturating_sub(more(reads, laid_bytes)),
+            source_more_ps: source_ps,
             pages_kib_ps: touched.pages_of_copied(page_ps),
             page_kib_ps: page_ps / PAGE_KIB,
         }
@@ -217,7 +236,7 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
-        let own_ps = if is_fresh { self.place_more_ps } else { self.own_more_ps };
+        let own_ps = if is_fresh { self.fresh_more_ps } else { self.read_more_ps };
         own_ps + self.place_more_ps + self.pages_kib_ps
     }
 
@@ -236,7 +255,7 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn take_more_ps(&self) -> u64 {
-        self.source_more_ps + self.own_more_ps + self.pages_kib_ps
+        self.source_more_ps + self.write_more_ps + self.pages_kib_ps
     }
 
     /// To copy something within a member.
@@ -249,18 +268,27 @@ impl Rates {
         self.source_more_ps + self.page_kib_ps
     }
 
-    /// What the first touch of a page in a turn takes, where copies of as much as goes round have paid so much
-    /// for each page.
-    fn page_ps(details: &Details, members: u64, paid_ps: u64) -> u64 {
-        match members {
-            ..=1 => 0,
-            _ => Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps),
+    /// What the first touch of a page in a turn takes, where so many bytes go round, beside what copies of as much have
+    /// paid for each page.
+    fn page_ps(details: &Details, members: u64, bytes: u64) -> u64 {
+        if members <= 1 {
+            return 0;
         }
+        let paid_ps = |bytes| {
+            Details::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
+        };
+        let near_ps = Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
+        // One that reads much touches pages of it and of where that goes.
+        let read_ps = Details::of_crowd(&details.crowd_reads_kib_ps, members);
+        let alone_ps = Details::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
+        let far_ps = read_ps.saturating_sub(alone_ps) * PAGE_KIB / 2;
+        let (each, more_ps) = ((bytes / members).min(FAR_BYTES), far_ps.saturating_sub(near_ps));
+        near_ps + part(more_ps, each, FAR_BYTES)
     }
 
     /// By so much longer a copy takes of which both places are the member's own.
     pub(crate) const fn more_ps(&self) -> u64 {
-        2 * self.own_more_ps + self.pages_kib_ps
+        self.read_more_ps + self.write_more_ps + self.pages_kib_ps
     }
 }
 

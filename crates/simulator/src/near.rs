@@ -30,6 +30,9 @@ pub(crate) struct Near {
     crowd_sends_ps: u64,
     crowd_receives_ps: u64,
     crowd_keeps_ps: u64,
+    /// By so much of that longer the first to, and from, another one in a turn takes.
+    first_send_ps: u64,
+    first_receive_ps: u64,
     /// By so much longer a sender, and a receiver, is busy with a message through a block.
     lend_ps: u64,
     drain_ps: u64,
@@ -46,6 +49,8 @@ pub(crate) struct Route {
     pub(crate) is_in_cell: bool,
     /// Its sender has touched the data just before.
     pub(crate) is_fresh: bool,
+    /// In its turn the process has had to do with the other end before.
+    pub(crate) is_following: bool,
 }
 
 impl Near {
@@ -61,6 +66,8 @@ impl Near {
             crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
             crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
             crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
+            first_send_ps: of_crowd(&details.crowd_first_sends_ps, 0),
+            first_receive_ps: of_crowd(&details.crowd_first_receives_ps, 0),
             lend_ps: of_crowd(&details.crowd_lends_ps, 0),
             drain_ps: of_crowd(&details.crowd_drains_ps, 0),
         }
@@ -73,8 +80,7 @@ impl Near {
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let overhead_ps =
-            self.overhead_ps().max(if route.is_crowded { self.crowd_sends_ps } else { 0 });
+        let overhead_ps = self.end_ps(route, self.crowd_sends_ps, self.first_send_ps);
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
@@ -83,7 +89,7 @@ impl Near {
 
     /// How long it takes to put the data in, and until the receiver can begin to take them out.
     fn in_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let Route { is_beside, is_crowded, is_in_cell, is_fresh } = route;
+        let Route { is_beside, is_crowded, is_in_cell, is_fresh, .. } = route;
         if bytes <= INLINE_BYTES {
             return (0, 0);
         }
@@ -110,8 +116,7 @@ impl Near {
 
     /// How long a receiver is busy on a processor with these rates.
     pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
-        let overhead_ps =
-            self.overhead_ps().max(if route.is_crowded { self.crowd_receives_ps } else { 0 });
+        let overhead_ps = self.end_ps(route, self.crowd_receives_ps, self.first_receive_ps);
         if bytes <= INLINE_BYTES {
             return overhead_ps;
         }
@@ -135,6 +140,12 @@ impl Near {
     /// By so much longer a receiver is busy with a message that came before it was looked for.
     pub(crate) const fn keep_ps(&self) -> u64 {
         self.crowd_keeps_ps
+    }
+
+    /// At one end of a message, given what one of many takes there in a crowd, and how much of that the first.
+    fn end_ps(&self, route: Route, crowd_ps: u64, first_ps: u64) -> u64 {
+        let crowd_ps = if route.is_following { crowd_ps.saturating_sub(first_ps) } else { crowd_ps };
+        self.overhead_ps().max(if route.is_crowded { crowd_ps } else { 0 })
     }
 
     /// At each end of every message.
@@ -168,8 +179,13 @@ mod tests {
     use crate::caches::Touched;
 
     const LONG_BYTES: u64 = 1 << 20;
-    const ALONE: Route =
-        Route { is_beside: false, is_crowded: false, is_in_cell: false, is_fresh: false };
+    const ALONE: Route = Route {
+        is_beside: false,
+        is_crowded: false,
+        is_in_cell: false,
+        is_fresh: false,
+        is_following: false,
+    };
     const CROWDED: Route = Route { is_crowded: true, ..ALONE };
 
     /// Where so many bytes go round.

@@ -475,7 +475,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> 
             }
             Action::Receive { cells, .. } => {
                 own.extend(cells);
-                touched.taken += sizes.of_all(cells);
+                touched.take(sizes.of_all(cells));
             }
             Action::Copy { from, into } => own.extend([from, into]),
             Action::Combine { left, right, into } => own.extend([left, right, into]),
@@ -492,7 +492,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> 
                 if !course.is_past_caches {
                     own.push(*into);
                 }
-                touched.taken += sizes.of(*into);
+                touched.take(sizes.of(*into));
             }
             Action::CombineDeposits { members, into, .. } => {
                 own.push(*into);

@@ -6,7 +6,7 @@ mod losses;
 mod messages;
 mod rest;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use landeck_collectives::{Details, Execution, Figures, Precedence};
 use landeck_kernel::matching::Matching;
@@ -120,6 +120,8 @@ struct Member {
     dies: Option<Time>,
     told: Option<(u32, Time)>,
     lost: Option<Lost>,
+    /// With whom it has had to do in its turn, as who sends or who receives.
+    met: BTreeSet<(u32, bool)>,
     /// Cells that it may put messages in.
     cells: u32,
     /// Whether another processor has taken what it laid on the board last; and where what this one has taken last was
@@ -306,6 +308,7 @@ impl World {
                     self.note(now, 1, member);
                     let place = self.member(member);
                     place.is_waiting = false;
+                    place.met.clear();
                     let long_ps =
                         if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
                     let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps + long_ps;
@@ -398,7 +401,7 @@ impl World {
             (false, false) => self.host.details.call_ps,
             (true, false) => self.host.details.board_call_ps,
             (false, true) => self.crowd_call_ps,
-            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_ps()),
+            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_take_ps()),
         };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -693,6 +696,7 @@ impl Member {
             dies: None,
             told: None,
             lost: None,
+            met: BTreeSet::new(),
             cells,
             is_taken_elsewhere: true,
             has_place_of: Whose::HandedOver,

@@ -308,6 +308,9 @@ fn caches(found: &mut Found) -> Result<(), TuneError> {
         details.takes_kib_ps[number] = exchange.take_kib_ps;
         let alone = probe::exchange(&processors, bytes, For::Oneself);
         details.copies_kib_ps[number] = u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps);
+        let [read_kib_ps, write_kib_ps] = probe::one_sided(&processors, bytes);
+        details.reads_kib_ps[number] = read_kib_ps;
+        details.writes_kib_ps[number] = write_kib_ps;
     }
     let handed = probe::handed(&processors);
     details.handed_kib_ps = handed.give_kib_ps;
@@ -376,9 +379,13 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("send", &mut details.crowd_sends_ps[number]),
         ("receive", &mut details.crowd_receives_ps[number]),
         ("keep", &mut details.crowd_keeps_ps[number]),
+        ("first-send", &mut details.crowd_first_sends_ps[number]),
+        ("first-receive", &mut details.crowd_first_receives_ps[number]),
+        ("find", &mut details.crowd_finds_ps[number]),
         ("lend", &mut details.crowd_lends_ps[number]),
         ("drain", &mut details.crowd_drains_ps[number]),
         ("page", &mut details.crowd_pages_ps[number]),
+        ("read", &mut details.crowd_reads_kib_ps[number]),
     ];
     let findings = findings_of(crowded() * CROWDS[number] as u32, Subject::Crowd)?;
     for (name, place) in places {

@@ -109,6 +109,36 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
     }
 }
 
+/// 1 KiB copied from where so many bytes have gone round since it was touched, to where something just was; and the other
+/// way: by all of two processors at once.
+pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
+    const BYTES: usize = 32 << 10;
+    let processors = &processors[..processors.len().min(2)];
+    let places = (rotation_bytes as usize / BYTES).max(2);
+    let rounds = (EXCHANGED_BYTES / (places * BYTES)).clamp(1, EXCHANGES_MAX);
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let own = |number: usize| {
+        pin(processors[number]);
+        let (mut near, mut rest) = (page_room(BYTES), page_room(places * BYTES));
+        let near = of_page(&mut near, BYTES);
+        let rest = of_page(&mut rest, places * BYTES);
+        let (mut reads_ps, mut writes_ps) = (Vec::new(), Vec::new());
+        barrier.wait();
+        for _ in 0..=rounds {
+            for place in rest.chunks(BYTES) {
+                reads_ps.push(copy_ps(place, near) - clock_ps);
+            }
+            for place in rest.chunks_mut(BYTES) {
+                writes_ps.push(copy_ps(near, place) - clock_ps);
+            }
+        }
+        // In the first round nothing had gone round.
+        [reads_ps, writes_ps].map(|times_ps| median(times_ps[places..].to_vec()))
+    };
+    let both = on_all(processors.len(), own);
+    [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
+}
+
 /// What the use of data takes that go from hand to hand, for each KiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandedOver {
