@@ -16,6 +16,9 @@ pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
 /// So many processes on each of two processors were measured, or on the only one.
 pub const CROWDS: [u64; 4] = [2, 4, 8, 16];
 
+/// So many bytes of its own each of a crowd touched while it was measured what it is to touch much.
+pub const FAR_BYTES: u64 = 4 << 20;
+
 /// Of each of two processors, or of the only one: so many bytes went through it again and again while copies were
 /// measured. Those of a second cache, of a third one, and of memory are among them on every machine.
 pub const ROTATION_BYTES: [u64; 10] = [
@@ -68,6 +71,14 @@ pub struct Details {
     pub crowd_receives_ps: [u64; CROWDS.len()],
     /// By so much longer if it came before anybody looked for it.
     pub crowd_keeps_ps: [u64; CROWDS.len()],
+    /// The same of calls that follow each other at once, with nothing else between: a call,
+    pub crowd_calls_again_ps: [u64; CROWDS.len()],
+    /// a message of its sender,
+    pub crowd_sends_again_ps: [u64; CROWDS.len()],
+    /// and of its receiver.
+    pub crowd_receives_again_ps: [u64; CROWDS.len()],
+    /// What each of many takes of a call at the board takes, of what stands beside its word.
+    pub crowd_finds_ps: [u64; CROWDS.len()],
     /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
     /// a block, beside its bytes: who sends it,
     pub crowd_lends_ps: [u64; CROWDS.len()],
@@ -76,6 +87,8 @@ pub struct Details {
     /// By so much longer one of them takes to touch a page for the first time in its turn: what a processor knows of
     /// where pages are is gone when others have had it.
     pub crowd_pages_ps: [u64; CROWDS.len()],
+    /// 1 KiB that one of them copies from what it has not touched since [`FAR_BYTES`] of its own, to where it just was.
+    pub crowd_reads_kib_ps: [u64; CROWDS.len()],
     /// The same of one that nobody else has had meanwhile, while pages of [`ROTATION_BYTES`] go round.
     pub pages_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied to where another processor has read before, while [`ROTATION_BYTES`] go round.
@@ -84,10 +97,17 @@ pub struct Details {
     pub takes_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied on a processor that nobody disturbs.
     pub copies_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// 1 KiB copied from where nobody was while [`ROTATION_BYTES`] went round, to where something just was; and the
+    /// other way.
+    pub reads_kib_ps: [u64; ROTATION_BYTES.len()],
+    /// See above.
+    pub writes_kib_ps: [u64; ROTATION_BYTES.len()],
     /// 1 KiB copied to where this processor itself has read what another one had put there.
     pub handed_kib_ps: u64,
     /// 1 KiB combined with what another processor has put somewhere.
     pub fetched_reduction_kib_ps: u64,
+    /// 1 KiB copied past the caches, on all processors at once.
+    pub past_caches_kib_ps: u64,
 }
 
 /// The names of the details in a file, in the order of [`Details::words`], and what they are.
@@ -145,6 +165,28 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("keep_of_4_ps", "the same of four"),
     ("keep_of_8_ps", "the same of eight"),
     ("keep_of_16_ps", "the same of sixteen"),
+    (
+        "call_again_of_2_ps",
+        "a call that follows another, which finds its message, of two on a processor",
+    ),
+    ("call_again_of_4_ps", "the same of four"),
+    ("call_again_of_8_ps", "the same of eight"),
+    ("call_again_of_16_ps", "the same of sixteen"),
+    (
+        "send_again_of_2_ps",
+        "one of many messages of such a call, of its sender's time, of two on a processor",
+    ),
+    ("send_again_of_4_ps", "the same of four"),
+    ("send_again_of_8_ps", "the same of eight"),
+    ("send_again_of_16_ps", "the same of sixteen"),
+    ("receive_again_of_2_ps", "the same, of its receiver's time, of two on a processor"),
+    ("receive_again_of_4_ps", "the same of four"),
+    ("receive_again_of_8_ps", "the same of eight"),
+    ("receive_again_of_16_ps", "the same of sixteen"),
+    ("find_of_2_ps", "one of many takes of a call at the board, of two on a processor"),
+    ("find_of_4_ps", "the same of four"),
+    ("find_of_8_ps", "the same of eight"),
+    ("find_of_16_ps", "the same of sixteen"),
     ("lend_of_2_ps", "a message through a block, more of its sender's time, of two on a processor"),
     ("lend_of_4_ps", "the same of four"),
     ("lend_of_8_ps", "the same of eight"),
@@ -163,6 +205,10 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("page_of_4_ps", "the same of four"),
     ("page_of_8_ps", "the same of eight"),
     ("page_of_16_ps", "the same of sixteen"),
+    ("read_kib_of_2_ps", "1 KiB of 4 MiB that each of two on a processor reads"),
+    ("read_kib_of_4_ps", "the same of four"),
+    ("read_kib_of_8_ps", "the same of eight"),
+    ("read_kib_of_16_ps", "the same of sixteen"),
     (
         "page_in_128k_ps",
         "the touch of a page, more than another touch, of pages of 128 KiB that go round",
@@ -206,8 +252,35 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("copy_kib_in_16m_ps", "the same of 16 MiB"),
     ("copy_kib_in_32m_ps", "the same of 32 MiB"),
     ("copy_kib_in_64m_ps", "the same of 64 MiB"),
+    (
+        "read_kib_in_128k_ps",
+        "1 KiB from where 128 KiB have gone round since, to where something just was",
+    ),
+    ("read_kib_in_256k_ps", "the same of 256 KiB"),
+    ("read_kib_in_512k_ps", "the same of 512 KiB"),
+    ("read_kib_in_1m_ps", "the same of 1 MiB"),
+    ("read_kib_in_2m_ps", "the same of 2 MiB"),
+    ("read_kib_in_4m_ps", "the same of 4 MiB"),
+    ("read_kib_in_8m_ps", "the same of 8 MiB"),
+    ("read_kib_in_16m_ps", "the same of 16 MiB"),
+    ("read_kib_in_32m_ps", "the same of 32 MiB"),
+    ("read_kib_in_64m_ps", "the same of 64 MiB"),
+    (
+        "write_kib_in_128k_ps",
+        "1 KiB from where something just was, to where 128 KiB have gone round since",
+    ),
+    ("write_kib_in_256k_ps", "the same of 256 KiB"),
+    ("write_kib_in_512k_ps", "the same of 512 KiB"),
+    ("write_kib_in_1m_ps", "the same of 1 MiB"),
+    ("write_kib_in_2m_ps", "the same of 2 MiB"),
+    ("write_kib_in_4m_ps", "the same of 4 MiB"),
+    ("write_kib_in_8m_ps", "the same of 8 MiB"),
+    ("write_kib_in_16m_ps", "the same of 16 MiB"),
+    ("write_kib_in_32m_ps", "the same of 32 MiB"),
+    ("write_kib_in_64m_ps", "the same of 64 MiB"),
     ("handed_kib_ps", "1 KiB to where this processor has just read what another one had put there"),
     ("fetched_reduction_kib_ps", "1 KiB combined with what another processor has put somewhere"),
+    ("past_caches_kib_ps", "1 KiB copied past the caches, on all processors at once"),
 ];
 
 /// The words before those of crowds and of caches.
@@ -219,7 +292,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 impl Details {
     /// How many words they are.
     pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 11 * CROWDS.len() + 4 * ROTATION_BYTES.len() + 2;
+        FIRST_OF_CROWDS + 16 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -260,16 +333,24 @@ impl Details {
             crowd_sends_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_keeps_ps: [0; CROWDS.len()],
+            crowd_calls_again_ps: crowd(CALL_PS + message_ps / 2),
+            crowd_sends_again_ps: [message_ps / 2; CROWDS.len()],
+            crowd_receives_again_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
+            crowd_finds_ps: [0; CROWDS.len()],
             crowd_lends_ps: [0; CROWDS.len()],
             crowd_drains_ps: [0; CROWDS.len()],
             crowd_pages_ps: [0; CROWDS.len()],
+            crowd_reads_kib_ps: [figures.local_copy_kib_ps; CROWDS.len()],
             pages_ps: [0; ROTATION_BYTES.len()],
             deposits_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             takes_kib_ps: [out_ps; ROTATION_BYTES.len()],
             copies_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            reads_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
+            writes_kib_ps: [figures.local_copy_kib_ps; ROTATION_BYTES.len()],
             handed_kib_ps: figures.local_copy_kib_ps,
             fetched_reduction_kib_ps: figures.reduction_kib_ps
                 + out_ps.saturating_sub(figures.local_copy_kib_ps),
+            past_caches_kib_ps: figures.local_copy_kib_ps,
         }
     }
 
@@ -309,9 +390,14 @@ impl Details {
             self.crowd_sends_ps,
             self.crowd_receives_ps,
             self.crowd_keeps_ps,
+            self.crowd_calls_again_ps,
+            self.crowd_sends_again_ps,
+            self.crowd_receives_again_ps,
+            self.crowd_finds_ps,
             self.crowd_lends_ps,
             self.crowd_drains_ps,
             self.crowd_pages_ps,
+            self.crowd_reads_kib_ps,
         ];
         let first = [
             self.call_ps,
@@ -322,9 +408,16 @@ impl Details {
             self.board_step_ps,
             self.send_ps,
         ];
-        let caches = [self.pages_ps, self.deposits_kib_ps, self.takes_kib_ps, self.copies_kib_ps];
+        let caches = [
+            self.pages_ps,
+            self.deposits_kib_ps,
+            self.takes_kib_ps,
+            self.copies_kib_ps,
+            self.reads_kib_ps,
+            self.writes_kib_ps,
+        ];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
-        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps];
+        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
         let mut all = first
             .into_iter()
             .chain(self.messages_ps)
@@ -356,15 +449,23 @@ impl Details {
             crowd_sends_ps: array::from_fn(|_| next()),
             crowd_receives_ps: array::from_fn(|_| next()),
             crowd_keeps_ps: array::from_fn(|_| next()),
+            crowd_calls_again_ps: array::from_fn(|_| next()),
+            crowd_sends_again_ps: array::from_fn(|_| next()),
+            crowd_receives_again_ps: array::from_fn(|_| next()),
+            crowd_finds_ps: array::from_fn(|_| next()),
             crowd_lends_ps: array::from_fn(|_| next()),
             crowd_drains_ps: array::from_fn(|_| next()),
             crowd_pages_ps: array::from_fn(|_| next()),
+            crowd_reads_kib_ps: array::from_fn(|_| next()),
             pages_ps: array::from_fn(|_| next()),
             deposits_kib_ps: array::from_fn(|_| next()),
             takes_kib_ps: array::from_fn(|_| next()),
             copies_kib_ps: array::from_fn(|_| next()),
+            reads_kib_ps: array::from_fn(|_| next()),
+            writes_kib_ps: array::from_fn(|_| next()),
             handed_kib_ps: next(),
             fetched_reduction_kib_ps: next(),
+            past_caches_kib_ps: next(),
         }
     }
 

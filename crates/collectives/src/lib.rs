@@ -26,6 +26,7 @@
 //! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
 //! | [`cost`] | what a way of doing an operation costs |
 //! | [`choose`] | which way an operation takes in a group |
+//! | [`course`] | in how many rounds much data go over the board of a host, and whether past the caches |
 
 #![forbid(unsafe_code)]
 
@@ -34,6 +35,7 @@ mod blocks;
 pub mod check;
 pub mod choose;
 pub mod cost;
+pub mod course;
 pub mod derivation;
 pub mod derive;
 pub mod details;
@@ -55,6 +57,7 @@ pub mod tree;
 
 pub use architecture::Architecture;
 pub use choose::{Choice, Facts, Request, Table};
+pub use course::Course;
 pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
 pub use details::Details;
 pub use draw::{Drawing, Timeline};

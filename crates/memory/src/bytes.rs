@@ -81,6 +81,14 @@ impl<'a> Bytes<'a> {
         length
     }
 
+    /// The same, past the caches where the processor can: for more than they have room for.
+    pub fn copy_past_caches_to_slice(&self, target: &mut [u8]) -> usize {
+        let length = self.length.min(target.len());
+        // SAFETY: both ranges are at least `length` long; `target` is exclusively ours.
+        unsafe { copy_past_caches(self.start.as_ptr(), target.as_mut_ptr(), length) };
+        length
+    }
+
     /// A private copy.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut copy = Vec::new();

@@ -33,6 +33,8 @@ pub(crate) struct Board {
     line_ps: u64,
     /// To look at one that this processor has.
     near_ps: u64,
+    /// What a take takes beside what it looks at and copies, where processors are shared.
+    take_ps: u64,
     /// What a short call takes that lays something down, where processors are shared.
     around_ps: u64,
     processors: u32,
@@ -72,7 +74,8 @@ struct Laid {
     bytes: u64,
     /// When all of it is there.
     until: Time,
-    /// The processors that have it: its depositor's, and those of who has taken it.
+    /// Its depositor's processor; and those that have it: that one, and those of who has taken it.
+    by: usize,
     on: Processors,
     record: RecordId,
 }
@@ -112,6 +115,10 @@ impl Board {
                 figures.deposit_ps + fetched_ps / u64::from(sharing)
             }
         };
+        let take_ps = match sharing {
+            ..=1 => 0,
+            _ => Details::of_crowd(&details.crowd_finds_ps, sharing.into()).saturating_sub(line_ps),
+        };
         let around_ps = match sharing {
             ..=1 => figures.deposit_ps,
             _ => Details::of_crowd(&details.crowd_deposits_ps, sharing.into()),
@@ -122,6 +129,7 @@ impl Board {
             step_ps: details.board_step_ps,
             line_ps,
             near_ps: figures.deposit_ps,
+            take_ps,
             around_ps,
             processors,
             deposits: nothing.clone(),
@@ -141,9 +149,9 @@ impl Board {
         self
     }
 
-    /// To look at a line that this processor has.
-    pub(crate) const fn near_ps(&self) -> u64 {
-        self.near_ps
+    /// To take what stands in a line that this processor has.
+    pub(crate) const fn near_take_ps(&self) -> u64 {
+        self.near_ps + self.take_ps
     }
 
     /// What a member can do about a step.
@@ -157,11 +165,14 @@ impl Board {
             Deed::Take { from, bytes, resolved } => {
                 let places = if resolved { &mut self.results } else { &mut self.deposits };
                 let Some(laid) = &mut places[from as usize] else { return Look::Wait };
-                let (is_here, Laid { until, record, bytes: whole, .. }) =
+                let (is_word_here, Laid { until, record, bytes: whole, .. }) =
                     (laid.on.add(by.processor), *laid);
+                // Of what each takes another part of, others here have fetched no more than the word.
+                let is_here = is_word_here && (bytes == whole || laid.by == by.processor);
                 let source = if is_here { Whose::Own } else { Whose::Others };
                 let of = |bytes| bytes_ps(copied(bytes, whole), rates.take_ps(source));
-                let span_ps = self.find_ps(is_here, whole) + of(bytes);
+                let find_ps = self.find_ps(is_word_here, is_here, whole);
+                let span_ps = self.take_ps + find_ps + of(bytes);
                 // The last piece is copied when it is there.
                 let left_ps = until.since(by.now);
                 let last_ps = if left_ps > 0 { left_ps + of(bytes.min(TOLD_BYTES)) } else { 0 };
@@ -186,7 +197,8 @@ impl Board {
                 let elsewhere_ps = others.saturating_sub(own) * u64::from(self.processors - 1)
                     / u64::from(self.processors);
                 let kib_ps = if is_here { own } else { own + elsewhere_ps };
-                let span_ps = self.find_ps(is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
+                let span_ps =
+                    self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
                 Look::Do(span_ps, self.together)
             }
             Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
@@ -222,7 +234,8 @@ impl Board {
     /// Others can take what a member lays down on its processor; all of it from some moment on.
     pub(crate) fn lay(&mut self, member: u32, bytes: u64, by: (usize, Time), record: RecordId) {
         let (processor, until) = by;
-        let laid = Laid { bytes, until, on: Processors::of(processor), record };
+        let on = Processors::of(processor);
+        let laid = Laid { bytes, until, by: processor, on, record };
         self.deposits[member as usize].get_or_insert(laid);
     }
 
@@ -243,7 +256,8 @@ impl Board {
             }
             Deed::Resolve { bytes } => {
                 let on = Processors::of(by.0);
-                self.results[member as usize] = Some(Laid { bytes, until: by.1, on, record });
+                self.results[member as usize] =
+                    Some(Laid { bytes, until: by.1, by: by.0, on, record });
                 true
             }
             _ => false,
@@ -294,9 +308,10 @@ impl Board {
     }
 
     /// To find what a member has laid down: beside its word, or where that says.
-    const fn find_ps(&self, is_here: bool, laid_bytes: u64) -> u64 {
-        let line_ps = if is_here { self.near_ps } else { self.figures.line_ps };
-        if laid_bytes <= INLINE_BYTES { line_ps } else { 2 * line_ps }
+    const fn find_ps(&self, is_word_here: bool, is_here: bool, laid_bytes: u64) -> u64 {
+        let word_ps = if is_word_here { self.near_ps } else { self.figures.line_ps };
+        let data_ps = if is_here { self.near_ps } else { self.figures.line_ps };
+        if laid_bytes <= INLINE_BYTES { word_ps } else { word_ps + data_ps }
     }
 
     /// Each deposit is read where it lies; of one that is read as a whole others on the processor find it there.
@@ -316,7 +331,7 @@ impl Board {
                 false => self.fetched_reduction_kib_ps,
             };
             let of = |bytes| bytes_ps(bytes, kib_ps + more_ps);
-            span_ps += self.find_ps(is_here, whole) + of(bytes);
+            span_ps += self.find_ps(is_here, is_here, whole) + of(bytes);
             let left_ps = until.since(by.now);
             if left_ps > 0 {
                 last_ps = last_ps.max(left_ps + of(bytes.min(TOLD_BYTES)));
@@ -369,7 +384,8 @@ mod tests {
     fn deeds_of(operation: Operation, bytes: u64) -> Vec<Deed> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);
-        let path = Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, bytes)), 1);
+        let path =
+            Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, (bytes, 1))), 1);
         (0..path.steps()).map(|step| path.deed(step)).collect()
     }
 
@@ -389,6 +405,33 @@ mod tests {
             let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
             assert_eq!([1, 3, 2].map(&mut take), [far_ps, near_ps, near_ps], "{bytes}");
         }
+    }
+
+    #[test]
+    fn of_what_each_takes_another_part_only_the_word_is_near() {
+        let Figures { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
+            Figures::default();
+        let mut board = board(8);
+        board.lay(0, 8 * 1024, (0, Time::ZERO), NOTHING);
+        let take = Deed::Take { from: 0, bytes: 1024, resolved: false };
+        let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
+        let far_ps = line_ps + one_copy_kib_ps;
+        let spans_ps = [line_ps + far_ps, deposit_ps + far_ps, 2 * deposit_ps + local_copy_kib_ps];
+        assert_eq!([1, 3, 2].map(&mut take), spans_ps);
+    }
+
+    #[test]
+    fn a_take_of_those_who_share_a_processor_takes_what_was_measured() {
+        let mut host = host();
+        host.details.crowd_finds_ps = [0, 90_000, 90_000, 90_000];
+        let take_ps = |size| {
+            let mut board = Board::new(&host, size);
+            board.lay(0, 8, (0, Time::ZERO), NOTHING);
+            let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+            look(&mut board, take, (2, 0), 0)
+        };
+        let (alone, near_ps) = (board(8), host.figures.deposit_ps);
+        assert_eq!([take_ps(2), take_ps(8)], [near_ps, near_ps + 90_000 - alone.line_ps]);
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! What copies take, by how much goes round in the caches of a processor.
 //!
 //! Operations follow each other, and each touches the same places again. Between two times that a processor
-//! touches a place it touches all others that its members have to do with: their own data, what they lay down
-//! for others, and what they take that others have laid down elsewhere. If that is more than a cache holds, the
-//! place is not there any more. So a copy takes what was measured where as much went round. What several on a
-//! processor take is fetched by the first of them; the others find it where one member's turn has left it.
+//! touches its members' own data it touches what else they have to do with in an operation: all their data, what
+//! they lay down for others, and what they take that others have laid down elsewhere. If that is more than a cache
+//! holds, the data are not there any more. So a copy takes what was measured where as much went round. What several
+//! on a processor take is fetched by the first of them; the others find it where one member's turn has left it.
 //!
 //! Where several share a processor, each finds in its turn that the processor has forgotten where its pages are:
 //! the first touch of each takes longer. Of that what counts is what copies did not have to pay where as much
 //! went round.
 //!
-//! A board lays down each time at another place of [`WINDOW`]: what others have just read is written more
-//! quickly when it has left their caches. Of long data it is always the same place.
+//! A board lays down each time at another place, as many as operations are under way at once ([`window_of`]), since
+//! what was laid down is given back when all are over with it. So those places are touched after more than one
+//! operation, with more between. Of long data it is always the same place.
 
 use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
-use landeck_memory::board::WINDOW;
+use landeck_collectives::details::FAR_BYTES;
+use landeck_memory::board::window_of;
 use landeck_memory::plan::RING_BULK_BYTES;
 use landeck_memory::ring;
 
@@ -27,6 +29,7 @@ use crate::platform::Host;
 /// Deposits up to this have other places each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
 const PAGE_KIB: u64 = 4;
+const PAGE_BYTES: u64 = PAGE_KIB << 10;
 
 /// What members touch in an operation, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,11 +38,16 @@ pub(crate) struct Touched {
     pub(crate) members: u64,
     /// Their own data, each place once.
     pub(crate) own: u64,
-    /// What they lay down for others, on the board or in messages, and the places for it.
+    /// What they lay down for others, on the board or in messages, and the places for it; and if those are others in
+    /// each operation, the places of as many as are under way at once.
     pub(crate) laid_down: u64,
     pub(crate) places: u64,
-    /// What they take of what others have laid down.
+    pub(crate) all_places: u64,
+    /// In so many pieces that is laid down or taken, of data that are copied.
+    pub(crate) pieces: u64,
+    /// What they take of what others have laid down, and whether they put it past the caches.
     pub(crate) taken: u64,
+    pub(crate) goes_past_caches: bool,
 }
 
 impl Touched {
@@ -52,6 +60,7 @@ impl Touched {
     /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
     pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
         self.laid_down += bytes;
+        self.pieces += u64::from(bytes > ring::INLINE_BYTES as u64);
         match (Self::goes_round_in_a_ring(bytes), waits) {
             (true, _) => self.places += if is_in_new_ring { RING_BULK_BYTES } else { 0 },
             (false, true) => self.places = self.places.max(bytes),
@@ -59,11 +68,25 @@ impl Touched {
         }
     }
 
-    /// A deposit of so many bytes on the board.
-    pub(crate) const fn deposit(&mut self, bytes: u64, is_handed_over: bool) {
+    /// A deposit of so many bytes on the board, by each of so many members.
+    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, is_handed_over: bool) {
         self.laid_down += bytes;
-        let goes_round = bytes <= GO_ROUND_BYTES && !is_handed_over;
-        self.places += if goes_round { bytes * WINDOW as u64 } else { bytes };
+        self.pieces += 1;
+        self.places += bytes;
+        if bytes <= GO_ROUND_BYTES && !is_handed_over {
+            self.all_places += bytes * window_of(bytes as usize, members) as u64;
+        }
+    }
+
+    /// So many bytes are taken.
+    pub(crate) fn take(&mut self, bytes: u64) {
+        self.taken += bytes;
+        self.pieces += u64::from(bytes > 0);
+    }
+
+    /// The same where of so many operations at the board only some are this one.
+    pub(crate) const fn in_every(self, some: u32, of: u32) -> Self {
+        Self { all_places: self.all_places * some as u64 / of as u64, ..self }
     }
 
     fn and(self, other: Self) -> Self {
@@ -72,7 +95,10 @@ impl Touched {
             own: self.own.saturating_add(other.own),
             laid_down: self.laid_down.saturating_add(other.laid_down),
             places: self.places.saturating_add(other.places),
+            all_places: self.all_places.saturating_add(other.all_places),
+            pieces: self.pieces.saturating_add(other.pieces),
             taken: self.taken.saturating_add(other.taken),
+            goes_past_caches: self.goes_past_caches || other.goes_past_caches,
         }
     }
 
@@ -81,25 +107,36 @@ impl Touched {
         all.fold(Self::default(), Self::and)
     }
 
-    /// What goes round on a processor whose members touch this, where all of the host touch that. What they
-    /// take lies there already if one of themselves has laid it down.
-    fn rotation_bytes(&self, host: &Self) -> u64 {
-        let elsewhere = host.laid_down.saturating_sub(self.laid_down);
-        let places = host.places.saturating_sub(self.places);
-        let fetched = part(places, self.taken.min(elsewhere), elsewhere);
-        self.own.saturating_add(self.places).saturating_add(fetched)
+    /// What goes round on a processor whose members touch this in an operation, where all of the host touch that. What
+    /// they take lies there already if one of themselves has laid it down.
+    fn operation_bytes(&self, host: &Self) -> u64 {
+        let (here, all) = (self.places.min(self.laid_down), host.places.min(host.laid_down));
+        self.going_round(here, all, host)
     }
 
-    /// What first touches of pages take for each KiB that is copied, given what one takes.
+    /// The same between two times that something is laid down at the same place.
+    fn rotation_bytes(&self, host: &Self) -> u64 {
+        self.going_round(self.places.max(self.all_places), host.places.max(host.all_places), host)
+    }
+
+    fn going_round(&self, here: u64, all: u64, host: &Self) -> u64 {
+        let elsewhere = host.laid_down.saturating_sub(self.laid_down);
+        let places = all.saturating_sub(here);
+        let fetched = part(places, self.taken.min(elsewhere), elsewhere);
+        self.own.saturating_add(here).saturating_add(fetched)
+    }
+
+    /// What first touches of pages take for each KiB that is copied, given what one takes: each piece has a page at least.
     fn pages_of_copied(&self, page_ps: u64) -> u64 {
         let copied = self.laid_down.saturating_add(self.taken);
-        part(page_ps, self.own.saturating_add(copied), copied.saturating_mul(PAGE_KIB))
+        let pages = (self.own / PAGE_BYTES).saturating_add(self.pieces.max(copied / PAGE_BYTES));
+        part(page_ps, pages.saturating_mul(1024), copied)
     }
 
     /// What goes round between two times that a place is touched in which something is laid down, given what goes
     /// round in all: what is under way at once uses each its own, and what follows each other the same ones.
-    fn of_places(&self, rotation_bytes: u64) -> u64 {
-        part(rotation_bytes, self.places.min(self.laid_down), self.laid_down)
+    fn of_places(&self, bytes: u64) -> u64 {
+        part(bytes, self.places.min(self.laid_down), self.laid_down)
     }
 
     /// What goes round in one member's turn.
@@ -115,14 +152,16 @@ pub(crate) struct Rates {
     deposit_kib_ps: u64,
     /// From where another one has put it.
     take_kib_ps: u64,
-    /// Within this processor, of what it has just touched and of what it has not; and to where it has itself read
-    /// what another one had put there.
-    fresh_kib_ps: u64,
-    local_kib_ps: u64,
+    /// Within this processor; and to where it has itself read what another one had put there.
+    copy_kib_ps: u64,
     handed_kib_ps: u64,
-    /// By so much longer than where little goes round: a place of what a member has from before the operation, one of
-    /// what it has just touched, or in which something is laid down; and a place of what it takes from others.
-    own_more_ps: u64,
+    /// Of what is taken past the caches.
+    past_caches_kib_ps: Option<u64>,
+    /// By so much longer than where little goes round: what a member has from before the operation, read and written;
+    /// what it has just touched, read; a place in which something is laid down; and one of what it takes from others.
+    read_more_ps: u64,
+    write_more_ps: u64,
+    fresh_more_ps: u64,
     place_more_ps: u64,
     source_more_ps: u64,
     /// For first touches of pages, of what is copied from one place to another, and of one place.
@@ -143,33 +182,36 @@ pub(crate) enum Whose {
 
 impl Rates {
     /// Those of a processor whose members touch this, where all of the host touch that. Of what a copy takes
-    /// longer half is for either place.
+    /// longer, what its other end takes was measured by itself.
     pub(crate) fn of(host: &Host, touched: &Touched, all: &Touched) -> Self {
         let details = &host.details;
-        let (deposits, takes) = (&details.deposits_kib_ps, &details.takes_kib_ps);
-        let copies = &details.copies_kib_ps;
+        let [deposit_ps, take_ps, copy_ps] =
+            [details.deposits_kib_ps, details.takes_kib_ps, details.copies_kib_ps].map(|of| of[0]);
+        let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
         let more =
             |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
-        let rotation_bytes = touched.rotation_bytes(all);
+        let bytes = touched.operation_bytes(all);
+        let laid_bytes = touched.of_places(touched.rotation_bytes(all));
         // So much of what is taken is taken by the first one.
         let first = touched.taken.min(all.laid_down);
-        let source_ps = more(takes, all.of_places(rotation_bytes));
-        let again_ps = source_ps.saturating_sub(more(takes, touched.turn_bytes()));
+        let source_ps = more(reads, all.of_places(bytes));
+        let again_ps = source_ps.saturating_sub(more(reads, touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
-        let page_ps =
-            Self::page_ps(details, touched.members, more(&details.pages_ps, rotation_bytes));
+        let page_ps = Self::page_ps(details, touched.members, bytes);
         Self {
-            deposit_kib_ps: deposits[0],
+            deposit_kib_ps: deposit_ps,
             take_kib_ps: match touched.laid_down {
-                0 => host.figures.one_copy_kib_ps.min(takes[0]), // while nobody takes from here
-                _ => takes[0],
+                0 => host.figures.one_copy_kib_ps.min(take_ps), // while nobody takes from here
+                _ => take_ps,
             },
-            fresh_kib_ps: Details::of_rotation(copies, touched.of_places(rotation_bytes)),
-            local_kib_ps: Details::of_rotation(copies, rotation_bytes),
+            copy_kib_ps: copy_ps,
             handed_kib_ps: details.handed_kib_ps,
-            own_more_ps: more(deposits, rotation_bytes).max(more(takes, rotation_bytes)) / 2,
-            place_more_ps: more(deposits, touched.of_places(rotation_bytes)) / 2,
-            source_more_ps: source_ps / 2,
+            past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
+            read_more_ps: more(reads, bytes),
+            write_more_ps: more(writes, bytes),
+            fresh_more_ps: more(reads, touched.of_places(bytes)),
+            place_more_ps: more(writes, laid_bytes),
+            source_more_ps: source_ps,
             pages_kib_ps: touched.pages_of_copied(page_ps),
             page_kib_ps: page_ps / PAGE_KIB,
         }
@@ -178,8 +220,7 @@ impl Rates {
     /// To lay something down, which this member has touched just before or not.
     pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
         let place_ps = match place {
-            Whose::Own if is_fresh => return self.fresh_kib_ps + self.pages_kib_ps,
-            Whose::Own => return self.local_kib_ps + self.pages_kib_ps,
+            Whose::Own => self.copy_kib_ps,
             Whose::Others => self.deposit_kib_ps,
             Whose::HandedOver => self.handed_kib_ps,
         };
@@ -188,26 +229,40 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
-        let own_ps = if is_fresh { self.place_more_ps } else { self.own_more_ps };
-        own_ps + self.place_more_ps + self.pages_kib_ps
+        self.read_more_ps(is_fresh) + self.place_more_ps
+    }
+
+    /// By so much longer what a member has is read.
+    pub(crate) const fn read_more_ps(&self, is_fresh: bool) -> u64 {
+        (if is_fresh { self.fresh_more_ps } else { self.read_more_ps }) + self.pages_kib_ps
+    }
+
+    /// By so much longer it is written.
+    pub(crate) const fn write_more_ps(&self) -> u64 {
+        self.write_more_ps + self.pages_kib_ps
     }
 
     /// To take something.
-    pub(crate) const fn take_ps(&self, source: Whose) -> u64 {
+    pub(crate) fn take_ps(&self, source: Whose) -> u64 {
+        if let Some(kib_ps) = self.past_caches_kib_ps {
+            let fetched_ps = self.take_kib_ps + self.source_more_ps;
+            let source_ps = if source == Whose::Own { 0 } else { fetched_ps };
+            return kib_ps.max(source_ps) + self.pages_kib_ps;
+        }
         match source {
-            Whose::Own => self.local_kib_ps + self.pages_kib_ps,
+            Whose::Own => self.local_ps(),
             Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),
         }
     }
 
     /// By so much longer than where little goes round.
     pub(crate) const fn take_more_ps(&self) -> u64 {
-        self.source_more_ps + self.own_more_ps + self.pages_kib_ps
+        self.source_more_ps + self.write_more_ps()
     }
 
     /// To copy something within a member.
     pub(crate) const fn local_ps(&self) -> u64 {
-        self.local_kib_ps + self.pages_kib_ps
+        self.copy_kib_ps + self.more_ps()
     }
 
     /// By so much longer something is combined that is read from where it was laid down.
@@ -215,18 +270,28 @@ impl Rates {
         self.source_more_ps + self.page_kib_ps
     }
 
-    /// What the first touch of a page in a turn takes, where copies of as much as goes round have paid so much
-    /// for each page.
-    fn page_ps(details: &Details, members: u64, paid_ps: u64) -> u64 {
-        match members {
-            ..=1 => 0,
-            _ => Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps),
+    /// What the first touch of a page in a turn takes, where so many bytes go round, beside what copies of as much have
+    /// paid for each page.
+    fn page_ps(details: &Details, members: u64, bytes: u64) -> u64 {
+        if members <= 1 {
+            return 0;
         }
+        let paid_ps = |bytes| {
+            Details::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
+        };
+        let near_ps =
+            Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
+        // One that reads much touches pages of it and of where that goes.
+        let read_ps = Details::of_crowd(&details.crowd_reads_kib_ps, members);
+        let alone_ps = Details::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
+        let far_ps = read_ps.saturating_sub(alone_ps) * PAGE_KIB / 2;
+        let (each, more_ps) = ((bytes / members).min(FAR_BYTES), far_ps.saturating_sub(near_ps));
+        near_ps + part(more_ps, each, FAR_BYTES)
     }
 
     /// By so much longer a copy takes of which both places are the member's own.
     pub(crate) const fn more_ps(&self) -> u64 {
-        2 * self.own_more_ps + self.pages_kib_ps
+        self.read_more_ps + self.write_more_ps + self.pages_kib_ps
     }
 }
 
@@ -249,6 +314,7 @@ pub(crate) fn rates(host: &Host, processors: &[(u32, Touched)]) -> Vec<Rates> {
 mod tests {
     use super::*;
     use landeck_collectives::Figures;
+    use landeck_memory::board::WINDOW;
 
     const MIB: u64 = 1 << 20;
 
@@ -262,11 +328,27 @@ mod tests {
         let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
         let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
         let copies_kib_ps = [5, 5, 5, 6, 7, 7, 7, 9, 11, 20];
-        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, handed_kib_ps: 3, ..usual }
+        let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
+        let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
+        let usual = Details { reads_kib_ps, writes_kib_ps, ..usual };
+        let crowd_reads_kib_ps = [0; 4];
+        let usual = Details { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
+        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
     }
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
-        Touched { members: 2, own, laid_down, places, taken }
+        Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }
+    }
+
+    #[test]
+    fn own_data_are_touched_once_in_an_operation_and_places_when_all_are_over_with_it() {
+        let here = Touched { all_places: 60, ..touched(50, 10, 10, 10) };
+        let all = Touched { all_places: 120, ..touched(100, 20, 20, 20) };
+        assert_eq!(here.operation_bytes(&all), 50 + 10 + 10);
+        assert_eq!(here.rotation_bytes(&all), 50 + 60 + 60);
+        let some = |this: &Touched| Touched { all_places: 7, ..*this };
+        assert_eq!(some(&here).rotation_bytes(&some(&all)), 70, "one is there at least");
+        assert_eq!(here.in_every(1, 4).all_places, 15);
     }
 
     #[test]
@@ -282,15 +364,20 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Touched::default();
-            touched.deposit(bytes, false);
-            (touched.laid_down, touched.places)
+            touched.deposit(bytes, 32, false);
+            (touched.laid_down, touched.places, touched.all_places)
         };
         let mut handed_over = Touched::default();
-        handed_over.deposit(100, true);
-        assert_eq!(handed_over.places, 100, "always the cell that was just read");
-        assert_eq!(places(100), (100, 100 * WINDOW as u64));
-        assert_eq!(places(GO_ROUND_BYTES).1, WINDOW as u64 * GO_ROUND_BYTES);
-        assert_eq!(places(GO_ROUND_BYTES + 1).1, GO_ROUND_BYTES + 1);
+        handed_over.deposit(100, 2, true);
+        let cells = (handed_over.places, handed_over.all_places);
+        assert_eq!(cells, (100, 0), "always the cell that was just read");
+        assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
+        assert_eq!(
+            places(GO_ROUND_BYTES).2,
+            WINDOW as u64 / 2 * GO_ROUND_BYTES,
+            "of long data fewer"
+        );
+        assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
     }
 
     #[test]
@@ -326,11 +413,16 @@ mod tests {
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
         for much in &rates[..2] {
-            assert_eq!((much.take_ps(Whose::Own), much.take_ps(Whose::Others)), (7, 17));
+            let takes = [Whose::Own, Whose::Others].map(|source| much.take_ps(source));
+            assert_eq!(takes, [5 + 2 + 3, 11 + 2 + 3]);
         }
         let deposits = [false, true].map(|is_fresh| rates[0].deposit_ps(Whose::Others, is_fresh));
-        assert_eq!(deposits, [10 + 3 + 2, 10 + 2 + 2], "the own data of before, or of just now");
-        assert_eq!(rates[2].take_ps(Whose::Own), 6);
+        assert_eq!(deposits, [10 + 2 + 3, 10 + 2 + 3], "all that goes round is its own");
+        let much = touched(64 * MIB, 8 * MIB, MIB, 0);
+        let much = rates_of(&[(0, much)])[0];
+        let deposits = [false, true].map(|is_fresh| much.deposit_ps(Whose::Others, is_fresh));
+        assert_eq!(deposits, [10 + 26 + 3, 10 + 2 + 3], "the own data of before, or of just now");
+        assert_eq!(rates[2].take_ps(Whose::Own), 5 + 1, "a MiB of its own");
     }
 
     #[test]
@@ -339,31 +431,48 @@ mod tests {
         let here = touched(64 * MIB, 0, 0, 1024);
         let all = touched(64 * MIB, 256, 256, 1024);
         let rates = Rates::of(&host(details()), &here, &all);
-        let of_turn = Details::of_rotation(&details().takes_kib_ps, here.turn_bytes()) - 11;
-        assert_eq!(of_turn, 30, "32 MiB are of each");
-        assert_eq!(rates.source_more_ps(), (60 - 30 * 3 / 4) / 2);
-        assert_eq!(rates.take_ps(Whose::Others), 11 + rates.source_more_ps() + 70 / 2);
+        let (of_turn, of_all) = (16, 26);
+        assert_eq!(here.turn_bytes() >> 20, 32, "of each");
+        let page_kib_ps = rates.page_kib_ps;
+        assert_eq!(rates.source_more_ps() - page_kib_ps, of_all - (of_all - of_turn) * 3 / 4);
+        let source_ps = rates.source_more_ps() - page_kib_ps;
+        assert_eq!(rates.take_ps(Whose::Others), 11 + source_ps + 40 + rates.pages_kib_ps);
+    }
+
+    #[test]
+    fn what_goes_past_the_caches_takes_what_that_takes() {
+        let details = Details { past_caches_kib_ps: 14, ..details() };
+        let here = Touched { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
+        let rates = Rates::of(&host(details), &here, &here);
+        assert_eq!([Whose::Own, Whose::Others].map(|source| rates.take_ps(source)), [14, 14]);
+        let slow = Details { past_caches_kib_ps: 6, ..details };
+        let rates = Rates::of(&host(slow), &here, &here);
+        let takes = [Whose::Own, Whose::Others].map(|source| rates.take_ps(source));
+        assert_eq!(takes, [6, 11], "what lies elsewhere must come first");
     }
 
     #[test]
     fn pages_are_found_anew_in_each_turn_where_copies_have_not_paid_for_that() {
         let mut details = details();
+        details.crowd_reads_kib_ps = [0; 4];
         details.crowd_pages_ps = [40, 40, 80, 80];
         (details.pages_ps, details.pages_ps[9]) = ([5; 10], 35);
-        let rates = |members, own| {
-            let here = Touched { members, ..touched(own, 8, 8, 8) };
-            let rates = Rates::of(&host(details), &here, &here);
-            (rates.deposit_more_ps(true), rates.source_more_ps())
-        };
-        assert_eq!(rates(1, 16).0, 0, "nobody else has had it");
-        assert_eq!(
-            rates(2, 16),
-            (2 * 40 / 4, 40 / 4),
-            "each byte copied from one place to another"
-        );
-        assert_eq!(rates(8, 0), (80 / 4, 80 / 4), "always the same source");
-        let much = rates(8, 64 * MIB).1;
-        let caches = (71 - 11) / 2;
-        assert_eq!(much, caches + (80 - 30) / 4, "30 of it are in what copies took there");
+        let page_ps = |members, bytes| Rates::page_ps(&details, members, bytes);
+        assert_eq!(page_ps(1, 16), 0, "nobody else has had it");
+        assert_eq!((page_ps(2, 16), page_ps(8, 16)), (40, 80));
+        assert_eq!(page_ps(8, 64 * MIB), 80 - 30, "30 of it are in what copies took there");
+        // A KiB of much takes 40 alone and 100 in a crowd: that are two pages for four KiB.
+        (details.crowd_reads_kib_ps, details.reads_kib_ps) = ([100; 4], [40; 10]);
+        let page_ps = |bytes| Rates::page_ps(&details, 8, bytes);
+        assert_eq!([0, 8 * FAR_BYTES / 2, 8 * FAR_BYTES].map(page_ps), [80, 100, 120]);
+    }
+
+    #[test]
+    fn each_piece_has_a_page() {
+        let mut touched = Touched { own: 2 * PAGE_BYTES, ..Touched::default() };
+        (0..3).for_each(|_| touched.take(1024));
+        assert_eq!(touched.pages_of_copied(30), 30 * 5 / 3, "two of its own, and one of each");
+        touched.take(61 << 10);
+        assert_eq!(touched.pages_of_copied(64), 2 + 16, "of much as many as it has");
     }
 }

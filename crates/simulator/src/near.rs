@@ -30,6 +30,9 @@ pub(crate) struct Near {
     crowd_sends_ps: u64,
     crowd_receives_ps: u64,
     crowd_keeps_ps: u64,
+    /// The same of calls that follow each other at once.
+    sends_again_ps: u64,
+    receives_again_ps: u64,
     /// By so much longer a sender, and a receiver, is busy with a message through a block.
     lend_ps: u64,
     drain_ps: u64,
@@ -46,6 +49,8 @@ pub(crate) struct Route {
     pub(crate) is_in_cell: bool,
     /// Its sender has touched the data just before.
     pub(crate) is_fresh: bool,
+    /// It is of a call that follows another at once.
+    pub(crate) is_again: bool,
 }
 
 impl Near {
@@ -61,6 +66,8 @@ impl Near {
             crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
             crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
             crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
+            sends_again_ps: of_crowd(&details.crowd_sends_again_ps, 0),
+            receives_again_ps: of_crowd(&details.crowd_receives_again_ps, 0),
             lend_ps: of_crowd(&details.crowd_lends_ps, 0),
             drain_ps: of_crowd(&details.crowd_drains_ps, 0),
         }
@@ -73,8 +80,7 @@ impl Near {
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let overhead_ps =
-            self.overhead_ps().max(if route.is_crowded { self.crowd_sends_ps } else { 0 });
+        let overhead_ps = self.end_ps(route, [self.crowd_sends_ps, self.sends_again_ps]);
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
@@ -83,7 +89,7 @@ impl Near {
 
     /// How long it takes to put the data in, and until the receiver can begin to take them out.
     fn in_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let Route { is_beside, is_crowded, is_in_cell, is_fresh } = route;
+        let Route { is_beside, is_crowded, is_in_cell, is_fresh, .. } = route;
         if bytes <= INLINE_BYTES {
             return (0, 0);
         }
@@ -100,18 +106,20 @@ impl Near {
             let first_bytes = if is_beside { bytes } else { bytes.min(RING_BYTES) };
             return (whole_ps, lend_ps + bytes_ps(first_bytes, kib_ps));
         }
-        let more_ps = bytes_ps(bytes, rates.deposit_more_ps(is_fresh));
         let (rest_ps, out_ps) = (self.rest_ps(bytes, false), self.out_ps(bytes));
-        let first_ps = rest_ps - out_ps + more_ps;
-        // Both go on at once.
-        let whole_ps = if bytes <= RING_BYTES { first_ps } else { rest_ps + more_ps };
-        (whole_ps, first_ps)
+        if bytes <= RING_BYTES {
+            let first_ps = rest_ps - out_ps + bytes_ps(bytes, rates.deposit_more_ps(is_fresh));
+            return (first_ps, first_ps);
+        }
+        // Both go on at once, through a few places that stay in the caches.
+        let read_ps = rates.read_more_ps(is_fresh);
+        let first_ps = rest_ps - out_ps + bytes_ps(RING_BYTES, read_ps);
+        (rest_ps + bytes_ps(bytes, read_ps), first_ps)
     }
 
     /// How long a receiver is busy on a processor with these rates.
     pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
-        let overhead_ps =
-            self.overhead_ps().max(if route.is_crowded { self.crowd_receives_ps } else { 0 });
+        let overhead_ps = self.end_ps(route, [self.crowd_receives_ps, self.receives_again_ps]);
         if bytes <= INLINE_BYTES {
             return overhead_ps;
         }
@@ -126,8 +134,10 @@ impl Near {
             let first_ps =
                 bytes_ps(bytes.min(RING_BYTES), rates.deposit_ps(Whose::HandedOver, true));
             self.rest_ps(bytes, true).saturating_sub(first_ps) + more_ps
-        } else {
+        } else if bytes <= RING_BYTES {
             self.out_ps(bytes) + more_ps
+        } else {
+            self.out_ps(bytes) + bytes_ps(bytes, rates.write_more_ps())
         };
         overhead_ps + drain_ps + whole_ps
     }
@@ -135,6 +145,12 @@ impl Near {
     /// By so much longer a receiver is busy with a message that came before it was looked for.
     pub(crate) const fn keep_ps(&self) -> u64 {
         self.crowd_keeps_ps
+    }
+
+    /// At one end of a message, given what one of many takes there in a crowd, and in a call that follows another.
+    fn end_ps(&self, route: Route, crowd_ps: [u64; 2]) -> u64 {
+        let crowd_ps = crowd_ps[usize::from(route.is_again)];
+        self.overhead_ps().max(if route.is_crowded { crowd_ps } else { 0 })
     }
 
     /// At each end of every message.
@@ -168,8 +184,13 @@ mod tests {
     use crate::caches::Touched;
 
     const LONG_BYTES: u64 = 1 << 20;
-    const ALONE: Route =
-        Route { is_beside: false, is_crowded: false, is_in_cell: false, is_fresh: false };
+    const ALONE: Route = Route {
+        is_beside: false,
+        is_crowded: false,
+        is_in_cell: false,
+        is_fresh: false,
+        is_again: false,
+    };
     const CROWDED: Route = Route { is_crowded: true, ..ALONE };
 
     /// Where so many bytes go round.
@@ -268,6 +289,23 @@ mod tests {
     }
 
     #[test]
+    fn a_message_of_a_call_that_follows_another_takes_what_was_measured_there() {
+        let figures = Figures::default();
+        let details = Details {
+            crowd_sends_ps: [160_000; 4],
+            crowd_receives_ps: [500_000; 4],
+            crowd_sends_again_ps: [140_000; 4],
+            crowd_receives_again_ps: [1; 4],
+            ..Details::of(&figures)
+        };
+        let (near, rates) = (Near::new(figures, details, 4), rates(&details, 0));
+        let again = Route { is_again: true, ..CROWDED };
+        let ends = |route| [near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates)];
+        let least_ps = (figures.message_ps - figures.line_ps) / 2;
+        assert_eq!([CROWDED, again].map(ends), [[160_000, 500_000], [140_000, least_ps]]);
+    }
+
+    #[test]
     fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
         let figures = Figures::default();
         let details = Details { send_ps: 70_000, ..Details::of(&figures) };
@@ -283,21 +321,20 @@ mod tests {
     fn copies_take_longer_where_much_goes_round() {
         let figures = Figures::default();
         let mut details = Details::of(&figures);
-        (details.deposits_kib_ps[9], details.takes_kib_ps[9]) =
-            (details.deposits_kib_ps[0] + 3_000, details.takes_kib_ps[0] + 5_000);
+        (details.reads_kib_ps[9], details.writes_kib_ps[9]) =
+            (details.reads_kib_ps[0] + 3_000, details.writes_kib_ps[0] + 5_000);
         let near = Near::new(figures, details, 1);
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
-        // Of the own place the half of what either copy takes longer; what is laid down goes to the same place.
-        for (bytes, more_ps) in [(8, [0; 2]), (2048, [5_000; 2]), (LONG_BYTES, [2_560_000; 2])] {
+        // What a member has is read when it sends, and written when it receives; what is laid down goes to the same place.
+        let long_ps = [1024 * 3_000, 16 * 3_000, 1024 * 5_000];
+        for (bytes, more_ps) in [(8, [0; 3]), (2048, [6_000, 6_000, 10_000]), (LONG_BYTES, long_ps)]
+        {
             let later = |at: fn((u64, u64)) -> u64| {
                 at(near.send_ps(bytes, ALONE, &many)) - at(near.send_ps(bytes, ALONE, &few))
             };
             let received_ps =
                 near.receive_ps(bytes, ALONE, &many) - near.receive_ps(bytes, ALONE, &few);
-            assert_eq!(
-                [later(|sent| sent.0), later(|sent| sent.1), received_ps],
-                [more_ps[0], more_ps[0], more_ps[1]]
-            );
+            assert_eq!([later(|sent| sent.0), later(|sent| sent.1), received_ps], more_ps);
         }
     }
 

@@ -235,7 +235,8 @@ pub fn run(
         let members = work.group.size();
         return Err(SimulationError::TooMany { operation, way, members, messages, gib, most });
     }
-    let stages = Stages::new(work, setting.calls);
+    let stages =
+        Stages::new(work, setting.calls, hosts.sharing(work.group.size(), setting.platform));
     let steps = stages.steps();
     let mut world = World::new(setting, hosts, stages);
     world.run(|done| tell(Progress { done, steps }));
@@ -284,6 +285,11 @@ impl Hosts {
             return Err(SimulationError::NoBoard { processes: size, hosts: count });
         }
         Ok(Self { per_host, count, is_spread })
+    }
+
+    /// So many members share a processor, of so many in all.
+    pub(crate) fn sharing(self, size: u32, platform: &Platform) -> u32 {
+        self.per_host.min(size).div_ceil(platform.host.processors.max(1))
     }
 
     /// The members of a host, of so many.

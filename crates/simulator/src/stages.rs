@@ -35,8 +35,9 @@ enum Kind {
 }
 
 impl Stages {
-    pub(crate) fn new(work: &Work<'_>, calls: Calls) -> Self {
-        let operation = Walks::of(work.task, work.way, work.group, work.bytes);
+    /// Of those who go to a board so many share a processor.
+    pub(crate) fn new(work: &Work<'_>, calls: Calls, sharing: u32) -> Self {
+        let operation = Walks::of(work.task, work.way, work.group, (work.bytes, sharing));
         let (around, rounds, calls) = match calls {
             Calls::AtOnce => (None, 1, 1),
             Calls::Repeated(calls) => (None, 1, calls.max(1)),
@@ -52,9 +53,14 @@ impl Stages {
         self.operation.members()
     }
 
+    /// In so many rounds an operation goes over the board at most.
+    pub(crate) fn rounds_at_board(&self) -> u32 {
+        self.operation.rounds().max(1)
+    }
+
     /// What a member touches in the operation.
     pub(crate) fn touched(&self, member: u32) -> Touched {
-        self.operation.touched(member)
+        self.operation.touched(member).in_every(self.calls, self.length())
     }
 
     /// Steps of all members and stages.
@@ -114,6 +120,12 @@ impl Stages {
         !matches!(self.kind(stage), Kind::Operation)
     }
 
+    /// Whether a stage is a call that follows another of the same at once.
+    pub(crate) fn follows_the_same(&self, stage: u32) -> bool {
+        let is_call = |stage| matches!(self.kind(stage), Kind::Operation);
+        stage > 0 && is_call(stage) && is_call(stage - 1)
+    }
+
     /// Whether a stage makes one span of everybody's.
     pub(crate) fn is_reduction(&self, stage: u32) -> bool {
         matches!(self.kind(stage), Kind::Reduce)
@@ -136,7 +148,7 @@ impl Stages {
 impl Around {
     fn new(group: &Group) -> Self {
         let way = Way::Board(BoardStyle::Each);
-        let of = |operation| Arc::new(Walks::of(&Task::new(operation), &way, group, 8));
+        let of = |operation| Arc::new(Walks::of(&Task::new(operation), &way, group, (8, 1)));
         Self { barrier: of(Operation::Barrier), reduce: of(Operation::Reduce) }
     }
 }
@@ -162,7 +174,7 @@ mod tests {
         let (task, group) = (Task::new(Operation::Barrier), Group::whole(2).unwrap());
         let way = Way::Board(BoardStyle::Each);
         let work = Work { task: &task, way: &way, group: &group, bytes: 0 };
-        let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 });
+        let stages = Stages::new(&work, Calls::Measured { rounds: 1, calls: 1 }, 1);
         let mut spans = stages.spans();
         for (stage, at) in [(0, 50), (0, 70), (1, 200), (1, 150), (2, 900)] {
             stages.note(&mut spans, stage, Time::from_ps(at));

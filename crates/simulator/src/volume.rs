@@ -90,7 +90,7 @@ impl Volume {
         let (calls, faults) = (Calls::AtOnce, Faults::default());
         let setting = Setting { calls, faults: &faults, keeps_history: false, ..*setting };
         let hosts = Hosts::of(&work, &setting).ok()?;
-        let stages = Stages::new(&work, calls);
+        let stages = Stages::new(&work, calls, hosts.sharing(size, setting.platform));
         let (steps, more_runs) = stages.kept();
         let mut world = World::new(&setting, hosts, stages);
         world.run(|_| {});

@@ -4,14 +4,18 @@
 //! plan is brought into a form that says that from its member's place: peers by how many places further they
 //! stand, waiting steps by how many steps later they come. In that form much is equal, and is kept once:
 //! *stretches* of a few steps, and whole walks. Members whose plans are alike ([`Kin`]) have one walk.
+//!
+//! Much data go over a board in rounds, as in the product ([`Course`]); each is an operation of its own there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use landeck_collectives::course::{GroupOf, Round, Share};
 use landeck_collectives::{
-    Action, Cells, Group, Kin, Operation, Plan, Precedence, Step as PlanStep, Task,
+    Action, Cells, Course, Group, Kin, Operation, Plan, Precedence, Step as PlanStep, Task,
     Walk as Prepared, Way, each_kin,
 };
+use landeck_memory::message_cells::CELL_BYTES;
 
 use crate::caches::Touched;
 use crate::load::Sizes;
@@ -55,6 +59,8 @@ pub(crate) struct Walks {
     walks: Vec<Walk>,
     /// By member: its walk.
     of: Vec<u32>,
+    /// At the board.
+    rounds: u32,
     sizes: Sizes,
     /// Steps of all members; and in all their messages the runs of blocks but the first.
     steps: u64,
@@ -76,7 +82,7 @@ struct Walk {
 pub(crate) struct Manner {
     /// It takes nothing.
     pub(crate) only_gives: bool,
-    /// Of two members each takes what the other one has laid down.
+    /// What it lays down has one taker, which lays down its next data there.
     pub(crate) hands_over: bool,
 }
 
@@ -84,6 +90,7 @@ pub(crate) struct Manner {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     what: What,
+    round: u32,
     /// A member, as the places from this one to it; or how many members.
     member: u32,
     load: Load,
@@ -119,15 +126,34 @@ enum Load {
 }
 
 impl Walks {
-    /// Those of this task. `bytes` are those of the data.
-    pub(crate) fn of(task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
-        Self::made_in(ROOM_BYTES, task, way, group, bytes)
+    /// Those of this task. `bytes` are those of the data; of those who go to a board so many share a processor.
+    pub(crate) fn of(task: &Task, way: &Way, group: &Group, (bytes, sharing): (u64, u32)) -> Self {
+        Self::made_in(ROOM_BYTES, task, way, group, (bytes, sharing))
     }
 
-    fn made_in(room_bytes: u64, task: &Task, way: &Way, group: &Group, bytes: u64) -> Self {
-        let mut making = Making::new(task.operation, bytes, group.size());
+    fn made_in(
+        room_bytes: u64,
+        task: &Task,
+        way: &Way,
+        group: &Group,
+        (bytes, sharing): (u64, u32),
+    ) -> Self {
+        let size = group.size();
+        let course = match way {
+            Way::Board(style) => {
+                let group = GroupOf { size, is_crowded: sharing > 1, cell_bytes: CELL_BYTES };
+                Course::of(task.operation, *style, bytes, group)
+            }
+            _ => Course::AT_ONCE,
+        };
+        let mut making = Making::new(task.operation, bytes, size, course);
         each_kin(task, way, group, room_bytes, |kin| making.add(&kin));
         making.walks
+    }
+
+    /// In so many rounds it goes over the board.
+    pub(crate) const fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     /// Members.
@@ -213,6 +239,11 @@ impl Path {
         self.walks.deed(self.member, step)
     }
 
+    /// The round that a step is of.
+    pub(crate) fn round(&self, step: u32) -> u32 {
+        self.walks.step(self.member, step).round
+    }
+
     /// How it lays down what it brings to the board.
     pub(crate) fn manner(&self) -> Manner {
         self.walks.walk(self.member).manner
@@ -246,6 +277,7 @@ impl Precedence for Path {
 struct Making {
     operation: Operation,
     bytes: u64,
+    course: Course,
     walks: Walks,
     stretches: Numbers<Box<[Step]>>,
     lists: Numbers<Walk>,
@@ -255,23 +287,26 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(operation: Operation, bytes: u64, size: u32) -> Self {
-        let walks = Walks { of: vec![0; size as usize], ..Walks::default() };
+    fn new(operation: Operation, bytes: u64, size: u32, course: Course) -> Self {
+        let of = vec![0; size as usize];
+        let walks = Walks { of, rounds: course.rounds, ..Walks::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
-        Self { operation, bytes, walks, stretches, lists }
+        Self { operation, bytes, course, walks, stretches, lists }
     }
 
     fn add(&mut self, kin: &Kin) {
-        let plan = &kin.plan;
+        let in_rounds = (self.course.rounds > 1)
+            .then(|| in_rounds(kin.plan.clone(), self.operation, self.bytes, self.course));
+        let (plan, rounds) = in_rounds.unwrap_or_else(|| (kin.plan.clone(), Vec::new()));
         let sizes = Sizes::new(self.operation, self.bytes, plan.segments, plan.size);
         self.walks.sizes = sizes;
         let members = 1 + kin.others.len() as u64;
         self.walks.steps += plan.steps.len() as u64 * members;
         self.walks.more_runs += plan.steps.iter().map(more_runs).sum::<u64>() * members;
         let is_uneven = kin.turns_blocks && !kin.others.is_empty() && !sizes.are_even();
-        let prepared = Prepared::new(plan.clone());
-        let walk = self.walk(&Form { sizes, is_uneven, prepared: &prepared });
-        for member in kin.others.iter().chain([&plan.member]) {
+        let prepared = Prepared::new(plan);
+        let walk = self.walk(&Form { sizes, is_uneven, rounds: &rounds, prepared: &prepared });
+        for member in kin.others.iter().chain([&kin.plan.member]) {
             self.walks.of[*member as usize] = walk;
         }
     }
@@ -283,12 +318,12 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let manner = Manner::of(self.operation, plan);
+        let manner = Manner::of(self.operation, plan, self.course);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
-            touched: touched(plan, &form.sizes, manner),
+            touched: touched(plan, form, (manner, self.course)),
             manner,
         };
         number(&mut self.lists, &mut self.walks.walks, walk)
@@ -306,11 +341,52 @@ fn number<T: Clone + Ord>(numbers: &mut Numbers<T>, kept: &mut Vec<T>, thing: T)
     number
 }
 
+/// So many of so many bytes.
+type Part = (u64, u64);
+
+/// The plan of a member for the rounds of an operation at the board, as it takes them; of each step the round, and the
+/// part of the bytes that it has.
+fn in_rounds(
+    plan: Plan,
+    operation: Operation,
+    bytes: u64,
+    course: Course,
+) -> (Plan, Vec<(u32, Part)>) {
+    let Course { rounds, ahead, .. } = course;
+    let (mut steps, mut of_steps) = (Vec::new(), Vec::new());
+    let mut add = |step: &PlanStep, at: u32| {
+        let round = Round::of(operation, (bytes, 1), plan.size, (at, rounds));
+        let action = match round.share_of(&step.action, &plan) {
+            Share::Nothing => return,
+            Share::All => step.action.clone(),
+            Share::This(action) => action,
+        };
+        let part = if let Round::Part(_, part) = round { (part, bytes) } else { (1, 1) };
+        let after = (steps.len() as u32).checked_sub(1).into_iter().collect();
+        steps.push(PlanStep { action, after, ..step.clone() });
+        of_steps.push((at, part));
+    };
+    let is_deposit = |step: &&PlanStep| matches!(step.action, Action::Deposit { .. });
+    let mut laid = 0;
+    for at in 0..rounds {
+        for step in plan.steps.iter().filter(is_deposit) {
+            while laid < rounds.min(at + ahead.max(1)) {
+                add(step, laid);
+                laid += 1;
+            }
+        }
+        plan.steps.iter().filter(|step| !is_deposit(step)).for_each(|step| add(step, at));
+    }
+    (Plan { steps, ..plan }, of_steps)
+}
+
 /// Brings the steps of a plan into the form that is kept.
 struct Form<'a> {
     sizes: Sizes,
     /// Whether other members with this walk have other numbers of bytes.
     is_uneven: bool,
+    /// Of each step, where there are several: the round, and which part of the bytes it has.
+    rounds: &'a [(u32, Part)],
     prepared: &'a Arc<Prepared>,
 }
 
@@ -344,10 +420,16 @@ impl Form<'_> {
             Action::Together { deposited } => (What::Together, 0, self.load(&[*deposited])),
             Action::TakeResult { into } => (What::TakeResult, 0, self.load(&[*into])),
         };
+        let (round, part) = self.rounds.get(number as usize).copied().unwrap_or((0, (1, 1)));
+        let load = match load {
+            Load::Bytes(bytes) => Load::Bytes(bytes * part.0 / part.1.max(1)),
+            runs => runs,
+        };
         let later =
             |steps: &mut dyn Iterator<Item = u32>| steps.map(|step| step - number).collect();
         Step {
             what,
+            round,
             member,
             load,
             waits: self.prepared.waits(number),
@@ -371,20 +453,21 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan) -> Self {
+    fn of(operation: Operation, plan: &Plan, course: Course) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
         let is_exchange = matches!(operation, Operation::AllGather | Operation::AllToAll);
         Self {
             only_gives: !plan.steps.iter().any(takes),
-            hands_over: is_exchange && plan.size == 2,
+            hands_over: is_exchange && plan.size == 2 || course.ahead > 0,
         }
     }
 }
 
 /// What the member of a plan touches.
-fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
+fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> Touched {
+    let sizes = &form.sizes;
     let mut own: Vec<Cells> = Vec::new();
     let mut touched = Touched { members: 1, ..Touched::default() };
     let mut rings = BTreeSet::new();
@@ -398,7 +481,7 @@ fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
             }
             Action::Receive { cells, .. } => {
                 own.extend(cells);
-                touched.taken += sizes.of_all(cells);
+                touched.take(sizes.of_all(cells));
             }
             Action::Copy { from, into } => own.extend([from, into]),
             Action::Combine { left, right, into } => own.extend([left, right, into]),
@@ -408,12 +491,14 @@ fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
                 };
-                touched.deposit(bytes, manner.hands_over);
+                touched.deposit(bytes, plan.size, manner.hands_over);
             }
             Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {
-                own.push(*into);
-                touched.taken += sizes.of(*into);
+                if !course.is_past_caches {
+                    own.push(*into);
+                }
+                touched.take(sizes.of(*into));
             }
             Action::CombineDeposits { members, into, .. } => {
                 own.push(*into);
@@ -428,7 +513,11 @@ fn touched(plan: &Plan, sizes: &Sizes, manner: Manner) -> Touched {
             Action::Together { deposited } => touched.taken += sizes.of(*deposited),
         }
     }
-    Touched { own: bytes_once(own, sizes), ..touched }
+    if course.ahead > 0 {
+        // What it takes it lays down its next one in.
+        touched.places = touched.places / u64::from(course.rounds) * u64::from(course.ahead);
+    }
+    Touched { own: bytes_once(own, sizes), goes_past_caches: course.is_past_caches, ..touched }
 }
 
 /// How many bytes these blocks have, each counted once.
@@ -503,7 +592,7 @@ mod tests {
                     let way = name.parse::<Preset>().unwrap().way(operation);
                     let (task, group) = (Task::new(operation), Group::divided(size, 1).unwrap());
                     for room_bytes in [0, ROOM_BYTES] {
-                        let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+                        let walks = Walks::made_in(room_bytes, &task, &way, &group, (bytes, 1));
                         let walks = Arc::new(walks);
                         for plan in plans(&task, &way, &group) {
                             let what = format!("{operation} {name} {size}, member {}", plan.member);
@@ -534,7 +623,7 @@ mod tests {
         let kept = |operation, name: &str, size: u32, bytes, room_bytes| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let (task, group) = (Task::new(operation), Group::whole(size).unwrap());
-            let walks = Walks::made_in(room_bytes, &task, &way, &group, bytes);
+            let walks = Walks::made_in(room_bytes, &task, &way, &group, (bytes, 1));
             (walks.kept(), walks.steps())
         };
         // Of a ring what one member does, in some variants, whether or not bytes are divided evenly.
@@ -552,7 +641,7 @@ mod tests {
         let of = |operation, name: &str, member: u32| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let group = Group::whole(4).unwrap();
-            let touched = Walks::of(&Task::new(operation), &way, &group, 100).touched(member);
+            let touched = Walks::of(&Task::new(operation), &way, &group, (100, 1)).touched(member);
             assert_eq!(touched.members, 1);
             [touched.own, touched.laid_down, touched.taken]
         };
@@ -568,6 +657,64 @@ mod tests {
         let sizes = Sizes::new(Operation::Gather, 10, 1, 9);
         let all = vec![cells(4, 2), cells(0, 3), cells(1, 1), cells(2, 1), cells(5, 3)];
         assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
+    }
+
+    /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.
+    fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, Deed)> {
+        let way = "board".parse::<Preset>().unwrap().way(Operation::AllToAll);
+        let (task, group) = (Task::new(Operation::AllToAll), Group::whole(size).unwrap());
+        let walks = Arc::new(Walks::of(&task, &way, &group, (bytes, sharing)));
+        let path = Path::new(&walks, member);
+        assert_eq!(path.manner().hands_over, size == 2 || sharing > 1 && bytes == 64 << 10);
+        let mut before = None;
+        let waits_for_the_one_before =
+            |step: u32| path.followers(step).any(|next| next == step + 1);
+        let is_one_after_the_other =
+            (1..path.steps()).all(|step| waits_for_the_one_before(step - 1));
+        assert!(is_one_after_the_other || walks.rounds() == 1, "{size} {bytes} {sharing}");
+        let deeds = (0..path.steps()).map(|step| (path.round(step), path.deed(step)));
+        deeds.inspect(|now| assert_ne!(before.replace(*now), Some(*now))).collect()
+    }
+
+    #[test]
+    fn an_exchange_goes_block_by_block_as_in_the_product() {
+        const BYTES: u64 = 64 << 10;
+        let (size, ahead) = (16, 4);
+        let mut taken = BTreeSet::new();
+        for member in 0..size {
+            let deeds = in_exchange(size, BYTES, 8, member);
+            let laid = |deed: &Deed| *deed == Deed::Deposit { bytes: BYTES };
+            let first = deeds.iter().position(|(_, deed)| !laid(deed)).unwrap();
+            assert_eq!(first, ahead, "so many are laid down before the first is taken");
+            let laid: Vec<u32> =
+                deeds.iter().filter(|(_, deed)| laid(deed)).map(|of| of.0).collect();
+            assert_eq!(laid, (0..size - 1).collect::<Vec<_>>(), "one in each round");
+            for (round, deed) in deeds {
+                if let Deed::Take { from, bytes, .. } = deed {
+                    assert_eq!(((from + 1 + round) % size, bytes), (member, BYTES));
+                    assert!(taken.insert((from, member)));
+                }
+            }
+        }
+        assert_eq!(taken.len() as u32, size * (size - 1));
+        let at_once = in_exchange(size, BYTES, 1, 3);
+        assert!(at_once.iter().all(|(round, _)| *round == 0), "each has a processor");
+        assert_eq!(in_exchange(size, 8, 8, 3).len(), at_once.len());
+    }
+
+    #[test]
+    fn a_long_reduction_goes_over_the_board_in_parts() {
+        let way = "board:together".parse::<Preset>().unwrap().way(Operation::AllReduce);
+        let (task, group) = (Task::new(Operation::AllReduce), Group::whole(8).unwrap());
+        let walks = Arc::new(Walks::of(&task, &way, &group, (1 << 20, 4)));
+        assert_eq!(walks.rounds(), 4);
+        let path = Path::new(&walks, 5);
+        let laid = (0..path.steps()).filter_map(|step| match path.deed(step) {
+            Deed::Deposit { bytes } => Some((path.round(step), bytes)),
+            _ => None,
+        });
+        let quarter = 1 << 18;
+        assert_eq!(laid.collect::<Vec<_>>(), [0, 1, 2, 3].map(|round| (round, quarter)));
     }
 
     #[test]

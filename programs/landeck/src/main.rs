@@ -56,9 +56,7 @@ fn follow(line: Vec<OsString>) -> ExitCode {
         Ok(Command::Top(top)) => shown(top.run()),
         Ok(Command::Why(why)) => shown(why.run()),
         Ok(Command::Group(group)) => shown(group.run()),
-        Ok(Command::Simulate(simulate)) => {
-            simulate.run().map_or_else(|error| failed(error, WRONG_USAGE), |()| ExitCode::SUCCESS)
-        }
+        Ok(Command::Simulate(simulate)) => shown(simulate.run()),
         Ok(Command::Bench(bench)) => failed(bench.run(), 1),
         Ok(Command::Generate { what, directory }) => {
             let place = directory.display().to_string();

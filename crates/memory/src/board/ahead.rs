@@ -9,6 +9,14 @@ use super::handle::Board;
 /// before that.
 const AHEAD_BYTES: usize = 16 << 20;
 
+/// How many operations are under way at once at most, of members each of whom lays down so many bytes: of long data
+/// fewer.
+#[inline]
+pub fn window_of(bytes: usize, members: u32) -> usize {
+    let all_bytes = bytes.saturating_mul(members as usize);
+    (AHEAD_BYTES / all_bytes.max(1)).clamp(WINDOW / 2, WINDOW)
+}
+
 impl Board {
     /// Whether this member may come to an operation: all are over with the last one in its lines.
     #[inline]
@@ -20,9 +28,7 @@ impl Board {
     /// member alone lays down that makes no difference to the time, so it counts as if all did.
     #[inline]
     pub fn has_room_for(&mut self, number: u32, bytes: usize) -> bool {
-        let all_bytes = bytes.saturating_mul(self.size() as usize);
-        let window = (AHEAD_BYTES / all_bytes.max(1)).clamp(WINDOW / 2, WINDOW);
-        self.is_within(number, window as u32)
+        self.is_within(number, window_of(bytes, self.size()) as u32)
     }
 
     #[inline]

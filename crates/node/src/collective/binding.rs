@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use landeck_collectives::course::Cut;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
@@ -147,31 +148,6 @@ fn joined(buffer: Buffer, places: &[(usize, usize)]) -> Area {
     }
     let area = |(start, length)| Area::contiguous(buffer.part(start, length));
     Area::joined(pieces.into_iter().map(area))
-}
-
-/// How one piece of data is cut into segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
-    pub(crate) total_bytes: u64,
-    /// What is never cut.
-    pub(crate) unit_bytes: u64,
-    pub(crate) segments: u32,
-}
-
-impl Cut {
-    /// Where a segment begins.
-    pub(crate) fn start(&self, segment: u32) -> u64 {
-        let units = self.total_bytes / self.unit_bytes.max(1);
-        if segment >= self.segments {
-            return self.total_bytes;
-        }
-        let before = u128::from(units) * u128::from(segment) / u128::from(self.segments.max(1));
-        before as u64 * self.unit_bytes.max(1)
-    }
-
-    fn bytes(&self, segment: u32) -> u64 {
-        self.start(segment.saturating_add(1)) - self.start(segment)
-    }
 }
 
 /// How long a block is that only passes through.

@@ -1,10 +1,11 @@
 //! What any front asks for: an operation, where its data lie, how it is to be done.
 
 use landeck_arithmetic::{Operator, ReductionError};
+use landeck_collectives::course::Cut;
 use landeck_collectives::{Operation, Order, Request, Task, Way};
 use landeck_kernel::Area;
 
-use super::binding::{Blocks, Cut, Owned, Sizes};
+use super::binding::{Blocks, Owned, Sizes};
 use super::check::{Check, ValueType};
 use super::fault::Fault;
 

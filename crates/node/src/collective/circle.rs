@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
+use landeck_collectives::course::{Course, GroupOf};
 use landeck_collectives::{
     BoardStyle, Facts, Group, GroupError, Operation, Place as Site, Request, Settings, Table, Task,
     Walk, Way,
@@ -10,13 +11,13 @@ use landeck_collectives::{
 use landeck_kernel::Failure;
 use landeck_memory::SegmentPlan;
 use landeck_memory::board::Board;
+use landeck_memory::message_cells::CELL_BYTES;
 use landeck_wire::ContextId;
 
 use super::board::{AtBoard, Manner};
 use super::brief::Brief;
 use super::call::Call;
 use super::combine::Combiner;
-use super::course::{Course, GroupOf};
 use super::fault::Fault;
 use super::groups::Holdings;
 use super::mismatch::{Mismatch, Remark};
@@ -186,8 +187,12 @@ impl Circle {
     pub(crate) fn visit(&mut self, call: &Call, style: BoardStyle) -> Result<Visit, Fault> {
         let plan = self.board_plan(call, style);
         let Some(board) = &self.board else { return Err(Fault::NoBoard) };
-        let (is_crowded, has_cells) = (self.is_crowded, board.has_cells());
-        let course = Course::of(call, style, GroupOf { size: self.size(), is_crowded, has_cells });
+        let cell_bytes = if board.has_cells() { CELL_BYTES } else { 0 };
+        let group = GroupOf { size: self.size(), is_crowded: self.is_crowded, cell_bytes };
+        let course = match call.manner.is_checked {
+            true => Course::AT_ONCE,
+            false => Course::of(call.operation, style, call.known_bytes(), group),
+        };
         let signature = match course.rounds {
             1 => self.count(call.operation, call.root, call.manner.is_checked),
             rounds => self.count_rounds(call.operation, rounds),

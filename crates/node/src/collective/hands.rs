@@ -1,5 +1,6 @@
 //! What a member brings to its board in one operation, and where its results go.
 
+use landeck_collectives::course::Round;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
 use landeck_memory::Buffer;
@@ -7,7 +8,6 @@ use landeck_memory::Buffer;
 use super::binding::{Blocks, first_and_stride};
 use super::board::BlockMemory;
 use super::call::Call;
-use super::course::Round;
 
 /// The memory of one call, as the board's steps see it.
 pub(crate) struct Hands<'a> {

@@ -16,7 +16,6 @@
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
 //! | [`beside`] | blocks too long for the board, which go as messages beside it |
-//! | [`course`] | in how many rounds much data go over the board, and whether past the caches |
 //! | [`check`] | what members compare in checking mode |
 //! | [`roll_call`] | all have come for the same, before a checked operation |
 //! | [`combine`] | combining data wherever they lie |
@@ -35,7 +34,6 @@ pub(crate) mod circle;
 mod circles;
 mod combine;
 mod council;
-mod course;
 pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod groups;

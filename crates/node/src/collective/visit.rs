@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use landeck_channel::Peer;
-use landeck_collectives::{Action, Cells, Operation, Walk};
+use landeck_collectives::course::{ROUNDS_MAX, Round, Share};
+use landeck_collectives::{Action, Cells, Course, Operation, Walk};
 use landeck_kernel::{Endpoint, Failure};
 use landeck_memory::board::Board;
 use landeck_memory::waiter::Neighbours;
@@ -16,7 +17,6 @@ use super::board::{Around, AtBoard, BlockMemory, BoardError, Manner, Stepped};
 use super::call::Call;
 use super::check::Check;
 use super::combine::CombineError;
-use super::course::{Course, ROUNDS_MAX, Round, Share};
 use super::fault::Fault;
 use super::hands::Hands;
 use super::mismatch::Mismatch;
@@ -259,6 +259,7 @@ impl Visit {
         allowance: &mut u64,
     ) {
         let (walk, bytes) = (self.walk.clone(), self.known_bytes);
+        let block = (bytes, call.unit_bytes());
         let plan = walk.plan();
         let is_deposit = |action: &&Action| matches!(action, Action::Deposit { .. });
         let Some(deposit) = plan.steps.iter().map(|step| &step.action).find(is_deposit) else {
@@ -267,7 +268,7 @@ impl Visit {
         let (at, count) = (self.rounds.at, self.rounds.count);
         self.rounds.laid = self.rounds.laid.max(at);
         while self.rounds.laid < count.min(at + self.ahead) && *allowance > 0 {
-            let round = Round::of(call, bytes, plan.size, (self.rounds.laid, count));
+            let round = Round::of(call.operation, block, plan.size, (self.rounds.laid, count));
             let Share::This(action) = round.share_of(deposit, plan) else { break };
             let hands = Hands::of(call, bytes, plan, (round, self.is_past_caches));
             let (number, word) = self.rounds.of(self.rounds.laid);
@@ -322,7 +323,9 @@ impl Visit {
     ) -> Result<Visited, BoardError> {
         let plan = self.walk.plan();
         let (bytes, rounds) = (self.known_bytes, (self.rounds.at, self.rounds.count));
-        let round = *self.round.get_or_insert_with(|| Round::of(call, bytes, plan.size, rounds));
+        let of_block = (bytes, call.unit_bytes());
+        let round = || Round::of(call.operation, of_block, plan.size, rounds);
+        let round = *self.round.get_or_insert_with(round);
         let hands = Hands::of(call, self.known_bytes, plan, (round, self.is_past_caches));
         let mut visited = Visited::Waits;
         let mut around = Around {

@@ -70,12 +70,19 @@ impl World {
         let place = self.member(from);
         let is_in_cell = is_near && Near::fits_cell(bytes) && place.cells > 0;
         place.cells -= u32::from(is_in_cell);
+        let is_again = self.calls_again(from);
         Route {
             is_beside: self.processors.number(from) == self.processors.number(to),
             is_crowded: self.processors.is_shared(from),
             is_in_cell,
             is_fresh,
+            is_again,
         }
+    }
+
+    /// Whether what a member does follows the same at once.
+    pub(super) fn calls_again(&self, member: u32) -> bool {
+        self.stages.follows_the_same(self.members[member as usize].stage)
     }
 
     fn keep(&mut self, message: Message) -> MessageId {
@@ -107,11 +114,13 @@ impl World {
             return self.overhead_ps(message.bytes);
         }
         let Message { from, to, bytes, is_in_cell, .. } = *message;
+        let is_again = self.calls_again(to);
         let route = Route {
             is_beside: self.processors.number(from) == self.processors.number(to),
             is_crowded: self.processors.is_shared(to),
             is_in_cell,
             is_fresh: false,
+            is_again,
         };
         self.near.receive_ps(bytes, route, self.rates(to))
     }

@@ -98,6 +98,8 @@ struct Member {
     /// How many executions are over, and how many have been called.
     stage: u32,
     called: u32,
+    /// The round of the operation at the board that it is in.
+    round: u32,
     matching: Matching<u32, MessageId>,
     /// By source of a posted receive: how many more from there have begun. They follow from it, so they
     /// need no places.
@@ -120,8 +122,10 @@ struct Member {
     lost: Option<Lost>,
     /// Cells that it may put messages in.
     cells: u32,
-    /// Whether another processor has taken what it laid on the board last.
+    /// Whether another processor has taken what it laid on the board last; and where what this one has taken last was
+    /// laid down, if it has that place now.
     is_taken_elsewhere: bool,
+    has_place_of: Whose,
     /// The step that waits for the board.
     at_board: Option<u32>,
     /// What it did last.
@@ -189,8 +193,9 @@ pub(crate) struct World {
     /// until it has given its processor away and has seen, back on it, that the message is there.
     turn_ps: u64,
     long_ps: u64,
-    /// What a call takes of one that shares its processor, over messages and with a look at the board.
-    crowd_call_ps: u64,
+    /// What a call takes of one that shares its processor, over messages (after something else, and again) and with a
+    /// look at the board.
+    crowd_calls_ps: [u64; 2],
     crowd_take_ps: u64,
     /// One for each execution.
     boards: Vec<Board>,
@@ -243,8 +248,14 @@ impl World {
             rates: caches::rates(&platform.host, &touched),
             turn_ps,
             long_ps: rest::long_ps(&figures, &details, sharing),
-            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing)
-                .saturating_sub(Details::of_crowd(&details.crowd_receives_ps, sharing)),
+            crowd_calls_ps: [
+                (&details.crowd_calls_ps, &details.crowd_receives_ps),
+                (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
+            ]
+            .map(|(calls, receives)| {
+                let of = |measured| Details::of_crowd(measured, sharing);
+                of(calls).saturating_sub(of(receives))
+            }),
             crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
@@ -388,13 +399,14 @@ impl World {
             return false;
         }
         place.called = place.stage + 1;
-        let Some(execution) = &place.execution else { return false };
+        let is_again = self.calls_again(member);
+        let Some(execution) = &self.members[member as usize].execution else { return false };
         let at_board = execution.walk().uses_board();
         let span_ps = match (at_board, self.processors.is_shared(member)) {
             (false, false) => self.host.details.call_ps,
             (true, false) => self.host.details.board_call_ps,
-            (false, true) => self.crowd_call_ps,
-            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_ps()),
+            (false, true) => self.crowd_calls_ps[usize::from(is_again)],
+            (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_take_ps()),
         };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
@@ -407,7 +419,7 @@ impl World {
             return false;
         }
         self.stages.note(&mut self.spans, place.stage, now);
-        place.stage += 1;
+        (place.stage, place.round) = (place.stage + 1, 0);
         place.execution = self.stages.path(member, place.stage).map(Execution::new);
         if place.execution.is_none() {
             place.end = Some(now);
@@ -426,8 +438,8 @@ impl World {
     }
 
     fn board_number(&self, member: u32) -> usize {
-        let last = self.boards.len() - 1;
-        (self.members[member as usize].stage as usize).min(last)
+        let (last, place) = (self.boards.len() - 1, &self.members[member as usize]);
+        ((place.stage * self.stages.rounds_at_board() + place.round) as usize).min(last)
     }
 
     fn member(&mut self, member: u32) -> &mut Member {
@@ -463,6 +475,10 @@ impl World {
 
     /// Begins a step; true when that keeps the member busy.
     fn begin(&mut self, member: u32, step: u32, now: Time) -> bool {
+        let place = self.member(member);
+        if let Some(execution) = &place.execution {
+            place.round = execution.walk().round(step);
+        }
         match self.deed(member, step) {
             Some(Deed::Send { to, bytes }) => {
                 self.send(member, to, bytes, step, now);
@@ -547,7 +563,7 @@ impl World {
                 false
             }
             Look::Do(span_ps, cause) => {
-                self.note_taken(deed, processor);
+                self.note_taken(member, deed, processor);
                 let record = self.work(member, step, span_ps, cause, now);
                 self.lay_in_pieces(member, deed, span_ps, record, now);
                 true
@@ -566,13 +582,17 @@ impl World {
         let place = &self.members[member as usize];
         let execution = place.execution.as_ref();
         if execution.is_some_and(|execution| execution.walk().manner().hands_over) {
-            return Whose::HandedOver;
+            return place.has_place_of;
         }
         if place.is_taken_elsewhere { Whose::Others } else { Whose::Own }
     }
 
     /// What another processor takes is not its depositor's any more.
-    fn note_taken(&mut self, deed: Deed, processor: usize) {
+    fn note_taken(&mut self, by: u32, deed: Deed, processor: usize) {
+        if let Deed::Take { from, .. } = deed {
+            let is_beside = self.processors.number(from) == processor;
+            self.member(by).has_place_of = if is_beside { Whose::Own } else { Whose::HandedOver };
+        }
         let from = match deed {
             Deed::Take { from, .. } => from..from + 1,
             Deed::CombineDeposits { members, .. } => 0..members,
@@ -667,6 +687,7 @@ impl Member {
             execution,
             stage: 0,
             called: 0,
+            round: 0,
             matching: Matching::default(),
             behind: BTreeMap::new(),
             news: VecDeque::new(),
@@ -682,6 +703,7 @@ impl Member {
             lost: None,
             cells,
             is_taken_elsewhere: true,
+            has_place_of: Whose::HandedOver,
             at_board: None,
             last: NOTHING,
             end: None,
@@ -715,11 +737,12 @@ impl Member {
     }
 }
 
-/// A board for each stage. What a measurement brings besides, it brings where it has just been called.
+/// A board for each stage and round. What a measurement brings besides, it brings where it has just been called.
 fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
     let board = |stage| {
         let board = Board::new(host, stages.members());
         if stages.is_reduction(stage) { board.around() } else { board }
     };
-    (0..stages.count()).map(board).collect()
+    let rounds = stages.rounds_at_board();
+    (0..stages.count() * rounds).map(|number| board(number / rounds)).collect()
 }

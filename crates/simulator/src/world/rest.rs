@@ -79,7 +79,8 @@ impl World {
         if self.processors.mates(member).any(|mate| board.waits_for(deed, mate)) {
             return 0;
         }
-        let is_behind = |mate: u32| self.members[mate as usize].stage < place.stage;
+        let of = |place: &Member| (place.stage, place.round);
+        let is_behind = |mate: u32| of(&self.members[mate as usize]) < of(place);
         let each = self.processors.mates(member).count() as u32 + 1;
         let hold_ns = match self.processors.mates(member).any(is_behind) {
             true => waiter::behind_ns(each),
@@ -132,7 +133,7 @@ mod tests {
         let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
         let setting = Setting::new(&platform, &faults);
         let hosts = Hosts::of(&work, &setting).unwrap();
-        let mut world = World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce));
+        let mut world = World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce, 1));
         let place = world.member(2);
         place.spin.paid(64);
         (place.is_holding, place.holds) = (true, 3);

@@ -21,7 +21,7 @@ const WARM: usize = 20;
 const BATCHES: usize = 15;
 /// A batch takes about so long at most, where processes wait for processors too: so all sizes are
 /// measured within [`JOB_S`].
-const BATCH_MAX_US: f64 = 500_000.0;
+const BATCH_MAX_US: f64 = 30_000.0;
 
 /// What one of the processes is to measure.
 #[derive(Debug, Args)]
@@ -56,6 +56,12 @@ pub(crate) const fn calls(operation: Operation) -> u32 {
 pub(crate) const fn batches(operation: Operation) -> u32 {
     let batches = BATCHES as u32;
     if calls(operation) > 1 { batches } else { 20 * batches }
+}
+
+/// How often something is called in a batch where one call takes so long: `usual`, or fewer where they would take
+/// longer than [`BATCH_MAX_US`].
+pub(crate) fn calls_in_a_batch(usual: u32, call_us: f64) -> u32 {
+    ((BATCH_MAX_US / call_us) as u32).clamp(1, usual)
 }
 
 /// What so many processes of this host take that are started once, in microseconds. `what` is an operation, or
@@ -148,15 +154,14 @@ fn round_trip(world: &World, data: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// How many calls are a batch, after some that do not count: `usual`, or fewer where they would take
-/// longer than [`BATCH_MAX_US`] by the clock of rank 0.
+/// How many calls are a batch, after some that do not count, by the clock of rank 0.
 fn in_a_batch(world: &World, usual: u32, mut call: impl FnMut() -> Result<()>) -> Result<u32> {
     let begin_us = now_us();
     for _ in 0..WARM {
         call()?;
     }
     let call_us = (now_us() - begin_us) / WARM as f64;
-    let mut count = [((BATCH_MAX_US / call_us) as u32).clamp(1, usual)];
+    let mut count = [calls_in_a_batch(usual, call_us)];
     world.broadcast(&mut count, 0)?;
     Ok(count[0])
 }

@@ -34,6 +34,7 @@ use sizes::Numbers;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use study::{Along, Ground, Series, Study};
 
@@ -85,7 +86,8 @@ pub(crate) struct SimulateArguments {
     /// Show what made one run as long as it is, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
     explain: bool,
-    /// Measure the same on this host, and show both: with --platform host. Up to 32 processes
+    /// Measure the same on this host, and show both: with --platform host. Up to 32 processes. The exit code is
+    /// 1 where an operation is off by more than 25%, or a message by more than 10%
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "per_host", "spread"])]
     measured: bool,
     /// Draw which architecture wins, by the number of processes and the size, into --out
@@ -112,6 +114,8 @@ pub(crate) struct SimulateArguments {
     seed: u64,
 }
 
+/// The exit code where something that was simulated is not near enough to what was measured.
+const BEYOND: u8 = 1;
 /// The most processes that are simulated.
 const PROCESSES_MAX: u64 = 65_536;
 /// The most data: what a host can hold.
@@ -194,11 +198,17 @@ struct Compared {
 
 impl SimulateArguments {
     /// Simulates, prints the tables, and writes page and pictures.
-    pub(crate) fn run(&self) -> Result<(), SimulateError> {
+    ///
+    /// With --measured the exit code says whether all is as near to what was measured as it is to be.
+    pub(crate) fn run(&self) -> Result<ExitCode, SimulateError> {
         self.check()?;
         if self.measured {
             return self.compare();
         }
+        self.simulate().map(|()| ExitCode::SUCCESS)
+    }
+
+    fn simulate(&self) -> Result<(), SimulateError> {
         let platform = platform(&self.platform)?;
         let faults = self.faults(10 * self.jitter);
         let ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
@@ -220,7 +230,7 @@ impl SimulateArguments {
 
     /// Simulates it with figures of this moment, measures it, and says how far they are apart: for each distance
     /// that the processors have from each other meanwhile, until there is enough of one.
-    fn compare(&self) -> Result<(), SimulateError> {
+    fn compare(&self) -> Result<ExitCode, SimulateError> {
         let began = Instant::now();
         let mut permille = 10 * self.jitter;
         if self.subject != Subject::Message && permille == 0 {
@@ -253,13 +263,21 @@ impl SimulateArguments {
             }
         }
         let has_any = distances.iter().any(|one| one.passes.has_any());
+        // A distance at which the processors were for a moment says little.
+        let has_enough = distances.iter().any(|one| one.passes.is_enough());
+        let mut is_met = has_any;
         for Compared { found, studies, passes, .. } in &distances {
             if passes.has_any() || !has_any {
-                say(&passes.text(studies))?;
+                let verdict = passes.verdict(studies);
+                let counts = passes.is_enough() || !has_enough;
+                let rest =
+                    if counts { "" } else { "There were too few launches for that to count.\n" };
+                say(&(passes.text(studies) + &verdict.text() + rest))?;
                 compare::busy(found).map_or(Ok(()), |trouble| say(&trouble))?;
+                is_met &= verdict.is_met() || !counts;
             }
         }
-        Ok(())
+        Ok(if is_met { ExitCode::SUCCESS } else { ExitCode::from(BEYOND) })
     }
 
     /// Figures of this moment, and what is simulated with them.
@@ -417,7 +435,8 @@ impl SimulateArguments {
                 studies.push(Study::new(title, along, series.clone(), sizes.clone()));
             }
         }
-        if processes.len() > 1 {
+        // What is measured is measured once.
+        if processes.len() > 1 && !(self.measured && sizes.len() > 1) {
             let bytes = sizes.first().copied().unwrap_or(0);
             let title = format!("{} of {bytes} B", capitalised(operation));
             studies.push(Study::new(title, Along::Processes(bytes), series, processes.clone()));

@@ -6,6 +6,7 @@ use landeck_simulator::{
     Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
 };
 
+use super::measured::calls_in_a_batch;
 use super::meter::Meter;
 
 /// An architecture, with its number of clusters where somebody has said it.
@@ -106,11 +107,17 @@ impl Study {
 /// What counts of several launches: the mean of their middle half. In which order processes share a processor
 /// differs from launch to launch and makes some take half as long again, so a median would say which kind was the
 /// more frequent by chance; and the largest are of disturbances.
-pub(crate) fn middle(mut times_us: Vec<f64>) -> Option<f64> {
+pub(crate) fn middle(times_us: &[f64]) -> Option<f64> {
+    let counted = middle_half(times_us);
+    (!counted.is_empty()).then(|| counted.iter().sum::<f64>() / counted.len() as f64)
+}
+
+/// The middle half, the least first.
+pub(crate) fn middle_half(times_us: &[f64]) -> Vec<f64> {
+    let mut times_us = times_us.to_vec();
     times_us.sort_by(f64::total_cmp);
     let aside = times_us.len() / 4;
-    let counted = &times_us[aside..times_us.len() - aside];
-    (!counted.is_empty()).then(|| counted.iter().sum::<f64>() / counted.len() as f64)
+    times_us[aside..times_us.len() - aside].to_vec()
 }
 
 impl Ground<'_> {
@@ -152,6 +159,7 @@ impl Ground<'_> {
         let order = series.preset.order(self.task.operation).unwrap_or(self.task.order);
         let task = Task { order, ..self.task };
         let work = Work { task: &task, way: &way, group: &group, bytes };
+        let calls = self.calls_of(&work)?;
         let what = format!("{}, {processes} processes, {bytes} B", series.name);
         meter.within(0, 1, &what);
         let launches = self.launches.max(1);
@@ -161,7 +169,7 @@ impl Ground<'_> {
             let faults = Faults { seed, ..self.faults.clone() };
             let setting = Setting {
                 placement: self.placement,
-                calls: self.calls,
+                calls,
                 ..Setting::new(self.platform, &faults)
             };
             let mut tell = |Progress { done, steps }| {
@@ -174,7 +182,19 @@ impl Ground<'_> {
             times_us.push(report.time().us());
         }
         meter.next();
-        Ok(middle(times_us))
+        Ok(middle(&times_us))
+    }
+
+    /// When the members call: in a measurement of what takes long they call less often.
+    fn calls_of(&self, work: &Work<'_>) -> Result<Calls, SimulationError> {
+        let Calls::Measured { rounds, calls } = self.calls else { return Ok(self.calls) };
+        if calls == 1 {
+            return Ok(self.calls);
+        }
+        let faults = Faults { deaths: Vec::new(), ..self.faults.clone() };
+        let setting = Setting { placement: self.placement, ..Setting::new(self.platform, &faults) };
+        let call_us = run(work, &setting, &mut |_| {})?.time().us();
+        Ok(Calls::Measured { rounds, calls: calls_in_a_batch(calls, call_us) })
     }
 
     /// What is simulated where, for headings.
@@ -190,9 +210,9 @@ mod tests {
 
     #[test]
     fn of_several_launches_the_middle_half_counts() {
-        assert_eq!(middle(vec![]), None);
-        assert_eq!(middle(vec![3.0]), Some(3.0));
-        assert_eq!(middle(vec![1.0, 2.0, 6.0]), Some(3.0), "of three all");
-        assert_eq!(middle(vec![900.0, 4.0, 2.0, 1.0]), Some(3.0));
+        assert_eq!(middle(&[]), None);
+        assert_eq!(middle(&[3.0]), Some(3.0));
+        assert_eq!(middle(&[1.0, 2.0, 6.0]), Some(3.0), "of three all");
+        assert_eq!(middle(&[900.0, 4.0, 2.0, 1.0]), Some(3.0));
     }
 }

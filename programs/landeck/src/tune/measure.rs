@@ -4,12 +4,13 @@
 //! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
 //! takes a microsecond on a free machine can take some milliseconds on a busy one.
 
-use super::probe::Pages;
+use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::details::{CELL_MESSAGE_BYTES, MESSAGE_BYTES, ROTATION_BYTES};
+use landeck::collectives::details::{CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{BoardStyle, Way};
+use landeck::memory::Bytes;
 use landeck::{Job, Result, Sum, Tag, World};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -31,6 +32,8 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
+    /// Copies by a process alone.
+    Caches,
     /// What processes find that share processors.
     Crowd,
 }
@@ -41,6 +44,7 @@ impl Subject {
         match self {
             Self::Messages => "messages",
             Self::Switch => "switch",
+            Self::Caches => "caches",
             Self::Crowd => "crowd",
         }
     }
@@ -50,6 +54,7 @@ impl Subject {
         match self {
             Self::Messages => 2,
             Self::Switch => 1,
+            Self::Caches => super::processors().len().clamp(1, 2) as u32,
             Self::Crowd => super::crowded(),
         }
     }
@@ -67,6 +72,9 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             let batches = Batches::begin(&world);
             report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
             pages(&world);
+        }
+        (Subject::Caches, 1) => {
+            probe::caches(&super::processors(), |name, ps| report(&world, name, ps as f64));
         }
         (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
@@ -95,6 +103,12 @@ fn crowd(world: &World) -> Result<()> {
     report(world, "send", of_many.sent);
     report(world, "receive", of_many.taken);
     report(world, "keep", of_many.kept);
+    report(world, "find", of_many.found);
+    let again = again_ps(&batches)?;
+    report(world, "call-again", again.call);
+    report(world, "send-again", again.sent);
+    report(world, "receive-again", again.taken);
+    report(world, "read", read_kib_ps(&batches)?);
     report(world, "lend", in_block.sent - in_ring.sent);
     report(world, "drain", in_block.taken - in_ring.taken);
     report(world, "page", page_ps(&batches)?);
@@ -128,6 +142,81 @@ fn page_ps(batches: &Batches<'_>) -> Result<f64> {
     let mut all = vec![0.0; batches.world.size()];
     batches.world.gather(&[median(more_ps)], &mut all, 0)?;
     Ok(median(all))
+}
+
+/// 1 KiB copied from what a process has not touched since it touched much else of its own, while others had the
+/// processor, to where it just was.
+fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
+    const BYTES: usize = 64 << 10;
+    let (mut near, mut far) = (page_room(BYTES), page_room(FAR_BYTES as usize));
+    let near = of_page(&mut near, BYTES);
+    let far = of_page(&mut far, FAR_BYTES as usize);
+    let mut times_ps = Vec::new();
+    for place in far.chunks(BYTES) {
+        batches.world.barrier()?;
+        let read_ps = timed_ps(|| {
+            Bytes::from(place).copy_to_slice(black_box(near));
+            Ok(())
+        })?;
+        times_ps.push(read_ps);
+    }
+    let mut all = vec![0.0; batches.world.size()];
+    batches.world.gather(&[median(times_ps)], &mut all, 0)?;
+    Ok(per_kib(median(all), BYTES))
+}
+
+/// What calls take that follow each other with nothing between, of the time of their member.
+struct Again {
+    /// One that receives a message.
+    call: f64,
+    /// One of many messages of a call, of its sender,
+    sent: f64,
+    /// and of its receiver.
+    taken: f64,
+}
+
+/// Each member in turn broadcasts to all others some times, and gathers from all others what is there already; and from
+/// one of them.
+fn again_ps(batches: &Batches<'_>) -> Result<Again> {
+    const ROUNDS: usize = 4;
+    const CALLS: usize = 8;
+    let world = batches.world;
+    let (size, rank) = (world.size(), world.rank());
+    let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
+    let (of_all, of_two, beside) =
+        (world.via(Way::by(Flat)), pair.via(Way::by(Flat)), world.duplicate()?);
+    let mut times_ps = [(); 3].map(|()| Vec::new());
+    for root in (0..size).flat_map(|root| [root; ROUNDS]) {
+        let calls_ps = |call: &mut dyn FnMut() -> Result<()>| {
+            timed_ps(|| (0..CALLS).try_for_each(|_| call())).map(|ps| ps / CALLS as f64)
+        };
+        let mut all = vec![0u64; size];
+        beside.barrier()?;
+        let sent_ps = calls_ps(&mut || of_all.broadcast(&mut [1u64], root))?;
+        times_ps[0].extend((rank == root).then_some(sent_ps));
+        for (of, way, is_among, way_root) in
+            [(1, &of_all, true, root), (2, &of_two, rank / 2 == root / 2, root % 2)]
+        {
+            let mut gather = || way.gather(&[1u64], &mut all[..way.size()], way_root);
+            beside.barrier()?;
+            if rank == root {
+                beside.barrier()?;
+                times_ps[of].push(calls_ps(&mut gather)?);
+            } else {
+                if is_among {
+                    calls_ps(&mut gather)?;
+                }
+                beside.barrier()?;
+            }
+        }
+    }
+    let own = times_ps.map(median);
+    let mut all = vec![0.0; own.len() * size];
+    world.gather(&own, &mut all, 0)?;
+    let of = |which: usize| median(all.iter().skip(which).step_by(own.len()).copied().collect());
+    let others = (size - 1) as f64;
+    let (call, taken) = (of(2), (of(1) - of(2)) / (others - 1.0).max(1.0));
+    Ok(Again { call, sent: (of(0) - (call - taken)) / others, taken })
 }
 
 /// What a message takes of both its ends.
@@ -172,48 +261,37 @@ struct OfMany {
     taken: f64,
     /// By so much longer one that came before it was looked for.
     kept: f64,
+    /// At the board, what one of the others has laid down.
+    found: f64,
 }
 
-/// One to each of all others, and one from each that is there already, so nobody waits: of each member in turn, since
-/// what each has of all others does not stay in the caches. A call with but one takes `one_ps`.
+/// One to each of all others, and one from each that is there already, so nobody waits: of each member so often that
+/// its messages have their rings. A call that receives one alone takes `one_ps`; what a gathering of one takes is in
+/// those of many but once.
 fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
-    /// So often of each: in the first two some messages go another way, before there are rings.
     const ROUNDS: usize = 6;
     let world = batches.world;
-    let beside = world.duplicate()?;
     let (size, rank) = (world.size(), world.rank());
-    let (mut data, mut all) = ([1u64], vec![0u64; size]);
-    let mut times_ps = [(); 4].map(|()| Vec::new());
-    let [sent_ps, taken_ps, words_ps, behind_ps] = &mut times_ps;
-    for root in (0..ROUNDS).flat_map(|_| 0..size) {
-        let is_root = rank == root;
+    let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
+    let board = Way::Board(BoardStyle::Each);
+    let ways = [way.clone(), pair.via(Way::by(Flat)), world.via(board.clone()), pair.via(board)];
+    let [way, of_two, at_board, at_board_of_two] = ways.each_ref().map(Some);
+    let gathers = Gathers { world, beside: world.duplicate()? };
+    let mut times_ps = [(); 7].map(|()| Vec::new());
+    for root in (0..size).flat_map(|root| [root; ROUNDS]) {
         world.barrier()?;
-        let broadcast_ps = timed_ps(|| way.broadcast(&mut data, root))?;
-        sent_ps.extend(is_root.then_some(broadcast_ps));
-        for (has_call, has_words, times_ps) in [
-            (true, false, &mut *taken_ps),
-            (false, true, &mut *words_ps),
-            (true, true, &mut *behind_ps),
-        ] {
-            let mut call = || if has_call { way.gather(&[1u64], &mut all, root) } else { Ok(()) };
-            if is_root {
-                beside.barrier()?;
-                times_ps.push(timed_ps(|| {
-                    // Who looks for a word takes in what has come before it as well.
-                    let others = (0..size).filter(|&from| has_words && from != root);
-                    for from in others {
-                        world.receive_into(&mut data, from, TAG)?;
-                    }
-                    call()
-                })?);
-            } else {
-                call()?;
-                if has_words {
-                    world.send(&data, root, TAG)?;
-                }
-                beside.barrier()?;
-            }
-            beside.barrier()?;
+        let sent_ps = timed_ps(|| ways[0].broadcast(&mut [1u64], root))?;
+        times_ps[0].extend((rank == root).then_some(sent_ps));
+        let kinds = [
+            (way, false),
+            (None, true),
+            (way, true),
+            (of_two, false),
+            (at_board, false),
+            (at_board_of_two, false),
+        ];
+        for (kind, times_ps) in kinds.into_iter().zip(&mut times_ps[1..]) {
+            times_ps.extend(gathers.root_ps(root, kind)?);
         }
     }
     let own = times_ps.map(median);
@@ -221,10 +299,56 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     world.gather(&own, &mut of_all, 0)?;
     let of = |which: usize| median(of_all.iter().skip(which).step_by(own.len()).copied().collect());
     let others = (size - 1) as f64;
-    let each_ps = |times_ps: f64| (times_ps - one_ps) / (others - 1.0).max(1.0);
-    let taken = each_ps(of(1));
-    let kept = each_ps(of(3) - of(2)) - taken;
-    Ok(OfMany { sent: (of(0) - (one_ps - taken)) / others, taken, kept })
+    let each_ps = |all_ps: f64, one_ps: f64| (all_ps - one_ps) / (others - 1.0).max(1.0);
+    let taken = each_ps(of(1), of(4));
+    let kept = each_ps(of(3) - of(2), one_ps) - taken;
+    let found = each_ps(of(5), of(6));
+    Ok(OfMany { sent: (of(0) - (one_ps - taken)) / others, taken, kept, found })
+}
+
+/// Gatherings at a root that begins when all others are through.
+struct Gathers<'a> {
+    world: &'a World,
+    beside: World,
+}
+
+impl Gathers<'_> {
+    /// What it takes the root to gather in this world, of all or of two, what the others have brought; and to
+    /// receive a word of each besides, if there are words. None of those who are not the root.
+    fn root_ps(
+        &self,
+        root: usize,
+        (way, has_words): (Option<&World>, bool),
+    ) -> Result<Option<f64>> {
+        let (size, rank) = (self.world.size(), self.world.rank());
+        let (mut data, mut all) = ([1u64], vec![0u64; size]);
+        let is_of_all = |way: &World| way.size() == size;
+        let way = way.filter(|way| is_of_all(way) || rank / 2 == root / 2);
+        let mut call = || match way {
+            Some(way) if is_of_all(way) => way.gather(&[1u64], &mut all, root),
+            Some(way) => way.gather(&[1u64], &mut all[..2], root % 2),
+            None => Ok(()),
+        };
+        if rank != root {
+            call()?;
+            if has_words {
+                self.world.send(&data, root, TAG)?;
+            }
+            self.beside.barrier()?;
+            self.beside.barrier()?;
+            return Ok(None);
+        }
+        self.beside.barrier()?;
+        let root_ps = timed_ps(|| {
+            // Who looks for a word takes in what has come before it as well.
+            for from in (0..size).filter(|&from| has_words && from != root) {
+                self.world.receive_into(&mut data, from, TAG)?;
+            }
+            call()
+        })?;
+        self.beside.barrier()?;
+        Ok(Some(root_ps))
+    }
 }
 
 /// How long it takes.

@@ -5,6 +5,7 @@
 //! without a pause, because that is what they measure.
 
 use landeck::arithmetic::{Element, Operation, Reduction};
+use landeck::collectives::details::ROTATION_BYTES;
 use landeck::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
@@ -109,6 +110,58 @@ pub(super) fn exchange(processors: &[usize], rotation_bytes: u64, whom: For) -> 
     }
 }
 
+/// 1 KiB copied from where so many bytes have gone round since it was touched, to where something just was; and the other
+/// way: by all of two processors at once.
+pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
+    const BYTES: usize = 32 << 10;
+    let processors = &processors[..processors.len().min(2)];
+    let places = (rotation_bytes as usize / BYTES).max(2);
+    let rounds = (EXCHANGED_BYTES / (places * BYTES)).clamp(1, EXCHANGES_MAX);
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let own = |number: usize| {
+        pin(processors[number]);
+        let (mut near, mut rest) = (page_room(BYTES), page_room(places * BYTES));
+        let near = of_page(&mut near, BYTES);
+        let rest = of_page(&mut rest, places * BYTES);
+        let (mut reads_ps, mut writes_ps) = (Vec::new(), Vec::new());
+        barrier.wait();
+        for _ in 0..=rounds {
+            for place in rest.chunks(BYTES) {
+                reads_ps.push(copy_ps(place, near) - clock_ps);
+            }
+            for place in rest.chunks_mut(BYTES) {
+                writes_ps.push(copy_ps(near, place) - clock_ps);
+            }
+        }
+        // In the first round nothing had gone round.
+        [reads_ps, writes_ps].map(|times_ps| median(times_ps[places..].to_vec()))
+    };
+    let both = on_all(processors.len(), own);
+    [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
+}
+
+/// All that copies take, by name, of these processors.
+pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
+    if processors.is_empty() {
+        return;
+    }
+    for bytes in ROTATION_BYTES {
+        let mut of = |name: &str, kib_ps| report(&format!("{name} {bytes}"), kib_ps);
+        let exchange = exchange(processors, bytes, For::Others);
+        of("deposit", exchange.deposit_kib_ps);
+        of("take", exchange.take_kib_ps);
+        let alone = self::exchange(processors, bytes, For::Oneself);
+        of("copy", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
+        let [read_kib_ps, write_kib_ps] = one_sided(processors, bytes);
+        of("read", read_kib_ps);
+        of("write", write_kib_ps);
+    }
+    let handed = handed(processors);
+    report("handed", handed.give_kib_ps);
+    report("fetched", handed.reduction_kib_ps);
+    report("past", past_caches_kib_ps(processors));
+}
+
 /// What the use of data takes that go from hand to hand, for each KiB.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandedOver {
@@ -151,6 +204,28 @@ pub(super) fn handed(processors: &[usize]) -> HandedOver {
         give_kib_ps: mean_kib_ps(&both, 0, BYTES),
         reduction_kib_ps: mean_kib_ps(&both, 1, BYTES),
     }
+}
+
+/// 1 KiB copied past the caches, by all of two processors at once.
+pub(super) fn past_caches_kib_ps(processors: &[usize]) -> u64 {
+    const BYTES: usize = 64 << 10;
+    const PLACES: usize = 64;
+    let processors = &processors[..processors.len().min(2)];
+    let (barrier, clock_ps) = (Barrier::new(processors.len()), clock_ps());
+    let own = |number: usize| {
+        pin(processors[number]);
+        let source = page_room(BYTES);
+        let mut targets = page_room(PLACES * BYTES);
+        let mut times_ps = Vec::with_capacity(PLACES);
+        barrier.wait();
+        for target in of_page(&mut targets, PLACES * BYTES).chunks_mut(BYTES) {
+            let start = Instant::now();
+            Bytes::from(&source[..BYTES]).copy_past_caches_to_slice(black_box(target));
+            times_ps.push(start.elapsed().as_nanos() as f64 * 1e3 - clock_ps);
+        }
+        [median(times_ps), 0.0]
+    };
+    mean_kib_ps(&on_all(processors.len(), own), 0, BYTES)
 }
 
 /// What each of so many threads finds, all at once.

@@ -16,15 +16,12 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use landeck_collectives::{Action, BoardStyle, Cells, Operation, Plan, Store};
-
-use landeck_memory::message_cells::CELL_BYTES;
-
-use super::binding::Cut;
-use super::call::Call;
+use crate::derive::BoardStyle;
+use crate::operation::Operation;
+use crate::plan::{Action, Cells, Plan, Store};
 
 /// Most rounds of one operation: it takes a number on the board for each.
-pub(crate) const ROUNDS_MAX: u32 = 31;
+pub const ROUNDS_MAX: u32 = 31;
 /// Most of them where each has a part of the data.
 const PARTS_MAX: u64 = 8;
 /// An exchange between all goes block by block where one has so many bytes: with less a round costs more than it
@@ -47,47 +44,48 @@ const LINE_BYTES: u64 = 64;
 
 /// The group that an operation is of, as all its members know it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct GroupOf {
-    pub(crate) size: u32,
+pub struct GroupOf {
+    /// Members.
+    pub size: u32,
     /// Members share processors.
-    pub(crate) is_crowded: bool,
-    /// What one member lays down for one other can lie in a cell.
-    pub(crate) has_cells: bool,
+    pub is_crowded: bool,
+    /// What one member lays down for one other can lie in a cell of so many bytes; 0 where there are none.
+    pub cell_bytes: u64,
 }
 
 impl GroupOf {
     /// Whether an exchange between all with blocks of so many bytes goes in rounds of one block each.
     fn goes_block_by_block(self, block: u64) -> bool {
-        self.has_cells && (3..=ROUNDS_MAX + 1).contains(&self.size) && BLOCK_BYTES.contains(&block)
+        let fits = BLOCK_BYTES.contains(&block) && block <= self.cell_bytes;
+        fits && (3..=ROUNDS_MAX + 1).contains(&self.size)
     }
 }
 
 /// How an operation goes over the board. All members find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Course {
+pub struct Course {
     /// In so many rounds, at least one.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
     /// What is taken goes past the caches: all members together take more than fits there.
-    pub(crate) is_past_caches: bool,
+    pub is_past_caches: bool,
     /// Each round has one block for one other member, and so many are laid down before the first is taken; 0
     /// where that is not so.
-    pub(crate) ahead: u32,
+    pub ahead: u32,
 }
 
 impl Course {
     /// All at once.
-    pub(crate) const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false, ahead: 0 };
+    pub const AT_ONCE: Self = Self { rounds: 1, is_past_caches: false, ahead: 0 };
 
-    /// That of a call in a group.
-    pub(crate) fn of(call: &Call, style: BoardStyle, group: GroupOf) -> Self {
-        if call.manner.is_checked {
-            return Self::AT_ONCE;
-        }
-        // Where lengths vary nothing is known alike, and goes at once as nothing does.
-        let (members, block) = (u64::from(group.size), call.known_bytes());
-        match (call.operation, style) {
-            (Operation::AllReduce, BoardStyle::Divided) if group.size == 2 && group.has_cells => {
-                Self::in_cells(block)
+    /// That of an operation in a group. A `block` has so many bytes: what all members know alike of what one has
+    /// for another or for all; nothing where lengths vary, so that goes at once.
+    pub fn of(operation: Operation, style: BoardStyle, block: u64, group: GroupOf) -> Self {
+        let members = u64::from(group.size);
+        match (operation, style) {
+            (Operation::AllReduce, BoardStyle::Divided)
+                if group.size == 2 && group.cell_bytes > 0 =>
+            {
+                Self::in_cells(block, group.cell_bytes)
             }
             _ if !group.is_crowded => Self::AT_ONCE,
             (Operation::AllGather, _) => {
@@ -111,8 +109,8 @@ impl Course {
     }
 
     /// Where each round has as many bytes as a cell, if that are few enough rounds.
-    fn in_cells(block: u64) -> Self {
-        let rounds = block.div_ceil(CELL_BYTES);
+    fn in_cells(block: u64, cell_bytes: u64) -> Self {
+        let rounds = block.div_ceil(cell_bytes);
         let rounds = if rounds <= CELL_ROUNDS_MAX { rounds.max(1) } else { 1 };
         Self { rounds: rounds as u32, ..Self::AT_ONCE }
     }
@@ -135,7 +133,7 @@ fn all_of(block: u64, members: u64) -> u64 {
 
 /// One of the rounds of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Round {
+pub enum Round {
     /// There is one.
     Only,
     /// It has these bytes of each block, from a start on.
@@ -145,16 +143,22 @@ pub(crate) enum Round {
 }
 
 impl Round {
-    /// One of so many rounds of a call, in a group of so many members.
-    pub(crate) fn of(call: &Call, known_bytes: u64, size: u32, (at, rounds): (u32, u32)) -> Self {
-        match call.operation {
+    /// One of so many rounds of an operation, in a group of so many members. A block has so many bytes, of which
+    /// so many are never cut.
+    pub fn of(
+        operation: Operation,
+        block: (u64, u64),
+        size: u32,
+        (at, rounds): (u32, u32),
+    ) -> Self {
+        match operation {
             _ if rounds == 1 => Self::Only,
             Operation::AllToAll => {
                 let first = |at: u32| 1 + at * (size - 1) / rounds;
                 Self::Others(first(at), first(at + 1) - first(at))
             }
             _ => {
-                let range = part_of(known_bytes, call.unit_bytes(), at, rounds);
+                let range = part_of(block, at, rounds);
                 Self::Part(range.start, range.end - range.start)
             }
         }
@@ -162,7 +166,7 @@ impl Round {
 
     /// What this round has of a step of the plan: nothing, all of it, or the step that this is.
     #[inline]
-    pub(crate) fn share_of(self, action: &Action, plan: &Plan) -> Share {
+    pub fn share_of(self, action: &Action, plan: &Plan) -> Share {
         let Self::Others(first, count) = self else { return Share::All };
         let (size, member) = (plan.size, plan.member);
         match *action {
@@ -188,51 +192,65 @@ impl Round {
 
 /// What a round has of a step.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Share {
+pub enum Share {
+    /// Nothing of it.
     Nothing,
+    /// All of it.
     All,
+    /// What this does.
     This(Action),
 }
 
-/// Which bytes of a block one of so many rounds has. What is never cut has `unit_bytes`.
-fn part_of(block_bytes: u64, unit_bytes: u64, at: u32, rounds: u32) -> Range<u64> {
+/// Which bytes of a block one of so many rounds has.
+fn part_of((block_bytes, unit_bytes): (u64, u64), at: u32, rounds: u32) -> Range<u64> {
     let unit_bytes = unit_bytes.saturating_mul(LINE_BYTES);
     let cut = Cut { total_bytes: block_bytes, unit_bytes, segments: rounds };
     cut.start(at)..cut.start(at + 1)
 }
 
+/// How one piece of data is cut into segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// All of it.
+    pub total_bytes: u64,
+    /// What is never cut.
+    pub unit_bytes: u64,
+    /// Into so many.
+    pub segments: u32,
+}
+
+impl Cut {
+    /// Where a segment begins.
+    pub fn start(&self, segment: u32) -> u64 {
+        let units = self.total_bytes / self.unit_bytes.max(1);
+        if segment >= self.segments {
+            return self.total_bytes;
+        }
+        let before = u128::from(units) * u128::from(segment) / u128::from(self.segments.max(1));
+        before as u64 * self.unit_bytes.max(1)
+    }
+
+    /// How long it is.
+    pub fn bytes(&self, segment: u32) -> u64 {
+        self.start(segment.saturating_add(1)) - self.start(segment)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::binding::Blocks;
-    use super::super::call::Manner;
     use super::*;
-    use landeck_collectives::{Group, Order, Task, Way, plan_of};
-    use landeck_kernel::Area;
-    use landeck_memory::Buffer;
+    use crate::{Group, Order, Task, Way, plan_of};
 
-    /// Looks at a call with so many bytes of input.
-    fn of_call<R>(
-        operation: Operation,
-        block_bytes: usize,
-        manner: Manner,
-        look: impl FnOnce(Call) -> R,
-    ) -> R {
-        let memory = vec![0u8; block_bytes];
-        // SAFETY: nothing is sent: only lengths are looked at, while the memory is there.
-        let buffer = unsafe { Buffer::of(&memory[..]) };
-        let input = Blocks::whole(Area::contiguous(buffer));
-        look(Call { input, ..Call::new(operation, &manner) })
-    }
+    const CELL_BYTES: u64 = 64 << 10;
 
     fn group(size: u32, is_crowded: bool) -> GroupOf {
-        GroupOf { size, is_crowded, has_cells: true }
+        GroupOf { size, is_crowded, cell_bytes: CELL_BYTES }
     }
 
-    fn course(operation: Operation, size: u32, block_bytes: usize, is_crowded: bool) -> Course {
+    fn course(operation: Operation, size: u32, block_bytes: u64, is_crowded: bool) -> Course {
         let together = operation == Operation::AllReduce;
         let style = if together { BoardStyle::Together } else { BoardStyle::Each };
-        let of = |call: Call| Course::of(&call, style, group(size, is_crowded));
-        of_call(operation, block_bytes, Manner::default(), of)
+        Course::of(operation, style, block_bytes, group(size, is_crowded))
     }
 
     #[test]
@@ -271,50 +289,41 @@ mod tests {
         let others = [(2, 64 << 10), (33, 64 << 10), (4, (32 << 10) - 1), (4, (64 << 10) + 1)];
         assert!(others.into_iter().all(|(size, bytes)| of(size, bytes).1 == 0));
         assert_eq!(course(Operation::AllToAll, 4, 64 << 10, false), Course::AT_ONCE);
-        let without = GroupOf { has_cells: false, ..group(16, true) };
-        of_call(Operation::AllToAll, 64 << 10, Manner::default(), |call| {
-            let course = Course::of(&call, BoardStyle::Each, without);
-            assert_eq!((course.rounds, course.ahead), (8, 0));
-        });
+        let without = GroupOf { cell_bytes: 0, ..group(16, true) };
+        let course = Course::of(Operation::AllToAll, BoardStyle::Each, 64 << 10, without);
+        assert_eq!((course.rounds, course.ahead), (8, 0));
     }
 
     #[test]
-    fn what_cannot_be_cut_alike_by_all_goes_at_once() {
-        let checked = Manner { is_checked: true, ..Manner::default() };
-        let usual = Manner::default;
+    fn what_is_not_known_alike_and_what_all_combine_by_itself_goes_at_once() {
         for (operation, style, bytes) in [
             (Operation::AllReduce, BoardStyle::Together, 1 << 20),
             (Operation::AllToAll, BoardStyle::Each, 64 << 10),
             (Operation::AllGather, BoardStyle::Each, 1 << 20),
         ] {
-            let course = |manner, is_varying| {
-                of_call(operation, bytes, manner, |call| {
-                    Course::of(&Call { is_varying, ..call }, style, group(16, true))
-                })
-            };
-            assert_ne!(course(usual(), false), Course::AT_ONCE, "{operation}");
-            assert_eq!(course(checked.clone(), false), Course::AT_ONCE, "{operation} checked");
-            assert_eq!(course(usual(), true), Course::AT_ONCE, "{operation} varying");
+            let course = |bytes| Course::of(operation, style, bytes, group(16, true));
+            assert_ne!(course(bytes), Course::AT_ONCE, "{operation}");
+            assert_eq!(course(0), Course::AT_ONCE, "{operation} varying");
         }
-        for style in [BoardStyle::Each, BoardStyle::Divided] {
-            let of = |call: Call| Course::of(&call, style, group(16, true));
-            assert_eq!(of_call(Operation::AllReduce, 1 << 20, usual(), of), Course::AT_ONCE);
+        for (operation, style) in [
+            (Operation::AllReduce, BoardStyle::Each),
+            (Operation::AllReduce, BoardStyle::Divided),
+            (Operation::Gather, BoardStyle::Each),
+        ] {
+            let course = Course::of(operation, style, 1 << 20, group(16, true));
+            assert_eq!(course, Course::AT_ONCE, "{operation}");
         }
-        let gather = |call: Call| Course::of(&call, BoardStyle::Each, group(16, true));
-        assert_eq!(of_call(Operation::Gather, 1 << 20, usual(), gather), Course::AT_ONCE);
     }
 
     #[test]
     fn what_two_divide_goes_in_cells_while_few_of_them_do() {
         let of = |bytes, group| {
-            of_call(Operation::AllReduce, bytes, Manner::default(), |call| {
-                Course::of(&call, BoardStyle::Divided, group).rounds
-            })
+            Course::of(Operation::AllReduce, BoardStyle::Divided, bytes, group).rounds
         };
-        let cell = CELL_BYTES as usize;
+        let cell = CELL_BYTES;
         let bytes = [0, 1, cell, cell + 1, 2 * cell, 2 * cell + 1];
         assert_eq!(bytes.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 2, 1]);
-        assert_eq!(of(2 * cell, GroupOf { has_cells: false, ..group(2, false) }), 1);
+        assert_eq!(of(2 * cell, GroupOf { cell_bytes: 0, ..group(2, false) }), 1);
         assert_eq!(of(2 * cell, group(3, false)), 1);
     }
 
@@ -331,7 +340,7 @@ mod tests {
         for (block, unit, of) in [(1 << 20, 8, 4), (100_000, 24, 7), (130, 1, 8), (0, 1, 2)] {
             let mut end = 0;
             for at in 0..of {
-                let part = part_of(block, unit, at, of);
+                let part = part_of((block, unit), at, of);
                 assert_eq!((part.start, part.start % (unit * LINE_BYTES)), (end, 0));
                 end = part.end;
             }
@@ -343,17 +352,16 @@ mod tests {
     fn a_round_of_a_reduction_has_its_part_and_all_steps_of_the_plan() {
         let task = Task::new(Operation::AllReduce);
         let plan = plan_of(&task, &Way::Board(BoardStyle::Together), &Group::whole(8).unwrap(), 3);
-        of_call(Operation::AllReduce, 1 << 20, Manner::default(), |call| {
-            assert_eq!(Round::of(&call, 1 << 20, 8, (0, 1)), Round::Only);
-            let quarter = 1 << 18;
-            for at in 0..4 {
-                let round = Round::of(&call, 1 << 20, 8, (at, 4));
-                assert_eq!(round, Round::Part(u64::from(at) * quarter, quarter));
-                assert!(
-                    plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All)
-                );
-            }
-        });
+        let round = |at| Round::of(Operation::AllReduce, (1 << 20, 8), 8, at);
+        assert_eq!(round((0, 1)), Round::Only);
+        let quarter = 1 << 18;
+        for at in 0..4 {
+            let round = round((at, 4));
+            assert_eq!(round, Round::Part(u64::from(at) * quarter, quarter));
+            assert!(
+                plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All)
+            );
+        }
     }
 
     /// Of every member: which block of whom each round lays down, and takes.
@@ -361,7 +369,6 @@ mod tests {
     fn what_a_round_lays_down_is_what_it_takes_and_every_block_goes_once() {
         let (operation, order) = (Operation::AllToAll, Order::Free);
         let task = Task { operation, root: 0, segments: 1, order, in_place: false };
-        let call = Call::new(operation, &Manner::default());
         for (size, rounds) in [(2, 1), (5, 2), (9, 8), (16, 8), (32, 5), (32, 31)] {
             let group = Group::whole(size).unwrap();
             let plan = |member| plan_of(&task, &Way::Board(BoardStyle::Each), &group, member);
@@ -369,7 +376,7 @@ mod tests {
             let mut taken = 0;
             let mut kept = vec![0; size as usize];
             for at in 0..rounds {
-                let round = Round::of(&call, 0, size, (at, rounds));
+                let round = Round::of(operation, (0, 1), size, (at, rounds));
                 assert_eq!(round == Round::Only, rounds == 1);
                 let laid = plans.iter().map(|plan| laid_down(round, plan)).collect::<Vec<_>>();
                 if let Round::Others(_, count) = round {
