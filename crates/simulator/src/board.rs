@@ -405,6 +405,33 @@ mod tests {
     }
 
     #[test]
+    fn of_what_each_takes_another_part_only_the_word_is_near() {
+        let Figures { line_ps, deposit_ps, one_copy_kib_ps, local_copy_kib_ps, .. } =
+            Figures::default();
+        let mut board = board(8);
+        board.lay(0, 8 * 1024, (0, Time::ZERO), NOTHING);
+        let take = Deed::Take { from: 0, bytes: 1024, resolved: false };
+        let mut take = |member| look(&mut board, take, (member, member as usize % 2), 0);
+        let far_ps = line_ps + one_copy_kib_ps;
+        let spans_ps = [line_ps + far_ps, deposit_ps + far_ps, 2 * deposit_ps + local_copy_kib_ps];
+        assert_eq!([1, 3, 2].map(&mut take), spans_ps);
+    }
+
+    #[test]
+    fn a_take_of_those_who_share_a_processor_takes_what_was_measured() {
+        let mut host = host();
+        host.details.crowd_finds_ps = [0, 90_000, 90_000, 90_000];
+        let take_ps = |size| {
+            let mut board = Board::new(&host, size);
+            board.lay(0, 8, (0, Time::ZERO), NOTHING);
+            let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+            look(&mut board, take, (2, 0), 0)
+        };
+        let (alone, near_ps) = (board(8), host.figures.deposit_ps);
+        assert_eq!([take_ps(2), take_ps(8)], [near_ps, near_ps + 90_000 - alone.line_ps]);
+    }
+
+    #[test]
     fn what_is_combined_for_oneself_is_fetched_and_what_is_combined_for_all_is_not() {
         let Figures { line_ps, deposit_ps, reduction_kib_ps, .. } = Figures::default();
         let fetched_kib_ps = Details::of(&Figures::default()).fetched_reduction_kib_ps;

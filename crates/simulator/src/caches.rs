@@ -311,6 +311,7 @@ pub(crate) fn rates(host: &Host, processors: &[(u32, Touched)]) -> Vec<Rates> {
 mod tests {
     use super::*;
     use landeck_collectives::Figures;
+    use landeck_memory::board::WINDOW;
 
     const MIB: u64 = 1 << 20;
 
@@ -324,11 +325,27 @@ mod tests {
         let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
         let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
         let copies_kib_ps = [5, 5, 5, 6, 7, 7, 7, 9, 11, 20];
-        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, handed_kib_ps: 3, ..usual }
+        let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
+        let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
+        let usual = Details { reads_kib_ps, writes_kib_ps, ..usual };
+        let crowd_reads_kib_ps = [30; 4];
+        let usual = Details { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
+        Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
     }
 
     fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
-        Touched { members: 2, own, laid_down, places, taken }
+        Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }
+    }
+
+    #[test]
+    fn own_data_are_touched_once_in_an_operation_and_places_when_all_are_over_with_it() {
+        let here = Touched { all_places: 60, ..touched(50, 10, 10, 10) };
+        let all = Touched { all_places: 120, ..touched(100, 20, 20, 20) };
+        assert_eq!(here.operation_bytes(&all), 50 + 10 + 10);
+        assert_eq!(here.rotation_bytes(&all), 50 + 60 + 60);
+        let some = |this: &Touched| Touched { all_places: 7, ..*this };
+        assert_eq!(some(&here).rotation_bytes(&some(&all)), 70, "one is there at least");
+        assert_eq!(here.in_every(1, 4).all_places, 15);
     }
 
     #[test]
@@ -344,15 +361,16 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Touched::default();
-            touched.deposit(bytes, false);
-            (touched.laid_down, touched.places)
+            touched.deposit(bytes, 32, false);
+            (touched.laid_down, touched.places, touched.all_places)
         };
         let mut handed_over = Touched::default();
-        handed_over.deposit(100, true);
-        assert_eq!(handed_over.places, 100, "always the cell that was just read");
-        assert_eq!(places(100), (100, 100 * WINDOW as u64));
-        assert_eq!(places(GO_ROUND_BYTES).1, WINDOW as u64 * GO_ROUND_BYTES);
-        assert_eq!(places(GO_ROUND_BYTES + 1).1, GO_ROUND_BYTES + 1);
+        handed_over.deposit(100, 2, true);
+        let cells = (handed_over.places, handed_over.all_places);
+        assert_eq!(cells, (100, 0), "always the cell that was just read");
+        assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
+        assert_eq!(places(GO_ROUND_BYTES).2, WINDOW as u64 / 2 * GO_ROUND_BYTES, "of long data fewer");
+        assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
     }
 
     #[test]
@@ -388,10 +406,14 @@ mod tests {
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
         for much in &rates[..2] {
-            assert_eq!((much.take_ps(Whose::Own), much.take_ps(Whose::Others)), (7, 17));
+            assert_eq!((much.take_ps(Whose::Own), much.take_ps(Whose::Others)), (7, 11 + 3 + 3));
         }
         let deposits = [false, true].map(|is_fresh| rates[0].deposit_ps(Whose::Others, is_fresh));
-        assert_eq!(deposits, [10 + 3 + 2, 10 + 2 + 2], "the own data of before, or of just now");
+        assert_eq!(deposits, [10 + 2 + 2, 10 + 2 + 2], "all that goes round is its own");
+        let much = touched(64 * MIB, 8 * MIB, MIB, 0);
+        let much = rates_of(&[(0, much)])[0];
+        let deposits = [false, true].map(|is_fresh| much.deposit_ps(Whose::Others, is_fresh));
+        assert_eq!(deposits, [10 + 26 + 2, 10 + 2 + 2], "the own data of before, or of just now");
         assert_eq!(rates[2].take_ps(Whose::Own), 6);
     }
 
@@ -401,31 +423,48 @@ mod tests {
         let here = touched(64 * MIB, 0, 0, 1024);
         let all = touched(64 * MIB, 256, 256, 1024);
         let rates = Rates::of(&host(details()), &here, &all);
-        let of_turn = Details::of_rotation(&details().takes_kib_ps, here.turn_bytes()) - 11;
-        assert_eq!(of_turn, 30, "32 MiB are of each");
-        assert_eq!(rates.source_more_ps(), (60 - 30 * 3 / 4) / 2);
-        assert_eq!(rates.take_ps(Whose::Others), 11 + rates.source_more_ps() + 70 / 2);
+        let (of_turn, of_all) = (30 - 19, 60 - 40);
+        assert_eq!(here.turn_bytes() >> 20, 32, "of each");
+        let page_kib_ps = rates.page_kib_ps;
+        assert_eq!(rates.source_more_ps() - page_kib_ps, of_all - (of_all - of_turn) * 3 / 4);
+        let source_ps = rates.source_more_ps() - page_kib_ps;
+        assert_eq!(rates.take_ps(Whose::Others), 11 + source_ps + 40 + rates.pages_kib_ps);
+    }
+
+    #[test]
+    fn what_goes_past_the_caches_takes_what_that_takes() {
+        let details = Details { past_caches_kib_ps: 14, ..details() };
+        let here = Touched { goes_past_caches: true, members: 1, ..touched(8, 8, 8, 8) };
+        let rates = Rates::of(&host(details), &here, &here);
+        assert_eq!([Whose::Own, Whose::Others].map(|source| rates.take_ps(source)), [14, 14]);
+        let slow = Details { past_caches_kib_ps: 6, ..details };
+        let rates = Rates::of(&host(slow), &here, &here);
+        let takes = [Whose::Own, Whose::Others].map(|source| rates.take_ps(source));
+        assert_eq!(takes, [6, 11], "what lies elsewhere must come first");
     }
 
     #[test]
     fn pages_are_found_anew_in_each_turn_where_copies_have_not_paid_for_that() {
         let mut details = details();
+        details.crowd_reads_kib_ps = [0; 4];
         details.crowd_pages_ps = [40, 40, 80, 80];
         (details.pages_ps, details.pages_ps[9]) = ([5; 10], 35);
-        let rates = |members, own| {
-            let here = Touched { members, ..touched(own, 8, 8, 8) };
-            let rates = Rates::of(&host(details), &here, &here);
-            (rates.deposit_more_ps(true), rates.source_more_ps())
-        };
-        assert_eq!(rates(1, 16).0, 0, "nobody else has had it");
-        assert_eq!(
-            rates(2, 16),
-            (2 * 40 / 4, 40 / 4),
-            "each byte copied from one place to another"
-        );
-        assert_eq!(rates(8, 0), (80 / 4, 80 / 4), "always the same source");
-        let much = rates(8, 64 * MIB).1;
-        let caches = (71 - 11) / 2;
-        assert_eq!(much, caches + (80 - 30) / 4, "30 of it are in what copies took there");
+        let page_ps = |members, bytes| Rates::page_ps(&details, members, bytes);
+        assert_eq!(page_ps(1, 16), 0, "nobody else has had it");
+        assert_eq!((page_ps(2, 16), page_ps(8, 16)), (40, 80));
+        assert_eq!(page_ps(8, 64 * MIB), 80 - 30, "30 of it are in what copies took there");
+        // A KiB of much takes 40 alone and 100 in a crowd: that are two pages for four KiB.
+        (details.crowd_reads_kib_ps, details.reads_kib_ps) = ([100; 4], [40; 10]);
+        let page_ps = |bytes| Rates::page_ps(&details, 8, bytes);
+        assert_eq!([0, 8 * FAR_BYTES / 2, 8 * FAR_BYTES].map(page_ps), [80, 92, 105]);
+    }
+
+    #[test]
+    fn each_piece_has_a_page() {
+        let mut touched = Touched { own: 2 * PAGE_BYTES, ..Touched::default() };
+        (0..3).for_each(|_| touched.take(1024));
+        assert_eq!(touched.pages_of_copied(30), 30 * 5 / 3, "two of its own, and one of each");
+        touched.take(61 << 10);
+        assert_eq!(touched.pages_of_copied(64), 2 + 16, "of much as many as it has");
     }
 }

@@ -284,6 +284,23 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_a_message_of_the_same_two_takes_less() {
+        let figures = Figures::default();
+        let details = Details {
+            crowd_sends_ps: [160_000; 4],
+            crowd_receives_ps: [500_000; 4],
+            crowd_first_sends_ps: [20_000; 4],
+            crowd_first_receives_ps: [499_000; 4],
+            ..Details::of(&figures)
+        };
+        let (near, rates) = (Near::new(figures, details, 4), rates(&details, 0));
+        let following = Route { is_following: true, ..CROWDED };
+        let ends = |route| [near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates)];
+        let least_ps = (figures.message_ps - figures.line_ps) / 2;
+        assert_eq!([CROWDED, following].map(ends), [[160_000, 500_000], [140_000, least_ps]]);
+    }
+
+    #[test]
     fn who_sends_several_messages_is_busy_for_longer_than_until_one_is_there() {
         let figures = Figures::default();
         let details = Details { send_ps: 70_000, ..Details::of(&figures) };

@@ -653,6 +653,64 @@ mod tests {
         assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
     }
 
+    /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.
+    fn in_exchange(size: u32, bytes: u64, sharing: u32, member: u32) -> Vec<(u32, Deed)> {
+        let way = "board".parse::<Preset>().unwrap().way(Operation::AllToAll);
+        let (task, group) = (Task::new(Operation::AllToAll), Group::whole(size).unwrap());
+        let walks = Arc::new(Walks::of(&task, &way, &group, (bytes, sharing)));
+        let path = Path::new(&walks, member);
+        assert_eq!(path.manner().hands_over, size == 2 || sharing > 1 && bytes == 64 << 10);
+        let mut before = None;
+        let waits_for_the_one_before = |step: u32| {
+            let followers: Vec<u32> = path.followers(step).collect();
+            let last = path.steps() - 1;
+            followers == if step < last { vec![step + 1] } else { vec![] }
+        };
+        assert!((0..path.steps()).all(waits_for_the_one_before));
+        let deeds = (0..path.steps()).map(|step| (path.round(step), path.deed(step)));
+        deeds.inspect(|now| assert_ne!(before.replace(*now), Some(*now))).collect()
+    }
+
+    #[test]
+    fn an_exchange_goes_block_by_block_as_in_the_product() {
+        const BYTES: u64 = 64 << 10;
+        let (size, ahead) = (16, 4);
+        let mut taken = BTreeSet::new();
+        for member in 0..size {
+            let deeds = in_exchange(size, BYTES, 8, member);
+            let laid = |deed: &Deed| *deed == Deed::Deposit { bytes: BYTES };
+            let first = deeds.iter().position(|(_, deed)| !laid(deed)).unwrap();
+            assert_eq!(first, ahead, "so many are laid down before the first is taken");
+            let laid: Vec<u32> = deeds.iter().filter(|(_, deed)| laid(deed)).map(|of| of.0).collect();
+            assert_eq!(laid, (0..size - 1).collect::<Vec<_>>(), "one in each round");
+            for (round, deed) in deeds {
+                if let Deed::Take { from, bytes, .. } = deed {
+                    assert_eq!(((from + 1 + round) % size, bytes), (member, BYTES));
+                    assert!(taken.insert((from, member)));
+                }
+            }
+        }
+        assert_eq!(taken.len() as u32, size * (size - 1));
+        let at_once = in_exchange(size, BYTES, 1, 3);
+        assert!(at_once.iter().all(|(round, _)| *round == 0), "each has a processor");
+        assert_eq!(in_exchange(size, 8, 8, 3).len(), at_once.len());
+    }
+
+    #[test]
+    fn a_long_reduction_goes_over_the_board_in_parts() {
+        let way = "board:together".parse::<Preset>().unwrap().way(Operation::AllReduce);
+        let (task, group) = (Task::new(Operation::AllReduce), Group::whole(8).unwrap());
+        let walks = Arc::new(Walks::of(&task, &way, &group, (1 << 20, 4)));
+        assert_eq!(walks.rounds(), 4);
+        let path = Path::new(&walks, 5);
+        let laid = (0..path.steps()).filter_map(|step| match path.deed(step) {
+            Deed::Deposit { bytes } => Some((path.round(step), bytes)),
+            _ => None,
+        });
+        let quarter = 1 << 18;
+        assert_eq!(laid.collect::<Vec<_>>(), [0, 1, 2, 3].map(|round| (round, quarter)));
+    }
+
     #[test]
     fn all_blocks_but_one_are_those_around_it() {
         let cells = Cells::new(landeck_collectives::Store::Input, 3, 4);

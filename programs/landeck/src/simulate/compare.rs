@@ -128,6 +128,11 @@ impl Passes {
         self.passed > 0 || self.begun > 0
     }
 
+    /// Whether there are as many launches of everything as there are to be.
+    pub(crate) const fn is_enough(&self) -> bool {
+        self.passed >= LAUNCHES_MIN
+    }
+
     /// Whether no further launch begins. The least that there is to be may take twice as long.
     fn is_too_late(&self) -> bool {
         self.spent > if self.passed < LAUNCHES_MIN { 2 * PASSES_MAX } else { PASSES_MAX }
