@@ -82,7 +82,9 @@ impl Course {
     pub fn of(operation: Operation, style: BoardStyle, block: u64, group: GroupOf) -> Self {
         let members = u64::from(group.size);
         match (operation, style) {
-            (Operation::AllReduce, BoardStyle::Divided) if group.size == 2 && group.cell_bytes > 0 => {
+            (Operation::AllReduce, BoardStyle::Divided)
+                if group.size == 2 && group.cell_bytes > 0 =>
+            {
                 Self::in_cells(block, group.cell_bytes)
             }
             _ if !group.is_crowded => Self::AT_ONCE,
@@ -143,7 +145,12 @@ pub enum Round {
 impl Round {
     /// One of so many rounds of an operation, in a group of so many members. A block has so many bytes, of which
     /// so many are never cut.
-    pub fn of(operation: Operation, block: (u64, u64), size: u32, (at, rounds): (u32, u32)) -> Self {
+    pub fn of(
+        operation: Operation,
+        block: (u64, u64),
+        size: u32,
+        (at, rounds): (u32, u32),
+    ) -> Self {
         match operation {
             _ if rounds == 1 => Self::Only,
             Operation::AllToAll => {
@@ -351,7 +358,9 @@ mod tests {
         for at in 0..4 {
             let round = round((at, 4));
             assert_eq!(round, Round::Part(u64::from(at) * quarter, quarter));
-            assert!(plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All));
+            assert!(
+                plan.steps.iter().all(|step| round.share_of(&step.action, &plan) == Share::All)
+            );
         }
     }
 

@@ -71,10 +71,12 @@ pub struct Details {
     pub crowd_receives_ps: [u64; CROWDS.len()],
     /// By so much longer if it came before anybody looked for it.
     pub crowd_keeps_ps: [u64; CROWDS.len()],
-    /// By so much of that longer the first message to another one in a turn takes than one that follows it: who sends,
-    pub crowd_first_sends_ps: [u64; CROWDS.len()],
-    /// and the first from another one.
-    pub crowd_first_receives_ps: [u64; CROWDS.len()],
+    /// The same of calls that follow each other at once, with nothing else between: a call,
+    pub crowd_calls_again_ps: [u64; CROWDS.len()],
+    /// a message of its sender,
+    pub crowd_sends_again_ps: [u64; CROWDS.len()],
+    /// and of its receiver.
+    pub crowd_receives_again_ps: [u64; CROWDS.len()],
     /// What each of many takes of a call at the board takes, of what stands beside its word.
     pub crowd_finds_ps: [u64; CROWDS.len()],
     /// By so much longer one of them is busy with a message that has no room in a ring, so that it passes through
@@ -164,19 +166,23 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("keep_of_8_ps", "the same of eight"),
     ("keep_of_16_ps", "the same of sixteen"),
     (
-        "first_send_of_2_ps",
-        "the first message to another one in a turn, more of its sender's time, of two on a processor",
+        "call_again_of_2_ps",
+        "a call that follows another, which finds its message, of two on a processor",
     ),
-    ("first_send_of_4_ps", "the same of four"),
-    ("first_send_of_8_ps", "the same of eight"),
-    ("first_send_of_16_ps", "the same of sixteen"),
+    ("call_again_of_4_ps", "the same of four"),
+    ("call_again_of_8_ps", "the same of eight"),
+    ("call_again_of_16_ps", "the same of sixteen"),
     (
-        "first_receive_of_2_ps",
-        "the first message from another one in a turn, more of its receiver's time, of two on a processor",
+        "send_again_of_2_ps",
+        "one of many messages of such a call, of its sender's time, of two on a processor",
     ),
-    ("first_receive_of_4_ps", "the same of four"),
-    ("first_receive_of_8_ps", "the same of eight"),
-    ("first_receive_of_16_ps", "the same of sixteen"),
+    ("send_again_of_4_ps", "the same of four"),
+    ("send_again_of_8_ps", "the same of eight"),
+    ("send_again_of_16_ps", "the same of sixteen"),
+    ("receive_again_of_2_ps", "the same, of its receiver's time, of two on a processor"),
+    ("receive_again_of_4_ps", "the same of four"),
+    ("receive_again_of_8_ps", "the same of eight"),
+    ("receive_again_of_16_ps", "the same of sixteen"),
     ("find_of_2_ps", "one of many takes of a call at the board, of two on a processor"),
     ("find_of_4_ps", "the same of four"),
     ("find_of_8_ps", "the same of eight"),
@@ -286,7 +292,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 impl Details {
     /// How many words they are.
     pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 15 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
+        FIRST_OF_CROWDS + 16 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -327,8 +333,9 @@ impl Details {
             crowd_sends_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_keeps_ps: [0; CROWDS.len()],
-            crowd_first_sends_ps: [0; CROWDS.len()],
-            crowd_first_receives_ps: [0; CROWDS.len()],
+            crowd_calls_again_ps: crowd(CALL_PS + message_ps / 2),
+            crowd_sends_again_ps: [message_ps / 2; CROWDS.len()],
+            crowd_receives_again_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_finds_ps: [0; CROWDS.len()],
             crowd_lends_ps: [0; CROWDS.len()],
             crowd_drains_ps: [0; CROWDS.len()],
@@ -383,8 +390,9 @@ impl Details {
             self.crowd_sends_ps,
             self.crowd_receives_ps,
             self.crowd_keeps_ps,
-            self.crowd_first_sends_ps,
-            self.crowd_first_receives_ps,
+            self.crowd_calls_again_ps,
+            self.crowd_sends_again_ps,
+            self.crowd_receives_again_ps,
             self.crowd_finds_ps,
             self.crowd_lends_ps,
             self.crowd_drains_ps,
@@ -409,8 +417,7 @@ impl Details {
             self.writes_kib_ps,
         ];
         let crowds = crowds.into_iter().flatten().chain(caches.into_iter().flatten());
-        let last =
-            [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
+        let last = [self.handed_kib_ps, self.fetched_reduction_kib_ps, self.past_caches_kib_ps];
         let mut all = first
             .into_iter()
             .chain(self.messages_ps)
@@ -442,8 +449,9 @@ impl Details {
             crowd_sends_ps: array::from_fn(|_| next()),
             crowd_receives_ps: array::from_fn(|_| next()),
             crowd_keeps_ps: array::from_fn(|_| next()),
-            crowd_first_sends_ps: array::from_fn(|_| next()),
-            crowd_first_receives_ps: array::from_fn(|_| next()),
+            crowd_calls_again_ps: array::from_fn(|_| next()),
+            crowd_sends_again_ps: array::from_fn(|_| next()),
+            crowd_receives_again_ps: array::from_fn(|_| next()),
             crowd_finds_ps: array::from_fn(|_| next()),
             crowd_lends_ps: array::from_fn(|_| next()),
             crowd_drains_ps: array::from_fn(|_| next()),

@@ -197,7 +197,8 @@ impl Board {
                 let elsewhere_ps = others.saturating_sub(own) * u64::from(self.processors - 1)
                     / u64::from(self.processors);
                 let kib_ps = if is_here { own } else { own + elsewhere_ps };
-                let span_ps = self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
+                let span_ps =
+                    self.find_ps(is_here, is_here, bytes) + bytes_ps(copied(bytes, bytes), kib_ps);
                 Look::Do(span_ps, self.together)
             }
             Deed::Send { .. } | Deed::Receive { .. } | Deed::Copy { .. } | Deed::Combine { .. } => {
@@ -255,7 +256,8 @@ impl Board {
             }
             Deed::Resolve { bytes } => {
                 let on = Processors::of(by.0);
-                self.results[member as usize] = Some(Laid { bytes, until: by.1, by: by.0, on, record });
+                self.results[member as usize] =
+                    Some(Laid { bytes, until: by.1, by: by.0, on, record });
                 true
             }
             _ => false,
@@ -382,7 +384,8 @@ mod tests {
     fn deeds_of(operation: Operation, bytes: u64) -> Vec<Deed> {
         let group = Group::whole(4).unwrap();
         let way = Way::Board(BoardStyle::Each);
-        let path = Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, (bytes, 1))), 1);
+        let path =
+            Path::new(&Arc::new(Walks::of(&Task::new(operation), &way, &group, (bytes, 1))), 1);
         (0..path.steps()).map(|step| path.deed(step)).collect()
     }
 

@@ -152,10 +152,8 @@ pub(crate) struct Rates {
     deposit_kib_ps: u64,
     /// From where another one has put it.
     take_kib_ps: u64,
-    /// Within this processor, of what it has just touched and of what it has not; and to where it has itself read
-    /// what another one had put there.
-    fresh_kib_ps: u64,
-    local_kib_ps: u64,
+    /// Within this processor; and to where it has itself read what another one had put there.
+    copy_kib_ps: u64,
     handed_kib_ps: u64,
     /// Of what is taken past the caches.
     past_caches_kib_ps: Option<u64>,
@@ -187,34 +185,32 @@ impl Rates {
     /// longer, what its other end takes was measured by itself.
     pub(crate) fn of(host: &Host, touched: &Touched, all: &Touched) -> Self {
         let details = &host.details;
-        let (deposits, takes) = (&details.deposits_kib_ps, &details.takes_kib_ps);
+        let [deposit_ps, take_ps, copy_ps] =
+            [details.deposits_kib_ps, details.takes_kib_ps, details.copies_kib_ps].map(|of| of[0]);
         let (reads, writes) = (&details.reads_kib_ps, &details.writes_kib_ps);
-        let copies = &details.copies_kib_ps;
         let more =
             |measured, bytes| Details::of_rotation(measured, bytes).saturating_sub(measured[0]);
         let bytes = touched.operation_bytes(all);
         let laid_bytes = touched.of_places(touched.rotation_bytes(all));
         // So much of what is taken is taken by the first one.
         let first = touched.taken.min(all.laid_down);
-        let of_source = |bytes| more(takes, bytes).saturating_sub(more(writes, bytes));
-        let source_ps = of_source(all.of_places(bytes));
-        let again_ps = source_ps.saturating_sub(of_source(touched.turn_bytes()));
+        let source_ps = more(reads, all.of_places(bytes));
+        let again_ps = source_ps.saturating_sub(more(reads, touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
         let page_ps = Self::page_ps(details, touched.members, bytes);
         Self {
-            deposit_kib_ps: deposits[0],
+            deposit_kib_ps: deposit_ps,
             take_kib_ps: match touched.laid_down {
-                0 => host.figures.one_copy_kib_ps.min(takes[0]), // while nobody takes from here
-                _ => takes[0],
+                0 => host.figures.one_copy_kib_ps.min(take_ps), // while nobody takes from here
+                _ => take_ps,
             },
-            fresh_kib_ps: Details::of_rotation(copies, laid_bytes),
-            local_kib_ps: Details::of_rotation(copies, bytes),
+            copy_kib_ps: copy_ps,
             handed_kib_ps: details.handed_kib_ps,
             past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
             read_more_ps: more(reads, bytes),
             write_more_ps: more(writes, bytes),
             fresh_more_ps: more(reads, touched.of_places(bytes)),
-            place_more_ps: more(deposits, laid_bytes).saturating_sub(more(reads, laid_bytes)),
+            place_more_ps: more(writes, laid_bytes),
             source_more_ps: source_ps,
             pages_kib_ps: touched.pages_of_copied(page_ps),
             page_kib_ps: page_ps / PAGE_KIB,
@@ -224,10 +220,7 @@ impl Rates {
     /// To lay something down, which this member has touched just before or not.
     pub(crate) const fn deposit_ps(&self, place: Whose, is_fresh: bool) -> u64 {
         let place_ps = match place {
-            Whose::Own if is_fresh => return self.fresh_kib_ps + self.pages_kib_ps,
-            Whose::Own => {
-                return u64::midpoint(self.fresh_kib_ps, self.local_kib_ps) + self.pages_kib_ps;
-            }
+            Whose::Own => self.copy_kib_ps,
             Whose::Others => self.deposit_kib_ps,
             Whose::HandedOver => self.handed_kib_ps,
         };
@@ -248,7 +241,7 @@ impl Rates {
             return kib_ps.max(source_ps) + self.pages_kib_ps;
         }
         match source {
-            Whose::Own => self.local_kib_ps + self.pages_kib_ps,
+            Whose::Own => self.local_ps(),
             Whose::Others | Whose::HandedOver => self.take_kib_ps + self.take_more_ps(),
         }
     }
@@ -260,7 +253,7 @@ impl Rates {
 
     /// To copy something within a member.
     pub(crate) const fn local_ps(&self) -> u64 {
-        self.local_kib_ps + self.pages_kib_ps
+        self.copy_kib_ps + self.more_ps()
     }
 
     /// By so much longer something is combined that is read from where it was laid down.
@@ -277,7 +270,8 @@ impl Rates {
         let paid_ps = |bytes| {
             Details::of_rotation(&details.pages_ps, bytes).saturating_sub(details.pages_ps[0])
         };
-        let near_ps = Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
+        let near_ps =
+            Details::of_crowd(&details.crowd_pages_ps, members).saturating_sub(paid_ps(bytes));
         // One that reads much touches pages of it and of where that goes.
         let read_ps = Details::of_crowd(&details.crowd_reads_kib_ps, members);
         let alone_ps = Details::of_rotation(&details.reads_kib_ps, members * FAR_BYTES);
@@ -328,7 +322,7 @@ mod tests {
         let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
         let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
         let usual = Details { reads_kib_ps, writes_kib_ps, ..usual };
-        let crowd_reads_kib_ps = [30; 4];
+        let crowd_reads_kib_ps = [0; 4];
         let usual = Details { crowd_reads_kib_ps, handed_kib_ps: 3, ..usual };
         Details { deposits_kib_ps, takes_kib_ps, copies_kib_ps, ..usual }
     }
@@ -369,7 +363,11 @@ mod tests {
         let cells = (handed_over.places, handed_over.all_places);
         assert_eq!(cells, (100, 0), "always the cell that was just read");
         assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
-        assert_eq!(places(GO_ROUND_BYTES).2, WINDOW as u64 / 2 * GO_ROUND_BYTES, "of long data fewer");
+        assert_eq!(
+            places(GO_ROUND_BYTES).2,
+            WINDOW as u64 / 2 * GO_ROUND_BYTES,
+            "of long data fewer"
+        );
         assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
     }
 
@@ -406,15 +404,16 @@ mod tests {
         let (giver, taker) = (touched(MIB, MIB, MIB, 0), touched(MIB, 0, 0, MIB));
         let rates = rates_of(&[(0, giver), (0, taker), (1, taker)]);
         for much in &rates[..2] {
-            assert_eq!((much.take_ps(Whose::Own), much.take_ps(Whose::Others)), (7, 11 + 3 + 3));
+            let takes = [Whose::Own, Whose::Others].map(|source| much.take_ps(source));
+            assert_eq!(takes, [5 + 2 + 3, 11 + 2 + 3]);
         }
         let deposits = [false, true].map(|is_fresh| rates[0].deposit_ps(Whose::Others, is_fresh));
-        assert_eq!(deposits, [10 + 2 + 2, 10 + 2 + 2], "all that goes round is its own");
+        assert_eq!(deposits, [10 + 2 + 3, 10 + 2 + 3], "all that goes round is its own");
         let much = touched(64 * MIB, 8 * MIB, MIB, 0);
         let much = rates_of(&[(0, much)])[0];
         let deposits = [false, true].map(|is_fresh| much.deposit_ps(Whose::Others, is_fresh));
-        assert_eq!(deposits, [10 + 26 + 2, 10 + 2 + 2], "the own data of before, or of just now");
-        assert_eq!(rates[2].take_ps(Whose::Own), 6);
+        assert_eq!(deposits, [10 + 26 + 3, 10 + 2 + 3], "the own data of before, or of just now");
+        assert_eq!(rates[2].take_ps(Whose::Own), 5 + 1, "a MiB of its own");
     }
 
     #[test]
@@ -423,7 +422,7 @@ mod tests {
         let here = touched(64 * MIB, 0, 0, 1024);
         let all = touched(64 * MIB, 256, 256, 1024);
         let rates = Rates::of(&host(details()), &here, &all);
-        let (of_turn, of_all) = (30 - 19, 60 - 40);
+        let (of_turn, of_all) = (16, 26);
         assert_eq!(here.turn_bytes() >> 20, 32, "of each");
         let page_kib_ps = rates.page_kib_ps;
         assert_eq!(rates.source_more_ps() - page_kib_ps, of_all - (of_all - of_turn) * 3 / 4);
@@ -456,7 +455,7 @@ mod tests {
         // A KiB of much takes 40 alone and 100 in a crowd: that are two pages for four KiB.
         (details.crowd_reads_kib_ps, details.reads_kib_ps) = ([100; 4], [40; 10]);
         let page_ps = |bytes| Rates::page_ps(&details, 8, bytes);
-        assert_eq!([0, 8 * FAR_BYTES / 2, 8 * FAR_BYTES].map(page_ps), [80, 92, 105]);
+        assert_eq!([0, 8 * FAR_BYTES / 2, 8 * FAR_BYTES].map(page_ps), [80, 100, 120]);
     }
 
     #[test]

@@ -30,9 +30,9 @@ pub(crate) struct Near {
     crowd_sends_ps: u64,
     crowd_receives_ps: u64,
     crowd_keeps_ps: u64,
-    /// By so much of that longer the first to, and from, another one in a turn takes.
-    first_send_ps: u64,
-    first_receive_ps: u64,
+    /// The same of calls that follow each other at once.
+    sends_again_ps: u64,
+    receives_again_ps: u64,
     /// By so much longer a sender, and a receiver, is busy with a message through a block.
     lend_ps: u64,
     drain_ps: u64,
@@ -49,8 +49,8 @@ pub(crate) struct Route {
     pub(crate) is_in_cell: bool,
     /// Its sender has touched the data just before.
     pub(crate) is_fresh: bool,
-    /// In its turn the process has had to do with the other end before.
-    pub(crate) is_following: bool,
+    /// It is of a call that follows another at once.
+    pub(crate) is_again: bool,
 }
 
 impl Near {
@@ -66,8 +66,8 @@ impl Near {
             crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
             crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
             crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
-            first_send_ps: of_crowd(&details.crowd_first_sends_ps, 0),
-            first_receive_ps: of_crowd(&details.crowd_first_receives_ps, 0),
+            sends_again_ps: of_crowd(&details.crowd_sends_again_ps, 0),
+            receives_again_ps: of_crowd(&details.crowd_receives_again_ps, 0),
             lend_ps: of_crowd(&details.crowd_lends_ps, 0),
             drain_ps: of_crowd(&details.crowd_drains_ps, 0),
         }
@@ -80,7 +80,7 @@ impl Near {
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
     pub(crate) fn send_ps(&self, bytes: u64, route: Route, rates: &Rates) -> (u64, u64) {
-        let overhead_ps = self.end_ps(route, self.crowd_sends_ps, self.first_send_ps);
+        let overhead_ps = self.end_ps(route, [self.crowd_sends_ps, self.sends_again_ps]);
         let busy_ps = overhead_ps.max(self.details.send_ps);
         let begin_ps = overhead_ps + self.figures.line_ps;
         let (in_ps, first_ps) = self.in_ps(bytes, route, rates);
@@ -116,7 +116,7 @@ impl Near {
 
     /// How long a receiver is busy on a processor with these rates.
     pub(crate) fn receive_ps(&self, bytes: u64, route: Route, rates: &Rates) -> u64 {
-        let overhead_ps = self.end_ps(route, self.crowd_receives_ps, self.first_receive_ps);
+        let overhead_ps = self.end_ps(route, [self.crowd_receives_ps, self.receives_again_ps]);
         if bytes <= INLINE_BYTES {
             return overhead_ps;
         }
@@ -142,9 +142,9 @@ impl Near {
         self.crowd_keeps_ps
     }
 
-    /// At one end of a message, given what one of many takes there in a crowd, and how much of that the first.
-    fn end_ps(&self, route: Route, crowd_ps: u64, first_ps: u64) -> u64 {
-        let crowd_ps = if route.is_following { crowd_ps.saturating_sub(first_ps) } else { crowd_ps };
+    /// At one end of a message, given what one of many takes there in a crowd, and in a call that follows another.
+    fn end_ps(&self, route: Route, crowd_ps: [u64; 2]) -> u64 {
+        let crowd_ps = crowd_ps[usize::from(route.is_again)];
         self.overhead_ps().max(if route.is_crowded { crowd_ps } else { 0 })
     }
 
@@ -184,7 +184,7 @@ mod tests {
         is_crowded: false,
         is_in_cell: false,
         is_fresh: false,
-        is_following: false,
+        is_again: false,
     };
     const CROWDED: Route = Route { is_crowded: true, ..ALONE };
 
@@ -284,20 +284,20 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_message_of_the_same_two_takes_less() {
+    fn a_message_of_a_call_that_follows_another_takes_what_was_measured_there() {
         let figures = Figures::default();
         let details = Details {
             crowd_sends_ps: [160_000; 4],
             crowd_receives_ps: [500_000; 4],
-            crowd_first_sends_ps: [20_000; 4],
-            crowd_first_receives_ps: [499_000; 4],
+            crowd_sends_again_ps: [140_000; 4],
+            crowd_receives_again_ps: [1; 4],
             ..Details::of(&figures)
         };
         let (near, rates) = (Near::new(figures, details, 4), rates(&details, 0));
-        let following = Route { is_following: true, ..CROWDED };
+        let again = Route { is_again: true, ..CROWDED };
         let ends = |route| [near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates)];
         let least_ps = (figures.message_ps - figures.line_ps) / 2;
-        assert_eq!([CROWDED, following].map(ends), [[160_000, 500_000], [140_000, least_ps]]);
+        assert_eq!([CROWDED, again].map(ends), [[160_000, 500_000], [140_000, least_ps]]);
     }
 
     #[test]
@@ -316,12 +316,13 @@ mod tests {
     fn copies_take_longer_where_much_goes_round() {
         let figures = Figures::default();
         let mut details = Details::of(&figures);
-        (details.deposits_kib_ps[9], details.takes_kib_ps[9]) =
-            (details.deposits_kib_ps[0] + 3_000, details.takes_kib_ps[0] + 5_000);
+        (details.reads_kib_ps[9], details.writes_kib_ps[9]) =
+            (details.reads_kib_ps[0] + 3_000, details.writes_kib_ps[0] + 5_000);
         let near = Near::new(figures, details, 1);
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
-        // Of the own place the half of what either copy takes longer; what is laid down goes to the same place.
-        for (bytes, more_ps) in [(8, [0; 2]), (2048, [5_000; 2]), (LONG_BYTES, [2_560_000; 2])] {
+        // What a member has is read when it sends, and written when it receives; what is laid down goes to the same place.
+        let long_ps = [1024 * 3_000, 1024 * 5_000];
+        for (bytes, more_ps) in [(8, [0; 2]), (2048, [6_000, 10_000]), (LONG_BYTES, long_ps)] {
             let later = |at: fn((u64, u64)) -> u64| {
                 at(near.send_ps(bytes, ALONE, &many)) - at(near.send_ps(bytes, ALONE, &few))
             };

@@ -235,7 +235,8 @@ pub fn run(
         let members = work.group.size();
         return Err(SimulationError::TooMany { operation, way, members, messages, gib, most });
     }
-    let stages = Stages::new(work, setting.calls, hosts.sharing(work.group.size(), setting.platform));
+    let stages =
+        Stages::new(work, setting.calls, hosts.sharing(work.group.size(), setting.platform));
     let steps = stages.steps();
     let mut world = World::new(setting, hosts, stages);
     world.run(|done| tell(Progress { done, steps }));

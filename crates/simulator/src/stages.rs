@@ -120,6 +120,12 @@ impl Stages {
         !matches!(self.kind(stage), Kind::Operation)
     }
 
+    /// Whether a stage is a call that follows another of the same at once.
+    pub(crate) fn follows_the_same(&self, stage: u32) -> bool {
+        let is_call = |stage| matches!(self.kind(stage), Kind::Operation);
+        stage > 0 && is_call(stage) && is_call(stage - 1)
+    }
+
     /// Whether a stage makes one span of everybody's.
     pub(crate) fn is_reduction(&self, stage: u32) -> bool {
         matches!(self.kind(stage), Kind::Reduce)

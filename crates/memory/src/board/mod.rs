@@ -49,8 +49,8 @@ mod statement;
 #[cfg(not(loom))]
 mod ticket;
 
-pub use ahead::window_of;
 pub use agreement::{Agreed, Offer, Part};
+pub use ahead::window_of;
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]

@@ -70,22 +70,19 @@ impl World {
         let place = self.member(from);
         let is_in_cell = is_near && Near::fits_cell(bytes) && place.cells > 0;
         place.cells -= u32::from(is_in_cell);
-        let is_following = self.meets(from, to, false);
+        let is_again = self.calls_again(from);
         Route {
             is_beside: self.processors.number(from) == self.processors.number(to),
             is_crowded: self.processors.is_shared(from),
             is_in_cell,
             is_fresh,
-            is_following,
+            is_again,
         }
     }
 
-    /// A member has to do with another one, whose messages it receives or not; whether it had in this turn before.
-    fn meets(&mut self, member: u32, other: u32, receives: bool) -> bool {
-        if !self.processors.is_shared(member) {
-            return false;
-        }
-        !self.member(member).met.insert((other, receives))
+    /// Whether what a member does follows the same at once.
+    pub(super) fn calls_again(&self, member: u32) -> bool {
+        self.stages.follows_the_same(self.members[member as usize].stage)
     }
 
     fn keep(&mut self, message: Message) -> MessageId {
@@ -112,18 +109,18 @@ impl World {
         self.wires.as_ref().map_or(0, |wires| wires.overhead_ps(bytes))
     }
 
-    fn receive_ps(&mut self, message: &Message) -> u64 {
+    fn receive_ps(&self, message: &Message) -> u64 {
         if message.transit.from != message.transit.to {
             return self.overhead_ps(message.bytes);
         }
         let Message { from, to, bytes, is_in_cell, .. } = *message;
-        let is_following = self.meets(to, from, true);
+        let is_again = self.calls_again(to);
         let route = Route {
             is_beside: self.processors.number(from) == self.processors.number(to),
             is_crowded: self.processors.is_shared(to),
             is_in_cell,
             is_fresh: false,
-            is_following,
+            is_again,
         };
         self.near.receive_ps(bytes, route, self.rates(to))
     }

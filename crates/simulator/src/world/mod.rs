@@ -6,7 +6,7 @@ mod losses;
 mod messages;
 mod rest;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use landeck_collectives::{Details, Execution, Figures, Precedence};
 use landeck_kernel::matching::Matching;
@@ -120,8 +120,6 @@ struct Member {
     dies: Option<Time>,
     told: Option<(u32, Time)>,
     lost: Option<Lost>,
-    /// With whom it has had to do in its turn, as who sends or who receives.
-    met: BTreeSet<(u32, bool)>,
     /// Cells that it may put messages in.
     cells: u32,
     /// Whether another processor has taken what it laid on the board last; and where what this one has taken last was
@@ -195,8 +193,9 @@ pub(crate) struct World {
     /// until it has given its processor away and has seen, back on it, that the message is there.
     turn_ps: u64,
     long_ps: u64,
-    /// What a call takes of one that shares its processor, over messages and with a look at the board.
-    crowd_call_ps: u64,
+    /// What a call takes of one that shares its processor, over messages (after something else, and again) and with a
+    /// look at the board.
+    crowd_calls_ps: [u64; 2],
     crowd_take_ps: u64,
     /// One for each execution.
     boards: Vec<Board>,
@@ -249,8 +248,14 @@ impl World {
             rates: caches::rates(&platform.host, &touched),
             turn_ps,
             long_ps: rest::long_ps(&figures, &details, sharing),
-            crowd_call_ps: Details::of_crowd(&details.crowd_calls_ps, sharing)
-                .saturating_sub(Details::of_crowd(&details.crowd_receives_ps, sharing)),
+            crowd_calls_ps: [
+                (&details.crowd_calls_ps, &details.crowd_receives_ps),
+                (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
+            ]
+            .map(|(calls, receives)| {
+                let of = |measured| Details::of_crowd(measured, sharing);
+                of(calls).saturating_sub(of(receives))
+            }),
             crowd_take_ps: Details::of_crowd(&details.crowd_takes_ps, sharing),
             boards: boards(&platform.host, &stages),
             host: platform.host,
@@ -308,7 +313,6 @@ impl World {
                     self.note(now, 1, member);
                     let place = self.member(member);
                     place.is_waiting = false;
-                    place.met.clear();
                     let long_ps =
                         if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
                     let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps + long_ps;
@@ -395,12 +399,13 @@ impl World {
             return false;
         }
         place.called = place.stage + 1;
-        let Some(execution) = &place.execution else { return false };
+        let is_again = self.calls_again(member);
+        let Some(execution) = &self.members[member as usize].execution else { return false };
         let at_board = execution.walk().uses_board();
         let span_ps = match (at_board, self.processors.is_shared(member)) {
             (false, false) => self.host.details.call_ps,
             (true, false) => self.host.details.board_call_ps,
-            (false, true) => self.crowd_call_ps,
+            (false, true) => self.crowd_calls_ps[usize::from(is_again)],
             (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_take_ps()),
         };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
@@ -696,7 +701,6 @@ impl Member {
             dies: None,
             told: None,
             lost: None,
-            met: BTreeSet::new(),
             cells,
             is_taken_elsewhere: true,
             has_place_of: Whose::HandedOver,

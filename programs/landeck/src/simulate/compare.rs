@@ -107,7 +107,8 @@ impl Passes {
 
     /// Whether there are not enough launches of this yet, as far as they say so themselves.
     fn is_wanted(&mut self, launch: &Launch<'_>) -> bool {
-        self.passed < LAUNCHES_MIN || !Spread::of(self.times_of(launch)).is_some_and(Spread::is_steady)
+        self.passed < LAUNCHES_MIN
+            || !Spread::of(self.times_of(launch)).is_some_and(Spread::is_steady)
     }
 
     /// Goes on to the next thing.
@@ -185,7 +186,8 @@ impl Passes {
 
     /// How many of the figures are near enough to what was measured.
     pub(crate) fn verdict(&self, studies: &[Study]) -> Verdict {
-        let mut verdict = Verdict { limit: if self.takes_least { 0.1 } else { 0.25 }, within: 0, all: 0 };
+        let mut verdict =
+            Verdict { limit: if self.takes_least { 0.1 } else { 0.25 }, within: 0, all: 0 };
         for (study, times_us) in studies.iter().zip(&self.times_us) {
             for (simulated, measured) in study.times_us.iter().zip(times_us) {
                 for (simulated, measured) in simulated.iter().zip(measured) {
@@ -279,7 +281,10 @@ impl Verdict {
     /// In words.
     pub(crate) fn text(&self) -> String {
         let Self { limit, within, all } = self;
-        format!("{within} of {all} figures are within {:.0}% of what was measured.\n", 100.0 * limit)
+        format!(
+            "{within} of {all} figures are within {:.0}% of what was measured.\n",
+            100.0 * limit
+        )
     }
 }
 
@@ -377,7 +382,10 @@ mod tests {
         assert!(!Verdict { within: 0, all: 0, ..verdict }.is_met(), "nothing was measured");
         passes.takes_least = true;
         let text = passes.text(&studies);
-        assert!(text.contains("flat: 3.00 2.00 (2.00 to 4.00) +50%"), "of messages the least: {text}");
+        assert!(
+            text.contains("flat: 3.00 2.00 (2.00 to 4.00) +50%"),
+            "of messages the least: {text}"
+        );
     }
 
     #[test]

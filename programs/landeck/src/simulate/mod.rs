@@ -270,7 +270,8 @@ impl SimulateArguments {
             if passes.has_any() || !has_any {
                 let verdict = passes.verdict(studies);
                 let counts = passes.is_enough() || !has_enough;
-                let rest = if counts { "" } else { "There were too few launches for that to count.\n" };
+                let rest =
+                    if counts { "" } else { "There were too few launches for that to count.\n" };
                 say(&(passes.text(studies) + &verdict.text() + rest))?;
                 compare::busy(found).map_or(Ok(()), |trouble| say(&trouble))?;
                 is_met &= verdict.is_met() || !counts;

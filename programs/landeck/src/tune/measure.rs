@@ -4,13 +4,11 @@
 //! reads them. Each is the least of some batches, of crowds the middle, and of one where the time is over: what
 //! takes a microsecond on a free machine can take some milliseconds on a busy one.
 
-use super::probe::Pages;
+use super::probe::{self, Pages};
 use super::share::Begun;
 use clap::ValueEnum;
 use landeck::collectives::architecture::{Butterfly, Flat};
-use landeck::collectives::details::{
-    CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES,
-};
+use landeck::collectives::details::{CELL_MESSAGE_BYTES, FAR_BYTES, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{BoardStyle, Way};
 use landeck::memory::Bytes;
 use landeck::{Job, Result, Sum, Tag, World};
@@ -34,6 +32,8 @@ pub(crate) enum Subject {
     Messages,
     /// From one process to another on one processor.
     Switch,
+    /// Copies by a process alone.
+    Caches,
     /// What processes find that share processors.
     Crowd,
 }
@@ -44,6 +44,7 @@ impl Subject {
         match self {
             Self::Messages => "messages",
             Self::Switch => "switch",
+            Self::Caches => "caches",
             Self::Crowd => "crowd",
         }
     }
@@ -53,6 +54,7 @@ impl Subject {
         match self {
             Self::Messages => 2,
             Self::Switch => 1,
+            Self::Caches => super::processors().len().clamp(1, 2) as u32,
             Self::Crowd => super::crowded(),
         }
     }
@@ -70,6 +72,9 @@ pub(crate) fn run(subject: Subject) -> Result<()> {
             let batches = Batches::begin(&world);
             report(&world, "switch", batches.half_round_trip_ps(8, 100)?);
             pages(&world);
+        }
+        (Subject::Caches, 1) => {
+            probe::caches(&super::processors(), |name, ps| report(&world, name, ps as f64));
         }
         (Subject::Crowd, 2..) => crowd(&world)?,
         _ => {}
@@ -99,9 +104,10 @@ fn crowd(world: &World) -> Result<()> {
     report(world, "receive", of_many.taken);
     report(world, "keep", of_many.kept);
     report(world, "find", of_many.found);
-    let first = of_first_ps(&batches)?;
-    report(world, "first-send", first.sent);
-    report(world, "first-receive", first.taken);
+    let again = again_ps(&batches)?;
+    report(world, "call-again", again.call);
+    report(world, "send-again", again.sent);
+    report(world, "receive-again", again.taken);
     report(world, "read", read_kib_ps(&batches)?);
     report(world, "lend", in_block.sent - in_ring.sent);
     report(world, "drain", in_block.taken - in_ring.taken);
@@ -159,43 +165,58 @@ fn read_kib_ps(batches: &Batches<'_>) -> Result<f64> {
     Ok(per_kib(median(all), BYTES))
 }
 
-/// By how much longer messages to and from all others take of each process than as many to and from one of them: so much
-/// longer the first of each takes.
-fn of_first_ps(batches: &Batches<'_>) -> Result<Handed> {
-    const ROUNDS: usize = 6;
+/// What calls take that follow each other with nothing between, of the time of their member.
+struct Again {
+    /// One that receives a message.
+    call: f64,
+    /// One of many messages of a call, of its sender,
+    sent: f64,
+    /// and of its receiver.
+    taken: f64,
+}
+
+/// Each member in turn broadcasts to all others some times, and gathers from all others what is there already; and from
+/// one of them.
+fn again_ps(batches: &Batches<'_>) -> Result<Again> {
+    const ROUNDS: usize = 4;
+    const CALLS: usize = 8;
     let world = batches.world;
     let (size, rank) = (world.size(), world.rank());
-    let mut times_ps = [(); 4].map(|()| Vec::new());
+    let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
+    let (of_all, of_two, beside) =
+        (world.via(Way::by(Flat)), pair.via(Way::by(Flat)), world.duplicate()?);
+    let mut times_ps = [(); 3].map(|()| Vec::new());
     for root in (0..size).flat_map(|root| [root; ROUNDS]) {
-        for (is_of_all, number) in [(true, 0), (false, 2)] {
-            let other = |number: usize| if is_of_all { (root + 1 + number) % size } else { root ^ 1 };
-            let words = |from: bool| {
-                (0..size - 1).try_for_each(|number| match from {
-                    true => world.receive_into(&mut [0u64], other(number), TAG).map(drop),
-                    false => world.send(&[1u64], other(number), TAG),
-                })
-            };
-            world.barrier()?;
+        let calls_ps = |call: &mut dyn FnMut() -> Result<()>| {
+            timed_ps(|| (0..CALLS).try_for_each(|_| call())).map(|ps| ps / CALLS as f64)
+        };
+        let mut all = vec![0u64; size];
+        beside.barrier()?;
+        let sent_ps = calls_ps(&mut || of_all.broadcast(&mut [1u64], root))?;
+        times_ps[0].extend((rank == root).then_some(sent_ps));
+        for (of, way, is_among, way_root) in
+            [(1, &of_all, true, root), (2, &of_two, rank / 2 == root / 2, root % 2)]
+        {
+            let mut gather = || way.gather(&[1u64], &mut all[..way.size()], way_root);
+            beside.barrier()?;
             if rank == root {
-                times_ps[number].push(timed_ps(|| words(false))?);
-            }
-            world.barrier()?;
-            for _ in (0..size - 1).filter(|&number| rank == other(number)) {
-                world.receive_into(&mut [0u64], root, TAG)?;
-                world.send(&[1u64], root, TAG)?;
-            }
-            world.barrier()?;
-            if rank == root {
-                times_ps[number + 1].push(timed_ps(|| words(true))?);
+                beside.barrier()?;
+                times_ps[of].push(calls_ps(&mut gather)?);
+            } else {
+                if is_among {
+                    calls_ps(&mut gather)?;
+                }
+                beside.barrier()?;
             }
         }
     }
     let own = times_ps.map(median);
-    let mut of_all = vec![0.0; own.len() * size];
-    world.gather(&own, &mut of_all, 0)?;
-    let of = |which: usize| median(of_all.iter().skip(which).step_by(own.len()).copied().collect());
-    let each_ps = |all_ps: f64, one_ps: f64| (all_ps - one_ps) / (size as f64 - 2.0).max(1.0);
-    Ok(Handed { sent: each_ps(of(0), of(2)), taken: each_ps(of(1), of(3)) })
+    let mut all = vec![0.0; own.len() * size];
+    world.gather(&own, &mut all, 0)?;
+    let of = |which: usize| median(all.iter().skip(which).step_by(own.len()).copied().collect());
+    let others = (size - 1) as f64;
+    let (call, taken) = (of(2), (of(1) - of(2)) / (others - 1.0).max(1.0));
+    Ok(Again { call, sent: (of(0) - (call - taken)) / others, taken })
 }
 
 /// What a message takes of both its ends.
@@ -294,7 +315,11 @@ struct Gathers<'a> {
 impl Gathers<'_> {
     /// What it takes the root to gather in this world, of all or of two, what the others have brought; and to
     /// receive a word of each besides, if there are words. None of those who are not the root.
-    fn root_ps(&self, root: usize, (way, has_words): (Option<&World>, bool)) -> Result<Option<f64>> {
+    fn root_ps(
+        &self,
+        root: usize,
+        (way, has_words): (Option<&World>, bool),
+    ) -> Result<Option<f64>> {
         let (size, rank) = (self.world.size(), self.world.rank());
         let (mut data, mut all) = ([1u64], vec![0u64; size]);
         let is_of_all = |way: &World| way.size() == size;

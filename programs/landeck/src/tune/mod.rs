@@ -26,7 +26,6 @@ use landeck::host::placement::MapBy;
 use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
-use probe::For;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::{self, IsTerminal};
 use std::process::{Command, Stdio};
@@ -296,26 +295,24 @@ fn copies(found: &mut Found) -> Result<(), TuneError> {
     Ok(())
 }
 
-/// What copies take by how much goes round.
+/// What copies take by how much goes round: a process of its own finds that, since where its memory lies is chance.
 fn caches(found: &mut Found) -> Result<(), TuneError> {
-    let (processors, details) = (processors(), &mut found.details);
-    if processors.is_empty() {
-        return Ok(());
+    let details = &mut found.details;
+    for (name, value_ps) in findings_of(1, Subject::Caches)? {
+        let (kind, bytes) = name.split_once(' ').unwrap_or((&name, ""));
+        let place = ROTATION_BYTES.iter().position(|of| bytes == of.to_string());
+        match (kind, place) {
+            ("deposit", Some(place)) => details.deposits_kib_ps[place] = value_ps,
+            ("take", Some(place)) => details.takes_kib_ps[place] = value_ps,
+            ("copy", Some(place)) => details.copies_kib_ps[place] = value_ps,
+            ("read", Some(place)) => details.reads_kib_ps[place] = value_ps,
+            ("write", Some(place)) => details.writes_kib_ps[place] = value_ps,
+            ("handed", _) => details.handed_kib_ps = value_ps,
+            ("fetched", _) => details.fetched_reduction_kib_ps = value_ps,
+            ("past", _) => details.past_caches_kib_ps = value_ps,
+            _ => {}
+        }
     }
-    for (number, bytes) in ROTATION_BYTES.into_iter().enumerate() {
-        let exchange = probe::exchange(&processors, bytes, For::Others);
-        details.deposits_kib_ps[number] = exchange.deposit_kib_ps;
-        details.takes_kib_ps[number] = exchange.take_kib_ps;
-        let alone = probe::exchange(&processors, bytes, For::Oneself);
-        details.copies_kib_ps[number] = u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps);
-        let [read_kib_ps, write_kib_ps] = probe::one_sided(&processors, bytes);
-        details.reads_kib_ps[number] = read_kib_ps;
-        details.writes_kib_ps[number] = write_kib_ps;
-    }
-    let handed = probe::handed(&processors);
-    details.handed_kib_ps = handed.give_kib_ps;
-    details.fetched_reduction_kib_ps = handed.reduction_kib_ps;
-    details.past_caches_kib_ps = probe::past_caches_kib_ps(&processors);
     Ok(())
 }
 
@@ -379,8 +376,9 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("send", &mut details.crowd_sends_ps[number]),
         ("receive", &mut details.crowd_receives_ps[number]),
         ("keep", &mut details.crowd_keeps_ps[number]),
-        ("first-send", &mut details.crowd_first_sends_ps[number]),
-        ("first-receive", &mut details.crowd_first_receives_ps[number]),
+        ("call-again", &mut details.crowd_calls_again_ps[number]),
+        ("send-again", &mut details.crowd_sends_again_ps[number]),
+        ("receive-again", &mut details.crowd_receives_again_ps[number]),
         ("find", &mut details.crowd_finds_ps[number]),
         ("lend", &mut details.crowd_lends_ps[number]),
         ("drain", &mut details.crowd_drains_ps[number]),
@@ -445,10 +443,10 @@ fn job_of(
 
 fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, TuneError> {
     let own = std::env::current_exe().map_err(TuneError::Start)?;
-    // Who is in a crowd chooses its processor itself: the launcher would give each its own where it can.
+    // Who is in a crowd, or goes from one processor to another, chooses by itself: the launcher would give each its own.
     let output = Command::new(&own)
         .args(["run", "-n", &processes.to_string(), "--stdin", "none", "--timeout", JOB_S])
-        .args((subject == Subject::Crowd).then_some("--bind-to=none"))
+        .args(matches!(subject, Subject::Caches | Subject::Crowd).then_some("--bind-to=none"))
         .arg("--")
         .arg(&own)
         .args(["measure", subject.as_str()])
@@ -468,7 +466,7 @@ fn findings_of(processes: u32, subject: Subject) -> Result<Vec<(String, u64)>, T
 
 /// A line that [`measure`] writes.
 fn finding(line: &str) -> Option<(String, u64)> {
-    let (name, value_ps) = line.split_once(' ')?;
+    let (name, value_ps) = line.rsplit_once(' ')?;
     Some((name.to_owned(), value_ps.parse().ok().filter(|&value_ps| value_ps > 0)?))
 }
 

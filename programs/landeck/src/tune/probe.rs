@@ -5,6 +5,7 @@
 //! without a pause, because that is what they measure.
 
 use landeck::arithmetic::{Element, Operation, Reduction};
+use landeck::collectives::details::ROTATION_BYTES;
 use landeck::memory::Bytes;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::hint::black_box;
@@ -137,6 +138,28 @@ pub(super) fn one_sided(processors: &[usize], rotation_bytes: u64) -> [u64; 2] {
     };
     let both = on_all(processors.len(), own);
     [0, 1].map(|which| mean_kib_ps(&both, which, BYTES))
+}
+
+/// All that copies take, by name, of these processors.
+pub(super) fn caches(processors: &[usize], mut report: impl FnMut(&str, u64)) {
+    if processors.is_empty() {
+        return;
+    }
+    for bytes in ROTATION_BYTES {
+        let mut of = |name: &str, kib_ps| report(&format!("{name} {bytes}"), kib_ps);
+        let exchange = exchange(processors, bytes, For::Others);
+        of("deposit", exchange.deposit_kib_ps);
+        of("take", exchange.take_kib_ps);
+        let alone = self::exchange(processors, bytes, For::Oneself);
+        of("copy", u64::midpoint(alone.deposit_kib_ps, alone.take_kib_ps));
+        let [read_kib_ps, write_kib_ps] = one_sided(processors, bytes);
+        of("read", read_kib_ps);
+        of("write", write_kib_ps);
+    }
+    let handed = handed(processors);
+    report("handed", handed.give_kib_ps);
+    report("fetched", handed.reduction_kib_ps);
+    report("past", past_caches_kib_ps(processors));
 }
 
 /// What the use of data takes that go from hand to hand, for each KiB.
