@@ -229,8 +229,17 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
-        let own_ps = if is_fresh { self.fresh_more_ps } else { self.read_more_ps };
-        own_ps + self.place_more_ps + self.pages_kib_ps
+        self.read_more_ps(is_fresh) + self.place_more_ps
+    }
+
+    /// By so much longer what a member has is read.
+    pub(crate) const fn read_more_ps(&self, is_fresh: bool) -> u64 {
+        (if is_fresh { self.fresh_more_ps } else { self.read_more_ps }) + self.pages_kib_ps
+    }
+
+    /// By so much longer it is written.
+    pub(crate) const fn write_more_ps(&self) -> u64 {
+        self.write_more_ps + self.pages_kib_ps
     }
 
     /// To take something.
@@ -248,7 +257,7 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn take_more_ps(&self) -> u64 {
-        self.source_more_ps + self.write_more_ps + self.pages_kib_ps
+        self.source_more_ps + self.write_more_ps()
     }
 
     /// To copy something within a member.
