@@ -50,11 +50,11 @@ mod statement;
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
-pub use ahead::window_of;
 pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTES, WINDOW};
 
 #[cfg(not(loom))]
 pub use {
+    ahead::window_of,
     difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
