@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use landeck::memory::processors;
+use landeck::thread::THREAD_NAME_BYTES_MAX;
 
 use super::THREADS;
 use crate::errors;
@@ -22,12 +23,24 @@ pub(crate) struct Thread {
     number: AtomicU64,
 }
 
+impl Thread {
+    /// What a thread says itself as it begins, and who made it as that returns: whoever is first.
+    fn set_number(handle: Handle, number: libc::pthread_t) {
+        // Who has its handle from itself may have joined it already.
+        if let Ok(thread) = THREADS.of(handle) {
+            thread.number.store(number, Ordering::Release);
+        }
+    }
+}
+
 /// What a thread begins with: plain values, so its first frame owns nothing while the body runs.
 #[derive(Clone, Copy)]
 struct Start {
     body: unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
     handle: Handle,
+    /// As a string of C; empty for the name of who made it.
+    name: [u8; THREAD_NAME_BYTES_MAX + 1],
 }
 
 thread_local! {
@@ -44,7 +57,7 @@ unsafe extern "C-unwind" {
     ) -> c_int;
 }
 
-/// Starts a thread.
+/// Starts a thread; a name has at most [`THREAD_NAME_BYTES_MAX`] bytes.
 pub(crate) fn start(
     body: unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void,
     argument: *mut c_void,
@@ -52,15 +65,13 @@ pub(crate) fn start(
     stack_bytes: usize,
 ) -> Result<Handle, Mistake> {
     let handle = THREADS.insert(Thread::default());
-    let start = Box::into_raw(Box::new(Start { body, argument, handle }));
+    let mut start = Start { body, argument, handle, name: [0; THREAD_NAME_BYTES_MAX + 1] };
+    let bytes = name.map_or(&[][..], CStr::to_bytes);
+    start.name[..bytes.len()].copy_from_slice(bytes);
+    let start = Box::into_raw(Box::new(start));
     match create(start, stack_bytes) {
         Ok(number) => {
-            THREADS.of(handle)?.number.store(number, Ordering::Release);
-            if let Some(name) = name {
-                // SAFETY: the thread is there until it is joined, and the name is a string. One that has
-                // ended meanwhile has no name.
-                unsafe { libc::pthread_setname_np(number, name.as_ptr()) };
-            }
+            Thread::set_number(handle, number);
             Ok(handle)
         }
         Err(errno) => {
@@ -135,8 +146,15 @@ fn whole_pages(bytes: usize) -> usize {
 /// The first frame of a thread.
 extern "C-unwind" fn run(start: *mut c_void) -> *mut c_void {
     // SAFETY: `start` made it of a box and gave it to this thread.
-    let Start { body, argument, handle } = *unsafe { Box::from_raw(start.cast::<Start>()) };
+    let Start { body, argument, handle, name } = *unsafe { Box::from_raw(start.cast::<Start>()) };
     OWN.set(Some(handle));
+    // SAFETY: it is this thread's own number, and the name ends with a zero.
+    unsafe {
+        Thread::set_number(handle, libc::pthread_self());
+        if name[0] != 0 {
+            libc::pthread_setname_np(libc::pthread_self(), name.as_ptr().cast());
+        }
+    }
     processors::follow_parent();
     // SAFETY: the program gave a function that takes this argument; this frame owns nothing.
     unsafe { body(argument) }

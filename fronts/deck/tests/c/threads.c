@@ -22,15 +22,47 @@ static void *named(void *argument)
 {
     char name[16] = "";
     deck_thread_t self;
-    /* The name is given from outside, perhaps a moment later. */
-    while (strcmp(name, "worker 1") != 0) {
-        pthread_getname_np(pthread_self(), name, sizeof name);
-        sched_yield();
-    }
+    pthread_getname_np(pthread_self(), name, sizeof name);
+    CHECK(strcmp(name, "worker 1") == 0);
     OK(deck_thread_self(&self));
     *(deck_thread_t *)argument = self;
     FAILS(DECK_ENOTJOINABLE, deck_thread_join(&self, NULL));
     return NULL;
+}
+
+/* Where a thread says what its handle is, before who made it knows that. */
+static _Atomic(uint64_t) said;
+
+static void *tells(void *argument)
+{
+    deck_thread_t self;
+    OK(deck_thread_self(&self));
+    said = self.id;
+    return argument;
+}
+
+static void *joins(void *argument)
+{
+    deck_thread_t thread;
+    void *result;
+    while (said == 0) sched_yield();
+    thread.id = said;
+    OK(deck_thread_join(&thread, &result));
+    CHECK(result == (void *)&said);
+    return argument;
+}
+
+/* A thread is joined by another one as soon as it has begun. */
+static void joined_at_once(void)
+{
+    deck_thread_t thread, other;
+    for (int i = 0; i < 300; i++) {
+        said = 0;
+        OK(deck_thread_create(&other, joins, NULL));
+        OK(deck_thread_create_with(&thread, tells, (void *)&said, "short", 0));
+        OK(deck_thread_join(&other, NULL));
+        FAILS(DECK_EDESTROYED, deck_thread_join(&thread, NULL));
+    }
 }
 
 int main(int argc, char **argv)
@@ -60,5 +92,6 @@ int main(int argc, char **argv)
     FAILS(DECK_ENAMELONG, deck_thread_create_with(&thread, returns, NULL, "a name of sixteen", 0));
     FAILS(DECK_ENAMEEMPTY, deck_thread_create_with(&thread, returns, NULL, "", 0));
     FAILS(DECK_ENOTHREAD, deck_thread_create_with(&thread, returns, NULL, NULL, (size_t)1 << 46));
+    joined_at_once();
     return end("threads");
 }
