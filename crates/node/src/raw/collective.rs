@@ -92,7 +92,7 @@ unsafe impl Sync for Prepared {}
 
 /// A call on data that lie in one piece on both sides: where they begin, and how many bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Short<'a> {
+pub struct Pieces<'a> {
     /// The operation.
     pub operation: What,
     /// Its root; 0 where it has none.
@@ -105,8 +105,8 @@ pub struct Short<'a> {
     pub operator: Option<&'a Operator>,
 }
 
-/// Does a collective operation on short data. False when they are not so short, or when it is to go
-/// another way: then nothing was done, and [`call()`] does it.
+/// Does a collective operation on data in one piece. False when it is to go another way: then nothing was done,
+/// and [`call()`] does it.
 ///
 /// # Errors
 /// As [`call()`].
@@ -114,12 +114,48 @@ pub struct Short<'a> {
 /// # Safety
 /// As [`call()`].
 #[inline(never)]
-pub unsafe fn call_short(world: &World, short: &Short<'_>) -> Result<bool> {
-    let Short { operation, root, input, output, operator } = *short;
+pub unsafe fn call_pieces(world: &World, pieces: &Pieces<'_>) -> Result<bool> {
+    let Pieces { operation, root, input, output, operator } = *pieces;
     // SAFETY: both sides are as the caller vouches until this returns, when the operation is over.
-    let (input, output) =
-        unsafe { (Buffer::new(input.0, input.1), Buffer::new(output.0, output.1)) };
-    world.brief_with(operation, (input, output), root, operator)
+    let data = unsafe { (Buffer::new(input.0, input.1), Buffer::new(output.0, output.1)) };
+    if world.brief_with(operation, data, root, operator)? {
+        return Ok(true);
+    }
+    match call_of_pieces(world, pieces, data) {
+        Some(call) => world.collective(call).map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// The call as the engine takes it; none where members compare what only [`call()`] is told.
+fn call_of_pieces(
+    world: &World,
+    pieces: &Pieces<'_>,
+    (input, output): (Buffer, Buffer),
+) -> Option<Call> {
+    let Pieces { operation, root, operator, .. } = *pieces;
+    let whole = |data| Blocks::whole(Area::contiguous(data));
+    let equal = |buffer: Buffer| {
+        Blocks::Equal { buffer, block_bytes: buffer.len() / world.size().max(1) }
+    };
+    let at_root = |blocks| if world.rank() == root { blocks } else { Blocks::Nothing };
+    let in_place = operation == What::AllReduce && pieces.input == pieces.output;
+    let (input, output) = match operation {
+        _ if world.manner.is_checked => return None,
+        What::Barrier => (Blocks::Nothing, Blocks::Nothing),
+        What::Broadcast => (Blocks::Nothing, whole(input)),
+        What::Gather => (whole(input), at_root(equal(output))),
+        What::Scatter => (at_root(equal(input)), whole(output)),
+        What::AllGather => (whole(input), equal(output)),
+        What::AllToAll => (equal(input), equal(output)),
+        What::Reduce => (whole(input), at_root(whole(output))),
+        What::AllReduce if in_place => (Blocks::Nothing, whole(output)),
+        What::AllReduce => (whole(input), whole(output)),
+        _ => return None,
+    };
+    let (root, operator) = (u32::try_from(root).unwrap_or(u32::MAX), operator.cloned());
+    let call = Call::new(operation, &world.manner);
+    Some(Call { root, input, output, operator, in_place, ..call })
 }
 
 /// Does a collective operation; returns when this member has done its part.

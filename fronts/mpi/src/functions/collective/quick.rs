@@ -1,13 +1,13 @@
 //! The short way of calls that are as most are: one group, items of the library's own datatypes one
-//! behind the other, operations of the library, short data. Nothing is said of mistakes here: what is not so
-//! goes the long way, which does.
+//! behind the other, operations of the library. Nothing is said of mistakes here: what is not so goes the long
+//! way, which does.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
 use landeck::arithmetic::Operator;
 use landeck::collectives::Operation as Collective;
-use landeck::raw::collective::{self, Short};
+use landeck::raw::collective::{self, Pieces};
 
 use crate::abi::{Handle, IN_PLACE};
 use crate::arguments::Plain;
@@ -18,18 +18,18 @@ use crate::objects::operation;
 /// A call that may go this way.
 pub(super) struct Quick {
     communicator: &'static Communicator,
-    short: Short<'static>,
+    pieces: Pieces<'static>,
 }
 
 impl Quick {
-    /// Does it, if it is as short as that. False when not: then nothing was done.
+    /// Does it. False when it is to go the long way: then nothing was done.
     ///
     /// # Safety
     /// The program leaves the buffers to this call.
     #[inline]
     pub(super) unsafe fn call(&self) -> Result<bool, Mistake> {
         // SAFETY: the caller's promise.
-        unsafe { collective::call_short(&self.communicator.world, &self.short) }
+        unsafe { collective::call_pieces(&self.communicator.world, &self.pieces) }
             .map_err(Mistake::from)
     }
 }
@@ -90,7 +90,7 @@ fn combining(
 ) -> Quick {
     let sides = |plain: Plain| (plain.start, plain.bytes);
     let (input, output) = (sides(input), sides(output));
-    Quick { communicator, short: Short { operation, root, input, output, operator } }
+    Quick { communicator, pieces: Pieces { operation, root, input, output, operator } }
 }
 
 #[inline(always)]
