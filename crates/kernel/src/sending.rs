@@ -1,6 +1,6 @@
 //! What goes out: replies, sends that wait for room, transfers, each a step at a time.
 
-use landeck_channel::{Channel, Peer, SendError};
+use landeck_channel::{BrokenPeer, Channel, Peer, SendError};
 use landeck_memory::heap::{Block, Place};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
@@ -284,11 +284,23 @@ impl<N: Channel> Endpoint<N> {
         };
         if is_complete {
             self.core.complete_transfer(id);
+        } else if !moved && peer.0 == self.core.slot && !self.fills_for_itself() {
+            // Who would put the rest in is this process, and it has put in all: words were overwritten.
+            let failure = Failure::PeerBroken { peer, what: BrokenPeer::Reference };
+            self.core.requests.put(id, Work::failed(failure));
+            return (true, false);
         }
         if moved {
             self.channel(peer).nudge(peer);
         }
         (moved, !is_complete)
+    }
+
+    /// Whether a message of this process to itself is not yet whole in its block.
+    fn fills_for_itself(&self) -> bool {
+        let core = &self.core;
+        let to_itself = |work: &Work| matches!(work, Work::Filling(it) if it.to.0 == core.slot);
+        core.active.iter().any(|&id| core.requests.get(id).is_some_and(to_itself))
     }
 
     fn move_parts(&mut self, id: RequestId) -> (bool, bool) {

@@ -424,6 +424,39 @@ fn who_dies_while_it_fills_a_cell_is_told_of() {
     }
 }
 
+/// Nobody would ever tell of the death of who is to put in the rest.
+#[test]
+fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
+    let _watchdog = Watchdog::start(Duration::from_secs(200));
+    let segment = segment(1);
+    let mut receiver = kernels(&segment, 1).remove(0);
+    let into = vec![0u8; 400_000];
+    // The word of an unused cell, as somebody has made that of a full one.
+    let told = [0u64.to_le_bytes(), 60_000u64.to_le_bytes()].concat();
+    let header = Header::user(landeck_wire::Kind::InCell, told.len() as u32, 1, 1);
+    receiver.near_mut().try_send(Peer(0), &header, (&told[..]).into()).unwrap();
+    let id = receiver.receive(from(0, 1), area(&into));
+    while !receiver.is_done(id) {
+        receiver.progress();
+    }
+    let failure = receiver.take(id).unwrap().result.unwrap_err();
+    assert!(matches!(failure, Failure::PeerBroken { peer: Peer(0), .. }), "{failure}");
+    // What it does send comes, however long it is.
+    for length in [60_000, 131_072, 400_000] {
+        let data = pattern(length, 7);
+        let sent = receiver.send(Peer(0), 1, 1, area(&data)).unwrap();
+        let id = receiver.receive(from(0, 1), area(&into[..length]));
+        while !receiver.is_done(id) {
+            receiver.progress();
+        }
+        receiver.take(id).unwrap().result.unwrap();
+        assert!(into[..length] == data);
+        if let Started::Pending(sent) = sent {
+            receiver.take(sent).unwrap().result.unwrap();
+        }
+    }
+}
+
 #[test]
 fn references_to_what_does_not_exist_are_named_and_harm_nobody() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));

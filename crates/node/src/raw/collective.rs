@@ -135,9 +135,8 @@ fn call_of_pieces(
 ) -> Option<Call> {
     let Pieces { operation, root, operator, .. } = *pieces;
     let whole = |data| Blocks::whole(Area::contiguous(data));
-    let equal = |buffer: Buffer| {
-        Blocks::Equal { buffer, block_bytes: buffer.len() / world.size().max(1) }
-    };
+    let equal =
+        |buffer: Buffer| Blocks::Equal { buffer, block_bytes: buffer.len() / world.size().max(1) };
     let at_root = |blocks| if world.rank() == root { blocks } else { Blocks::Nothing };
     let in_place = operation == What::AllReduce && pieces.input == pieces.output;
     let (input, output) = match operation {
