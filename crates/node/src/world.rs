@@ -257,7 +257,8 @@ impl World {
         self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), None)
     }
 
-    /// The same, but gives up after a time.
+    /// The same, but gives up after a time. A message of which a part is there by then is received whole: it
+    /// takes as long as its sender does.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and as [`World::receive_into`].
