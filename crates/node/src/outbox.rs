@@ -32,6 +32,9 @@ enum Until {
     Retrieved,
 }
 
+/// How an attempt to post ended: an error without a failure says that the mailbox is gone.
+type Posted = std::result::Result<(), Option<Failure>>;
+
 /// How a wait for a posted message ended.
 enum Ended {
     Well,
@@ -70,17 +73,23 @@ impl Outbox {
     #[inline]
     pub fn post(&self, message: &Message) -> Result<()> {
         match message.outgoing_piece() {
-            Some((tag, bytes)) => self.post_bytes(tag, bytes, Until::Sent, None),
-            None => self.post_message(message, Until::Sent, None),
+            Some((tag, bytes)) => self.post_bytes(tag, bytes, Until::Sent),
+            None => self.post_message(message, Until::Sent),
         }
     }
 
-    /// The same, but gives up after a time; then nothing was posted.
+    /// The same, but gives up after a time; then nothing was posted. It waits for room for all of the message in
+    /// this process's heap, and not for anybody to retrieve it.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and as [`Outbox::post`].
     pub fn post_within(&self, message: &Message, time: Duration) -> Result<()> {
-        self.post_message(message, Until::Sent, Some(time))
+        let mut scratch = Vec::new();
+        let (tag, bytes) = message.outgoing(&mut scratch);
+        if !self.mark.is_set() {
+            return Err(self.gone());
+        }
+        self.post_until(Some(time), |kernel| self.send_whole(kernel, tag, bytes))
     }
 
     /// Posts a message and waits until it is retrieved.
@@ -88,7 +97,7 @@ impl Outbox {
     /// # Errors
     /// As [`Outbox::post`].
     pub fn post_and_wait(&self, message: &Message) -> Result<()> {
-        self.post_message(message, Until::Retrieved, None)
+        self.post_message(message, Until::Retrieved)
     }
 
     /// Posts a message if that is possible without waiting.
@@ -108,7 +117,7 @@ impl Outbox {
     #[inline]
     pub fn post_values<T: Typed>(&self, values: &[T]) -> Result<()> {
         let bytes = Bytes::from(bytes_of(values));
-        self.post_bytes(tag_of_values::<T>(), bytes, Until::Sent, None)
+        self.post_bytes(tag_of_values::<T>(), bytes, Until::Sent)
     }
 
     /// The same if that is possible without waiting.
@@ -150,7 +159,7 @@ impl Outbox {
         kernel.progress();
         let sent = self.send_urgent(&mut kernel, tag_of_values::<T>(), bytes);
         drop(kernel);
-        sent.map_or(Err(Error::WouldBlock), |sent| self.urgently(sent))
+        sent.map_or(Err(Error::WouldBlock), |sent| self.posted(sent))
     }
 
     fn post_urgent_until<T: Typed>(&self, values: &[T], time: Option<Duration>) -> Result<()> {
@@ -158,7 +167,15 @@ impl Outbox {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
-        let send = |kernel: &mut Kernel| self.send_urgent(kernel, tag_of_values::<T>(), bytes);
+        self.post_until(time, |kernel| self.send_urgent(kernel, tag_of_values::<T>(), bytes))
+    }
+
+    /// Tries to post until that is decided, or the time is over.
+    fn post_until(
+        &self,
+        time: Option<Duration>,
+        mut send: impl FnMut(&mut Kernel) -> Option<Posted>,
+    ) -> Result<()> {
         let at_once = send(&mut *self.shared.kernel.enter()?);
         let (operation, peer, context) =
             (Operation::Send, Some(self.peer().0), self.address.context());
@@ -167,26 +184,29 @@ impl Outbox {
             Some(sent) => Ok(sent),
             None => self.shared.wait_until(&record, deadline_ns(time), send),
         };
-        self.urgently(sent.map_err(|error| self.error(error, time))?)
+        self.posted(sent.map_err(|error| self.error(error, time))?)
     }
 
-    /// Sends past everything else, if there is room. None: there is none; an error without a failure: the
-    /// mailbox is gone.
-    fn send_urgent(
-        &self,
-        kernel: &mut Kernel,
-        tag: u32,
-        bytes: &[u8],
-    ) -> Option<std::result::Result<(), Option<Failure>>> {
+    /// Sends past everything else, if there is room.
+    fn send_urgent(&self, kernel: &mut Kernel, tag: u32, bytes: &[u8]) -> Option<Posted> {
         let context = self.address.context();
-        let sent = kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes));
+        self.tried(kernel.try_send_urgent(self.peer(), context, tag, Bytes::from(bytes)))
+    }
+
+    /// Sends all of a message, if there is room for it.
+    fn send_whole(&self, kernel: &mut Kernel, tag: u32, bytes: Bytes<'_>) -> Option<Posted> {
+        kernel.refresh();
+        self.tried(kernel.try_send(self.peer(), self.address.context(), tag, bytes))
+    }
+
+    fn tried(&self, sent: std::result::Result<bool, Failure>) -> Option<Posted> {
         match sent.transpose_true() {
             None if !self.mark.is_set() => Some(Err(None)),
             attempt => attempt.map(|sent| sent.map_err(Some)),
         }
     }
 
-    fn urgently(&self, sent: std::result::Result<(), Option<Failure>>) -> Result<()> {
+    fn posted(&self, sent: Posted) -> Result<()> {
         match sent {
             Ok(()) => Ok(()),
             Err(None) => Err(self.gone()),
@@ -194,21 +214,15 @@ impl Outbox {
         }
     }
 
-    fn post_message(&self, message: &Message, until: Until, time: Option<Duration>) -> Result<()> {
+    fn post_message(&self, message: &Message, until: Until) -> Result<()> {
         let mut scratch = Vec::new();
         let (tag, bytes) = message.outgoing(&mut scratch);
-        self.post_bytes(tag, bytes, until, time)
+        self.post_bytes(tag, bytes, until)
     }
 
     /// Returns when nothing reads the bytes any more.
     #[inline]
-    fn post_bytes(
-        &self,
-        tag: u32,
-        bytes: Bytes<'_>,
-        until: Until,
-        time: Option<Duration>,
-    ) -> Result<()> {
+    fn post_bytes(&self, tag: u32, bytes: Bytes<'_>, until: Until) -> Result<()> {
         if !self.mark.is_set() {
             return Err(self.gone());
         }
@@ -223,7 +237,7 @@ impl Outbox {
         drop(kernel);
         match started {
             Ok(Started::Complete(_)) => Ok(()),
-            Ok(Started::Pending(id)) => self.finish(id.into(), time),
+            Ok(Started::Pending(id)) => self.finish(id.into()),
             Err(failure) => Err(self.error(WaitError::Failure(failure), None)),
         }
     }
@@ -244,29 +258,16 @@ impl Outbox {
     }
 
     /// Waits until a message is out of our hands; whatever happens, it is over afterwards.
-    fn finish(&self, id: OperationId, time: Option<Duration>) -> Result<()> {
+    fn finish(&self, id: OperationId) -> Result<()> {
         let record = self.shared.kernel.enter()?.wait_record(id);
-        let mut deadline = deadline_ns(time);
-        loop {
-            let ended = self.shared.wait_until(&record, deadline, |kernel| self.look(kernel, id));
-            let error = match ended {
-                Ok(Ended::Well) => return Ok(()),
-                Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
-                Ok(Ended::Closed) => {
-                    self.shared.kernel.enter()?.abandon(id);
-                    return Err(self.gone());
-                }
-                Err(error) => error,
-            };
-            let mut kernel = self.shared.kernel.enter()?;
-            // One that is on its way cannot be had back.
-            if !(matches!(error, WaitError::TimedOut) && kernel.give_up(id)) {
-                kernel.abandon(id);
-                drop(kernel);
-                return Err(self.error(error, time));
-            }
-            deadline = None;
-        }
+        let error = match self.shared.wait_until(&record, None, |kernel| self.look(kernel, id)) {
+            Ok(Ended::Well) => return Ok(()),
+            Ok(Ended::Badly(error)) => return Err(self.error(error, None)),
+            Ok(Ended::Closed) => self.gone(),
+            Err(error) => self.error(error, None),
+        };
+        self.shared.kernel.enter()?.abandon(id);
+        Err(error)
     }
 
     fn look(&self, kernel: &mut Kernel, id: OperationId) -> Option<Ended> {

@@ -334,7 +334,7 @@ int deck_mbox_retrv(deck_mbox_t *mb, deck_msg_t *m);
 /* The same, for at most so many milliseconds. */
 int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms);
 
-/* Takes a message if one is there. */
+/* Takes a message if one is there, and all of it has come. */
 int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m);
 
 /* A descriptor that is readable while messages wait, for `poll`. */

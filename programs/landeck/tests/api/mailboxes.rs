@@ -315,6 +315,45 @@ fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
     });
 }
 
+/// Nobody retrieves: a post with a limit has posted all of a message or nothing, whatever its length.
+#[test]
+fn a_post_with_a_limit_ends_though_nobody_retrieves() {
+    let name = "mailboxes::a_post_with_a_limit_ends_though_nobody_retrieves";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let (world, posted, has_ended) =
+            (job.world(), Count::new(job, "posted"), Count::new(job, "has ended"));
+        if world.rank() == 0 {
+            let mut inbox = job.mailbox().unwrap();
+            inbox.register("slow").unwrap();
+            world.barrier().unwrap();
+            has_ended.wait_for(1);
+            for number in 0..posted.get() {
+                let mut message = inbox.retrieve().unwrap();
+                assert_eq!(message.unpack_value::<u64>().unwrap(), number);
+                assert!(message.unpack_all::<u8>().into_iter().all(|byte| byte == number as u8));
+            }
+            world.barrier().unwrap();
+            assert!(inbox.try_retrieve().unwrap().is_none());
+            return;
+        }
+        world.barrier().unwrap();
+        let slow = job.find_mailbox("slow").unwrap();
+        for bytes in [30 << 20, 4 << 20, 300 << 10, 1 << 10] {
+            let late = loop {
+                let (number, mut message) = (posted.get(), Message::new());
+                message.pack(&[number]).pack(&vec![number as u8; bytes]);
+                match slow.post_within(&message, MOMENT) {
+                    Ok(()) => posted.add_one(),
+                    Err(error) => break error,
+                }
+            };
+            assert!(matches!(late, Error::TimedOut(MOMENT)), "{late}");
+        }
+        has_ended.add_one();
+        world.barrier().unwrap();
+    });
+}
+
 #[test]
 fn the_death_of_an_owner_is_told_and_frees_its_name() {
     let name = "mailboxes::the_death_of_an_owner_is_told_and_frees_its_name";
