@@ -74,9 +74,10 @@ pub(crate) unsafe fn reduce_local(
             Ok(Walk::Done)
         }
         Operation::Own(own) => {
+            let extent_bytes = inout.datatype.layout.extent_bytes()?;
             let (input, inout, count) = (inbuf.cast_mut(), inoutbuf, inout.count);
-            let mut application =
-                (count > 0).then(|| Box::new(Combination { own, input, inout, count, datatype }));
+            let application = Combination { own, input, inout, count, datatype, extent_bytes };
+            let mut application = (count > 0).then(|| Box::new(application));
             let mut kept = None;
             Ok(Walk::new(move || {
                 Ok(application.take().map(|application| kept.insert(application).call()))
