@@ -24,8 +24,8 @@ pub(crate) struct Options {
     /// Of the suite "divisions" run only this part, such as 3/48: hours can be spread over days.
     #[arg(long, value_name = "K/M")]
     part: Option<String>,
-    /// Of the suites "addresses" and "races" run only the tests with this in their names, such as chapter: all
-    /// of them take half an hour.
+    /// Of the suites "addresses" and "races" run only the tests with this in their names, such as chapter:
+    /// all of them take half an hour.
     #[arg(long, value_name = "TEXT")]
     named: Vec<String>,
     /// What the script of a program of others is told.

@@ -16,6 +16,7 @@ static void messages(void)
     MPI_Datatype gappy;
     char packed[64];
     int one = 1, place = 0;
+    MPI_Aint far = 0;
 
     MPI_Type_vector(2, 1, 2, MPI_INT, &gappy);
     MPI_Type_commit(&gappy);
@@ -28,7 +29,12 @@ static void messages(void)
     REFUSED(MPI_Sendrecv(&one, 1, MPI_INT, rank, 0, MPI_IN_PLACE, 1, MPI_INT, rank, 0, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE));
     REFUSED(MPI_Pack(MPI_IN_PLACE, 1, MPI_INT, packed, sizeof packed, &place, MPI_COMM_WORLD));
-    CHECK(request == MPI_REQUEST_NULL && place == 0);
+    REFUSED(MPI_Pack(&one, 1, MPI_INT, MPI_IN_PLACE, sizeof packed, &place, MPI_COMM_WORLD));
+    REFUSED(MPI_Unpack(MPI_IN_PLACE, sizeof packed, &place, &one, 1, MPI_INT, MPI_COMM_WORLD));
+    REFUSED(MPI_Unpack(packed, sizeof packed, &place, MPI_IN_PLACE, 1, MPI_INT, MPI_COMM_WORLD));
+    REFUSED(MPI_Pack_external("external32", &one, 1, MPI_INT, MPI_IN_PLACE, sizeof packed, &far));
+    REFUSED(MPI_Unpack_external("external32", MPI_IN_PLACE, sizeof packed, &far, &one, 1, MPI_INT));
+    CHECK(request == MPI_REQUEST_NULL && place == 0 && far == 0);
     MPI_Type_free(&gappy);
 }
 
