@@ -428,7 +428,8 @@ fn who_dies_while_it_fills_a_cell_is_told_of() {
 #[test]
 fn what_a_process_seems_not_to_have_sent_to_itself_is_not_waited_for() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
-    let segment = segment(1);
+    // One process alone has no cells.
+    let segment = segment(2);
     let mut receiver = kernels(&segment, 1).remove(0);
     let into = vec![0u8; 400_000];
     // The word of an unused cell, as somebody has made that of a full one.
