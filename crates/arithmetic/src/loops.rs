@@ -29,7 +29,7 @@ pub(crate) struct Loops {
     /// `into = left op right`, given the three places and their length in bytes, a multiple of the
     /// element's width. Each is readable or writable for that length; the result lies exactly on an
     /// operand or apart from it.
-    pub(crate) combine: unsafe fn(Places, usize),
+    pub(crate) combine: unsafe fn(*const u8, *const u8, *mut u8, usize),
     /// All inputs (two at least) in the canonical association, one element after the other: for few
     /// elements of many inputs. The places as above.
     pub(crate) fold: unsafe fn(&[*const u8], *mut u8, usize),
@@ -182,9 +182,14 @@ fn number<T: Number>(operation: Operation, vectors: Vectors) -> Option<Loops> {
 ///
 /// # Safety
 /// As [`Loops::combine`] says.
-unsafe fn combine<T: Lane, C: Combine<T>>(places: Places, length_bytes: usize) {
+unsafe fn combine<T: Lane, C: Combine<T>>(
+    left: *const u8,
+    right: *const u8,
+    into: *mut u8,
+    length_bytes: usize,
+) {
     // SAFETY: the same promises, given by the caller.
-    unsafe { T::combine_all::<C>(places, length_bytes) };
+    unsafe { T::combine_all::<C>(Places { left, right, into }, length_bytes) };
 }
 
 /// The loop with vectors of 256 bits.
@@ -193,9 +198,14 @@ unsafe fn combine<T: Lane, C: Combine<T>>(places: Places, length_bytes: usize) {
 /// As [`Loops::combine`] says.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn combine_avx2<T: Lane, C: Combine<T>>(places: Places, length_bytes: usize) {
+unsafe fn combine_avx2<T: Lane, C: Combine<T>>(
+    left: *const u8,
+    right: *const u8,
+    into: *mut u8,
+    length_bytes: usize,
+) {
     // SAFETY: the caller's promises are those of the body.
-    unsafe { T::combine_all::<C>(places, length_bytes) };
+    unsafe { T::combine_all::<C>(Places { left, right, into }, length_bytes) };
 }
 
 /// All inputs, one element after the other, in the canonical association.
@@ -226,27 +236,9 @@ unsafe fn fold<T: Lane, C: Combine<T>>(inputs: &[*const u8], into: *mut u8, leng
 /// Where the operands of a loop lie, and where its result goes.
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
-    pub(crate) left: *const u8,
-    pub(crate) right: *const u8,
-    pub(crate) into: *mut u8,
-    /// What will be combined afterwards, as far as that is known: as much is asked for meanwhile.
-    pub(crate) next: Option<[*const u8; 2]>,
-}
-
-/// Asks for what lies so far behind two places. It need not be there.
-#[inline(always)]
-fn ask_for(places: [*const u8; 2], offset: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for place in places {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        for line in (0..TURN_BYTES).step_by(LINE_BYTES) {
-            let place = place.wrapping_add(offset + line);
-            // SAFETY: wherever that is, nothing is read that the program could see, and nothing can fail.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (places, offset);
+    left: *const u8,
+    right: *const u8,
+    into: *mut u8,
 }
 
 /// The vectors that the loops are written for; a processor with narrower ones takes two.
@@ -254,10 +246,6 @@ const VECTOR_BYTES: usize = 32;
 
 /// How far a loop gets at each turn.
 const TURN_BYTES: usize = 4 * VECTOR_BYTES;
-
-/// Bytes of a cache line.
-#[cfg(target_arch = "x86_64")]
-const LINE_BYTES: usize = 64;
 
 /// Combines `LANES` elements, all of which are loaded before any is stored.
 ///
@@ -366,9 +354,6 @@ macro_rules! lane {
                 // SAFETY: blocks lie within the turns that the length has, and bits within the rest.
                 unsafe {
                     while length_bytes - at >= TURN_BYTES {
-                        if let Some(next) = places.next {
-                            ask_for(next, at);
-                        }
                         for vector in 0..TURN_BYTES / VECTOR_BYTES {
                             let at = at + vector * VECTOR_BYTES;
                             combine_block::<Self, C, { VECTOR_BYTES / WIDTH }>(places, at);
@@ -463,7 +448,7 @@ mod tests {
     use super::*;
 
     /// What a loop makes of bytes that are all kinds of elements, in lengths around its blocks.
-    fn results(loops: Loops, width: usize, asks: bool) -> Vec<Vec<u8>> {
+    fn results(loops: Loops, width: usize) -> Vec<Vec<u8>> {
         let mut state = 7u32;
         let mut byte = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -471,33 +456,28 @@ mod tests {
         };
         let (left, right): (Vec<u8>, Vec<u8>) = (0..600).map(|_| (byte(), byte())).unzip();
         let lengths = (0..=600).filter(|length| length % width == 0);
-        let (left, right) = (left.as_ptr(), right.as_ptr());
-        // Nobody needs what is asked for, and nothing is there.
-        let next = asks.then(|| [left.wrapping_add(1 << 40), std::ptr::null()]);
         let combine = |length| {
             let mut into = vec![0; 600];
             // SAFETY: all places have 600 bytes, and the caller looked for the vectors.
-            unsafe {
-                (loops.combine)(Places { left, right, into: into.as_mut_ptr(), next }, length)
-            };
+            unsafe { (loops.combine)(left.as_ptr(), right.as_ptr(), into.as_mut_ptr(), length) };
             into
         };
         lengths.map(combine).collect()
     }
 
     #[test]
-    fn all_vectors_give_the_same_bits_whatever_is_asked_for_meanwhile() {
+    fn all_vectors_give_the_same_bits() {
         for operation in Operation::ALL {
             for element in Element::ALL {
                 let chosen = |vectors| choose(operation, element, vectors);
                 let Some(common) = chosen(Vectors::Common) else { continue };
                 let here = chosen(Vectors::here()).expect("a choice does not depend on vectors");
                 let width = element.size_bytes();
-                let expected = results(common, width, false);
-                for (loops, asks) in [(common, true), (here, false), (here, true)] {
-                    let found = results(loops, width, asks);
-                    assert_eq!(expected, found, "{operation} of {element}");
-                }
+                assert_eq!(
+                    results(common, width),
+                    results(here, width),
+                    "{operation} of {element}"
+                );
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::association::{self, Operand, Target};
-use crate::loops::{self, Loops, Places, Vectors};
+use crate::loops::{self, Loops, Vectors};
 use crate::{Element, Operation, ReductionError, Scratch};
 
 /// Up to so many elements of each input are combined element by element: the calls of a loop per
@@ -13,10 +13,6 @@ const FOLD_ELEMENTS_MAX: usize = 4;
 /// How much of each input is combined before the next part: what is held then stays in the
 /// first-level cache.
 const CHUNK_BYTES: usize = 4 * 1024;
-
-/// From so many bytes on, the next chunk of two inputs is asked for while one of two others is combined. What another
-/// processor has written answers so late that a loop waits for most of its time, since it asks for little at once.
-const ASKED_BYTES_MIN: usize = 2 * CHUNK_BYTES;
 
 /// The same for inputs that no cache holds. Memory answers late whenever an input goes on after
 /// the others had their turn; longer parts make that rare.
@@ -92,7 +88,7 @@ impl Reduction {
         self.check_whole(length_bytes)?;
         // SAFETY: the loop was chosen for the vectors found on this processor; they are the same on
         // every core of a machine that Linux runs on. The places are as the caller promises.
-        unsafe { (self.loops.combine)(Places { left, right, into, next: None }, length_bytes) };
+        unsafe { (self.loops.combine)(left, right, into, length_bytes) };
         Ok(())
     }
 
@@ -120,12 +116,8 @@ impl Reduction {
             [] => return Err(ReductionError::NoInputs),
             // SAFETY: the caller's promise; the two may be the same place.
             [only] => unsafe { std::ptr::copy(only, into, length_bytes) },
-            [left, right] if length_bytes < ASKED_BYTES_MIN => {
-                // SAFETY: the places are as the caller promises, and the loop fits this processor.
-                unsafe {
-                    (self.loops.combine)(Places { left, right, into, next: None }, length_bytes)
-                };
-            }
+            // SAFETY: the places are as the caller promises, and the loop fits this processor.
+            [left, right] => unsafe { (self.loops.combine)(left, right, into, length_bytes) },
             _ if length_bytes <= FOLD_ELEMENTS_MAX * self.element.size_bytes() => {
                 // SAFETY: as above, and there are more than two inputs.
                 unsafe { (self.loops.fold)(inputs, into, length_bytes) };
@@ -159,21 +151,14 @@ impl Reduction {
                     Operand::Input(rank) => inputs[rank].wrapping_add(offset),
                     Operand::Held(index) => held.at(index).cast_const(),
                 };
-                let into = match target {
+                let result = match target {
                     Target::Held(index) => held.at(index),
                     Target::Result => into.wrapping_add(offset),
                 };
-                let next = match right {
-                    Operand::Input(rank) if length_bytes >= ASKED_BYTES_MIN => {
-                        next_two(inputs, rank, offset, length_bytes, chunk_bytes)
-                    }
-                    _ => None,
-                };
-                let (left, right) = (place(left), place(right));
                 // SAFETY: the chunk lies within the length that the caller promises for inputs and
                 // result, and an area holds a chunk. Areas overlap nothing else; the result may lie
                 // on an input, and is written by the last step, which is exact about that.
-                unsafe { (self.loops.combine)(Places { left, right, into, next }, chunk_bytes) };
+                unsafe { (self.loops.combine)(place(left), place(right), result, chunk_bytes) };
             });
         }
     }
@@ -191,26 +176,6 @@ impl Reduction {
         }
         Ok(())
     }
-}
-
-/// The two inputs that are taken after that of a rank, in the chunk at this offset or in the next one.
-fn next_two(
-    inputs: &[*const u8],
-    rank: usize,
-    offset: usize,
-    length_bytes: usize,
-    chunk_bytes: usize,
-) -> Option<[*const u8; 2]> {
-    let next_offset = offset + chunk_bytes;
-    let after = |by: usize| match inputs.get(rank + by) {
-        Some(input) => Some(input.wrapping_add(offset)),
-        None if next_offset < length_bytes => {
-            Some(inputs[(rank + by) % inputs.len()].wrapping_add(next_offset))
-        }
-        None => None,
-    };
-    let next = after(1)?;
-    Some([next, after(2).unwrap_or(next)])
 }
 
 impl fmt::Debug for Reduction {
