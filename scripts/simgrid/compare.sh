@@ -5,6 +5,7 @@
 # libsimgrid-dev).
 set -eu
 landeck=$(command -v "${1:-landeck}") || { echo "compare.sh: there is no ${1:-landeck}; give the path of landeck" >&2; exit 1; }
+landeck=$(realpath "$landeck")
 command -v smpicc >/dev/null || { echo "compare.sh: there is no smpicc; install SimGrid (Debian: libsimgrid-dev)" >&2; exit 1; }
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)

@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(rounds(Operation::AllReduce, 8, 1 << 20), 4);
         assert_eq!(u64::from(rounds(Operation::AllReduce, 32, 1 << 20)), PARTS_MAX);
         assert_eq!(rounds(Operation::AllReduce, 64, 200 << 10), 1, "too little of each");
-        assert_eq!(rounds(Operation::AllReduce, 8, 64 << 10), 1, "all of it stays in a cache");
+        assert_eq!(rounds(Operation::AllReduce, 5, 1 << 20), 1, "all of it stays in a cache");
         assert_eq!(rounds(Operation::AllToAll, 8, 128 << 10), 4);
         assert_eq!(rounds(Operation::AllToAll, 3, 4 << 20), 2, "one for each of the others");
         assert_eq!(rounds(Operation::AllToAll, 32, 128 << 10), 1, "no cache holds what goes");

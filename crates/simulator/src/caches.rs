@@ -348,6 +348,8 @@ mod tests {
         assert_eq!(here.rotation_bytes(&all), 50 + 60 + 60);
         let some = |this: &Touched| Touched { all_places: 7, ..*this };
         assert_eq!(some(&here).rotation_bytes(&some(&all)), 70, "one is there at least");
+        let takes_half = Touched { taken: 5, ..some(&here) };
+        assert_eq!(takes_half.rotation_bytes(&some(&all)), 50 + 10 + 5, "here as elsewhere");
         assert_eq!(here.in_every(1, 4).all_places, 15);
     }
 

@@ -170,6 +170,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_call_follows_another_within_a_batch_alone() {
+        let (task, group) = (Task::new(Operation::AllReduce), Group::whole(2).unwrap());
+        let way = Way::Board(BoardStyle::Each);
+        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
+        let stages = Stages::new(&work, Calls::Measured { rounds: 2, calls: 3 }, 1);
+        let follow = (0..stages.count()).filter(|&stage| stages.follows_the_same(stage));
+        assert_eq!(follow.collect::<Vec<_>>(), [2, 3, 8, 9]);
+        let stages = Stages::new(&work, Calls::Repeated(2), 1);
+        assert_eq!([0, 1].map(|stage| stages.follows_the_same(stage)), [false, true]);
+    }
+
+    #[test]
     fn a_round_lasts_from_the_first_to_begin_to_the_last_to_be_through() {
         let (task, group) = (Task::new(Operation::Barrier), Group::whole(2).unwrap());
         let way = Way::Board(BoardStyle::Each);

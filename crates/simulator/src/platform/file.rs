@@ -3,8 +3,9 @@
 use landeck_collectives::{Details, Figures};
 use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::quantity::{Rate, Size, Span};
+use super::quantity::{Count, Rate, Size, Span};
 use super::{Host, Level, Network, Platform};
 
 /// Why a text is no platform.
@@ -47,9 +48,9 @@ struct File {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table, [host]")]
 struct HostTable {
-    processors: Option<Spanned<i64>>,
+    processors: Option<Spanned<Count>>,
     line: Option<Span>,
     message: Option<Span>,
     deposit: Option<Span>,
@@ -63,9 +64,9 @@ struct HostTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table, [network]")]
 struct NetworkTable {
-    hosts: Spanned<i64>,
+    hosts: Spanned<Count>,
     overhead: Span,
     latency: Span,
     gap: Span,
@@ -75,16 +76,45 @@ struct NetworkTable {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "tables, [[level]]")]
 struct LevelTable {
-    ports: Spanned<i64>,
-    uplinks: Option<Spanned<i64>>,
+    ports: Spanned<Count>,
+    uplinks: Option<Spanned<Count>>,
     delay: Span,
     rate: Option<Rate>,
 }
 
 /// Hosts, processors and ports there can be at most.
 const MOST: i64 = 65_536;
+
+/// What cannot be left out, and how it is written.
+const NEEDED: [(&str, &str); 8] = [
+    ("about", "\"64 hosts on one switch\""),
+    ("hosts", "64"),
+    ("overhead", "\"1 us\""),
+    ("latency", "\"5 us\""),
+    ("gap", "\"500 ns\""),
+    ("rate", "\"10 Gb/s\""),
+    ("ports", "16"),
+    ("delay", "\"300 ns\""),
+];
+
+/// Behind what is no line of such a file.
+const SYNTAX: &str = ". A line says [host], [network], [[level]], or a name and its value, such as \
+                      `hosts = 64` and `latency = \"5 us\"`, each name once.";
+
+/// What to do about what a line lacks; nothing where that has been said.
+fn cure(message: &str) -> String {
+    let missing = message.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    let needed = NEEDED.iter().find(|(name, _)| Some(*name) == missing);
+    match needed {
+        Some(("about", value)) => {
+            format!(": begin the file with a line such as `about = {value}`")
+        }
+        Some((name, value)) => format!(": write a line such as `{name} = {value}` below this one"),
+        None => String::new(),
+    }
+}
 
 /// The text of a file, to say where something stands.
 struct Text<'a> {
@@ -94,9 +124,15 @@ struct Text<'a> {
 
 pub(super) fn parse(name: &str, text: &str) -> Result<Platform, PlatformError> {
     let place = Text { name, text };
-    let file: File = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        place.wrong(at, error.message().trim_end().to_owned())
+    let table = DeTable::parse(text).map_err(|error| {
+        let what = format!("{}{SYNTAX}", error.message().trim_end());
+        place.wrong(error.span().map_or(0, |span| span.start), what)
+    })?;
+    place.brackets(table.get_ref())?;
+    let file = File::deserialize(Deserializer::from(table)).map_err(|error| {
+        let message = error.message().trim_end();
+        let what = format!("{message}{}", cure(message));
+        place.wrong(error.span().map_or(0, |span| span.start), what)
     })?;
     let host = place.host(&file.host)?;
     let levels = &file.level;
@@ -119,9 +155,30 @@ impl Text<'_> {
         PlatformError::Line { name: self.name.into(), line, what }
     }
 
+    /// Tables are in one bracket, but for layers of switches, of which there may be several.
+    fn brackets(&self, table: &DeTable<'_>) -> Result<(), PlatformError> {
+        for (name, value) in table {
+            let (name, at) = (name.get_ref(), value.span().start);
+            match (name.as_ref(), value.get_ref()) {
+                ("host" | "network", DeValue::Array(_)) => {
+                    return Err(self.wrong(
+                        at,
+                        format!("there is one [{name}]: write it once, in one bracket"),
+                    ));
+                }
+                ("level", DeValue::Table(_)) => {
+                    let what = "each layer of switches begins with [[level]], in two brackets";
+                    return Err(self.wrong(at, what.into()));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// A number of things of which there is at least one.
-    fn count(&self, what: &str, number: &Spanned<i64>) -> Result<u32, PlatformError> {
-        match *number.get_ref() {
+    fn count(&self, what: &str, number: &Spanned<Count>) -> Result<u32, PlatformError> {
+        match number.get_ref().0 {
             count @ 1..=MOST => Ok(count as u32),
             other => {
                 let what = format!("{other} {what} cannot be; give 1 to 65536");
@@ -216,6 +273,26 @@ mod tests {
         [[level]]\nports = 4\nuplinks = 2\ndelay = \"1 us\"\n[[level]]\nports = 2\ndelay = \"1 ms\"\n";
 
     #[test]
+    fn whatever_is_left_out_and_needed_is_said_with_an_example() {
+        let mut needed = Vec::new();
+        for line in GOOD.lines().filter(|line| line.contains(" = ")) {
+            let (name, _) = line.split_once(" = ").unwrap();
+            let Err(error) = Platform::parse("mine", &GOOD.replacen(&format!("{line}\n"), "", 1))
+            else {
+                continue;
+            };
+            let error = error.to_string();
+            if name != "uplinks" {
+                let what = format!("missing field `{name}`: ");
+                assert!(error.contains(&what) && error.contains(&format!("`{name} = ")), "{error}");
+                needed.push(name);
+            }
+        }
+        let example = |name: &&str| NEEDED.iter().any(|(other, _)| other == name);
+        assert!(needed.iter().all(example) && needed.len() == NEEDED.len() + 2, "{needed:?}");
+    }
+
+    #[test]
     fn a_file_is_read() {
         let platform = Platform::parse("mine", GOOD).unwrap();
         let network = platform.network.unwrap();
@@ -237,12 +314,27 @@ mod tests {
             ("rate", "speed", "line 7: unknown field `speed`, expected one of"),
             ("uplinks = 2\n", "", "line 8: there is a level above this one"),
             ("\"8 Gb/s\"", "8", "line 7: invalid type: integer `8`, expected a rate"),
-            ("hosts = 8\n", "", "missing field `hosts`"),
-            ("hosts = 8", "hosts = = 8", "line 3: "),
+            (
+                "hosts = 8",
+                "hosts = \"8\"",
+                "line 3: invalid type: string \"8\", expected a whole number",
+            ),
+            ("hosts = 8\n", "", "line 2: missing field `hosts`: write a line such as `hosts = 64`"),
+            (
+                "hosts = 8",
+                "hosts = = 8",
+                "line 3: extra `=`, expected nothing. A line says [host], ",
+            ),
+            ("\"1 ms\"", "[1", "unclosed array, expected `]`. A line says [host], "),
+            ("hosts = 8", "hosts = 8\nhosts = 8", "line 4: duplicate key. A line says"),
+            ("[network]", "[[network]]", "line 2: there is one [network]: write it once"),
         ] {
             let error = change(from, to);
             assert!(error.contains(words), "{from} -> {to}: {error}");
         }
+        let alone = "[level]\nports = 2\ndelay = \"0 s\"\n";
+        let error = Platform::parse("mine", &format!("about = \"\"\n{alone}")).unwrap_err();
+        assert!(error.to_string().contains("line 2: each layer of switches begins with [[level]]"));
         let alone = "about = \"\"\n[[level]]\nports = 2\ndelay = \"0 s\"\n";
         let error = Platform::parse("mine", alone).unwrap_err().to_string();
         assert!(error.contains("line 2: switches without a [network]"), "{error}");

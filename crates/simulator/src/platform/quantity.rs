@@ -17,6 +17,10 @@ pub(super) struct Rate(pub(super) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size(pub(super) u64);
 
+/// A number of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Count(pub(super) i64);
+
 /// Units of time in picoseconds.
 const TIMES: [(&str, f64); 5] = [("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
 /// Units of rates in bytes for each second.
@@ -114,6 +118,27 @@ impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let what = "a size with its unit: \"16 KiB\" (B, KB, MB, GB, KiB, MiB, GiB)";
         from.deserialize_str(Text { what, read: Self::read })
+    }
+}
+
+/// Reads a number of things.
+struct Whole;
+
+impl Visitor<'_> for Whole {
+    type Value = Count;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a whole number, without quotes")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
+        Ok(Count(number))
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_i64(Whole)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The world of a run: members, their processors, and what is under way between them.
 
 #[cfg(test)]
+mod fixture;
+#[cfg(test)]
 mod living;
 mod losses;
 mod messages;
@@ -27,6 +29,7 @@ use crate::time::{Events, Time};
 use crate::walks::{Deed, Path};
 use losses::Lost;
 use messages::wanted;
+use rest::Wait;
 
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
@@ -113,9 +116,11 @@ struct Member {
     holds: u32,
     /// Whether it has given its processor away while it waits for a message.
     has_given: bool,
-    /// How often it polls for a message before that, as the product's waiter learns it; and in this wait.
+    /// How often it polls for messages before that in a call, as the product's waiter learns it; how far it is with
+    /// that; and since when it polls.
     spin: Spin,
-    polls: u32,
+    wait: Wait,
+    holds_since: Time,
     /// When it ended, if it has; the first death that it has heard of, and when; why it gave up.
     dies: Option<Time>,
     told: Option<(u32, Time)>,
@@ -420,6 +425,7 @@ impl World {
         }
         self.stages.note(&mut self.spans, place.stage, now);
         (place.stage, place.round) = (place.stage + 1, 0);
+        place.ends_wait();
         place.execution = self.stages.path(member, place.stage).map(Execution::new);
         if place.execution.is_none() {
             place.end = Some(now);
@@ -453,7 +459,7 @@ impl World {
     }
 
     fn wake(&mut self, member: u32, now: Time) {
-        if self.member(member).finds_at_once() {
+        if self.member(member).finds_at_once(now) {
             self.events.plan(now, Event::Done(member));
             return;
         }
@@ -697,7 +703,8 @@ impl Member {
             holds: 0,
             has_given: false,
             spin: Spin::new(true),
-            polls: 0,
+            wait: Wait::NotYet,
+            holds_since: Time::ZERO,
             dies: None,
             told: None,
             lost: None,
@@ -745,4 +752,36 @@ fn boards(host: &Host, stages: &Stages) -> Vec<Board> {
     };
     let rounds = stages.rounds_at_board();
     (0..stages.count() * rounds).map(|number| board(number / rounds)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fixture::four;
+    use super::*;
+    use landeck_collectives::Operation;
+
+    #[test]
+    fn what_members_of_another_processor_take_is_its_depositors_no_more() {
+        let mut world = four(Operation::Broadcast, "board", 8);
+        let take = Deed::Take { from: 0, bytes: 8, resolved: false };
+        world.member(0).is_taken_elsewhere = false;
+        for (by, is_taken, has_place_of) in [(2, false, Whose::Own), (3, true, Whose::HandedOver)] {
+            let processor = world.processors.number(by);
+            world.note_taken(by, take, processor);
+            assert_eq!(world.members[0].is_taken_elsewhere, is_taken, "by {by}");
+            assert_eq!(world.members[by as usize].has_place_of, has_place_of);
+        }
+    }
+
+    #[test]
+    fn a_cell_is_its_receivers_then() {
+        for (bytes, given) in [(8 << 10, 1), (1 << 10, 0)] {
+            let mut world = four(Operation::Broadcast, "flat", bytes);
+            let cells = world.members[0].cells;
+            world.run(|_| {});
+            let all = world.members.iter().map(|member| member.cells).collect::<Vec<_>>();
+            let receiver = cells + given;
+            assert_eq!(all, [cells - 3 * given, receiver, receiver, receiver], "{bytes}");
+        }
+    }
 }

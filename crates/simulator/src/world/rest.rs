@@ -15,6 +15,17 @@ const LATE_NS: u64 = 250;
 /// A look for a message, and the pause behind it.
 const POLL_NS: u64 = 25;
 
+/// How far the wait of a call for its messages is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// It has not begun.
+    NotYet,
+    /// It polls so often at first, and so many of those polls are left.
+    Polls { polls: u32, left: u32 },
+    /// They were not enough: it looks once in each of its turns.
+    Turns,
+}
+
 /// By how much longer those who share a processor exchange messages than they take turns at a board and than a
 /// message takes of both its ends: at a board a wait begins by giving turns away, for a message it first writes down that it
 /// waits, and looks at the clock around each of them; and less of all that is in the caches.
@@ -35,7 +46,7 @@ impl World {
         let place = self.member(member);
         place.is_waiting = true;
         if hold_ps > 0 {
-            place.is_holding = true;
+            (place.is_holding, place.holds_since) = (true, now);
             place.holds += 1;
             let hold = place.holds;
             self.events.plan(now + hold_ps, Event::Tired { member, hold });
@@ -51,9 +62,6 @@ impl World {
             return;
         }
         place.is_holding = false;
-        if place.at_board.is_none() {
-            place.spin.failed(true);
-        }
         self.give(member, now);
     }
 
@@ -61,6 +69,9 @@ impl World {
     fn give(&mut self, member: u32, now: Time) {
         let place = self.member(member);
         place.has_given = place.at_board.is_none() && place.execution.is_some();
+        if place.has_given {
+            place.gives_up_polling();
+        }
         let turn = self.processors.leave(member, now);
         self.plan_turn(turn);
     }
@@ -89,58 +100,109 @@ impl World {
         hold_ns * 1000
     }
 
-    /// How long a member that begins to wait for a message polls for it where others want its processor.
+    /// How long a member that waits for a message polls for it where others want its processor: the product's wait is
+    /// that of a whole call, which polls so often in all before it gives the processor away, and then at every turn.
     fn polls_ps(&mut self, member: u32) -> u64 {
         let is_shared = self.processors.is_shared(member);
         let place = self.member(member);
         if !is_shared || place.at_board.is_some() || place.execution.is_none() || place.is_gone() {
             return 0;
         }
-        place.polls = place.spin.polls();
-        u64::from(place.polls) * POLL_NS * 1000
+        if place.wait == Wait::NotYet {
+            let polls = place.spin.polls();
+            place.wait = Wait::Polls { polls, left: polls };
+        }
+        match place.wait {
+            Wait::Polls { left, .. } => u64::from(left) * POLL_NS * 1000,
+            Wait::NotYet | Wait::Turns => 0,
+        }
     }
 }
 
 impl Member {
     /// Whether it still has its processor when what it waits for comes: it looks all the time.
-    pub(super) fn finds_at_once(&mut self) -> bool {
+    pub(super) fn finds_at_once(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.is_holding) {
             return false;
         }
-        if self.at_board.is_none() {
-            self.spin.paid(self.polls);
+        if let Wait::Polls { left, .. } = &mut self.wait {
+            let polled = now.since(self.holds_since) / (POLL_NS * 1000) + 1;
+            *left = left.saturating_sub(polled as u32);
         }
         self.is_waiting = false;
         true
+    }
+
+    /// It has not found all that the call waits for.
+    fn gives_up_polling(&mut self) {
+        self.spin.failed(true);
+        self.wait = Wait::Turns;
+    }
+
+    /// A call is over: it has paid to poll where that was enough.
+    pub(super) fn ends_wait(&mut self) {
+        if let Wait::Polls { polls, .. } = std::mem::replace(&mut self.wait, Wait::NotYet) {
+            self.spin.paid(polls);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::four;
     use super::*;
-    use crate::simulation::{Calls, Hosts, Setting, Work};
-    use crate::stages::Stages;
-    use crate::{Faults, Platform};
-    use landeck_collectives::architecture::Flat;
-    use landeck_collectives::{Figures, Group, Operation, Task, Way};
+    use landeck_collectives::Operation;
 
     #[test]
     fn who_gives_its_processor_away_polls_less_the_next_time() {
-        let figures = Figures::default();
-        let platform = Platform::of_host("host", "", figures, Details::of(&figures));
-        let (faults, group) = (Faults::default(), Group::whole(4).unwrap());
-        let (task, way) = (Task::new(Operation::Broadcast), Way::by(Flat));
-        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
-        let setting = Setting::new(&platform, &faults);
-        let hosts = Hosts::of(&work, &setting).unwrap();
-        let mut world = World::new(&setting, hosts, Stages::new(&work, Calls::AtOnce, 1));
+        let mut world = four(Operation::Broadcast, "flat", 8);
         let place = world.member(2);
         place.spin.paid(64);
-        (place.is_holding, place.holds) = (true, 3);
+        (place.is_holding, place.holds, place.wait) = (true, 3, Wait::Polls { polls: 64, left: 9 });
         world.tire(2, 2, Time::ZERO);
         assert!(world.member(2).is_holding, "of an earlier wait");
         world.tire(2, 3, Time::ZERO);
         assert!(!world.member(2).is_holding);
-        assert_eq!(world.member(2).spin.polls(), 32);
+        assert_eq!(world.polls_ps(2), 0, "in this call it looks once in each turn");
+        world.member(2).ends_wait();
+        assert_eq!(world.polls_ps(2), 32 * POLL_NS * 1000);
+    }
+
+    #[test]
+    fn a_call_polls_so_often_in_all() {
+        let mut world = four(Operation::AllGather, "ring", 8);
+        world.member(2).spin.paid(64);
+        world.rest(2, Time::ZERO);
+        assert_eq!(world.member(2).wait, Wait::Polls { polls: 64, left: 64 });
+        assert!(world.member(2).finds_at_once(Time::from_ps(10 * POLL_NS * 1000)));
+        assert_eq!(world.polls_ps(2), 53 * POLL_NS * 1000, "ten have passed, and one has found it");
+        world.member(2).spin.failed(true);
+        world.member(2).ends_wait();
+        assert_eq!(world.member(2).spin.polls(), 64, "all that the call waits for came meanwhile");
+    }
+
+    #[test]
+    fn who_waits_for_a_message_takes_longer_to_go_on_and_who_waits_at_the_board_does_not() {
+        let mut world = four(Operation::Broadcast, "flat", 8);
+        world.give(2, Time::ZERO);
+        assert!(std::mem::take(&mut world.member(2).has_given));
+        world.member(2).at_board = Some(0);
+        world.give(2, Time::ZERO);
+        assert!(!world.member(2).has_given);
+    }
+
+    #[test]
+    fn that_is_what_an_exchange_takes_longer_than_turns_and_both_ends_of_a_message() {
+        let figures = Figures { message_ps: 200, ..Figures::default() };
+        let details = Details {
+            switches_ps: [1_000; 4],
+            turns_ps: [300; 4],
+            crowd_sends_ps: [100; 4],
+            crowd_receives_ps: [150; 4],
+            ..Details::of(&figures)
+        };
+        assert_eq!(long_ps(&figures, &details, 4), 1_000 - 300 - 250);
+        let slow = Figures { message_ps: 400, ..figures };
+        assert_eq!(long_ps(&slow, &details, 4), 1_000 - 300 - 400);
     }
 }

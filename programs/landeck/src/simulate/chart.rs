@@ -13,6 +13,8 @@ const TOP: f64 = 150.0;
 const BOTTOM: f64 = 90.0;
 /// Between the names of two lines.
 const GAP: f64 = 26.0;
+/// From where a line ends to its name.
+const LEAD: f64 = 24.0;
 
 /// The colours of architectures.
 const COLOURS: [(&str, &str); 12] = [
@@ -38,7 +40,7 @@ pub(crate) fn colour(name: &str) -> &'static str {
 
 /// The colour of a series: lighter, the more of its architecture there are before it.
 fn shade(study: &Study, number: usize) -> String {
-    const LIGHTEST: f64 = 0.6;
+    const LIGHTEST: f64 = 0.5;
     let base = colour(&study.series[number].name);
     let is_alike = |series: &&Series| colour(&series.name) == base;
     let alike = study.series.iter().filter(is_alike).count();
@@ -69,10 +71,11 @@ pub(crate) fn svg(study: &Study, note: &str) -> String {
             .filter_map(|(&place, time)| Some((horizontal.at(place as f64), vertical.at((*time)?))))
             .collect();
         picture.line(&corners, &colour);
-        ends.extend(corners.last().map(|&end| (end, (series.name.as_str(), colour))));
+        ends.extend(corners.last().map(|&end| (end, (end, series.name.as_str(), colour))));
     }
-    for ((x, y), (name, colour)) in apart(ends) {
-        picture.words(name, (x + 12.0, y), "start", 20, &colour);
+    for ((x, y), (end, name, colour)) in apart(ends) {
+        picture.lead(end, (x + LEAD, y), &colour);
+        picture.words(name, (x + LEAD + 4.0, y), "start", 20, &colour);
     }
     picture.finish()
 }
@@ -138,6 +141,16 @@ impl Picture {
         }
     }
 
+    /// From where a line ends to where its name begins.
+    fn lead(&mut self, (x, y): (f64, f64), (name_x, name_y): (f64, f64), colour: &str) {
+        let _ = writeln!(
+            self.text,
+            "<line x1=\"{:.1}\" y1=\"{y:.1}\" x2=\"{name_x:.1}\" y2=\"{name_y:.1}\" stroke=\"{colour}\" \
+             stroke-width=\"1\"/>",
+            x + 4.0
+        );
+    }
+
     fn axes(&mut self, study: &Study, horizontal: &Scale, vertical: &Scale) {
         for value in vertical.ticks() {
             let y = vertical.at(value);
@@ -198,19 +211,35 @@ fn wrapped(words: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Moves names that would cover each other apart, keeping their order.
+/// Moves names that would cover each other apart, by as little as can be, keeping their order.
 fn apart<T>(mut ends: Vec<((f64, f64), T)>) -> Vec<((f64, f64), T)> {
     ends.sort_by(|(one, _), (other, _)| one.1.total_cmp(&other.1));
-    let room = GAP.min((HEIGHT - BOTTOM - TOP + 60.0) / ends.len().max(1) as f64);
-    let mut free_from = TOP - 30.0;
-    for ((_, y), _) in &mut ends {
-        *y = y.max(free_from);
-        free_from = *y + room;
+    let (top, bottom) = (TOP - 30.0, HEIGHT - BOTTOM + 30.0);
+    let room = GAP.min((bottom - top) / ends.len().max(1) as f64);
+    // Those that touch each other stand around their middle: of each row where it begins, and how many it has.
+    let mut rows: Vec<(f64, f64)> = Vec::new();
+    for ((_, y), _) in &ends {
+        let mut row = (*y, 1.0);
+        loop {
+            row.0 = row.0.min(bottom - (row.1 - 1.0) * room).max(top);
+            match rows.pop() {
+                Some((begin, count)) if begin + count * room > row.0 => {
+                    let all = count + row.1;
+                    row = ((begin * count + (row.0 - count * room) * row.1) / all, all);
+                }
+                above => {
+                    rows.extend(above);
+                    break;
+                }
+            }
+        }
+        rows.push(row);
     }
-    let mut free_to = HEIGHT - BOTTOM + 30.0;
-    for ((_, y), _) in ends.iter_mut().rev() {
-        *y = y.min(free_to);
-        free_to = *y - room;
+    let places = rows.iter().flat_map(|&(begin, count)| {
+        (0..count as usize).map(move |number| begin + number as f64 * room)
+    });
+    for (end, place) in ends.iter_mut().zip(places) {
+        end.0.1 = place;
     }
     ends
 }
@@ -264,6 +293,10 @@ mod tests {
     fn names_do_not_cover_each_other() {
         let moved = apart(vec![((9.0, 660.0), "c"), ((9.0, 100.0), "a"), ((9.0, 665.0), "b")]);
         assert!(moved.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= GAP - 0.1));
+        assert_eq!(moved.iter().map(|(_, name)| *name).collect::<String>(), "abc");
+        assert_eq!((moved[0].0.1, moved[1].0.1 + moved[2].0.1), (100.0, 660.0 + 665.0), "around their middle");
+        let low = apart((0..6).map(|number| ((9.0, 690.0 + f64::from(number)), number)).collect());
+        assert_eq!((low[0].0.1, low[5].0.1), (700.0 - 5.0 * GAP, 700.0), "within the picture");
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Section {
 const LOOK: &str = "body{font-family:Ubuntu,sans-serif;font-weight:300;color:#1E1E1E;max-width:1200px;\
 margin:2em auto;padding:0 1em}h1,h2{font-weight:400}table{border-collapse:collapse;margin:1em 0}\
 td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #DEDEDE;font-weight:300}\
-th{font-weight:400}svg{width:100%;height:auto}code{background:#F3F3F3;padding:.1em .3em}";
+th{font-weight:400}svg{width:100%;height:auto}.wide{overflow-x:auto}code{background:#F3F3F3;padding:.1em .3em}";
 
 /// The page.
 pub(crate) fn html(title: &str, note: &str, command: &str, sections: &[Section]) -> String {
@@ -46,13 +46,13 @@ pub(crate) fn html(title: &str, note: &str, command: &str, sections: &[Section])
 }
 
 fn table_of(rows: &[Vec<String>]) -> String {
-    let mut table = String::from("<table>\n");
+    let mut table = String::from("<div class=\"wide\">\n<table>\n");
     for (number, row) in rows.iter().enumerate() {
         let tag = if number == 0 { "th" } else { "td" };
         let cells: String =
             row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escaped(cell))).collect();
         let _ = writeln!(table, "<tr>{cells}</tr>");
     }
-    table.push_str("</table>\n");
+    table.push_str("</table>\n</div>\n");
     table
 }
