@@ -7,6 +7,7 @@ use landeck::{Maximum, Result, Sum, World};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::batches::Batches;
+use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// One of the operations of bench/collectives.c.
@@ -149,21 +150,21 @@ fn back_to_back(
 /// Room for a block of every rank, and for the terms and sums of the reductions. All is touched by
 /// the checks, before anything is timed.
 pub(crate) struct Blocks {
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
-    pub(crate) terms: Vec<f64>,
-    pub(crate) sums: Vec<f64>,
+    outgoing: Memory<u8>,
+    incoming: Memory<u8>,
+    pub(crate) terms: Memory<f64>,
+    pub(crate) sums: Memory<f64>,
 }
 
 impl Blocks {
     pub(crate) fn new(bench: &Bench) -> Blocks {
         let block = bench.settings.largest();
-        let all = block * bench.world.size();
+        let (all, offset) = (block * bench.world.size(), bench.settings.offset);
         Blocks {
-            outgoing: vec![0; all],
-            incoming: vec![0; all],
-            terms: vec![0.0; block / 8],
-            sums: vec![0.0; block / 8],
+            outgoing: Memory::new(0, all, offset),
+            incoming: Memory::new(0, all, offset),
+            terms: Memory::new(0.0, block / 8, offset),
+            sums: Memory::new(0.0, block / 8, offset),
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use landeck::{Result, SharedSegment};
 
 use crate::batches::Batches;
+use crate::memory::Memory;
 use crate::{Bench, Trouble};
 
 /// Whose copies are made.
@@ -80,8 +81,8 @@ struct Turns {
     own: usize,
     size: usize,
     shared: SharedSegment,
-    outgoing: Vec<u8>,
-    incoming: Vec<u8>,
+    outgoing: Memory<u8>,
+    incoming: Memory<u8>,
 }
 
 impl Turns {
@@ -92,7 +93,8 @@ impl Turns {
         let mut number = [made.as_ref().map_or(0, SharedSegment::number)];
         bench.world.broadcast(&mut number, 0)?;
         let shared = made.map_or_else(|| bench.job.open_segment_number(number[0]), Ok)?;
-        let (outgoing, incoming) = (vec![1; bytes * size], vec![1; bytes * size]);
+        let memory = || Memory::new(1, bytes * size, bench.settings.offset);
+        let (outgoing, incoming) = (memory(), memory());
         Ok(Self { form, bytes, own, size, shared, outgoing, incoming })
     }
 

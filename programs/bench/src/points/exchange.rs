@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 use landeck::{Result, World};
 
 use crate::batches::Batches;
+use crate::memory::Memory;
+use crate::settings::Settings;
 use crate::words::{receive_word, send_word, tags};
 use crate::{Bench, Trouble};
 
 /// Ranks 0 and 1, every size.
 pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
-    let mut buffers = Buffers::new(bench.settings.largest());
+    let mut buffers = Buffers::new(&bench.settings, 1);
     for &bytes in &bench.settings.bytes {
         buffers.check(bench, bytes)?;
         batches(bench, bytes, 1, false)
@@ -24,7 +26,7 @@ pub(crate) fn round(bench: &Bench) -> std::result::Result<(), Trouble> {
 pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
     let (world, settings) = (&bench.world, &bench.settings);
     bench.needs(world.size() >= 2, "at least 2 processes")?;
-    let mut buffers = Buffers::new(settings.largest());
+    let mut buffers = Buffers::new(settings, 1);
     if world.rank() >= 2 {
         send_word(world, 0, 0, tags::REPORT)?;
         receive_word(world, 0, tags::CONTROL)?;
@@ -49,7 +51,7 @@ pub(crate) fn crowd(bench: &Bench) -> std::result::Result<(), Trouble> {
 pub(crate) fn pairs(bench: &Bench) -> std::result::Result<(), Trouble> {
     let size = bench.world.size();
     bench.needs(size.is_multiple_of(2), "an even number of processes")?;
-    let mut buffers = Buffers::new(bench.settings.largest());
+    let mut buffers = Buffers::new(&bench.settings, 1);
     for &bytes in &bench.settings.bytes {
         buffers.check(bench, bytes)?;
         batches(bench, bytes, size - 1, true)
@@ -136,13 +138,15 @@ fn to_and_fro(
 
 /// Private memory, touched before anything is measured.
 pub(crate) struct Buffers {
-    pub(crate) outgoing: Vec<u8>,
-    pub(crate) incoming: Vec<u8>,
+    pub(crate) outgoing: Memory<u8>,
+    pub(crate) incoming: Memory<u8>,
 }
 
 impl Buffers {
-    pub(crate) fn new(bytes: usize) -> Buffers {
-        Buffers { outgoing: vec![1; bytes], incoming: vec![2; bytes] }
+    pub(crate) fn new(settings: &Settings, blocks: usize) -> Buffers {
+        let bytes = settings.largest() * blocks;
+        let memory = |value| Memory::new(value, bytes, settings.offset);
+        Buffers { outgoing: memory(1), incoming: memory(2) }
     }
 
     /// One exchange in which every byte is looked at.

@@ -36,6 +36,7 @@ mod delivery;
 mod exchange;
 mod group;
 mod matching;
+mod memory;
 mod objects;
 mod outside;
 mod overlap;

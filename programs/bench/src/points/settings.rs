@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) ways: Vec<String>,
     /// Operations in a batch, where their number is given.
     pub(crate) iterations: usize,
+    /// Data begin so many bytes behind the begin of a page: large ones from `malloc` 16, those of C 0.
+    pub(crate) offset: usize,
 }
 
 impl Settings {
@@ -39,6 +41,7 @@ impl Settings {
             job: String::new(),
             ways: vec!["landeck".to_owned()],
             iterations: 20,
+            offset: 0,
         };
         arguments.try_for_each(|argument| settings.set(&argument))?;
         Ok(settings)
@@ -69,6 +72,7 @@ impl Settings {
             "flag" => self.flag = value.into(),
             "job" => self.job = value.to_owned(),
             "ways" => self.ways = value.split(',').map(str::to_owned).collect(),
+            "offset" => self.offset = parse(name, value)?,
             "iterations" => self.iterations = parse::<usize>(name, value)?.max(1),
             _ => return Err(format!("there is no setting '{name}'")),
         }

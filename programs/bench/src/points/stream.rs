@@ -14,7 +14,7 @@ const WINDOW: usize = 64;
 /// Rank 0 sends, rank 1 receives: by requests that are waited for together, then by plain calls.
 pub(crate) fn measure(bench: &Bench) -> std::result::Result<(), Trouble> {
     bench.needs(bench.world.size() == 2, "exactly 2 processes")?;
-    let mut buffers = Buffers::new(bench.settings.largest() * WINDOW);
+    let mut buffers = Buffers::new(&bench.settings, WINDOW);
     for &bytes in &bench.settings.bytes {
         buffers.check(bench, bytes)?;
         batches(bench, "requests", bytes)

@@ -56,7 +56,15 @@ impl AtBoard {
         }
         *around.budget = around.budget.saturating_sub(range.len() as u64);
         self.done = range.end;
-        Ok(if self.done == length { Stepped::Over } else { Stepped::Moved })
+        if self.done < length {
+            return Ok(Stepped::Moved);
+        }
+        if self.manner.is_handed_over {
+            let own = around.board.own();
+            let others = (0..members).filter(|&member| member != own);
+            others.for_each(|member| around.board.take_over(member, self.number));
+        }
+        Ok(Stepped::Over)
     }
 
     /// Up to where the data of all these members are there, from `start` of their deposits on.

@@ -127,7 +127,11 @@ impl Manner {
                     matches!(action, Action::Take { .. } | Action::CombineDeposits { .. })
                 }),
             is_round: false,
-            is_handed_over: is_handed_over(operation, plan.size),
+            is_handed_over: is_handed_over(
+                operation,
+                plan.size,
+                any(|action| matches!(action, Action::CombineDeposits { .. })),
+            ),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
         }
     }
@@ -143,12 +147,13 @@ impl Manner {
     }
 }
 
-/// Whether what each member lays down is taken by one other.
-fn is_handed_over(operation: Operation, size: u32) -> bool {
-    use Operation::{AllGather, AllToAll, Broadcast, Gather, Scatter};
+/// Whether what each member lays down is taken by one other, all of it; by combining it, as may be.
+fn is_handed_over(operation: Operation, size: u32, combines: bool) -> bool {
+    use Operation::{AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter};
     match operation {
-        Gather => true,
-        Broadcast | Scatter | AllGather | AllToAll => size == 2,
+        Gather | Reduce => true,
+        Broadcast | Operation::Scatter | AllGather | AllToAll | ReduceScatter => size == 2,
+        AllReduce => size == 2 && combines,
         _ => false,
     }
 }
@@ -673,6 +678,23 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_one_other_takes_or_combines_lies_in_cells_that_are_its_own_then() {
+        use Operation::{AllGather, AllReduce, AllToAll, Gather, Reduce, ReduceScatter};
+        for operation in [AllGather, AllReduce, AllToAll, ReduceScatter, Gather, Reduce] {
+            let (segment, mut boards, mut heaps) = boards(2);
+            let each = segment.plan().cells_each();
+            for turn in 0..3 * each {
+                let at = (&mut boards[..], &mut heaps[..]);
+                run(operation, BoardStyle::Each, at, (2_000, true), |turn| turn);
+                // The root has all cells in the end: what it takes then lies in blocks.
+                let lie_in_blocks = matches!(operation, Gather | Reduce) && turn >= each;
+                let kept = boards.iter().any(|board| board.kept_bytes() > 0);
+                assert_eq!(kept, lie_in_blocks, "{operation}, {turn}");
             }
         }
     }
