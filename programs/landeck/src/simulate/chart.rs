@@ -294,7 +294,11 @@ mod tests {
         let moved = apart(vec![((9.0, 660.0), "c"), ((9.0, 100.0), "a"), ((9.0, 665.0), "b")]);
         assert!(moved.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= GAP - 0.1));
         assert_eq!(moved.iter().map(|(_, name)| *name).collect::<String>(), "abc");
-        assert_eq!((moved[0].0.1, moved[1].0.1 + moved[2].0.1), (100.0, 660.0 + 665.0), "around their middle");
+        assert_eq!(
+            (moved[0].0.1, moved[1].0.1 + moved[2].0.1),
+            (100.0, 660.0 + 665.0),
+            "around their middle"
+        );
         let low = apart((0..6).map(|number| ((9.0, 690.0 + f64::from(number)), number)).collect());
         assert_eq!((low[0].0.1, low[5].0.1), (700.0 - 5.0 * GAP, 700.0), "within the picture");
     }
