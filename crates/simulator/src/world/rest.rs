@@ -52,6 +52,8 @@ impl Turns {
         let ends_ps = of_crowd(&details.crowd_sends_ps) + of_crowd(&details.crowd_receives_ps);
         let exchange_ps =
             of_crowd(&details.switches_ps).saturating_sub(ends_ps.max(figures.message_ps));
+        // What is less than half of the other one was measured with errors.
+        let exchange_ps = exchange_ps.max(turn_ps / 2);
         let pass_ps = if is_over_messages { turn_ps.min(exchange_ps) } else { turn_ps };
         let (board_ps, message_ps) = (turn_ps - pass_ps, exchange_ps.saturating_sub(pass_ps));
         Self { pass_ps, board_ps, message_ps }
@@ -227,6 +229,8 @@ mod tests {
         assert_eq!(of(&slow, 4, true), [300, 0, 1_000 - 300 - 400]);
         assert_eq!(of(&figures, 2, true), [900 - 250, 50, 0], "without the calls at a board");
         assert_eq!(of(&figures, 2, false), [700, 0, 0], "nobody there waits for a message");
+        let slow = Figures { message_ps: 800, ..figures };
+        assert_eq!(of(&slow, 2, true), [350, 350, 0], "measured with errors");
     }
 
     #[test]
