@@ -41,7 +41,7 @@ fn take(matching: &mut Matching<u32, u32>, lists: &mut Lists, number: u32, step:
     match *step {
         Step::Receive { context, source, tag } => {
             let wanted = wanted(context, source, tag);
-            let found = matching.take(&wanted);
+            let found = matching.take(&wanted).map(|it| (it.label, it.message));
             assert_eq!(found, lists.first_waiting(&wanted).map(|at| lists.waiting.remove(at)));
             if found.is_none() {
                 matching.post(wanted, number);

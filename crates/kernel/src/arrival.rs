@@ -11,11 +11,12 @@ use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::failure::Failure;
 use crate::mailboxes::Mailboxes;
-use crate::matching::{Label, Matching, Wanted};
+use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
+use crate::put_back::Begun;
 use crate::request::{Completion, RequestId, Requests, Status};
 use crate::transfer::{
-    Active, Draining, Received, Reply, Source, Target, Work, decode_pair, encode_pair,
+    Active, Collecting, Draining, Received, Reply, Source, Target, Work, decode_pair, encode_pair,
 };
 
 /// Bytes of data kept in the message itself when nobody has asked for it.
@@ -56,11 +57,27 @@ pub(crate) struct Core {
 
 /// A message that nobody has asked for yet.
 pub(crate) enum Kept {
-    Short { length: u8, data: [u8; KEPT_INLINE_BYTES] },
+    Short {
+        length: u8,
+        data: [u8; KEPT_INLINE_BYTES],
+    },
     Long(Vec<u8>),
-    Elsewhere { place: Place, length: u64 },
+    Elsewhere {
+        place: Place,
+        length: u64,
+    },
     InCell(InCell),
-    Offer { length: u64, send: u64 },
+    Offer {
+        length: u64,
+        send: u64,
+    },
+    /// A part has come for a receive that was given up.
+    Begun(Box<Begun>),
+    /// The same, and the rest comes by itself: its parts name this request.
+    Coming {
+        named: RequestId,
+        length: u64,
+    },
 }
 
 impl Kept {
@@ -77,14 +94,22 @@ impl Kept {
         match self {
             Self::Short { length, .. } => u64::from(*length),
             Self::Long(data) => data.len() as u64,
-            Self::Elsewhere { length, .. } | Self::Offer { length, .. } => *length,
+            Self::Elsewhere { length, .. }
+            | Self::Offer { length, .. }
+            | Self::Coming { length, .. } => *length,
             Self::InCell(place) => place.bytes.into(),
+            Self::Begun(begun) => begun.status.bytes,
         }
     }
 
     /// Bytes of ours that it takes.
     pub(crate) fn cost_bytes(&self) -> u64 {
-        KEPT_OVERHEAD_BYTES + if let Self::Long(data) = self { data.len() as u64 } else { 0 }
+        let more = match self {
+            Self::Long(data) => data.len() as u64,
+            Self::Begun(begun) => begun.cost_bytes(),
+            _ => 0,
+        };
+        KEPT_OVERHEAD_BYTES + more
     }
 }
 
@@ -124,21 +149,38 @@ impl Core {
                 self.matching.withdraw(id);
             }
             Some(Work::Queued { to, header, .. }) => self.backlog.remove((*to, header.context), id),
-            Some(Work::Held { .. }) => self.let_held_go(id),
+            Some(Work::Held(_)) => self.let_held_go(id),
             Some(Work::Free | Work::Done(_)) | None => return,
             Some(&Work::Draining(Draining { source: Source::Cell(place), .. })) => {
                 self.active.retain(|&active| active != id);
                 self.cells.take_over(place);
+            }
+            Some(&Work::Collecting(Collecting { named, .. })) => self.forget_named(id, named),
+            Some(Work::Draining(Draining { target: Target::Nowhere, .. })) => {
+                self.active.retain(|&active| active != id);
+                self.requests.remove(id);
+                return;
             }
             Some(_) => self.active.retain(|&active| active != id),
         }
         self.requests.put(id, end);
     }
 
+    /// No parts are passed on to a request any more.
+    pub(crate) fn forget_named(&mut self, id: RequestId, named: RequestId) {
+        if named != id {
+            self.requests.remove(named);
+        }
+    }
+
     pub(crate) fn complete_transfer(&mut self, id: RequestId) {
         let Some(work) = self.requests.get_mut(id) else { return };
         let completion = match std::mem::replace(work, Work::Free) {
             Work::Filling(filling) => Completion { result: Ok(filling.status()), data: None },
+            Work::Draining(Draining { target: Target::Nowhere, .. }) => {
+                self.requests.remove(id);
+                return;
+            }
             Work::Draining(draining) => draining.complete(&mut self.cells),
             other => {
                 *work = other;
@@ -183,7 +225,7 @@ impl Core {
     }
 
     /// A message whose data lie in a block meets its receive.
-    fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: Place) {
+    fn receive_elsewhere(&mut self, id: RequestId, status: Status, place: Place, number: u64) {
         self.count_received(status.bytes);
         let segment = self.heap_segments.get(&status.peer.0).unwrap_or(&self.segment);
         let borrowed = Borrowed::open(segment, place);
@@ -195,18 +237,27 @@ impl Core {
         };
         let is_whole = place.window >= status.bytes;
         let (context, position, source) = (wanted.context, 0, Source::Block(borrowed));
-        *work = Work::Draining(Draining { context, source, target, status, position, is_whole });
+        *work = Work::Draining(Draining {
+            context,
+            source,
+            target,
+            status,
+            position,
+            is_whole,
+            number,
+        });
         self.active.push(id);
     }
 
     /// An offer meets its receive: ask for the parts.
-    fn accept_offer(&mut self, id: RequestId, status: Status, send: u64) {
+    fn accept_offer(&mut self, id: RequestId, status: Status, send: u64, number: u64) {
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
+        let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
+        let (context, position, named) = (wanted.context, 0, id);
         let next = match status.bytes {
             0 => Work::Done(target.complete(status)),
-            _ => Work::Collecting { target, status, position: 0 },
+            _ => Work::Collecting(Collecting { context, target, status, position, named, number }),
         };
         self.requests.put(id, next);
         let data = encode_pair(send, id.to_bits());
@@ -214,18 +265,21 @@ impl Core {
         self.replies.push(Reply { to: status.peer, header, data });
     }
 
-    pub(crate) fn receive_kept(&mut self, id: RequestId, label: Label, kept: Kept) {
-        self.uncount_kept(label.source, kept.cost_bytes());
-        let bytes = kept.message_bytes();
+    pub(crate) fn receive_kept(&mut self, id: RequestId, waiting: Waiting<Kept>) {
+        let Waiting { label, message, number } = waiting;
+        self.uncount_kept(label.source, message.cost_bytes());
+        let bytes = message.message_bytes();
         let status = Status { peer: Peer(label.source), tag: label.tag, bytes, cancelled: false };
-        match kept {
+        match message {
             Kept::Short { length, data } => {
                 self.receive_eager(id, status, Bytes::from(&data[..usize::from(length)]));
             }
             Kept::Long(data) => self.receive_eager(id, status, Bytes::from(&data[..])),
-            Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place),
-            Kept::InCell(place) => self.receive_in_cell(id, status, place),
-            Kept::Offer { send, .. } => self.accept_offer(id, status, send),
+            Kept::Elsewhere { place, .. } => self.receive_elsewhere(id, status, place, number),
+            Kept::InCell(place) => self.receive_in_cell(id, status, place, number),
+            Kept::Offer { send, .. } => self.accept_offer(id, status, send, number),
+            Kept::Begun(begun) => self.receive_begun(id, *begun, number),
+            Kept::Coming { named, .. } => self.receive_coming(id, named),
         }
     }
 
@@ -236,7 +290,7 @@ impl Core {
 
     /// The same with room for so many bytes more.
     fn keep_within(&mut self, label: Label, kept: Kept, more_bytes: u64) -> Verdict {
-        if self.membership.is_revoked(label.context) || !self.mailboxes.admits(label.context) {
+        if !self.admits(label.context) {
             self.let_go(label, &kept);
             return Verdict::Taken;
         }
@@ -247,11 +301,15 @@ impl Core {
         if is_full && !self.keeps_all && !self.is_starved_of(label.source) {
             return Verdict::Held;
         }
-        *self.kept_bytes_by_peer.entry(label.source).or_default() += cost;
-        self.kept_bytes += cost;
+        self.count_kept(label.source, cost);
         self.matching.keep(label, kept);
         self.mailboxes.arrived(label.context);
         Verdict::Taken
+    }
+
+    /// Whether messages of a context are kept.
+    pub(crate) fn admits(&self, context: u32) -> bool {
+        !self.membership.is_revoked(context) && self.mailboxes.admits(context)
     }
 
     /// From now on what this process waits for is brought in, however much lies in front of it.
@@ -274,10 +332,13 @@ impl Core {
 
     /// Whether a message that nobody has received yet has its data in the memory of a slot.
     pub(crate) fn is_kept_in(&self, slot: u32) -> bool {
-        let is_there =
-            |kept: &Kept| matches!(kept, Kept::Elsewhere { place, .. } if place.owner == slot);
+        let is_there = |kept: &Kept| match kept {
+            Kept::Elsewhere { place, .. } => place.owner == slot,
+            Kept::Begun(begun) => begun.is_in(slot),
+            _ => false,
+        };
         let is_held =
-            |id| matches!(self.requests.get(id), Some(Work::Held { kept, .. }) if is_there(kept));
+            |id| matches!(self.requests.get(id), Some(Work::Held(held)) if is_there(&held.message));
         self.matching.waiting_messages().any(is_there) || self.requests.pending().any(is_held)
     }
 
@@ -291,8 +352,22 @@ impl Core {
                 drop(Borrowed::open(segment, *place));
             }
             Kept::InCell(place) => self.cells.take_over(*place),
+            // A block goes back with it.
+            Kept::Begun(begun) => {
+                if let Source::Cell(place) = begun.source {
+                    self.cells.take_over(place);
+                }
+            }
+            Kept::Coming { named, .. } => {
+                self.requests.remove(*named);
+            }
             Kept::Short { .. } | Kept::Long(_) | Kept::Offer { .. } => {}
         }
+    }
+
+    pub(crate) fn count_kept(&mut self, source: u32, cost: u64) {
+        *self.kept_bytes_by_peer.entry(source).or_default() += cost;
+        self.kept_bytes += cost;
     }
 
     pub(crate) fn uncount_kept(&mut self, source: u32, cost: u64) {
@@ -310,7 +385,9 @@ impl Core {
         match self.matching.match_arrival(label) {
             Some(id) => {
                 let (peer, tag, bytes) = (Peer(label.source), label.tag, length);
-                self.receive_elsewhere(id, Status { peer, tag, bytes, cancelled: false }, place);
+                let (status, number) =
+                    (Status { peer, tag, bytes, cancelled: false }, self.matching.number());
+                self.receive_elsewhere(id, status, place, number);
                 Verdict::Taken
             }
             None => self.keep(label, Kept::Elsewhere { place, length }),
@@ -330,7 +407,8 @@ impl Core {
                     bytes: length,
                     cancelled: false,
                 };
-                self.accept_offer(id, status, send);
+                let number = self.matching.number();
+                self.accept_offer(id, status, send, number);
                 Verdict::Taken
             }
             None => self.keep(label, Kept::Offer { length, send }),
@@ -352,17 +430,22 @@ impl Core {
 
     fn arrive_part(&mut self, from: Peer, header: &Header, data: Bytes<'_>) {
         let id = RequestId::from_bits(u64::from(header.tag) << 32 | u64::from(header.context));
+        let id = match self.requests.get(id) {
+            Some(&Work::Passed { to }) => to,
+            _ => id,
+        };
         let Some(work) = self.requests.get_mut(id) else { return };
-        let Work::Collecting { target, status, position } = work else { return };
+        let Work::Collecting(Collecting { target, status, position, .. }) = work else { return };
         if status.peer != from {
             return;
         }
         target.write(*position, data);
         *position += data.len() as u64;
         if *position >= status.bytes
-            && let Work::Collecting { target, status, .. } = std::mem::replace(work, Work::Free)
+            && let Work::Collecting(whole) = std::mem::replace(work, Work::Free)
         {
-            self.requests.put(id, Work::Done(target.complete(status)));
+            self.requests.put(id, Work::Done(whole.target.complete(whole.status)));
+            self.forget_named(id, whole.named);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::in_cell::CELL_BYTES_MIN;
 use crate::matching::Wanted;
 use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Draining, Filling, Target, Work};
+use crate::transfer::{Collecting, Draining, Filling, Target, Work};
 
 /// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
 /// of a window of them will wait for the next.
@@ -519,8 +519,8 @@ impl<N: Channel> Endpoint<N> {
     /// Receives a message that came before it was asked for; false when there is none.
     #[inline(never)]
     fn receive_waiting(&mut self, id: RequestId, wanted: &Wanted) -> bool {
-        let Some((label, kept)) = self.core.matching.take(wanted) else { return false };
-        self.core.receive_kept(id, label, kept);
+        let Some(waiting) = self.core.matching.take(wanted) else { return false };
+        self.core.receive_kept(id, waiting);
         if self.core.is_busy() {
             self.advance();
         }
@@ -740,6 +740,9 @@ impl<N: Channel> Endpoint<N> {
                 (Operation::Send, *context, Some(*tag), area.packed_bytes())
             }
             Work::Draining(Draining { context, status, .. }) => {
+                (Operation::Receive, *context, Some(status.tag), status.bytes)
+            }
+            Work::Collecting(Collecting { context, status, .. }) => {
                 (Operation::Receive, *context, Some(status.tag), status.bytes)
             }
             _ => (Operation::Wait, 0, None, 0),

@@ -5,16 +5,17 @@ use landeck_channel::{Channel, Peer};
 use crate::area::Area;
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
-use crate::matching::Wanted;
+use crate::matching::{Label, Wanted};
 use crate::request::{RequestId, Status};
 use crate::transfer::{Target, Work};
 
 impl<N: Channel> Endpoint<N> {
     /// What a receive would get; from now on only [`Endpoint::receive_held`] of this name gets it.
     pub fn hold(&mut self, wanted: Wanted) -> Option<(RequestId, Status)> {
-        let (label, kept) = self.core.matching.take(&wanted)?;
-        let (peer, tag, bytes) = (Peer(label.source), label.tag, kept.message_bytes());
-        let id = self.core.requests.insert(Work::Held { label, kept });
+        let held = self.core.matching.take(&wanted)?;
+        let (peer, tag) = (Peer(held.label.source), held.label.tag);
+        let bytes = held.message.message_bytes();
+        let id = self.core.requests.insert(Work::Held(held));
         Some((id, Status { peer, tag, bytes, cancelled: false }))
     }
 
@@ -22,17 +23,18 @@ impl<N: Channel> Endpoint<N> {
     /// False when it names no message that is held.
     pub fn receive_held(&mut self, id: RequestId, area: Area) -> bool {
         let Some(work) = self.core.requests.get_mut(id) else { return false };
-        let (label, kept) = match std::mem::replace(work, Work::Free) {
-            Work::Held { label, kept } => (label, kept),
+        let held = match std::mem::replace(work, Work::Free) {
+            Work::Held(held) => held,
             other => {
                 *work = other;
                 return false;
             }
         };
-        let (context, source, tag) = (label.context, Some(label.source), Some(label.tag));
+        let Label { context, source, tag } = held.label;
+        let (source, tag) = (Some(source), Some(tag));
         *work =
             Work::Posted { wanted: Wanted { context, source, tag }, target: Target::Area(area) };
-        self.core.receive_kept(id, label, kept);
+        self.core.receive_kept(id, held);
         if self.core.is_busy() {
             self.advance();
         }
@@ -44,9 +46,9 @@ impl Core {
     /// Drops a message that is held: nobody will receive it.
     pub(crate) fn let_held_go(&mut self, id: RequestId) {
         let Some(work) = self.requests.get_mut(id) else { return };
-        if let Work::Held { label, kept } = std::mem::replace(work, Work::Free) {
-            self.let_go(label, &kept);
-            self.uncount_kept(label.source, kept.cost_bytes());
+        if let Work::Held(held) = std::mem::replace(work, Work::Free) {
+            self.let_go(held.label, &held.message);
+            self.uncount_kept(held.label.source, held.message.cost_bytes());
         }
     }
 }

@@ -60,7 +60,9 @@ impl Core {
         match self.matching.match_arrival(label) {
             Some(id) => {
                 let (peer, tag, bytes) = (Peer(label.source), label.tag, place.bytes.into());
-                self.receive_in_cell(id, Status { peer, tag, bytes, cancelled: false }, place);
+                let (status, number) =
+                    (Status { peer, tag, bytes, cancelled: false }, self.matching.number());
+                self.receive_in_cell(id, status, place, number);
                 Verdict::Taken
             }
             None => self.keep(label, Kept::InCell(place)),
@@ -68,7 +70,13 @@ impl Core {
     }
 
     /// A message in a cell meets its receive.
-    pub(crate) fn receive_in_cell(&mut self, id: RequestId, status: Status, place: InCell) {
+    pub(crate) fn receive_in_cell(
+        &mut self,
+        id: RequestId,
+        status: Status,
+        place: InCell,
+        number: u64,
+    ) {
         self.count_received(status.bytes);
         let Some(work) = self.requests.get_mut(id) else { return };
         let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
@@ -78,7 +86,7 @@ impl Core {
         }
         let (context, source) = (wanted.context, Source::Cell(place));
         let mut draining =
-            Draining { context, source, target, status, position: 0, is_whole: true };
+            Draining { context, source, target, status, position: 0, is_whole: true, number };
         draining.advance(&self.cells);
         let is_complete = draining.is_complete();
         self.requests.put(id, Work::Draining(draining));

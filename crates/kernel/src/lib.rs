@@ -24,6 +24,7 @@ mod in_cell;
 pub mod mailboxes;
 pub mod matching;
 mod membership;
+mod put_back;
 pub mod request;
 mod sending;
 mod succession;

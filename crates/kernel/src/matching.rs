@@ -180,12 +180,14 @@ impl<T, const N: usize> Table<T, N> {
             }
         };
         for (way, key) in keys.into_iter().enumerate() {
-            self.append(at, way, key);
+            self.put_in(at, way, key);
         }
         at
     }
 
-    fn append(&mut self, at: u32, way: usize, key: Key) {
+    /// Puts a node into a list by its number, most often the greatest there.
+    fn put_in(&mut self, at: u32, way: usize, key: Key) {
+        let number = self.nodes[at as usize].number;
         let list = match self.lists.entry(key) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
@@ -197,16 +199,23 @@ impl<T, const N: usize> Table<T, N> {
             }
         };
         let ends = &mut self.ends[list as usize];
-        let before = ends.last;
-        if before == NONE {
-            ends.first = at;
+        if ends.first == NONE {
             self.empty_lists -= 1;
         }
-        ends.last = at;
-        if before != NONE {
-            self.nodes[before as usize].links[way].after = at;
+        let (mut before, mut after) = (ends.last, NONE);
+        while before != NONE && self.nodes[before as usize].number > number {
+            after = before;
+            before = self.nodes[before as usize].links[way].before;
         }
-        self.nodes[at as usize].links[way] = Link { list, before, after: NONE };
+        match before {
+            NONE => ends.first = at,
+            _ => self.nodes[before as usize].links[way].after = at,
+        }
+        match after {
+            NONE => ends.last = at,
+            _ => self.nodes[after as usize].links[way].before = at,
+        }
+        self.nodes[at as usize].links[way] = Link { list, before, after };
     }
 
     fn remove(&mut self, at: u32) -> Option<T> {
@@ -266,6 +275,17 @@ pub struct Posted<R> {
     pub wanted: Wanted,
     /// Whose it is.
     pub receive: R,
+}
+
+/// A message that nobody had asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting<M> {
+    /// What it says of itself.
+    pub label: Label,
+    /// The message.
+    pub message: M,
+    /// Where it stood among the others.
+    pub number: u64,
 }
 
 /// Receives without messages and messages without receives.
@@ -365,18 +385,26 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
     /// Keeps a message that nobody has asked for.
     pub fn keep(&mut self, label: Label, message: M) {
         let number = self.number();
+        self.keep_again(Waiting { label, message, number });
+    }
+
+    /// Keeps a message that was taken, or came with a number of its own: where it would stand if it had
+    /// been kept then.
+    pub fn keep_again(&mut self, Waiting { label, message, number }: Waiting<M>) {
         let keys = [0, 1, 2, 3].map(|form| Key::in_form(label, form));
         self.unexpected.insert((label, message), number, keys);
     }
 
     /// The oldest waiting message that is asked for; it waits no more.
     #[inline]
-    pub fn take(&mut self, wanted: &Wanted) -> Option<(Label, M)> {
+    pub fn take(&mut self, wanted: &Wanted) -> Option<Waiting<M>> {
         if self.unexpected.len() == 0 {
             return None;
         }
         let at = self.unexpected.first(&Key::of(wanted))?;
-        self.unexpected.remove(at)
+        let number = self.unexpected.nodes[at as usize].number;
+        let (label, message) = self.unexpected.remove(at)?;
+        Some(Waiting { label, message, number })
     }
 
     /// The oldest waiting message that is asked for; it goes on waiting.
@@ -440,7 +468,9 @@ impl<R: Copy + PartialEq, M> Matching<R, M> {
         }
     }
 
-    fn number(&mut self) -> u64 {
+    /// A number greater than all before.
+    #[inline]
+    pub fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
     }
@@ -456,6 +486,7 @@ mod tests {
     struct Naive {
         posted: Vec<(Wanted, u32)>,
         waiting: Vec<(Label, u32)>,
+        taken: Vec<(Label, u32)>,
     }
 
     #[derive(Clone, Debug)]
@@ -465,6 +496,8 @@ mod tests {
         Withdraw(usize),
         Peek(Wanted),
         Discard(u32),
+        /// One of those that were taken.
+        KeepAgain(usize),
     }
 
     fn wanted() -> impl Strategy<Value = Wanted> {
@@ -487,6 +520,7 @@ mod tests {
             1 => (0..50usize).prop_map(Action::Withdraw),
             1 => wanted().prop_map(Action::Peek),
             1 => (0..3u32).prop_map(Action::Discard),
+            2 => (0..50usize).prop_map(Action::KeepAgain),
         ]
     }
 
@@ -495,12 +529,16 @@ mod tests {
         fn it_agrees_with_the_naive_model(actions in proptest::collection::vec(action(), 1..200)) {
             let mut naive = Naive::default();
             let mut matching = Matching::<u32, u32>::default();
+            let mut taken = Vec::new();
             for (number, action) in (0u32..).zip(actions) {
                 match action {
                     Action::Receive(wanted) => {
                         let at = naive.waiting.iter().position(|(label, _)| wanted.accepts(*label));
                         let expected = at.map(|at| naive.waiting.remove(at));
-                        prop_assert_eq!(matching.take(&wanted), expected);
+                        let found = matching.take(&wanted);
+                        prop_assert_eq!(found.map(|it| (it.label, it.message)), expected);
+                        naive.taken.extend(expected);
+                        taken.extend(found);
                         if expected.is_none() {
                             naive.posted.push((wanted, number));
                             matching.post(wanted, number);
@@ -527,6 +565,13 @@ mod tests {
                         let expected = naive.waiting.iter().find(|(label, _)| wanted.accepts(*label));
                         prop_assert_eq!(matching.peek(&wanted), expected);
                     }
+                    Action::KeepAgain(which) if which < taken.len() => {
+                        let again = naive.taken.remove(which);
+                        let at = naive.waiting.iter().position(|(_, number)| *number > again.1);
+                        naive.waiting.insert(at.unwrap_or(naive.waiting.len()), again);
+                        matching.keep_again(taken.remove(which));
+                    }
+                    Action::KeepAgain(_) => {}
                     Action::Discard(source) => {
                         naive.waiting.retain(|(label, _)| label.source != source);
                         matching.discard(|label| label.source == source, |_, _| ());

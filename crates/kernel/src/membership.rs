@@ -211,6 +211,7 @@ impl<N: Channel> Endpoint<N> {
                 Some(Work::Offered { context: of_send, .. }) => *of_send == context,
                 Some(Work::Filling(filling)) => filling.context == context,
                 Some(Work::Draining(draining)) => draining.context == context,
+                Some(Work::Collecting(collecting)) => collecting.context == context,
                 _ => false,
             })
             .collect();

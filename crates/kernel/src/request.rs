@@ -151,7 +151,7 @@ impl Requests {
 
     pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> {
         (0u32..).zip(&self.entries).filter_map(|(index, entry)| {
-            let pending = !matches!(entry.work, Work::Free | Work::Held { .. } | Work::Done(_));
+            let pending = !matches!(entry.work, Work::Free | Work::Held(_) | Work::Done(_));
             pending.then_some(RequestId { index, generation: entry.generation })
         })
     }

@@ -14,7 +14,7 @@ use landeck_wire::Header;
 use crate::area::Area;
 use crate::arrival::Kept;
 use crate::failure::Failure;
-use crate::matching::{Label, Wanted};
+use crate::matching::{Waiting, Wanted};
 use crate::request::{Completion, RequestId, Status};
 
 /// Data that were received without a buffer of the user's.
@@ -37,6 +37,10 @@ pub(crate) enum Target {
     Area(Area),
     /// Nowhere of the user's: the completion brings them.
     Own(Vec<u8>),
+    /// Behind what had come for a receive that was given up; all goes to this one's target at the end.
+    Through(Box<(Vec<u8>, Target)>),
+    /// Nowhere: its receive has ended, and its sender waits for somebody to take it.
+    Nowhere,
 }
 
 impl Target {
@@ -46,6 +50,8 @@ impl Target {
         match self {
             Self::Area(area) => area.write(position, bytes),
             Self::Own(own) => bytes.append_to(own),
+            Self::Through(through) => bytes.append_to(&mut through.0),
+            Self::Nowhere => {}
         }
     }
 
@@ -58,6 +64,12 @@ impl Target {
             }
             Self::Area(_) => Completion { result: Ok(status), data: None },
             Self::Own(own) => Completion { result: Ok(status), data: Some(Received::Private(own)) },
+            Self::Through(through) => {
+                let (own, mut target) = *through;
+                target.write(0, Bytes::from(&own[..]));
+                target.complete(status)
+            }
+            Self::Nowhere => Completion { result: Ok(status), data: None },
         }
     }
 }
@@ -79,9 +91,11 @@ pub(crate) enum Work {
     /// A send sends the parts that were asked for.
     Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
     /// A receive collects the parts it asked for.
-    Collecting { target: Target, status: Status, position: u64 },
+    Collecting(Collecting),
+    /// Parts that name this request are for another one.
+    Passed { to: RequestId },
     /// A message was taken out for whoever receives it by this name.
-    Held { label: Label, kept: Kept },
+    Held(Waiting<Kept>),
     /// It has ended.
     Done(Completion),
 }
@@ -96,8 +110,8 @@ impl Work {
             }
             Self::Filling(filling) => Some(filling.to),
             Self::Draining(draining) => Some(draining.status.peer),
-            Self::Collecting { status, .. } => Some(status.peer),
-            Self::Free | Self::Held { .. } | Self::Done(_) => None,
+            Self::Collecting(collecting) => Some(collecting.status.peer),
+            Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
         }
     }
 
@@ -158,6 +172,20 @@ pub(crate) struct Draining {
     pub(crate) position: u64,
     /// The block has room for the whole message: nobody waits for us to drain it.
     pub(crate) is_whole: bool,
+    /// Where the message would stand among those that wait.
+    pub(crate) number: u64,
+}
+
+/// A receive of parts.
+pub(crate) struct Collecting {
+    pub(crate) context: u32,
+    pub(crate) target: Target,
+    pub(crate) status: Status,
+    pub(crate) position: u64,
+    /// The request that the parts name.
+    pub(crate) named: RequestId,
+    /// As in [`Draining`].
+    pub(crate) number: u64,
 }
 
 /// Bytes drained before the sender is told, so that it can go on meanwhile.

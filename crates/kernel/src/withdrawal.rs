@@ -55,7 +55,11 @@ impl Core {
         let is_it = |kept: &Kept| match kept {
             Kept::Offer { send, .. } => header.tag == OFFERED && *send == number,
             Kept::Elsewhere { place, .. } => header.tag == IN_BLOCK && place.offset == number,
-            Kept::Short { .. } | Kept::Long(_) | Kept::InCell(_) => false,
+            Kept::Short { .. }
+            | Kept::Long(_)
+            | Kept::InCell(_)
+            | Kept::Begun(_)
+            | Kept::Coming { .. } => false,
         };
         let found = self.matching.take_where(|label, kept| label.source == from.0 && is_it(kept));
         // Whose message has met its receive hears of that.

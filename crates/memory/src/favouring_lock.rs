@@ -173,28 +173,15 @@ impl FavouringLock {
 mod tests {
     use super::*;
     use landeck_testing::Watchdog;
-    use std::cell::UnsafeCell;
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
 
-    struct Counter {
-        lock: FavouringLock,
-        value: UnsafeCell<u64>,
-    }
-
-    // SAFETY: the value is used by whoever has the lock.
-    unsafe impl Sync for Counter {}
+    /// Enough for a thread that does not wait to go on.
+    const MOMENT: Duration = Duration::from_millis(2);
 
     fn with_favourite(thread: usize) -> FavouringLock {
         assert!(crate::system::register_for_barriers());
         FavouringLock::new(Arc::new(Favour::of(Some(thread))))
-    }
-
-    fn count(counter: &Counter, thread: usize, times: u64) {
-        for _ in 0..times {
-            let way = counter.lock.take(thread);
-            // SAFETY: the lock is held.
-            unsafe { *counter.value.get() += 1 };
-            counter.lock.give(way);
-        }
     }
 
     #[test]
@@ -231,21 +218,26 @@ mod tests {
     #[test]
     fn who_comes_second_waits_for_the_favourite() {
         let _watchdog = Watchdog::start(Duration::from_secs(200));
-        for _ in 0..200 {
-            let lock = with_favourite(1);
-            let counter = Arc::new(Counter { lock, value: UnsafeCell::new(0) });
-            let others: Vec<_> = [2, 3]
-                .map(|thread| {
-                    let counter = counter.clone();
-                    std::thread::spawn(move || count(&counter, thread, 500))
+        for _ in 0..20 {
+            let lock = Arc::new(with_favourite(1));
+            let has_left = Arc::new(AtomicBool::new(false));
+            let way = lock.take(1);
+            let others = [2, 3].map(|name| {
+                let (lock, has_left) = (lock.clone(), has_left.clone());
+                thread::spawn(move || {
+                    let way = lock.take(name);
+                    assert!(has_left.load(Ordering::Relaxed), "the favourite is inside");
+                    lock.give(way);
                 })
-                .into();
-            count(&counter, 1, 5000);
-            for other in others {
-                other.join().unwrap();
+            });
+            // One of them has come: next it looks whether the favourite is inside.
+            while lock.is_favouring() {
+                thread::yield_now();
             }
-            // SAFETY: the other threads have ended.
-            assert_eq!(unsafe { *counter.value.get() }, 6000);
+            thread::sleep(MOMENT);
+            has_left.store(true, Ordering::Relaxed);
+            lock.give(way);
+            others.into_iter().for_each(|other| other.join().unwrap());
         }
     }
 }

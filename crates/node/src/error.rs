@@ -131,7 +131,7 @@ pub enum Error {
     },
     /// The deadline passed first; nothing was lost.
     #[error(
-        "nothing came within {0:?}: wait longer, or look with `landeck why` at what the others do"
+        "nothing came whole within {0:?}: wait longer, or look with `landeck why` at what the others do"
     )]
     TimedOut(Duration),
     /// The call would have had to wait.

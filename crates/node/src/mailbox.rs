@@ -102,6 +102,30 @@ pub enum MailboxError {
     TooMany,
 }
 
+/// How long a call waits.
+#[derive(Clone, Copy)]
+struct Limit {
+    time: Option<Duration>,
+    deadline_ns: Option<u64>,
+}
+
+impl Limit {
+    const AT_ONCE: Self = Self { time: Some(Duration::ZERO), deadline_ns: Some(0) };
+
+    /// From now on.
+    fn of(time: Option<Duration>) -> Self {
+        Self { time, deadline_ns: deadline_ns(time) }
+    }
+}
+
+/// None where only a part of a message has come.
+fn if_whole<T>(taken: Result<T>) -> Result<Option<T>> {
+    match taken {
+        Err(Error::TimedOut(_)) => Ok(None),
+        taken => taken.map(Some),
+    }
+}
+
 /// Where a mailbox is: a plain value that may travel in any way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MailboxAddress {
@@ -259,7 +283,7 @@ impl Mailbox {
         Ok(message)
     }
 
-    /// The same, for a while.
+    /// The same, for a while. A message of which only a part has come by then is retrieved by the next call.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and as [`Mailbox::retrieve`].
@@ -278,7 +302,7 @@ impl Mailbox {
         self.take_message(message, None)
     }
 
-    /// Takes a message if there is one.
+    /// Takes a message if there is one, and all of it has come.
     ///
     /// # Errors
     /// As [`Mailbox::retrieve`].
@@ -292,8 +316,8 @@ impl Mailbox {
                 None => return Ok(None),
                 Some(status) if status.tag == FORWARDED => self.hear_server()?,
                 Some(status) => {
-                    self.take_kept(&mut message, status.tag)?;
-                    return Ok(Some(message));
+                    let taken = self.take_kept(&mut message, status.tag, Limit::AT_ONCE);
+                    return if_whole(taken.map(|()| message));
                 }
             }
         }
@@ -309,7 +333,7 @@ impl Mailbox {
         self.take_values(into, None)
     }
 
-    /// The same, for a while.
+    /// The same, for a while, as [`Mailbox::retrieve_within`] does.
     ///
     /// # Errors
     /// [`Error::TimedOut`], and as [`Mailbox::retrieve_values`].
@@ -333,7 +357,9 @@ impl Mailbox {
             match self.look()? {
                 None => return Ok(None),
                 Some(status) if status.tag == FORWARDED => self.hear_server()?,
-                Some(status) => return self.take_kept_values(into, status).map(Some),
+                Some(status) => {
+                    return if_whole(self.take_kept_values(into, status, Limit::AT_ONCE));
+                }
             }
         }
     }
@@ -399,8 +425,9 @@ impl Mailbox {
 
     #[inline(never)]
     fn wait_and_take(&mut self, message: &mut Message, time: Option<Duration>) -> Result<()> {
-        let status = self.wait(time)?;
-        self.take_kept(message, status.tag)
+        let limit = Limit::of(time);
+        let status = self.wait(limit)?;
+        self.take_kept(message, status.tag, limit)
     }
 
     fn take_values<T: Typed>(&mut self, into: &mut [T], time: Option<Duration>) -> Result<usize> {
@@ -416,16 +443,17 @@ impl Mailbox {
             self.note(&status);
             return Ok(status.bytes as usize / size_of::<T>());
         }
-        let status = self.wait(time)?;
-        self.take_kept_values(into, status)
+        let limit = Limit::of(time);
+        let status = self.wait(limit)?;
+        self.take_kept_values(into, status, limit)
     }
 
     /// Takes the message that waits in front.
-    fn take_kept(&mut self, message: &mut Message, tag: u32) -> Result<()> {
+    fn take_kept(&mut self, message: &mut Message, tag: u32, limit: Limit) -> Result<()> {
         let id = self.shared.kernel.enter()?.receive_own(self.wanted(None));
         self.one_less();
-        let completion = self.shared.wait_or_abandon(id.into(), None);
-        let completion = completion.map_err(|error| self.error(error, None))?;
+        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns);
+        let completion = completion.map_err(|error| self.error(error, limit.time))?;
         if let Ok(status) = &completion.result {
             self.note(status);
         }
@@ -436,7 +464,12 @@ impl Mailbox {
     }
 
     /// The same into values, if it is such.
-    fn take_kept_values<T: Typed>(&mut self, into: &mut [T], status: Status) -> Result<usize> {
+    fn take_kept_values<T: Typed>(
+        &mut self,
+        into: &mut [T],
+        status: Status,
+        limit: Limit,
+    ) -> Result<usize> {
         if status.tag != tag_of_values::<T>() {
             return Err(MailboxError::OtherType { asked: std::any::type_name::<T>() }.into());
         }
@@ -448,26 +481,26 @@ impl Mailbox {
         let area = Area::contiguous(unsafe { Buffer::of_mut(into) });
         let id = self.shared.kernel.enter()?.receive(self.wanted(None), area);
         self.one_less();
-        let completion = self.shared.wait_or_abandon(id.into(), None);
-        completion.map_err(|error| self.error(error, None))?;
+        let completion = self.shared.wait_or_abandon(id.into(), limit.deadline_ns);
+        completion.map_err(|error| self.error(error, limit.time))?;
         self.note(&status);
         Ok(message_bytes as usize / size_of::<T>())
     }
 
     /// Waits until a message is there.
-    fn wait(&self, time: Option<Duration>) -> Result<Status> {
+    fn wait(&self, limit: Limit) -> Result<Status> {
         let record = WaitRecord {
             operation: Operation::Receive,
             context: self.address.context,
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = self.shared.wait_until(&record, deadline_ns(time), |kernel| {
+        let found = self.shared.wait_until(&record, limit.deadline_ns, |kernel| {
             // First see who is gone: that brings in what they posted before.
             kernel.refresh();
             kernel.probe(wanted)
         });
-        found.map_err(|error| self.error(error, time))
+        found.map_err(|error| self.error(error, limit.time))
     }
 
     /// Looks once for a message.

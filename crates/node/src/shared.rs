@@ -308,13 +308,19 @@ impl Shared {
             let waited = self.wait(id, deadline_ns);
             let Err(error) = waited else { return waited };
             let mut kernel = self.kernel.enter()?;
-            let may_go_on = matches!(error, WaitError::Failure(_) | WaitError::TimedOut);
             // Another thread may have brought its message in since.
-            if !(may_go_on && kernel.give_up(id)) {
+            let goes_on = match error {
+                WaitError::Failure(_) => kernel.give_up(id),
+                WaitError::TimedOut => {
+                    deadline_ns = None;
+                    !kernel.put_back(id)
+                }
+                _ => false,
+            };
+            if !goes_on {
                 kernel.abandon(id);
                 return Err(error);
             }
-            deadline_ns = None;
         }
     }
 

@@ -257,11 +257,11 @@ impl World {
         self.receive_area(Area::contiguous(buffer), from.into(), tag.into(), None)
     }
 
-    /// The same, but gives up after a time. A message of which a part is there by then is received whole: it
-    /// takes as long as its sender does.
+    /// The same, but gives up after a time, also in the middle of a message: the next receive that it is for gets
+    /// it from its beginning. The values may have been changed by then.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], and as [`World::receive_into`].
+    /// [`Error::TimedOut`]: nothing was lost. And as [`World::receive_into`].
     pub fn receive_into_within<T: Plain>(
         &self,
         values: &mut [T],

@@ -3173,6 +3173,32 @@ static inline int MPI_Status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
     return MPI_SUCCESS;
 }
 
+/* They have no twins in the library: a tool has nothing to take the place of. */
+#define PMPI_Comm_c2f MPI_Comm_c2f
+#define PMPI_Comm_f2c MPI_Comm_f2c
+#define PMPI_Errhandler_c2f MPI_Errhandler_c2f
+#define PMPI_Errhandler_f2c MPI_Errhandler_f2c
+#define PMPI_File_c2f MPI_File_c2f
+#define PMPI_File_f2c MPI_File_f2c
+#define PMPI_Group_c2f MPI_Group_c2f
+#define PMPI_Group_f2c MPI_Group_f2c
+#define PMPI_Info_c2f MPI_Info_c2f
+#define PMPI_Info_f2c MPI_Info_f2c
+#define PMPI_Message_c2f MPI_Message_c2f
+#define PMPI_Message_f2c MPI_Message_f2c
+#define PMPI_Op_c2f MPI_Op_c2f
+#define PMPI_Op_f2c MPI_Op_f2c
+#define PMPI_Request_c2f MPI_Request_c2f
+#define PMPI_Request_f2c MPI_Request_f2c
+#define PMPI_Session_c2f MPI_Session_c2f
+#define PMPI_Session_f2c MPI_Session_f2c
+#define PMPI_Win_c2f MPI_Win_c2f
+#define PMPI_Win_f2c MPI_Win_f2c
+#define PMPI_Type_c2f MPI_Type_c2f
+#define PMPI_Type_f2c MPI_Type_f2c
+#define PMPI_Status_c2f MPI_Status_c2f
+#define PMPI_Status_f2c MPI_Status_f2c
+
 /* Names that MPI-3.0 removed. */
 static inline int MPI_Address(void *location, MPI_Aint *address)
 {

@@ -9,7 +9,7 @@ use landeck::world::{From, Tagged};
 use landeck::{Any, Tag};
 use landeck_c_boundary::{pointer, string};
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_BUFFER, ERR_ROOT, Handle, PROC_NULL, Status};
+use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_BUFFER, ERR_ROOT, Handle, IN_PLACE, PROC_NULL, Status};
 use crate::mistake::Mistake;
 use crate::objects::datatype::{self, Datatype};
 
@@ -32,6 +32,7 @@ impl Items {
     ) -> Result<Self, Mistake> {
         let count = count_of(count_argument, count)?;
         let datatype = datatype::get_committed("datatype", datatype)?;
+        refuse_in_place(argument, buffer)?;
         let start = buffer.cast::<u8>().cast_mut();
         if datatype.is_dense {
             let bytes = (count as usize).saturating_mul(datatype.size_bytes as usize);
@@ -75,6 +76,10 @@ impl Plain {
         let item_bytes = datatype::plain_bytes(datatype);
         let count = u32::try_from(count).ok()?;
         let bytes = count as usize * item_bytes;
+        // Neither null nor MPI_IN_PLACE.
+        if buffer.addr() <= IN_PLACE {
+            return None;
+        }
         let start = NonNull::new(buffer.cast::<u8>().cast_mut())?;
         let fits = start.addr().get() <= isize::MAX as usize - bytes;
         (item_bytes > 0 && fits).then_some(Self { start, bytes })
@@ -101,6 +106,19 @@ impl KeptItems {
     pub(crate) fn memory(&self) -> Memory<'_> {
         Memory { start: self.start, layout: &self.datatype.layout, count: self.count }
     }
+}
+
+/// Refuses MPI_IN_PLACE, which stands for a buffer in some collective operations alone.
+#[inline]
+pub(crate) fn refuse_in_place(
+    argument: &'static str,
+    buffer: *const c_void,
+) -> Result<(), Mistake> {
+    if buffer.addr() != IN_PLACE {
+        return Ok(());
+    }
+    let text = format!("{argument} is MPI_IN_PLACE, which it may not be here; pass a buffer");
+    Err(Mistake::new(ERR_BUFFER, text))
 }
 
 /// A number of items.

@@ -24,6 +24,10 @@ pub(crate) struct Options {
     /// Of the suite "divisions" run only this part, such as 3/48: hours can be spread over days.
     #[arg(long, value_name = "K/M")]
     part: Option<String>,
+    /// Of the suites "addresses" and "races" run only the tests with this in their names, such as chapter:
+    /// all of them take half an hour.
+    #[arg(long, value_name = "TEXT")]
+    named: Vec<String>,
     /// What the script of a program of others is told.
     #[arg(skip)]
     client_arguments: Vec<String>,
@@ -32,7 +36,8 @@ pub(crate) struct Options {
 impl Options {
     /// The suite of this name alone: a program of others, whose script is told these arguments.
     pub(crate) fn only(name: &str, client_arguments: Vec<String>) -> Self {
-        Self { soak: false, suites: vec![name.to_owned()], part: None, client_arguments }
+        let (suites, named) = (vec![name.to_owned()], Vec::new());
+        Self { soak: false, suites, part: None, named, client_arguments }
     }
 }
 
@@ -130,7 +135,8 @@ const EMULATED: &[&str] =
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     let runner = Runner::new(root, options.soak)
         .for_client(&options.client_arguments)
-        .for_part(options.part.as_deref());
+        .for_part(options.part.as_deref())
+        .for_named(&options.named);
     let wanted = |suite: &&Suite| match options.suites.as_slice() {
         [] => options.soak || !suite.is_long,
         names => names.iter().any(|name| name == suite.name),

@@ -24,11 +24,13 @@ pub(super) struct Runner {
     soak: bool,
     client_arguments: Vec<String>,
     part: Option<String>,
+    named: Vec<String>,
 }
 
 impl Runner {
     pub(super) fn new(root: &Path, soak: bool) -> Self {
-        Self { root: root.to_owned(), soak, client_arguments: Vec::new(), part: None }
+        let (client_arguments, named) = (Vec::new(), Vec::new());
+        Self { root: root.to_owned(), soak, client_arguments, part: None, named }
     }
 
     /// The same, with what the script of a program of others is told.
@@ -39,6 +41,16 @@ impl Runner {
     /// The same, with the part that is wanted of a suite which runs in parts.
     pub(super) fn for_part(self, part: Option<&str>) -> Self {
         Self { part: part.map(str::to_owned), ..self }
+    }
+
+    /// The same, with parts of the names of the tests that are wanted of a suite which can run some of them.
+    pub(super) fn for_named(self, named: &[String]) -> Self {
+        Self { named: named.to_vec(), ..self }
+    }
+
+    /// Parts of the names of the tests that are wanted; none if all are.
+    pub(super) fn named(&self) -> &[String] {
+        &self.named
     }
 
     /// The part that is wanted, if not all are.

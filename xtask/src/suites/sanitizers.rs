@@ -70,7 +70,7 @@ fn run(runner: &Runner, sanitizer: &Sanitizer) -> Result<Tally, Problem> {
         return Ok(tally);
     }
     let mut tests = runner.cargo(&["test"]);
-    tests.args(PACKAGES).args(TESTS);
+    tests.args(PACKAGES).args(TESTS).args(runner.named());
     tests.env("LANDECK_SANITIZER", sanitizer.name);
     tests.env("LANDECK_SANITIZER_RUNTIME", &compiler.runtime);
     let library = folder.join(&compiler.host).join("debug/libmpi_abi.so");

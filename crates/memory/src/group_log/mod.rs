@@ -1,7 +1,8 @@
 //! The log of a named group, in memory of its own.
 //!
 //! ```text
-//! head         snapshot word | waiting for messages | waiting for anything else | held | roll | sent on
+//! head         snapshot word | waiting for messages | waiting for anything else | held | roll | sent on |
+//!              found no room
 //! marks        a line per member: how far its mailbox has taken what was broadcast
 //! waiting      two words per slot: threads that wait for messages, for anything else
 //! requests     a word per slot: what it asks the server for, and what came of it
@@ -74,6 +75,7 @@ const OTHER_WAITERS: usize = 16;
 const HELD: usize = 24;
 const ROLL: usize = 32;
 const SENT_ON: usize = 40;
+const NO_ROOM: usize = 48;
 
 /// How large a group's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,6 +356,21 @@ impl GroupLog {
             word.fetch_sub(1, Ordering::SeqCst);
         }
         stored();
+    }
+
+    /// Says that a broadcast that is held found no room after all members had taken so many messages, and
+    /// whether that was while the group is being destroyed: whether that is news. What was said of fewer
+    /// messages does not count any more.
+    pub fn found_no_room(&self, taken: u64, is_last_chance: bool) -> bool {
+        let word = (taken + 1) << 1 | u64::from(is_last_chance);
+        let is_news = self.head(NO_ROOM).fetch_max(word, Ordering::SeqCst) < word;
+        stored();
+        is_news
+    }
+
+    /// Whether a broadcast that is held has found no room since all members had taken so many messages.
+    pub fn has_no_room(&self, taken: u64) -> bool {
+        self.head(NO_ROOM).load(Ordering::SeqCst) >> 1 == taken + 1
     }
 
     /// Wakes all who wait for this, to look for themselves. What it is about was published by a

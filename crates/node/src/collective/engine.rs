@@ -727,6 +727,15 @@ impl Engine {
         }
     }
 
+    /// Gives up an operation whose time is over; what has begun to come is the next receive's. False when it
+    /// is still to be waited for.
+    pub(crate) fn put_back(&mut self, id: OperationId) -> bool {
+        match id {
+            OperationId::Message(id) => self.endpoint.put_back(id),
+            other => !self.give_up(other),
+        }
+    }
+
     /// Ends an operation whatever it is doing, with no result: its memory may go.
     pub(crate) fn abandon(&mut self, id: OperationId) {
         match id {

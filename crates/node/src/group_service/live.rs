@@ -300,6 +300,37 @@ impl Live {
         Some(kept.1)
     }
 
+    /// Says that there was no room for a broadcast that is held, as far as this process has looked.
+    pub(super) fn found_no_room(&self, mirror: &Mirror) {
+        let is_last_chance = mirror.state.phase() == Phase::Destroying;
+        let is_news = self.log.found_no_room(mirror.passed.messages, is_last_chance);
+        if is_news && is_last_chance {
+            self.wake(WaitsFor::Others);
+        }
+    }
+
+    /// Whether there was no room for a broadcast of this process because its only thread has not retrieved.
+    pub(super) fn is_in_its_own_way(&self, mirror: &Mirror) -> bool {
+        self.only_this_thread_takes(mirror, |taken| taken == mirror.passed.messages)
+    }
+
+    /// Whether broadcasts that are held have no room because the only thread of this process has not
+    /// retrieved.
+    pub(super) fn is_in_the_way(&self, mirror: &Mirror) -> bool {
+        self.only_this_thread_takes(mirror, |taken| self.log.has_no_room(taken))
+    }
+
+    /// Whether a mailbox has taken so much from which the only thread of this process retrieves.
+    fn only_this_thread_takes(&self, mirror: &Mirror, so_much: impl Fn(u64) -> bool) -> bool {
+        let all = mirror.state.broadcasts();
+        let is_late = |member: &MemberRecord| {
+            let taken = self.taken(mirror, member);
+            member.slot == self.shared.slot && taken < all && so_much(taken)
+        };
+        self.shared.kernel.mode() == ThreadMode::Single
+            && mirror.state.members().iter().any(is_late)
+    }
+
     /// Who has taken least, and how many messages wait there.
     pub(super) fn slowest(&self, mirror: &Mirror) -> (Vec<MemberRecord>, u64) {
         let least = self.least_taken(mirror);

@@ -456,7 +456,7 @@ impl Group {
     /// Whether what was held has finished; false where that waits for this thread.
     fn has_drained(&self, mirror: &Mirror) -> Option<bool> {
         let has_ended = mirror.state.phase() == Phase::Ended;
-        (has_ended || self.live.waits_for_itself(mirror)).then_some(has_ended)
+        (has_ended || self.live.is_in_the_way(mirror)).then_some(has_ended)
     }
 
     /// Ends what is held.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use landeck_groups::service::{EntryWord, MemberRecord, Outcome, Phase, Seat};
+use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
+use landeck_memory::Bytes;
 use landeck_memory::group_log::Claim;
 use landeck_memory::system::now_ns;
-use landeck_memory::{Bytes, ThreadMode};
 
 use super::asking::{Answer, Desk};
 use super::live::{Live, Mirror};
@@ -387,17 +387,21 @@ impl Live {
         manner: Manner,
     ) -> Result<Claim<'_>> {
         loop {
-            if self.with(|mirror| Ok(self.waits_for_itself(mirror)))? {
-                return Err(self.full()?);
-            }
             let (deadline_ns, evicts) = self.until(manner);
             let slowest = |mirror: &Mirror| self.slowest(mirror).0.first().map(|it| it.slot);
             let waited = self.wait(deadline_ns, slowest, |mirror| {
                 self.may_send_now(mirror, sender, Some(ticket))?;
-                if !self.has_room(mirror) {
-                    return Ok(None);
+                let claim = match self.has_room(mirror) {
+                    true => self.claim(mirror, bytes)?,
+                    false => None,
+                };
+                if claim.is_none() {
+                    self.found_no_room(mirror);
+                    if self.is_in_its_own_way(mirror) {
+                        return Err(self.full_now(mirror));
+                    }
                 }
-                self.claim(mirror, bytes)
+                Ok(claim)
             });
             match waited {
                 Err(Error::TimedOut(_)) if evicts => self.evict_slowest()?,
@@ -405,13 +409,6 @@ impl Live {
                 other => return other,
             }
         }
-    }
-
-    /// Whether the only thread of this process is the one that would have to retrieve.
-    pub(super) fn waits_for_itself(&self, mirror: &Mirror) -> bool {
-        let is_alone = self.shared.kernel.mode() == ThreadMode::Single;
-        let is_own = |member: &MemberRecord| member.slot == self.shared.slot;
-        is_alone && self.slowest(mirror).0.iter().any(is_own)
     }
 
     /// Until when to wait for room, and whether somebody is put out then.
@@ -455,9 +452,13 @@ impl Live {
 
     #[cold]
     fn full(&self) -> Result<Error> {
-        let (members, waiting) = self.with(|mirror| Ok(self.slowest(mirror)))?;
+        self.with(|mirror| Ok(self.full_now(mirror)))
+    }
+
+    fn full_now(&self, mirror: &Mirror) -> Error {
+        let (members, waiting) = self.slowest(mirror);
         let members = members.iter().map(|member| member.id).collect();
-        Ok(GroupError::Full { group: self.name.clone(), members, waiting }.into())
+        GroupError::Full { group: self.name.clone(), members, waiting }.into()
     }
 }
 

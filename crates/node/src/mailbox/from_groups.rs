@@ -7,13 +7,12 @@ use landeck_kernel::Status;
 use landeck_memory::{Operation, WaitRecord};
 
 use super::availability::Availability;
-use super::{Mailbox, MailboxError};
+use super::{Limit, Mailbox, MailboxError};
 use crate::error::Result;
 use crate::group_service::{FORWARDED, Front, Subscription, bytes_of};
 use crate::message::{Message, tag_of_values};
 use crate::shared::Shared;
 use crate::typed::Typed;
-use crate::world::deadline_ns;
 
 /// The groups of a mailbox.
 #[derive(Default)]
@@ -207,15 +206,16 @@ impl Mailbox {
         message: &mut Message,
         time: Option<Duration>,
     ) -> Result<()> {
+        let limit = Limit::of(time);
         loop {
             if self.take_message_of_groups(message)? {
                 return Ok(());
             }
-            match self.wait_for_any(time)? {
+            match self.wait_for_any(limit)? {
                 Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
                 Found::Posted(status) => {
                     self.groups.last = None;
-                    return self.take_kept(message, status.tag);
+                    return self.take_kept(message, status.tag, limit);
                 }
                 Found::InGroup => {}
             }
@@ -228,22 +228,23 @@ impl Mailbox {
         into: &mut [T],
         time: Option<Duration>,
     ) -> Result<usize> {
+        let limit = Limit::of(time);
         loop {
             if let Some(count) = self.take_values_of_groups(into)? {
                 return Ok(count);
             }
-            match self.wait_for_any(time)? {
+            match self.wait_for_any(limit)? {
                 Found::Posted(status) if status.tag == FORWARDED => self.hear_server()?,
                 Found::Posted(status) => {
                     self.groups.last = None;
-                    return self.take_kept_values(into, status);
+                    return self.take_kept_values(into, status, limit);
                 }
                 Found::InGroup => {}
             }
         }
     }
 
-    fn wait_for_any(&mut self, time: Option<Duration>) -> Result<Found> {
+    fn wait_for_any(&mut self, limit: Limit) -> Result<Found> {
         self.groups.forget_spent();
         let (shared, groups) = (self.shared.clone(), &self.groups);
         if shared.look_at_once(|| groups.is_ready())? {
@@ -256,7 +257,7 @@ impl Mailbox {
             ..WaitRecord::default()
         };
         let wanted = self.wanted(None);
-        let found = shared.wait_until(&record, deadline_ns(time), |kernel| {
+        let found = shared.wait_until(&record, limit.deadline_ns, |kernel| {
             match groups.is_ready_by_now() {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Found::InGroup)),
@@ -266,7 +267,7 @@ impl Mailbox {
             kernel.probe(wanted).map(|status| Ok(Found::Posted(status)))
         });
         drop(waits);
-        let found = found.map_err(|error| self.error(error, time))?;
+        let found = found.map_err(|error| self.error(error, limit.time))?;
         found.inspect_err(|_| self.forget_told())
     }
 }

@@ -1,7 +1,7 @@
 //! Messages: how they are sent, travel, and meet their receives.
 
 use landeck_kernel::Wanted;
-use landeck_kernel::matching::Label;
+use landeck_kernel::matching::{Label, Waiting};
 
 use super::{CONTEXT, Doing, Event, Message, MessageId, News, Stage, TAG, World};
 use crate::history::{NOTHING, RecordId, What};
@@ -255,7 +255,7 @@ impl World {
             return false;
         }
         match place.matching.take(&wanted(from)) {
-            Some((_, id)) => {
+            Some(Waiting { message: id, .. }) => {
                 self.take(member, id, step, now);
                 true
             }

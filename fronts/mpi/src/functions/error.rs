@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
-    Callback, ERR_ARG, ERRHANDLER_NULL, ErrorFunction, Handle, MAX_ERROR_STRING, function,
+    Callback, ERR_ARG, ERR_LASTCODE, ERRHANDLER_NULL, ErrorFunction, Handle, MAX_ERROR_STRING,
+    function,
 };
 use crate::arguments::{give, give_text, text};
 use crate::mistake::Mistake;
@@ -98,14 +99,16 @@ pub(crate) unsafe fn error_class(errorcode: c_int, errorclass: *mut c_int) -> Re
     unsafe { give("errorclass", errorclass, class) }
 }
 
-/// The text of a code: that of this thread's last mistake, if it had this code.
+/// The text of a code: that of this thread's last mistake, if it had this code. A code of the program has
+/// the text that the program gave it.
 pub(crate) unsafe fn error_string(
     errorcode: c_int,
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> Result<(), Mistake> {
     let general = error_code::text("errorcode", errorcode)?;
-    let text = origin::last_text(errorcode).unwrap_or(general);
+    let last = if errorcode > ERR_LASTCODE { None } else { origin::last_text(errorcode) };
+    let text = last.unwrap_or(general);
     let length = ("resultlen", resultlen);
     // SAFETY: the program has so much room.
     unsafe { give_text(("string", string), MAX_ERROR_STRING, &text, length) }

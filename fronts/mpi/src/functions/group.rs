@@ -238,6 +238,12 @@ unsafe fn ranged(
         }
         // The last one counts as far as there is one: it need not be hit.
         let (first, last, stride) = (i64::from(first), i64::from(last), i64::from(stride));
+        if (last - first) * stride < 0 {
+            let text = format!(
+                "ranges has {first} to {last} with stride {stride}, which leads away from {last}"
+            );
+            return Err(Mistake::new(ERR_ARG, text));
+        }
         let steps = (last - first) / stride;
         for rank in (0..=steps).map(|step| first + step * stride) {
             let rank = c_int::try_from(rank).unwrap_or(c_int::MAX);

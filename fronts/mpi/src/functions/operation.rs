@@ -7,7 +7,7 @@ use landeck::layout::{Kind, Layout};
 use landeck::raw::folding::Collected;
 use landeck_c_boundary::pointer;
 
-use crate::abi::{Callback, ERR_ARG, Handle, OP_NULL, function};
+use crate::abi::{Callback, ERR_ARG, ERR_BUFFER, Handle, OP_NULL, function};
 use crate::arguments::{Items, give};
 use crate::functions::collective::Combination;
 use crate::mistake::Mistake;
@@ -66,6 +66,7 @@ pub(crate) unsafe fn reduce_local(
 ) -> Result<Walk, Mistake> {
     let input = Items::new("inbuf", inbuf, ("count", count), datatype)?;
     let inout = Items::new("inoutbuf", inoutbuf, ("count", count), datatype)?;
+    check_apart(&input, &inout)?;
     match operation::get("op", op)? {
         Operation::Predefined(predefined) => {
             let reduction = predefined.on(inout.datatype)?;
@@ -74,15 +75,25 @@ pub(crate) unsafe fn reduce_local(
             Ok(Walk::Done)
         }
         Operation::Own(own) => {
+            let extent_bytes = inout.datatype.layout.extent_bytes()?;
             let (input, inout, count) = (inbuf.cast_mut(), inoutbuf, inout.count);
-            let mut application =
-                (count > 0).then(|| Box::new(Combination { own, input, inout, count, datatype }));
+            let application = Combination { own, input, inout, count, datatype, extent_bytes };
+            let mut application = (count > 0).then(|| Box::new(application));
             let mut kept = None;
             Ok(Walk::new(move || {
                 Ok(application.take().map(|application| kept.insert(application).call()))
             }))
         }
     }
+}
+
+/// Refuses operands at one place.
+fn check_apart(input: &Items, inout: &Items) -> Result<(), Mistake> {
+    if input.start != inout.start || inout.count == 0 || inout.datatype.size_bytes == 0 {
+        return Ok(());
+    }
+    let text = format!("inbuf and inoutbuf are both {:p}; pass two buffers", input.start);
+    Err(Mistake::new(ERR_BUFFER, text))
 }
 
 /// Combines items, which may have gaps.

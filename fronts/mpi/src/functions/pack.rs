@@ -10,10 +10,10 @@ use landeck::raw::Moves;
 use landeck_c_boundary::{pointer, string};
 
 use crate::abi::{
-    ERR_ARG, ERR_CONVERSION, ERR_TRUNCATE, ERR_UNSUPPORTED_DATAREP, Handle, MAX_DATAREP_STRING,
-    UNDEFINED,
+    ERR_ARG, ERR_CONVERSION, ERR_TRUNCATE, ERR_UNSUPPORTED_DATAREP, Handle, IN_PLACE,
+    MAX_DATAREP_STRING, UNDEFINED,
 };
-use crate::arguments::{Items, count_of, give};
+use crate::arguments::{Items, count_of, give, refuse_in_place};
 use crate::counts::CountPlace;
 use crate::mistake::Mistake;
 use crate::objects::datatype::Datatype;
@@ -76,7 +76,8 @@ impl Short {
         // Both buffers must be somewhere; of those that reach very far the other way knows more.
         let fits = start >= 0 && size.checked_sub(start)? >= needed as i64;
         let end = packed.addr().checked_add(size as usize)?;
-        let is_there = !items.is_null() && !packed.is_null() && end <= isize::MAX as usize;
+        let are_there = items.addr() > IN_PLACE && packed.addr() > IN_PLACE;
+        let is_there = are_there && end <= isize::MAX as usize;
         if !fits || !is_there || (items.addr() | needed) > ADDRESS_MAX {
             return None;
         }
@@ -104,6 +105,7 @@ unsafe fn pack_any(
     let start = unsafe { position.read("position")? };
     let needed = items.datatype.layout.packed_bytes(items.count)?;
     let range = room_of(("outsize", outsize), start, needed)?;
+    refuse_in_place("outbuf", outbuf)?;
     pointer::check("outbuf", outbuf.cast::<u8>(), range.end)?;
     // SAFETY: the program has so much room, which is no part of the items.
     unsafe {
@@ -149,6 +151,7 @@ unsafe fn unpack_any(
     comm: Handle,
 ) -> Result<(), Mistake> {
     communicator::get("comm", comm)?;
+    refuse_in_place("inbuf", inbuf)?;
     let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { position.read("position")? };
@@ -194,6 +197,7 @@ pub(crate) unsafe fn pack_external(
     let start = unsafe { pointer::read("position", position)? };
     let needed = items.datatype.layout.external_bytes(items.count)?;
     let range = room_of(("outsize", outsize), start, needed)?;
+    refuse_in_place("outbuf", outbuf)?;
     pointer::check("outbuf", outbuf.cast::<u8>(), range.end)?;
     let mut at = range.start;
     for part in Parts::new(&items)? {
@@ -223,6 +227,7 @@ pub(crate) unsafe fn unpack_external(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gives a text, or it is refused.
     unsafe { check_format(datarep)? };
+    refuse_in_place("inbuf", inbuf)?;
     let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { pointer::read("position", position)? };

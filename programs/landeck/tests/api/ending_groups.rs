@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use landeck::{
-    Error, Group, GroupError, GroupOptions, Job, ObjectError, ServedBy, Tag, ThreadMode,
+    Error, Group, GroupError, GroupOptions, Job, Message, ObjectError, ServedBy, Tag, ThreadMode,
 };
 
 use crate::support::named_groups::{all, group, next, value};
@@ -13,6 +13,8 @@ const LONG: Duration = Duration::from_secs(100);
 const MOMENT: Duration = Duration::from_millis(1);
 /// Changes of the members that are seen before the group is destroyed.
 const CHANGES: u64 = 100;
+/// Groups that are destroyed one after the other.
+const TURNS: u32 = 30;
 
 /// Joins and leaves until it is told that the group ends; then it is, whatever the call.
 fn come_and_go(group: &Group, inbox: &mut landeck::Mailbox) {
@@ -131,6 +133,62 @@ fn what_begins_while_a_group_is_being_destroyed_is_told_so() {
         world.barrier().unwrap();
         let gone = member.broadcast(&value(9)).unwrap_err();
         assert!(matches!(gone, Error::Group(GroupError::GroupDestroyed { .. })), "{gone}");
+    });
+}
+
+/// A broadcast of rank 0 waits for room while rank 1, whose only thread does not retrieve, destroys the group.
+/// Rank 2 retrieves one message, after which what rank 1 has not retrieved is all that can be in the way.
+fn destroyed_by_who_does_not_retrieve(job: &Job, options: GroupOptions, last: usize, fits: bool) {
+    const PAGE: usize = 4096;
+    let world = job.world();
+    let (member, mut inbox) = all(job, "late", options);
+    let long = |bytes| {
+        let mut message = Message::new();
+        message.pack(&vec![0u8; bytes]);
+        message
+    };
+    if world.rank() == 0 {
+        member.broadcast(&long(PAGE)).unwrap();
+        member.broadcast(&long(PAGE)).unwrap();
+    }
+    world.barrier().unwrap();
+    let taken = [2, 1, 0][world.rank()];
+    for _ in 0..taken {
+        inbox.retrieve().unwrap();
+    }
+    world.barrier().unwrap();
+    match world.rank() {
+        0 => {
+            let sent = member.broadcast(&long(last));
+            assert_eq!(sent.is_ok(), fits, "{sent:?}");
+        }
+        1 => {
+            wait_until_held(job, 0);
+            match member.group().destroy() {
+                Ok(()) => assert!(fits),
+                Err(Error::Group(GroupError::DestroyedWithLoss { members, .. })) => {
+                    assert!(!fits && members.contains(&member.id()), "{members:?}");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        _ => {
+            wait_until_held(job, 1);
+            inbox.retrieve().unwrap();
+        }
+    }
+    world.barrier().unwrap();
+}
+
+#[test]
+fn destroying_beside_a_mailbox_of_ones_own_loses_what_has_no_room_and_nothing_else() {
+    let name = "ending_groups::destroying_beside_a_mailbox_of_ones_own_loses_what_has_no_room_and_nothing_else";
+    in_job(3, name, ThreadMode::Single, |job| {
+        let options = || GroupOptions::default().messages(4).bytes(2 * 4096);
+        for _ in 0..TURNS {
+            destroyed_by_who_does_not_retrieve(job, options(), 4096, true);
+            destroyed_by_who_does_not_retrieve(job, options(), 2 * 4096, false);
+        }
     });
 }
 

@@ -269,6 +269,52 @@ fn who_waits_for_room_or_retrieval_is_told_when_the_mailbox_goes() {
     });
 }
 
+/// They come piece by piece, and may be given up at any of them.
+#[test]
+fn long_messages_come_once_whatever_the_limits_of_who_retrieves_them() {
+    let name = "mailboxes::long_messages_come_once_whatever_the_limits_of_who_retrieves_them";
+    in_job(2, name, ThreadMode::Single, |job| {
+        const LENGTH: u64 = 1_500_000;
+        let world = job.world();
+        if world.rank() == 0 {
+            world.barrier().unwrap();
+            let inbox = job.find_mailbox("long").unwrap();
+            for number in 0..9 {
+                let values: Vec<u64> = (0..LENGTH).map(|at| at ^ number).collect();
+                inbox.post_values(&values).unwrap();
+                inbox.post_values(&[number]).unwrap();
+            }
+            return world.barrier().unwrap();
+        }
+        let mut inbox = job.mailbox().unwrap();
+        inbox.register("long").unwrap();
+        world.barrier().unwrap();
+        for number in 0..9 {
+            let limit = Duration::from_micros(100 * number);
+            let mut retrieve = || match number % 3 {
+                0 => inbox.try_retrieve().unwrap().map(|mut message| message.unpack_all()),
+                1 => match inbox.retrieve_within(limit) {
+                    Err(Error::TimedOut(given)) if given == limit => None,
+                    message => Some(message.unwrap().unpack_all()),
+                },
+                _ => {
+                    let mut values = vec![0u64; LENGTH as usize];
+                    match inbox.retrieve_values_within(&mut values, limit) {
+                        Err(Error::TimedOut(given)) if given == limit => None,
+                        count => Some(values[..count.unwrap()].to_vec()),
+                    }
+                }
+            };
+            let mut next = || (0..).find_map(|_| retrieve()).unwrap();
+            let (long, short): (Vec<u64>, Vec<u64>) = (next(), next());
+            assert!(long.iter().copied().eq((0..LENGTH).map(|at| at ^ number)), "{number}");
+            assert_eq!(short, [number]);
+        }
+        assert!(inbox.try_retrieve().unwrap().is_none());
+        world.barrier().unwrap();
+    });
+}
+
 #[test]
 fn the_death_of_an_owner_is_told_and_frees_its_name() {
     let name = "mailboxes::the_death_of_an_owner_is_told_and_frees_its_name";

@@ -163,6 +163,41 @@ fn what_is_left_of_a_scope_is_given_up() {
     });
 }
 
+/// Its sender has sent as much as there is room for, and calls nothing until it is told to.
+#[test]
+fn time_ends_a_receive_in_the_middle_of_a_message_and_the_next_has_all_of_it() {
+    let name =
+        "messages::time_ends_a_receive_in_the_middle_of_a_message_and_the_next_has_all_of_it";
+    in_job(2, name, ThreadMode::Single, |job| {
+        let (world, begun, is_late) =
+            (job.world(), Count::new(job, "begun"), Count::new(job, "is late"));
+        let data: Vec<u64> = (0..3_000_000).collect();
+        if world.rank() == 0 {
+            let sent = world.scope(|scope| {
+                let request = scope.send(&data, 1, Tag(1))?;
+                let _behind = scope.send(&[7u64], 1, Tag(1))?;
+                begun.add_one();
+                is_late.wait_for(1);
+                request.wait()
+            });
+            sent.unwrap();
+            return;
+        }
+        begun.wait_for(1);
+        for _ in 0..3 {
+            let (mut values, time) = (vec![0u64; data.len()], Duration::from_millis(20));
+            let late = world.receive_into_within(&mut values, 0, Tag(1), time).unwrap_err();
+            assert!(matches!(late, Error::TimedOut(given) if given == time), "{late}");
+            assert_eq!(world.probe(0, Any).unwrap().bytes(), 8 * data.len() as u64);
+        }
+        is_late.add_one();
+        let mut values = vec![0u64; data.len()];
+        world.receive_into(&mut values, 0, Tag(1)).unwrap();
+        assert!(values == data);
+        assert_eq!(world.receive::<u64>(0, Tag(1)).unwrap().0, 7);
+    });
+}
+
 #[test]
 fn what_would_wait_says_so_and_time_ends_waits() {
     in_job(2, "messages::what_would_wait_says_so_and_time_ends_waits", ThreadMode::Single, |job| {

@@ -47,13 +47,19 @@ unsafe impl Send for Fold {}
 pub(crate) type Shared = Arc<Mutex<Fold>>;
 
 /// One application of the program's operation: `inout = in op inout`. It lives on the heap.
+#[derive(Clone, Copy)]
 pub(crate) struct Combination {
     pub(crate) own: Own,
     pub(crate) input: *mut c_void,
     pub(crate) inout: *mut c_void,
     pub(crate) count: u64,
     pub(crate) datatype: Handle,
+    /// From an item to the next one.
+    pub(crate) extent_bytes: i64,
 }
+
+/// So many items at most are told to a function for short counts; more are several calls.
+const MOST_AT_ONCE: u64 = c_int::MAX as u64;
 
 impl Combination {
     /// As a call of a walk, which keeps this.
@@ -63,18 +69,35 @@ impl Combination {
 
     unsafe extern "C-unwind" fn run(data: *mut c_void) {
         // SAFETY: `call` passes such a combination; it is copied out.
-        let Self { own, input, inout, count, mut datatype } = unsafe { data.cast::<Self>().read() };
-        match own.function {
+        let whole = unsafe { data.cast::<Self>().read() };
+        match whole.own.function {
             Function::Short(function) => {
-                let mut count = count as c_int;
-                // SAFETY: the program gave the function for this; both hold `count` items.
-                unsafe { function(input, inout, &raw mut count, &raw mut datatype) };
+                let mut done = 0;
+                while done < whole.count {
+                    let Self { input, inout, count, mut datatype, .. } = whole.piece(done);
+                    let mut length = count as c_int;
+                    // SAFETY: the program gave the function for this; both hold so many items.
+                    unsafe { function(input, inout, &raw mut length, &raw mut datatype) };
+                    done += count;
+                }
             }
             Function::Large(function) => {
+                let Self { input, inout, count, mut datatype, .. } = whole;
                 let mut count = count as i64;
                 // SAFETY: as above.
                 unsafe { function(input, inout, &raw mut count, &raw mut datatype) };
             }
+        }
+    }
+
+    /// What is told at once behind so many items.
+    fn piece(self, done: u64) -> Self {
+        let bytes = self.extent_bytes.wrapping_mul(done as i64) as isize;
+        Self {
+            input: self.input.wrapping_byte_offset(bytes),
+            inout: self.inout.wrapping_byte_offset(bytes),
+            count: (self.count - done).min(MOST_AT_ONCE),
+            ..self
         }
     }
 }
@@ -124,7 +147,9 @@ impl Fold {
                 if let Some(Application { left, right, count }) = self.collected.next_application()
                 {
                     let (input, inout) = (left.cast(), right.cast());
-                    let combination = Combination { own, input, inout, count, datatype };
+                    let extent_bytes = self.layout.extent_bytes()?;
+                    let combination =
+                        Combination { own, input, inout, count, datatype, extent_bytes };
                     return Ok(Some(self.call.insert(Box::new(combination)).call()));
                 }
             }
@@ -171,6 +196,7 @@ pub(super) fn in_segments(asked: &Asked) -> Result<Option<Walk>, Mistake> {
         _ => items.start,
     };
     let layout = &items.datatype.layout;
+    let extent_bytes = layout.extent_bytes()?;
     let result = asked.result_start();
     let values = Values { own: own_part, result, layout, count: items.count };
     let communicator = Arc::clone(asked.communicator);
@@ -181,7 +207,7 @@ pub(super) fn in_segments(asked: &Asked) -> Result<Option<Walk>, Mistake> {
         let Some(application) = folding.next(&communicator.world)? else { return Ok(None) };
         let Application { left, right, count } = application;
         let (input, inout) = (left.cast(), right.cast());
-        let combination = Combination { own, input, inout, count, datatype };
+        let combination = Combination { own, input, inout, count, datatype, extent_bytes };
         Ok(Some(kept.insert(Box::new(combination)).call()))
     })))
 }

@@ -42,18 +42,10 @@ fn of_one_group(comm: Handle) -> Option<&'static Communicator> {
     communicator.remote.is_none().then_some(&**communicator)
 }
 
-#[inline(always)]
-fn plain(buffer: *const c_void, count: i64, datatype: Handle) -> Option<Plain> {
-    if buffer.addr() == IN_PLACE {
-        return None;
-    }
-    Plain::new(buffer, count, datatype)
-}
-
 /// So many items for each of `processes`.
 #[inline(always)]
 fn blocks(buffer: *const c_void, count: i64, datatype: Handle, processes: u32) -> Option<Plain> {
-    plain(buffer, count.checked_mul(i64::from(processes))?, datatype)
+    Plain::new(buffer, count.checked_mul(i64::from(processes))?, datatype)
 }
 
 /// Whether no byte is in both.
@@ -108,7 +100,7 @@ pub(super) fn bcast(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let data = plain(buffer, count, datatype)?;
+    let data = Plain::new(buffer, count, datatype)?;
     Some(moving(communicator, Collective::Broadcast, root, data, data))
 }
 
@@ -126,7 +118,7 @@ pub(super) fn gather(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let own = plain(sendbuf, sendcount, sendtype)?;
+    let own = Plain::new(sendbuf, sendcount, sendtype)?;
     let mut output = NOTHING;
     if root == communicator.rank as usize {
         let all = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
@@ -149,7 +141,7 @@ pub(super) fn scatter(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let own = plain(recvbuf, recvcount, recvtype)?;
+    let own = Plain::new(recvbuf, recvcount, recvtype)?;
     let mut input = NOTHING;
     if root == communicator.rank as usize {
         let all = blocks(sendbuf, sendcount, sendtype, communicator.size)?;
@@ -170,7 +162,7 @@ pub(super) fn allgather(
     comm: Handle,
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
-    let own = plain(sendbuf, sendcount, sendtype)?;
+    let own = Plain::new(sendbuf, sendcount, sendtype)?;
     let all = blocks(recvbuf, recvcount, recvtype, communicator.size)?;
     are_apart(&own, &all).then(|| moving(communicator, Collective::AllGather, 0, own, all))
 }
@@ -204,10 +196,10 @@ pub(super) fn reduce(
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
     let root = root_of(root, communicator)?;
-    let input = plain(sendbuf, count, datatype)?;
+    let input = Plain::new(sendbuf, count, datatype)?;
     let mut output = NOTHING;
     if root == communicator.rank as usize {
-        let result = plain(recvbuf, count, datatype)?;
+        let result = Plain::new(recvbuf, count, datatype)?;
         output = are_apart(&input, &result).then_some(result)?;
     }
     let operator = Some(operation::operator(op, datatype)?);
@@ -224,11 +216,11 @@ pub(super) fn allreduce(
     comm: Handle,
 ) -> Option<Quick> {
     let communicator = of_one_group(comm)?;
-    let output = plain(recvbuf, count, datatype)?;
+    let output = Plain::new(recvbuf, count, datatype)?;
     let input = match sendbuf.addr() == IN_PLACE {
         true => output,
         false => {
-            let input = plain(sendbuf, count, datatype)?;
+            let input = Plain::new(sendbuf, count, datatype)?;
             are_apart(&input, &output).then_some(input)?
         }
     };

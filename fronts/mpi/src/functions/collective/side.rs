@@ -7,7 +7,7 @@ use landeck::raw::collective::Data;
 use landeck_c_boundary::pointer;
 
 use crate::abi::{ERR_BUFFER, Handle, IN_PLACE};
-use crate::arguments::{Items, count_of};
+use crate::arguments::{Items, count_of, refuse_in_place};
 use crate::counts::Counts;
 use crate::mistake::Mistake;
 use crate::objects::datatype;
@@ -112,6 +112,7 @@ impl Named {
         (types_name, types): (&'static str, *const Handle),
         processes: u32,
     ) -> Result<Side, Mistake> {
+        refuse_in_place(self.name, self.buffer)?;
         // SAFETY: the caller's promise.
         let (counts, displacements, types) = unsafe {
             (
@@ -128,20 +129,10 @@ impl Named {
         Ok(Side::Layouts { start, layouts, counts, displacements })
     }
 
-    /// The items of a side that may not be done in place.
+    /// The items of a side that is not done in place.
     #[inline]
     pub(super) fn items(self, count: i64, datatype: Handle) -> Result<Items, Mistake> {
-        if self.is_in_place() {
-            return Err(self.misplaced());
-        }
         Items::new(self.name, self.buffer, (self.count_name, count), datatype)
-    }
-
-    #[cold]
-    fn misplaced(self) -> Mistake {
-        let name = self.name;
-        let text = format!("{name} is MPI_IN_PLACE, which it may not be here; pass a buffer");
-        Mistake::new(ERR_BUFFER, text)
     }
 }
 

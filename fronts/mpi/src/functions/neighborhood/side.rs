@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use landeck_c_boundary::pointer;
 
-use crate::abi::{ERR_BUFFER, Handle, IN_PLACE};
-use crate::arguments::{Items, count_of};
+use crate::abi::Handle;
+use crate::arguments::{Items, count_of, refuse_in_place};
 use crate::counts::Counts;
 use crate::mistake::Mistake;
 use crate::objects::exchange::Message;
@@ -82,7 +82,7 @@ impl Side<'_> {
             let displacements = pointer::slice(displacements_name, displacements, length)?;
             (displacements, pointer::slice(types_name, types, length)?)
         };
-        self.refuse_in_place()?;
+        refuse_in_place(self.name, self.buffer)?;
         self.messages(|place| {
             // SAFETY: checked above; the rest is the caller's promise.
             let count = unsafe { counts.get(place) };
@@ -118,19 +118,7 @@ impl Side<'_> {
     }
 
     fn items(self, count: i64, datatype: Handle) -> Result<Items, Mistake> {
-        self.refuse_in_place()?;
         Items::new(self.name, self.buffer, (self.count_name, count), datatype)
-    }
-
-    fn refuse_in_place(self) -> Result<(), Mistake> {
-        if self.buffer.addr() != IN_PLACE {
-            return Ok(());
-        }
-        let text = format!(
-            "{} is MPI_IN_PLACE, which no operation between neighbours has; pass a buffer",
-            self.name
-        );
-        Err(Mistake::new(ERR_BUFFER, text))
     }
 }
 

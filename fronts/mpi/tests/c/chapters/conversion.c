@@ -20,6 +20,8 @@ int main(int argc, char **argv)
     MPI_Info_free(&info);
     MPI_Type_contiguous(3, MPI_INT, &type);
     CHECK(MPI_Type_f2c(MPI_Type_c2f(type)) == type);
+    CHECK(PMPI_Type_f2c(PMPI_Type_c2f(type)) == type);
+    CHECK(PMPI_Message_f2c(PMPI_Message_c2f(MPI_MESSAGE_NULL)) == MPI_MESSAGE_NULL);
     MPI_Type_free(&type);
     CHECK(type == MPI_DATATYPE_NULL);
     return end("conversion");

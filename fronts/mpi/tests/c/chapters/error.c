@@ -71,6 +71,40 @@ static void handlers(void)
     CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL) == MPI_SUCCESS);
 }
 
+static int own_code;
+
+static int fails(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)flag;
+    return own_code;
+}
+
+/* The text of a code of the program is what the program gave it, also when a call has just failed with it. */
+static void own_texts(void)
+{
+    char text[MPI_MAX_ERROR_STRING] = "?";
+    int class_, key, length;
+    MPI_Comm copy = MPI_COMM_NULL;
+
+    MPI_Add_error_class(&class_);
+    MPI_Add_error_code(class_, &own_code);
+    MPI_Comm_create_keyval(fails, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_WORLD, key, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    CHECK(class_of(MPI_Comm_dup(MPI_COMM_WORLD, &copy)) == class_ || !is_ours());
+    CHECK(MPI_Error_string(own_code, text, &length) == MPI_SUCCESS && length == 0 && !*text);
+    MPI_Add_error_string(own_code, "nothing is copied today");
+    CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &copy) != MPI_SUCCESS);
+    CHECK(MPI_Error_string(own_code, text, &length) == MPI_SUCCESS);
+    CHECK(!strcmp(text, "nothing is copied today") && length == (int)strlen(text));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_delete_attr(MPI_COMM_WORLD, key);
+    MPI_Comm_free_keyval(&key);
+    MPI_Remove_error_string(own_code);
+    MPI_Remove_error_code(own_code);
+    MPI_Remove_error_class(class_);
+}
+
 static void codes(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -98,6 +132,7 @@ int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     handlers();
+    own_texts();
     codes();
     return end("error");
 }

@@ -60,6 +60,14 @@ static void ranges(MPI_Group world)
     CHECK(MPI_Group_translate_ranks(world, 3, ranks, even, translated) == MPI_SUCCESS);
     CHECK(translated[0] == 0 && translated[1] == MPI_PROC_NULL);
     CHECK(translated[2] == (size % 2 ? size / 2 : MPI_UNDEFINED));
+    /* A stride that leads away from the last rank, or nowhere. */
+    int away[3][3] = {{0, size, -1}, {size, 0, 2}, {0, 0, 0}};
+    for (int at = 0; at < 3; at++) {
+        MPI_Group nobody = MPI_GROUP_NULL;
+        int code = MPI_Group_range_incl(world, 1, &away[at], &nobody), class_;
+        MPI_Error_class(code, &class_);
+        CHECK((class_ == MPI_ERR_ARG || class_ == MPI_ERR_RANK) && nobody == MPI_GROUP_NULL);
+    }
     MPI_Group_free(&down);
     MPI_Group_free(&odd);
     MPI_Group_free(&even);

@@ -168,6 +168,43 @@ static void local(void)
     CHECK(class_of(MPI_Op_free(&short_one)) == MPI_ERR_OP && short_one == MPI_SUM);
 }
 
+static MPI_Count told;
+
+static void count_items(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)type;
+    CHECK(*length > 0);
+    told += *length;
+}
+
+/* A function for short counts is told of more items than an int counts in several calls. The items are
+ * empty, or all at one place, so that they need no room. */
+static void more_than_an_int_counts(void)
+{
+    const MPI_Count many = ((MPI_Count)1 << 32) + 5;
+    int one = 1, other = 2;
+    MPI_Datatype empty, still;
+    MPI_Request request;
+    MPI_Op operation;
+
+    if (!is_ours()) return;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Type_create_resized(MPI_INT, 0, 0, &still);
+    MPI_Type_commit(&still);
+    MPI_Op_create(count_items, 1, &operation);
+    told = 0;
+    CHECK(MPI_Reduce_local_c(&one, &other, many, still, operation) == MPI_SUCCESS);
+    CHECK(told == many);
+    told = 0;
+    CHECK(MPI_Iallreduce_c(&one, &other, many, empty, operation, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    CHECK(told == many * (size - 1));
+    MPI_Op_free(&operation);
+    MPI_Type_free(&still);
+    MPI_Type_free(&empty);
+}
+
 /* Numbers of 16 bits are reduced; those of 128 bits are refused. Other libraries choose otherwise. */
 static void rare_numbers(void)
 {
@@ -201,6 +238,7 @@ int main(int argc, char **argv)
     values();
     places();
     local();
+    more_than_an_int_counts();
     rare_numbers();
     return end("operation");
 }

@@ -1,0 +1,199 @@
+//! Receives whose time is over: a message that has begun to come goes back to where it stood among those that
+//! wait, and the next receive that it is for has it from its beginning.
+//!
+//! What lies whole in a block or a cell is there still. What comes through a window, or in parts, is no more where
+//! it was: what has come is kept, and what is still to come goes behind it. The sender of a window waits for the
+//! next receive, as it did for the first; parts are on their way and are taken.
+
+use landeck_channel::Channel;
+
+use crate::arrival::{Core, Kept};
+use crate::endpoint::Endpoint;
+use crate::failure::Failure;
+use crate::matching::{Label, Waiting};
+use crate::request::{Completion, RequestId, Status};
+use crate::transfer::{Collecting, Draining, Received, Source, Target, Work};
+
+/// A message of which a part has come for a receive that was given up.
+pub(crate) struct Begun {
+    pub(crate) source: Source,
+    pub(crate) status: Status,
+    is_whole: bool,
+    /// What is no more where it was.
+    has_come: Vec<u8>,
+}
+
+impl Begun {
+    /// Whether its data are in the heap of a slot.
+    pub(crate) fn is_in(&self, slot: u32) -> bool {
+        matches!(&self.source, Source::Block(block) if block.owner() == slot)
+    }
+
+    /// Bytes that are kept here.
+    pub(crate) fn cost_bytes(&self) -> u64 {
+        self.has_come.len() as u64
+    }
+}
+
+impl Target {
+    /// Its first bytes, which had come.
+    fn into_own(self, length: u64) -> Vec<u8> {
+        match self {
+            Self::Area(area) => {
+                let mut own = Vec::new();
+                area.append_to(0, length as usize, &mut own);
+                own
+            }
+            Self::Own(own) => own,
+            Self::Through(through) => through.0,
+            Self::Nowhere => Vec::new(),
+        }
+    }
+
+    /// The same for a message of which this had come before.
+    fn behind(self, has_come: Vec<u8>) -> Self {
+        match self {
+            target if has_come.is_empty() => target,
+            Self::Own(_) => Self::Own(has_come),
+            target => Self::Through(Box::new((has_come, target))),
+        }
+    }
+
+    /// Whether some of so many bytes did not fit: they are lost.
+    fn has_lost_of(&self, length: u64) -> bool {
+        matches!(self, Self::Area(area) if area.packed_bytes() < length)
+    }
+}
+
+impl<N: Channel> Endpoint<N> {
+    /// Gives up an operation whose time is over: it is no more, and its memory is free. False when it has ended
+    /// meanwhile, or is a send that has begun, and is still to be waited for. A message that has begun to come is
+    /// the next receive's, as if it had just come, unless a part of it did not fit: then the receive has ended.
+    pub fn put_back(&mut self, id: RequestId) -> bool {
+        match self.core.requests.get(id) {
+            Some(Work::Posted { .. } | Work::Queued { .. }) => {
+                self.abandon(id);
+                true
+            }
+            Some(Work::Draining(_) | Work::Collecting(_)) => self.core.put_back(id),
+            Some(_) => false,
+            None => true,
+        }
+    }
+}
+
+impl Core {
+    fn put_back(&mut self, id: RequestId) -> bool {
+        let Some(work) = self.requests.get_mut(id) else { return true };
+        match std::mem::replace(work, Work::Free) {
+            Work::Draining(draining) => self.put_back_draining(id, draining),
+            Work::Collecting(collecting) => self.put_back_collecting(id, collecting),
+            other => {
+                *work = other;
+                false
+            }
+        }
+    }
+
+    fn put_back_draining(&mut self, id: RequestId, draining: Draining) -> bool {
+        let Draining { context, source, target, status, position, is_whole, number } = draining;
+        self.active.retain(|&active| active != id);
+        if !is_whole && target.has_lost_of(position) {
+            let (rest, completion) = (Target::Nowhere, target.complete(status));
+            let rest =
+                Draining { context, source, target: rest, status, position, is_whole, number };
+            let nobodys = self.requests.insert(Work::Draining(rest));
+            self.active.push(nobodys);
+            self.requests.put(id, Work::Done(completion));
+            return false;
+        }
+        let has_come = if is_whole { Vec::new() } else { target.into_own(position) };
+        self.requests.remove(id);
+        let message = Kept::Begun(Box::new(Begun { source, status, is_whole, has_come }));
+        let label = Label { context, source: status.peer.0, tag: status.tag };
+        self.keep_again(Waiting { label, message, number });
+        true
+    }
+
+    fn put_back_collecting(&mut self, id: RequestId, collecting: Collecting) -> bool {
+        let Collecting { context, target, status, position, named, number } = collecting;
+        if target.has_lost_of(position) {
+            self.requests.put(id, Work::Done(target.complete(status)));
+            self.forget_named(id, named);
+            return false;
+        }
+        let target = Target::Own(target.into_own(position));
+        let aside = Collecting { context, target, status, position, named, number };
+        if named != id {
+            self.requests.remove(id);
+        }
+        self.requests.put(named, Work::Collecting(aside));
+        let message = Kept::Coming { named, length: status.bytes };
+        let label = Label { context, source: status.peer.0, tag: status.tag };
+        self.keep_again(Waiting { label, message, number });
+        true
+    }
+
+    /// Keeps a message again that was kept, or has met its receive, whatever the limits are.
+    fn keep_again(&mut self, waiting: Waiting<Kept>) {
+        let label = waiting.label;
+        if !self.admits(label.context) {
+            return self.let_go(label, &waiting.message);
+        }
+        self.count_kept(label.source, waiting.message.cost_bytes());
+        // Somebody may have asked for it meanwhile.
+        match self.matching.match_arrival(label) {
+            Some(id) => self.receive_kept(id, waiting),
+            None => {
+                self.matching.keep_again(waiting);
+                self.mailboxes.arrived(label.context);
+            }
+        }
+    }
+
+    /// A message that has begun to come meets its next receive.
+    pub(crate) fn receive_begun(&mut self, id: RequestId, begun: Begun, number: u64) {
+        let Begun { source, status, is_whole, has_come } = begun;
+        let Some(work) = self.requests.get_mut(id) else { return };
+        let Work::Posted { target, wanted } = std::mem::replace(work, Work::Free) else { return };
+        let (context, position) = (wanted.context, has_come.len() as u64);
+        let target = target.behind(has_come);
+        *work = Work::Draining(Draining {
+            context,
+            source,
+            target,
+            status,
+            position,
+            is_whole,
+            number,
+        });
+        self.active.push(id);
+    }
+
+    /// The same for one whose parts name another request.
+    pub(crate) fn receive_coming(&mut self, id: RequestId, named: RequestId) {
+        let Some(work) = self.requests.get_mut(id) else { return };
+        let Work::Posted { target, .. } = std::mem::replace(work, Work::Free) else { return };
+        let aside = self.requests.get_mut(named);
+        let aside = aside.map(|work| std::mem::replace(work, Work::Passed { to: id }));
+        let next = match aside {
+            Some(Work::Collecting(aside)) => {
+                let target = target.behind(aside.target.into_own(aside.position));
+                Work::Collecting(Collecting { target, ..aside })
+            }
+            ended => {
+                self.requests.remove(named);
+                match ended {
+                    Some(Work::Done(Completion {
+                        result: Ok(status),
+                        data: Some(Received::Private(own)),
+                    })) => Work::Done(target.behind(own).complete(status)),
+                    // Its sender is gone.
+                    Some(failed @ Work::Done(_)) => failed,
+                    _ => Work::failed(Failure::Gone),
+                }
+            }
+        };
+        self.requests.put(id, next);
+    }
+}
