@@ -260,6 +260,11 @@ impl Rates {
         self.source_more_ps + self.write_more_ps()
     }
 
+    /// To write over what a member has, with nothing that is read.
+    pub(crate) const fn overwrite_ps(&self) -> u64 {
+        self.copy_kib_ps + self.write_more_ps()
+    }
+
     /// To copy something within a member.
     pub(crate) const fn local_ps(&self) -> u64 {
         self.copy_kib_ps + self.more_ps()

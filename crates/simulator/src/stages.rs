@@ -58,6 +58,11 @@ impl Stages {
         self.operation.rounds().max(1)
     }
 
+    /// Whether the operation goes over messages.
+    pub(crate) fn is_over_messages(&self) -> bool {
+        !self.operation.use_board()
+    }
+
     /// What a member touches in the operation.
     pub(crate) fn touched(&self, member: u32) -> Touched {
         self.operation.touched(member).in_every(self.calls, self.length())

@@ -73,6 +73,8 @@ struct Walk {
     stretches: Box<[u32]>,
     steps: u32,
     uses_board: bool,
+    /// What it keeps in memory of its own.
+    scratch_bytes: u64,
     touched: Touched,
     manner: Manner,
 }
@@ -166,6 +168,11 @@ impl Walks {
         self.steps
     }
 
+    /// Whether members go to the board.
+    pub(crate) fn use_board(&self) -> bool {
+        self.walks.iter().any(|walk| walk.uses_board)
+    }
+
     /// In the messages of all members the runs of blocks but the first.
     pub(crate) const fn more_runs(&self) -> u64 {
         self.more_runs
@@ -249,6 +256,11 @@ impl Path {
         self.walks.walk(self.member).manner
     }
 
+    /// What it keeps in memory of its own.
+    pub(crate) fn scratch_bytes(&self) -> u64 {
+        self.walks.walk(self.member).scratch_bytes
+    }
+
     /// Whether it goes to the board.
     pub(crate) fn uses_board(&self) -> bool {
         self.walks.walk(self.member).uses_board
@@ -323,6 +335,7 @@ impl Making {
             stretches,
             steps: steps.len() as u32,
             uses_board: plan.uses_board(),
+            scratch_bytes: plan.scratch.iter().map(|cells| form.sizes.of_all(cells)).sum(),
             touched: touched(plan, form, (manner, self.course)),
             manner,
         };
@@ -634,6 +647,19 @@ mod tests {
         // Of a butterfly a list of some stretches for each member.
         let (kept_of_butterfly, _) = kept(Operation::AllReduce, "butterfly", 1024, 8, ROOM_BYTES);
         assert!(kept_of_butterfly < 6 * 1024, "{kept_of_butterfly}");
+    }
+
+    #[test]
+    fn who_passes_on_what_others_bring_keeps_it_in_memory_of_its_own() {
+        let of = |operation, name: &str| {
+            let way = name.parse::<Preset>().unwrap().way(operation);
+            let group = Group::whole(4).unwrap();
+            let walks = Arc::new(Walks::of(&Task::new(operation), &way, &group, (100, 1)));
+            [0, 1, 2].map(|member| Path::new(&walks, member).scratch_bytes())
+        };
+        assert_eq!(of(Operation::Gather, "knomial"), [0, 0, 100], "what member 3 brings");
+        assert_eq!(of(Operation::Gather, "flat"), [0; 3]);
+        assert_eq!(of(Operation::Gather, "board"), [0; 3]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The platforms that come with the product.
 
+use std::cmp::Reverse;
+
 use super::{Platform, PlatformError};
 
 /// Their names, and what they are.
@@ -34,11 +36,12 @@ pub fn find(name: &str) -> Result<Platform, PlatformError> {
     Platform::parse(name, text)
 }
 
-/// A name that begins alike.
+/// A name that begins alike, of these one of about the same length.
 fn near(name: &str) -> Option<&'static str> {
     let common = |other: &str| name.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    let (most, other) = NAMES.map(|(other, _)| (common(other), other)).into_iter().max()?;
-    (most >= 3).then_some(other)
+    let likeness = |other: &str| (common(other), Reverse(other.len().abs_diff(name.len())));
+    let other = NAMES.map(|(other, _)| other).into_iter().max_by_key(|other| likeness(other))?;
+    (common(other) >= 3).then_some(other)
 }
 
 #[cfg(test)]
@@ -57,6 +60,8 @@ mod tests {
     fn what_is_not_there_is_named() {
         let error = find("myrinet").unwrap_err().to_string();
         assert!(error.contains("\"myrinet\" (did you mean \"myrinet2000\"?)"), "{error}");
+        let error = find("etherent10").unwrap_err().to_string();
+        assert!(error.contains("(did you mean \"ethernet10\"?)"), "{error}");
         assert!(find("host").is_err());
         assert!(find("x").unwrap_err().to_string().contains("there are ethernet1, ethernet10"));
     }

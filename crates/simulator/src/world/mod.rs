@@ -29,7 +29,7 @@ use crate::time::{Events, Time};
 use crate::walks::{Deed, Path};
 use losses::Lost;
 use messages::wanted;
-use rest::Wait;
+use rest::{Turns, Wait};
 
 /// The context and the tag of the operation's messages.
 const CONTEXT: u32 = 0;
@@ -114,8 +114,8 @@ struct Member {
     is_waiting: bool,
     is_holding: bool,
     holds: u32,
-    /// Whether it has given its processor away while it waits for a message.
-    has_given: bool,
+    /// By so much later it goes on, which has given its processor away, when its turn comes.
+    gave: u64,
     /// How often it polls for messages before that in a call, as the product's waiter learns it; how far it is with
     /// that; and since when it polls.
     spin: Spin,
@@ -194,10 +194,8 @@ pub(crate) struct World {
     processors: Processors,
     /// What copies take, by processor.
     rates: Vec<Rates>,
-    /// How long it takes to pass a processor on; by so much longer it takes a process that waits for a message
-    /// until it has given its processor away and has seen, back on it, that the message is there.
-    turn_ps: u64,
-    long_ps: u64,
+    /// How long it takes to pass a processor on.
+    turns: Turns,
     /// What a call takes of one that shares its processor, over messages (after something else, and again) and with a
     /// look at the board.
     crowd_calls_ps: [u64; 2],
@@ -226,9 +224,10 @@ impl World {
         let processors = platform.host.processors;
         let sharing =
             on_hosts.iter().map(Vec::len).max().unwrap_or(0).div_ceil(processors as usize) as u64;
-        let turn_ps = Details::of_crowd(&details.turns_ps, sharing);
+        let is_over_messages = stages.is_over_messages();
+        let turns = Turns::of(&figures, &details, sharing, is_over_messages);
         let mut chance = Chance::new(setting.faults);
-        let processors = Processors::new(&on_hosts, processors, turn_ps, &mut chance);
+        let processors = Processors::new(&on_hosts, processors, turns.pass_ps, &mut chance);
         let touched: Vec<(u32, Touched)> = processors
             .members()
             .map(|members| {
@@ -251,8 +250,7 @@ impl World {
             wires: platform.network.as_ref().map(|network| Wires::new(network, hosts.count)),
             processors,
             rates: caches::rates(&platform.host, &touched),
-            turn_ps,
-            long_ps: rest::long_ps(&figures, &details, sharing),
+            turns,
             crowd_calls_ps: [
                 (&details.crowd_calls_ps, &details.crowd_receives_ps),
                 (&details.crowd_calls_again_ps, &details.crowd_receives_again_ps),
@@ -318,9 +316,9 @@ impl World {
                     self.note(now, 1, member);
                     let place = self.member(member);
                     place.is_waiting = false;
-                    let long_ps =
-                        if std::mem::take(&mut place.has_given) { self.long_ps } else { 0 };
-                    let late_ps = self.chance.stretched_ps(self.turn_ps) - self.turn_ps + long_ps;
+                    let gave_ps = std::mem::take(&mut place.gave);
+                    let pass_ps = self.turns.pass_ps;
+                    let late_ps = self.chance.stretched_ps(pass_ps) - pass_ps + gave_ps;
                     if late_ps > 0 && self.processors.is_shared(member) {
                         self.events.plan(now + late_ps, Event::Done(member));
                     } else {
@@ -408,13 +406,20 @@ impl World {
         let Some(execution) = &self.members[member as usize].execution else { return false };
         let at_board = execution.walk().uses_board();
         let span_ps = match (at_board, self.processors.is_shared(member)) {
-            (false, false) => self.host.details.call_ps,
+            (false, false) => self.host.details.call_ps + self.scratch_ps(member),
             (true, false) => self.host.details.board_call_ps,
-            (false, true) => self.crowd_calls_ps[usize::from(is_again)],
+            (false, true) => self.crowd_calls_ps[usize::from(is_again)] + self.scratch_ps(member),
             (true, true) => self.crowd_take_ps.saturating_sub(self.board_of(member).near_take_ps()),
         };
         self.busy(member, Doing::Call, What::Call { member }, span_ps, NOTHING, now);
         true
+    }
+
+    /// A call over messages writes over the memory of its own in which it keeps what it passes on or combines.
+    fn scratch_ps(&self, member: u32) -> u64 {
+        let execution = self.members[member as usize].execution.as_ref();
+        let bytes = execution.map_or(0, |execution| execution.walk().scratch_bytes());
+        bytes_ps(bytes, self.rates(member).overwrite_ps())
     }
 
     /// What follows when an execution is over. True when another begins.
@@ -701,7 +706,7 @@ impl Member {
             is_waiting: true,
             is_holding: false,
             holds: 0,
-            has_given: false,
+            gave: 0,
             spin: Spin::new(true),
             wait: Wait::NotYet,
             holds_since: Time::ZERO,

@@ -58,11 +58,12 @@ pub(crate) struct SimulateArguments {
         long = "np",
         value_name = "N,...",
         default_value = "24",
-        hide_default_value = true
+        hide_default_value = true,
+        allow_negative_numbers = true
     )]
     processes: Numbers,
     /// Clusters of the members, as even as can be, or several [default: one for each host]
-    #[arg(long, value_name = "N,...")]
+    #[arg(long, value_name = "N,...", allow_negative_numbers = true)]
     clusters: Option<Numbers>,
     /// Hosts and network: a name below, or a platform file
     #[arg(long, value_name = "NAME|FILE", default_value = "ethernet10")]
@@ -75,13 +76,13 @@ pub(crate) struct SimulateArguments {
     spread: bool,
     /// Bytes of data: 4,40K or 4..40K, which doubles from 4 to 40,000. In gather, scatter, allgather
     /// and alltoall for each member, else all
-    #[arg(long, value_name = "N,...", default_value = "4..40K")]
+    #[arg(long, value_name = "N,...", default_value = "4..40K", allow_negative_numbers = true)]
     sizes: Numbers,
     /// Cut the data into this many segments that follow each other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     segments: u32,
     /// The member that the data come from or go to
-    #[arg(long, value_name = "MEMBER", default_value_t = 0)]
+    #[arg(long, value_name = "MEMBER", default_value_t = 0, allow_negative_numbers = true)]
     root: u32,
     /// Show what made one run as long as it is, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
@@ -110,7 +111,7 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "MEMBER@TIME,...", value_delimiter = ',', conflicts_with_all = ["explain", "out", "map", "paper", "measured"])]
     kill: Vec<Death>,
     /// What is random follows from this number: the same number, the same run
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = seed)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = seed, allow_negative_numbers = true)]
     seed: u64,
 }
 
@@ -212,6 +213,8 @@ impl SimulateArguments {
         let platform = platform(&self.platform)?;
         let faults = self.faults(10 * self.jitter);
         let ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
+        // A run may take long: where it cannot be written to is better known before.
+        self.out.as_deref().map_or(Ok(()), make_directory)?;
         if self.explain || !self.kill.is_empty() {
             return self.tell_one(&ground);
         }
@@ -466,9 +469,6 @@ impl SimulateArguments {
         studies: &[Study],
         directory: &Path,
     ) -> Result<(), SimulateError> {
-        let wrong =
-            |path: &Path, error| SimulateError::Write { path: path.display().to_string(), error };
-        fs::create_dir_all(directory).map_err(|error| wrong(directory, error))?;
         let note = ground.words();
         let mut sections = Vec::new();
         let mut pictures = Vec::new();
@@ -550,6 +550,14 @@ fn all(ground: &Ground<'_>) -> Vec<Preset> {
     let has_board = ground.platform.network.is_none();
     let names = names.filter(|name| has_board || *name != "board");
     names.filter_map(|name| name.parse().ok()).collect()
+}
+
+fn make_directory(directory: &Path) -> Result<(), SimulateError> {
+    fs::create_dir_all(directory).map_err(|error| wrong(directory, error))
+}
+
+fn wrong(path: &Path, error: io::Error) -> SimulateError {
+    SimulateError::Write { path: path.display().to_string(), error }
 }
 
 /// The platform of this name, or in this file.
