@@ -50,6 +50,8 @@ pub(crate) struct Core {
     kept_bytes_by_peer: HashMap<u32, u64>,
     pub(crate) heap_segments: HashMap<u32, Segment>,
     pub(crate) backlog: Backlog,
+    /// How many sends of the backlog had begun when this process was about to sleep.
+    pub(crate) begun_before_sleep: Option<u64>,
     /// Requests that fill, drain or part.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
@@ -131,6 +133,7 @@ impl Core {
             kept_bytes_by_peer: HashMap::new(),
             heap_segments: HashMap::new(),
             backlog: Backlog::default(),
+            begun_before_sleep: None,
             active: Active::new(),
             replies: Vec::new(),
         }

@@ -18,6 +18,8 @@ pub(crate) type Line = (Peer, u32);
 pub(crate) struct Backlog {
     /// None is empty.
     queues: Vec<(Line, VecDeque<RequestId>)>,
+    /// Sends that have begun since there is a backlog.
+    begun: u64,
 }
 
 impl Backlog {
@@ -46,6 +48,11 @@ impl Backlog {
         self.queues.retain(|(_, queue)| !queue.is_empty());
     }
 
+    /// How many sends have begun that had waited here.
+    pub(crate) fn begun_in_all(&self) -> u64 {
+        self.begun
+    }
+
     /// How many lines there are.
     pub(crate) fn lines(&self) -> usize {
         self.queues.len()
@@ -59,6 +66,7 @@ impl Backlog {
 
     /// That send has begun. False when none is left in its line, whose number is another's now.
     pub(crate) fn begun(&mut self, number: usize) -> bool {
+        self.begun += 1;
         let Some((_, queue)) = self.queues.get_mut(number) else { return false };
         queue.pop_front();
         if !queue.is_empty() {

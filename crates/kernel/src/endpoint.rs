@@ -406,8 +406,7 @@ impl<N: Channel> Endpoint<N> {
         if bytes <= self.channel(to).data_bytes_max() as u64 {
             return;
         }
-        if let Some(Work::Queued { header, .. }) = self.core.requests.get_mut(id) {
-            header.kind = Kind::Offer;
+        if self.core.offer_instead(id) {
             self.advance();
         }
     }
@@ -615,7 +614,7 @@ impl<N: Channel> Endpoint<N> {
             }
             any = true;
         }
-        any
+        any | (self.core.has_slept_in_vain() && self.offer_backlog())
     }
 
     fn look_thoroughly(&mut self) -> bool {

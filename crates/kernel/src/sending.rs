@@ -5,6 +5,7 @@ use landeck_memory::heap::{Block, Place};
 use landeck_wire::{Class, Flags, Header, Kind, Reference};
 
 use crate::area::Area;
+use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
 use crate::request::{Completion, RequestId, Status};
@@ -70,6 +71,37 @@ impl<N: Channel> Endpoint<N> {
                 is_left = self.core.backlog.begun(number);
             }
             number += usize::from(is_left);
+        }
+        any
+    }
+
+    /// Offers the sends that wait for memory of this process's heap: what that is full of may be received only
+    /// after them. True when any could be.
+    #[cold]
+    pub(crate) fn offer_backlog(&mut self) -> bool {
+        let mut any = false;
+        while self.offer_next_of_lines() && self.advance() {
+            any = true;
+        }
+        any
+    }
+
+    fn offer_next_of_lines(&mut self) -> bool {
+        let mut any = false;
+        for number in 0..self.core.backlog.lines() {
+            let Some((to, id)) = self.core.backlog.next(number) else { continue };
+            let shares_memory = self.channel(to).heap_segment(to).is_some();
+            let bytes_max = self.channel(to).data_bytes_max() as u64;
+            let Some(&Work::Queued { ref header, ref area, loan: None, .. }) =
+                self.core.requests.get(id)
+            else {
+                continue;
+            };
+            let bytes = area.packed_bytes();
+            let is_new = header.kind != Kind::Offer && shares_memory && bytes > bytes_max;
+            if is_new && self.allocate_window(bytes).is_none() {
+                any |= self.core.offer_instead(id);
+            }
         }
         any
     }
@@ -354,6 +386,26 @@ impl<N: Channel> Endpoint<N> {
             }
         };
         (if result.is_ok() { length as u64 } else { 0 }, result)
+    }
+}
+
+impl Core {
+    /// Has a send that waits be an offer; false when none waits.
+    pub(crate) fn offer_instead(&mut self, id: RequestId) -> bool {
+        match self.requests.get_mut(id) {
+            Some(Work::Queued { header, .. }) => {
+                header.kind = Kind::Offer;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether none of the sends that wait has begun since this was asked the last time, before the last sleep.
+    pub(crate) fn has_slept_in_vain(&mut self) -> bool {
+        let begun = (!self.backlog.is_empty()).then(|| self.backlog.begun_in_all());
+        let last = std::mem::replace(&mut self.begun_before_sleep, begun);
+        begun.is_some() && last == begun
     }
 }
 

@@ -192,6 +192,13 @@ fn operations_go_on_while_a_heap_is_full_of_messages() {
     }
 }
 
+#[test]
+fn a_message_gets_past_others_that_fill_the_heap() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let output = run_with_files_of(160 << 20, 3, &program("past_full_heap"));
+    assert_wrote(&output, "past_full_heap: 3 processes agree");
+}
+
 /// Minutes under a sanitizer, and gigabytes of memory.
 #[test]
 fn counts_beyond_an_int_work() {
