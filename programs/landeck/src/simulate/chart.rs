@@ -291,12 +291,12 @@ mod tests {
 
     #[test]
     fn names_do_not_cover_each_other() {
-        let moved = apart(vec![((9.0, 660.0), "b"), ((9.0, 100.0), "a"), ((9.0, 665.0), "c")]);
+        let moved = apart(vec![((9.0, 660.0), "b"), ((9.0, 200.0), "a"), ((9.0, 665.0), "c")]);
         assert!(moved.windows(2).all(|pair| pair[1].0.1 - pair[0].0.1 >= GAP - 0.1));
         assert_eq!(moved.iter().map(|(_, name)| *name).collect::<String>(), "abc");
         assert_eq!(
             (moved[0].0.1, moved[1].0.1 + moved[2].0.1),
-            (100.0, 660.0 + 665.0),
+            (200.0, 660.0 + 665.0),
             "around their middle"
         );
         let low = apart((0..6).map(|number| ((9.0, 690.0 + f64::from(number)), number)).collect());
