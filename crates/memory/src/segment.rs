@@ -28,7 +28,7 @@ use crate::system;
 use crate::waiter;
 
 /// Version 11 of the layout, as its last byte says.
-const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0b");
+const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0c");
 /// Words of the header in front of the name, in front of the settings, and all words of it.
 const NUMBER_WORDS: usize = 6;
 const PLAN_WORDS: usize = NUMBER_WORDS + NAME_WORDS;

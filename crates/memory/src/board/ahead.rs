@@ -32,7 +32,7 @@ impl Board {
     }
 
     #[inline]
-    fn is_within(&mut self, number: u32, window: u32) -> bool {
+    pub(super) fn is_within(&mut self, number: u32, window: u32) -> bool {
         self.window = window;
         number.wrapping_sub(self.settled) < window || self.settle(number, window)
     }

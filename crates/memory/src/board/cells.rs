@@ -18,9 +18,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use super::WINDOW;
 use super::handle::Board;
-use super::statement::Stated;
 use super::words::IN_CELL;
 use crate::bytes::Bytes;
 use crate::plan::{CELL_BYTES, SegmentPlan};
@@ -94,16 +92,7 @@ impl Board {
         if filled < length || comes_back {
             self.cells.open.push(Open { number, cell, length, comes_back });
         }
-        let line = self.own_line(number);
-        line.about.store(u64::from(IN_CELL) | u64::from(check) << 32, Ordering::Relaxed);
-        let words = [u64::from(cell), length as u64, filled as u64, 0];
-        for (word, value) in line.data.iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-        line.publish(number, signature);
-        self.laid(length as u64);
-        self.stated[number as usize % WINDOW] =
-            Stated { has_come: true, number, signature, block: Some((filled as u64, 0)) };
+        self.come_where(number, (signature, check), (IN_CELL, cell.into()), (length, filled));
         true
     }
 

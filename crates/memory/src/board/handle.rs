@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
 use super::agreement::OwnPart;
 use super::cells::{self, Cells};
+use super::common::Common;
 use super::deposits::Deposits;
 use super::difference::Difference;
 use super::history::History;
@@ -45,6 +46,7 @@ pub struct Board {
     pub(super) stated: [Stated; WINDOW],
     pub(super) deposits: Deposits,
     pub(super) cells: Cells,
+    pub(super) common: Common,
     /// The group's members have cells.
     pub(super) has_cells: bool,
     /// Publishing needs a fence before sleepers are looked for.
@@ -153,6 +155,7 @@ impl Board {
             deposits: Deposits::default(),
             cells: if has_cells { Cells::of_member(segment.plan(), own) } else { Cells::default() },
             has_cells,
+            common: Common::of(segment, shared),
             fenced: segment.plan().is_oversubscribed() || !waiter::is_registered(),
             part: OwnPart::default(),
             ticket: 0,
@@ -196,12 +199,6 @@ impl Board {
     /// The slot of a member, if there is one.
     pub(super) fn slot_of(&self, member: u32) -> Option<u32> {
         self.members.get(member as usize).map(|member| member.slot)
-    }
-
-    /// Counts what this member has laid down.
-    #[inline]
-    pub(super) fn laid(&self, bytes: u64) {
-        self.tally.laid(bytes);
     }
 
     /// The slot of a member.
@@ -257,10 +254,13 @@ impl Board {
 
     /// Where the data lie that this member has deposited in an operation, to be filled further.
     pub fn kept(&mut self, number: u32) -> Option<&mut [u8]> {
-        if self.deposits.of(number).is_none() {
-            return self.open_cell(number);
+        if self.deposits.of(number).is_some() {
+            return self.deposits.of(number).map(|block| &mut block[..]);
         }
-        self.deposits.of(number).map(|block| &mut block[..])
+        match self.common.length_of(number) {
+            Some(length) => self.common_room(number, length),
+            None => self.open_cell(number),
+        }
     }
 
     /// The same, out of the board's hands; to be given back with [`Board::put_kept`].
@@ -278,6 +278,7 @@ impl Board {
     #[inline]
     pub fn end(&mut self, number: u32) {
         self.cells.end(number);
+        self.common.end(number);
         let early = number.wrapping_sub(self.over);
         if early != 0 {
             if early as i32 > 0 {
@@ -344,12 +345,25 @@ impl Board {
         block: Block,
         (length, filled): (usize, usize),
     ) {
-        let (offset, length, filled) = (block.offset(), length as u64, filled as u64);
+        let offset = block.offset();
         // Moving the block after the line is written would wait for those who poll the line.
         self.deposits.keep(number, block);
+        self.come_where(number, (signature, check), (IN_HEAP, offset), (length, filled));
+    }
+
+    /// Says that this member has come, where its data lie, and how many of them are there.
+    #[inline]
+    pub(super) fn come_where(
+        &mut self,
+        number: u32,
+        (signature, check): (u32, u32),
+        (kind, place): (u32, u64),
+        (length, filled): (usize, usize),
+    ) {
+        let (length, filled) = (length as u64, filled as u64);
         let line = self.own_line(number);
-        line.about.store(u64::from(IN_HEAP) | u64::from(check) << 32, Ordering::Relaxed);
-        for (word, value) in line.data.iter().zip([offset, length, filled, 0]) {
+        line.about.store(u64::from(kind) | u64::from(check) << 32, Ordering::Relaxed);
+        for (word, value) in line.data.iter().zip([place, length, filled, 0]) {
             word.store(value, Ordering::Relaxed);
         }
         line.publish(number, signature);

@@ -10,6 +10,7 @@ mod kills;
 mod messages;
 mod mismatch;
 mod reference;
+mod roots;
 mod rounds;
 #[path = "../support/mod.rs"]
 mod support;

@@ -46,7 +46,11 @@ impl AtBoard {
     ) -> Result<Stepped> {
         if !self.has_come {
             let bytes = deposit_bytes(around.memory, cells);
-            if !around.board.has_room_for(self.number, bytes) {
+            let has_room = match self.lies_in_common(around.board, bytes) {
+                true => around.board.has_room_in_common(self.number),
+                false => around.board.has_room_for(self.number, bytes),
+            };
+            if !has_room {
                 return Ok(Stepped::Waits);
             }
             if !self.come(around, cells, except)? {
@@ -90,15 +94,20 @@ impl AtBoard {
         }
         let first =
             if bytes <= AT_ONCE_BYTES { bytes } else { self.fill_bytes(bytes, *around.budget) };
+        let (memory, said) = (around.memory, (signature, check));
+        let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
         let comes_back = self.manner.comes_back;
-        if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
-            let (memory, lengths) = (around.memory, (bytes, first, comes_back));
-            let lay = |target: &mut [u8]| lay_out(memory, cells, except, 0, target);
-            if around.board.come_in_cell(number, (signature, check), lengths, lay) {
-                self.done = first;
-                *around.budget = around.budget.saturating_sub(first as u64);
-                return Ok(true);
-            }
+        let has_come = if self.lies_in_common(around.board, bytes) {
+            around.board.come_in_common(number, said, (bytes, first), lay)
+        } else if (self.manner.is_handed_over || comes_back) && bytes >= CELL_BYTES_MIN {
+            around.board.come_in_cell(number, said, (bytes, first, comes_back), lay)
+        } else {
+            false
+        };
+        if has_come {
+            self.done = first;
+            *around.budget = around.budget.saturating_sub(first as u64);
+            return Ok(true);
         }
         let Some(mut block) = self.block_of(around, bytes)? else {
             return Ok(false);
@@ -106,8 +115,14 @@ impl AtBoard {
         lay_out(around.memory, cells, except, 0, &mut block[..first]);
         self.done = first;
         *around.budget = around.budget.saturating_sub(first as u64);
-        around.board.come_with(number, (signature, check), block, (bytes, self.done));
+        around.board.come_with(number, said, block, (bytes, self.done));
         Ok(true)
+    }
+
+    /// Whether so many bytes of this member are laid in the operation's common place.
+    #[inline]
+    fn lies_in_common(&self, board: &Board, bytes: usize) -> bool {
+        self.manner.is_of_root && board.has_common_place(bytes)
     }
 
     fn block_of<M: BlockMemory>(

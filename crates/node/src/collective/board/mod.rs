@@ -95,6 +95,8 @@ pub(crate) struct Manner {
     /// The same, and the other one makes of it a part of the result, which comes back in the cell: each writes
     /// only where it has just read.
     comes_back: bool,
+    /// A root lays down for several others who share processors: it may lie in a common place.
+    is_of_root: bool,
 }
 
 impl Manner {
@@ -133,6 +135,9 @@ impl Manner {
                 any(|action| matches!(action, Action::CombineDeposits { .. })),
             ),
             comes_back: plan.size == 2 && any(|action| matches!(action, Action::Resolve { .. })),
+            is_of_root: is_crowded
+                && plan.size > 2
+                && matches!(operation, Operation::Broadcast | Operation::Scatter),
         }
     }
 
