@@ -284,7 +284,10 @@ impl<'a> Brief<'a> {
 
     /// Its number, where it is known in which order members will be roots.
     pub(crate) fn rotation(&self, board: &Board) -> Option<u32> {
-        let has_root = matches!(self.operation, Operation::Broadcast | Operation::Scatter);
+        let has_root = matches!(
+            self.operation,
+            Operation::Broadcast | Operation::Scatter | Operation::Gather | Operation::Reduce
+        );
         (has_root && board.rotates(self.number)).then_some(self.number)
     }
 
@@ -648,6 +651,28 @@ mod tests {
             assert!(brief.poll(&mut own, allocate, &mut Combiner::default()).is_err());
             assert!(other.is_past(0, number), "{failure:?}");
         }
+    }
+
+    #[test]
+    fn who_waits_where_roots_move_on_has_a_place_in_their_order() {
+        let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 5) };
+        let segment = Segment::local(&plan);
+        let lines: Vec<_> = (0..5).map(|member| segment.world_lines(member)).collect();
+        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
+        let mut rotation = |operation, roots: [u32; 3]| {
+            let call = |root| (operation as u32) << 14 | root;
+            let number = roots.map(|root| board.begin(call(root)).0)[2];
+            let empty = (Buffer::EMPTY, Buffer::EMPTY);
+            let mut brief = Brief::new(operation, roots[2], empty, None, (5, 0)).unwrap();
+            brief.begin(number, 0, BoardStyle::Each, Manner::brief(false));
+            brief.rotation(&board).map(|found| found == number)
+        };
+        use Operation::{AllGather, Broadcast, Gather, Reduce, Scatter};
+        for operation in [Broadcast, Gather, Reduce, Scatter] {
+            assert_eq!(rotation(operation, [2, 3, 4]), Some(true), "{operation:?}");
+            assert_eq!(rotation(operation, [2, 2, 2]), None, "{operation:?}");
+        }
+        assert_eq!(rotation(AllGather, [2, 3, 4]), None);
     }
 
     #[test]

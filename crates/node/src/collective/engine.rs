@@ -328,6 +328,24 @@ impl Engine {
         board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
     }
 
+    /// The number of an operation that waits at the board, where it is known in which order members will be roots.
+    pub(crate) fn rotation(&self, context: u32, call: &Call, visit: &Visit) -> Option<u32> {
+        visit.rotation(call.operation, self.circles.get(&context)?.board.as_ref()?)
+    }
+
+    /// The place of this member among those on its processor, in the order in which they are roots; and how many
+    /// of them there are.
+    #[cold]
+    pub(crate) fn place_in_rotation(
+        &self,
+        context: u32,
+        number: u32,
+        processor: u32,
+    ) -> (u32, u32) {
+        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
+        board.map_or((0, 1), |board| board.place_in_rotation(number, processor))
+    }
+
     /// Whether a member of a group is gone, or the group was revoked.
     pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
         self.endpoint.refresh();
