@@ -47,12 +47,12 @@ PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # the flags are several words
 cc -Wall -Werror fronts/mpi/tests/c/hello.c -o "$prefix/hello" $(pkg-config --cflags --libs landeck)
-LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
+timeout 150 "$prefix/bin/landeck" run -n 2 "$prefix/hello" ||
     fail "a C program does not run under the installed launcher"
 
 # shellcheck disable=SC2046
 cc -Wall -Wextra -Werror examples/c/deck/first.c -o "$prefix/first" $(pkg-config --cflags --libs deck)
-LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/first" |
+timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/first" |
     grep -q "the sum of 3 nodes is 3" || fail "a DECK program does not run under the installed launcher"
 "$prefix/bin/deckcc" -Wall -Werror examples/c/deck/first.c -o "$prefix/first"
 timeout 150 "$prefix/bin/landeck" run -n 2 "$prefix/first" | grep -q "the sum of 2 nodes is 1" ||
@@ -66,8 +66,25 @@ fi
 
 # shellcheck disable=SC2046
 cc -Wall -Werror fronts/mpi/tests/c/ring.c -o "$prefix/ring" $(pkg-config --cflags --libs mpi_abi)
-LD_LIBRARY_PATH=$prefix/lib timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/ring" |
+timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/ring" |
     grep -q "ring: 3 processes agree" || fail "what pkg-config says of mpi_abi makes no MPI program"
+
+# The same where the prefix has a blank: the flags are to be read as a shell reads them.
+blank="$prefix/of mine"
+cargo xtask install --prefix "$blank"
+flags=$(PKG_CONFIG_PATH="$blank/lib/pkgconfig" pkg-config --cflags --libs mpi_abi)
+eval "cc -Wall -Werror fronts/mpi/tests/c/ring.c -o \"\$blank/ring\" $flags"
+timeout 150 "$blank/bin/landeck" run -n 2 "$blank/ring" | grep -q "ring: 2 processes agree" ||
+    fail "what pkg-config says of a prefix with a blank makes no MPI program"
+ldd "$blank/ring" | grep -qF "$blank/lib/libmpi_abi.so.1" || fail "a program of pkg-config does not find its library"
+
+# What build systems ask the wrappers.
+for ask in -show --showme -compile_info -link_info --showme:compile --showme:link; do
+    "$prefix/bin/mpicc_abi" $ask | grep -qF -- "$prefix" || fail "mpicc_abi $ask does not say where Landeck is"
+done
+[ "$("$prefix/bin/mpicc_abi" --showme:libs)" = mpi_abi ] || fail "mpicc_abi --showme:libs names another library"
+flags=$("$blank/bin/mpicxx_abi" -show -x c fronts/mpi/tests/c/ring.c -o "$blank/shown")
+eval "$flags" && "$blank/shown" | grep -q "ring: 1 processes agree" || fail "what mpicxx_abi -show prints makes no MPI program"
 
 # A project of CMake finds the compilers on the PATH, and the launcher.
 if command -v cmake >/dev/null && command -v c++ >/dev/null; then

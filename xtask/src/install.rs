@@ -137,19 +137,20 @@ const MPI: Package = Package {
     library: "mpi_abi",
 };
 
-/// What `pkg-config` reads.
+/// What `pkg-config` reads. Programs find the library where it is installed, as those of the wrappers do.
 fn package_config(prefix: &Path, package: &Package) -> String {
+    // It takes a value apart at blanks, as a shell does.
+    let prefix = prefix.display().to_string().replace(' ', "\\ ");
     format!(
-        "prefix={}\n\
+        "prefix={prefix}\n\
          libdir=${{prefix}}/lib\n\
          includedir=${{prefix}}/include\n\
          \n\
          Name: {}\n\
          Description: {}\n\
          Version: {}\n\
-         Libs: -L${{libdir}} -l{}\n\
+         Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -Wl,--enable-new-dtags -l{}\n\
          Cflags: -I${{includedir}}\n",
-        prefix.display(),
         package.name,
         package.description,
         env!("CARGO_PKG_VERSION"),
@@ -247,9 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn a_package_file_bears_blanks_in_the_prefix() {
+        let text = package_config(Path::new("/opt/my landeck"), &MPI);
+        assert!(text.starts_with("prefix=/opt/my\\ landeck\n"), "{text}");
+    }
+
+    #[test]
     fn the_package_file_names_the_prefix_and_not_the_destination() {
         let text = package_config(Path::new("/opt/landeck"), &MPI);
         assert!(text.starts_with("prefix=/opt/landeck\n"));
-        assert!(text.contains("Libs: -L${libdir} -lmpi_abi"));
+        assert!(text.contains("Libs: -L${libdir} -Wl,-rpath,${libdir} "), "{text}");
+        assert!(text.contains(" -lmpi_abi\n"), "{text}");
     }
 }

@@ -12,19 +12,20 @@
 //!
 //! A board lays down each time at another place, as many as operations are under way at once ([`window_of`]), since
 //! what was laid down is given back when all are over with it. So those places are touched after more than one
-//! operation, with more between. Of long data it is always the same place.
+//! operation, with more between. Of long data it is always the same place, but for those that a root lays down for
+//! others who share processors: they lie in one of the few common places, in the next one with each operation.
 
 use std::collections::BTreeMap;
 
 use landeck_collectives::Details;
 use landeck_collectives::details::FAR_BYTES;
-use landeck_memory::board::window_of;
-use landeck_memory::plan::RING_BULK_BYTES;
+use landeck_memory::board::{COMMON_LENGTHS, window_of};
+use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
 use landeck_memory::ring;
 
 use crate::near::Near;
-
 use crate::platform::Host;
+use crate::walks::Manner;
 
 /// Deposits up to this have other places each time.
 const GO_ROUND_BYTES: u64 = 128 * 1024;
@@ -68,14 +69,19 @@ impl Touched {
         }
     }
 
-    /// A deposit of so many bytes on the board, by each of so many members.
-    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, is_handed_over: bool) {
+    /// A deposit of so many bytes on the board, on which there are so many members.
+    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, manner: Manner) {
         self.laid_down += bytes;
         self.pieces += 1;
         self.places += bytes;
-        if bytes <= GO_ROUND_BYTES && !is_handed_over {
-            self.all_places += bytes * window_of(bytes as usize, members) as u64;
-        }
+        let is_common = manner.is_of_root && COMMON_LENGTHS.contains(&(bytes as usize));
+        let other_places = match () {
+            () if manner.hands_over => 0,
+            () if is_common => u64::from(COMMON_PLACES),
+            () if bytes <= GO_ROUND_BYTES => window_of(bytes as usize, members) as u64,
+            () => 0,
+        };
+        self.all_places += bytes * other_places;
     }
 
     /// So many bytes are taken.
@@ -371,11 +377,11 @@ mod tests {
     fn short_deposits_go_round_and_long_ones_have_one_place() {
         let places = |bytes| {
             let mut touched = Touched::default();
-            touched.deposit(bytes, 32, false);
+            touched.deposit(bytes, 32, Manner::default());
             (touched.laid_down, touched.places, touched.all_places)
         };
         let mut handed_over = Touched::default();
-        handed_over.deposit(100, 2, true);
+        handed_over.deposit(100, 2, Manner { hands_over: true, ..Manner::default() });
         let cells = (handed_over.places, handed_over.all_places);
         assert_eq!(cells, (100, 0), "always the cell that was just read");
         assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
@@ -385,6 +391,25 @@ mod tests {
             "of long data fewer"
         );
         assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
+    }
+
+    #[test]
+    fn long_data_of_a_root_lie_in_a_few_places_by_turns() {
+        let all_places = |bytes, is_of_root| {
+            let mut touched = Touched::default();
+            touched.deposit(bytes, 32, Manner { is_of_root, ..Manner::default() });
+            assert_eq!((touched.laid_down, touched.places), (bytes, bytes));
+            touched.all_places
+        };
+        let [least, most] =
+            [COMMON_LENGTHS.start(), COMMON_LENGTHS.end()].map(|bytes| *bytes as u64);
+        assert_eq!([least, most].map(|bytes| all_places(bytes, true) / bytes), [4, 4]);
+        assert_eq!([least - 1, most + 1].map(|bytes| all_places(bytes, true)), [0, 0]);
+        assert_eq!(
+            [least, most].map(|bytes| all_places(bytes, false)),
+            [0, 0],
+            "blocks of its own"
+        );
     }
 
     #[test]

@@ -152,10 +152,10 @@ impl Report {
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Steps that are over.
+    /// So much is done.
     pub done: u64,
-    /// All steps of all plans.
-    pub steps: u64,
+    /// Of so much. While plans are made it is another number than afterwards: how many steps they have is not known yet.
+    pub all: u64,
 }
 
 /// Why there is no run.
@@ -235,11 +235,10 @@ pub fn run(
         let members = work.group.size();
         return Err(SimulationError::TooMany { operation, way, members, messages, gib, most });
     }
-    let stages =
-        Stages::new(work, setting.calls, hosts.sharing(work.group.size(), setting.platform));
-    let steps = stages.steps();
+    let sharing = hosts.sharing(work.group.size(), setting.platform);
+    let stages = Stages::planned(work, setting.calls, sharing, tell);
     let mut world = World::new(setting, hosts, stages);
-    world.run(|done| tell(Progress { done, steps }));
+    world.run(tell);
     Ok(world.report())
 }
 

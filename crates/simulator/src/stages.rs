@@ -6,9 +6,9 @@ use std::sync::Arc;
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
 use crate::caches::Touched;
-use crate::simulation::{Calls, Work};
+use crate::simulation::{Calls, Progress, Work};
 use crate::time::Time;
-use crate::walks::{Path, Walks};
+use crate::walks::{Path, ROOM_BYTES, Walks};
 
 /// The stages of a run, the same for all members.
 #[derive(Debug)]
@@ -37,15 +37,33 @@ enum Kind {
 impl Stages {
     /// Of those who go to a board so many share a processor.
     pub(crate) fn new(work: &Work<'_>, calls: Calls, sharing: u32) -> Self {
-        let operation = Walks::of(work.task, work.way, work.group, (work.bytes, sharing));
-        let (around, rounds, calls) = match calls {
-            Calls::AtOnce => (None, 1, 1),
-            Calls::Repeated(calls) => (None, 1, calls.max(1)),
-            Calls::Measured { rounds, calls } => {
-                (Some(Around::new(work.group)), rounds.max(1), calls.max(1))
-            }
+        Self::planned(work, calls, sharing, &mut |_| {})
+    }
+
+    /// The same. `tell` is told how far that is: to make a member's plan counts as much as to walk it once.
+    pub(crate) fn planned(
+        work: &Work<'_>,
+        calls: Calls,
+        sharing: u32,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Self {
+        let Work { task, way, group, bytes } = *work;
+        let (is_measured, rounds, calls) = match calls {
+            Calls::AtOnce => (false, 1, 1),
+            Calls::Repeated(calls) => (false, 1, calls.max(1)),
+            Calls::Measured { rounds, calls } => (true, rounds.max(1), calls.max(1)),
         };
+        let walks = u64::from(group.size()) * (1 + u64::from(rounds) * u64::from(calls));
+        let mut tell = |plans| tell(Progress { done: plans, all: walks });
+        let operation = Walks::made_in(ROOM_BYTES, task, way, group, (bytes, sharing), &mut tell);
+        let around = is_measured.then(|| Around::new(group));
         Self { operation: Arc::new(operation), around, calls, rounds }
+    }
+
+    /// How far a run is in which so many steps are over.
+    pub(crate) fn progress(&self, steps: u64) -> Progress {
+        let plans = self.operation.steps();
+        Progress { done: plans + steps, all: plans + self.steps() }
     }
 
     /// Members.
@@ -70,7 +88,9 @@ impl Stages {
 
     /// Steps of all members and stages.
     pub(crate) fn steps(&self) -> u64 {
-        self.operation.steps() * u64::from(self.calls) * u64::from(self.rounds)
+        let around =
+            self.around.as_ref().map_or(0, |of| of.barrier.steps() + 2 * of.reduce.steps());
+        (self.operation.steps() * u64::from(self.calls) + around) * u64::from(self.rounds)
     }
 
     /// Steps that are kept for that, and the runs of blocks in all messages but the first of each.
@@ -173,6 +193,23 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plans_are_a_part_of_what_is_to_be_done() {
+        let (task, group) = (Task::new(Operation::AllGather), Group::whole(8).unwrap());
+        let way = "butterfly".parse::<landeck_collectives::Preset>().unwrap();
+        let way = way.way(Operation::AllGather);
+        let work = Work { task: &task, way: &way, group: &group, bytes: 8 };
+        for (calls, parts) in [(Calls::AtOnce, 2), (Calls::Repeated(3), 4)] {
+            let mut told = Vec::new();
+            let stages = Stages::planned(&work, calls, 1, &mut |progress| told.push(progress));
+            assert_eq!(told.last(), Some(&Progress { done: 8, all: 8 * parts }), "all have theirs");
+            let Progress { done, all } = stages.progress(0);
+            assert_eq!(done * parts, all, "it goes on from there");
+            let Progress { done, all } = stages.progress(stages.steps());
+            assert_eq!(done, all);
+        }
+    }
 
     #[test]
     fn a_call_follows_another_within_a_batch_alone() {

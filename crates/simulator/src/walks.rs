@@ -86,6 +86,8 @@ pub(crate) struct Manner {
     pub(crate) only_gives: bool,
     /// What it lays down has one taker, which lays down its next data there.
     pub(crate) hands_over: bool,
+    /// It is the root, and lays down for several others who share processors.
+    pub(crate) is_of_root: bool,
 }
 
 /// A step as it is kept.
@@ -129,16 +131,18 @@ enum Load {
 
 impl Walks {
     /// Those of this task. `bytes` are those of the data; of those who go to a board so many share a processor.
-    pub(crate) fn of(task: &Task, way: &Way, group: &Group, (bytes, sharing): (u64, u32)) -> Self {
-        Self::made_in(ROOM_BYTES, task, way, group, (bytes, sharing))
+    pub(crate) fn of(task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Self {
+        Self::made_in(ROOM_BYTES, task, way, group, data, &mut |_| {})
     }
 
-    fn made_in(
+    /// The same, in so much memory for plans. `tell` is told how many members have theirs.
+    pub(crate) fn made_in(
         room_bytes: u64,
         task: &Task,
         way: &Way,
         group: &Group,
         (bytes, sharing): (u64, u32),
+        tell: &mut dyn FnMut(u64),
     ) -> Self {
         let size = group.size();
         let course = match way {
@@ -148,8 +152,13 @@ impl Walks {
             }
             _ => Course::AT_ONCE,
         };
-        let mut making = Making::new(task.operation, bytes, size, course);
-        each_kin(task, way, group, room_bytes, |kin| making.add(&kin));
+        let mut making = Making::new(task.operation, bytes, (size, sharing), course);
+        let mut members = 0;
+        each_kin(task, way, group, room_bytes, |kin| {
+            making.add(&kin);
+            members += 1 + kin.others.len() as u64;
+            tell(members);
+        });
         making.walks
     }
 
@@ -289,6 +298,8 @@ impl Precedence for Path {
 struct Making {
     operation: Operation,
     bytes: u64,
+    /// So many share a processor.
+    sharing: u32,
     course: Course,
     walks: Walks,
     stretches: Numbers<Box<[Step]>>,
@@ -299,11 +310,11 @@ struct Making {
 type Numbers<T> = BTreeMap<T, u32>;
 
 impl Making {
-    fn new(operation: Operation, bytes: u64, size: u32, course: Course) -> Self {
+    fn new(operation: Operation, bytes: u64, (size, sharing): (u32, u32), course: Course) -> Self {
         let of = vec![0; size as usize];
         let walks = Walks { of, rounds: course.rounds, ..Walks::default() };
         let (stretches, lists) = (Numbers::default(), Numbers::default());
-        Self { operation, bytes, course, walks, stretches, lists }
+        Self { operation, bytes, sharing, course, walks, stretches, lists }
     }
 
     fn add(&mut self, kin: &Kin) {
@@ -330,7 +341,7 @@ impl Making {
             .chunks(STRETCH)
             .map(|stretch| number(&mut self.stretches, &mut self.walks.stretches, stretch.into()));
         let stretches = stretches.collect();
-        let manner = Manner::of(self.operation, plan, self.course);
+        let manner = Manner::of(self.operation, plan, self.course, self.sharing);
         let walk = Walk {
             stretches,
             steps: steps.len() as u32,
@@ -466,7 +477,7 @@ impl Form<'_> {
 }
 
 impl Manner {
-    fn of(operation: Operation, plan: &Plan, course: Course) -> Self {
+    fn of(operation: Operation, plan: &Plan, course: Course, sharing: u32) -> Self {
         let takes = |step: &PlanStep| {
             !matches!(step.action, Action::Deposit { .. } | Action::Await | Action::Copy { .. })
         };
@@ -474,6 +485,9 @@ impl Manner {
         Self {
             only_gives: !plan.steps.iter().any(takes),
             hands_over: is_exchange && plan.size == 2 || course.ahead > 0,
+            is_of_root: sharing > 1
+                && plan.size > 2
+                && matches!(operation, Operation::Broadcast | Operation::Scatter),
         }
     }
 }
@@ -504,7 +518,7 @@ fn touched(plan: &Plan, form: &Form<'_>, (manner, course): (Manner, Course)) -> 
                     Some(block) => sizes.of_all(&without(*cells, *block)),
                     None => sizes.of(*cells),
                 };
-                touched.deposit(bytes, plan.size, manner.hands_over);
+                touched.deposit(bytes, plan.size, manner);
             }
             Action::Await => {}
             Action::Take { into, .. } | Action::TakeResult { into } => {
@@ -569,6 +583,13 @@ mod tests {
     use super::*;
     use landeck_collectives::{Preset, plans};
 
+    fn made_in(room_bytes: u64, task: &Task, way: &Way, group: &Group, data: (u64, u32)) -> Walks {
+        let mut told = Vec::new();
+        let walks = Walks::made_in(room_bytes, task, way, group, data, &mut |now| told.push(now));
+        assert!(told.is_sorted() && told.last() == Some(&group.size().into()), "{told:?}");
+        walks
+    }
+
     /// What member `member` of these plans does in a step.
     fn deed(action: &Action, sizes: &Sizes) -> Deed {
         match action {
@@ -605,7 +626,7 @@ mod tests {
                     let way = name.parse::<Preset>().unwrap().way(operation);
                     let (task, group) = (Task::new(operation), Group::divided(size, 1).unwrap());
                     for room_bytes in [0, ROOM_BYTES] {
-                        let walks = Walks::made_in(room_bytes, &task, &way, &group, (bytes, 1));
+                        let walks = made_in(room_bytes, &task, &way, &group, (bytes, 1));
                         let walks = Arc::new(walks);
                         for plan in plans(&task, &way, &group) {
                             let what = format!("{operation} {name} {size}, member {}", plan.member);
@@ -636,7 +657,7 @@ mod tests {
         let kept = |operation, name: &str, size: u32, bytes, room_bytes| {
             let way = name.parse::<Preset>().unwrap().way(operation);
             let (task, group) = (Task::new(operation), Group::whole(size).unwrap());
-            let walks = Walks::made_in(room_bytes, &task, &way, &group, (bytes, 1));
+            let walks = made_in(room_bytes, &task, &way, &group, (bytes, 1));
             (walks.kept(), walks.steps())
         };
         // Of a ring what one member does, in some variants, whether or not bytes are divided evenly.
@@ -683,6 +704,23 @@ mod tests {
         let sizes = Sizes::new(Operation::Gather, 10, 1, 9);
         let all = vec![cells(4, 2), cells(0, 3), cells(1, 1), cells(2, 1), cells(5, 3)];
         assert_eq!(bytes_once(all, &sizes), 70, "all but one of eight");
+    }
+
+    #[test]
+    fn who_brings_long_data_to_several_on_shared_processors_has_common_places() {
+        let all_places = |operation, (size, sharing): (u32, u32), bytes, member| {
+            let way = "board".parse::<Preset>().unwrap().way(operation);
+            let group = Group::whole(size).unwrap();
+            let walks = Walks::of(&Task::new(operation), &way, &group, (bytes, sharing));
+            walks.touched(member).all_places
+        };
+        const LONG: u64 = 1 << 20;
+        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 0), 4 * LONG);
+        assert_eq!(all_places(Operation::Scatter, (4, 2), LONG / 2, 0), 4 * 3 * LONG / 2);
+        assert_eq!(all_places(Operation::Broadcast, (4, 2), LONG, 1), 0, "it brings nothing");
+        assert_eq!(all_places(Operation::Broadcast, (4, 1), LONG, 0), 0, "each has a processor");
+        assert_eq!(all_places(Operation::Broadcast, (2, 2), LONG, 0), 0, "one takes it");
+        assert_eq!(all_places(Operation::Gather, (4, 2), LONG, 1), 0, "nobody's is for several");
     }
 
     /// What a member does in an exchange of so many bytes, of whom so many share a processor: deeds with their rounds.

@@ -32,7 +32,7 @@ impl Items {
     ) -> Result<Self, Mistake> {
         let count = count_of(count_argument, count)?;
         let datatype = datatype::get_committed("datatype", datatype)?;
-        refuse_in_place(argument, buffer)?;
+        refuse_in_place(argument, buffer, datatype.has_bytes(count))?;
         let start = buffer.cast::<u8>().cast_mut();
         if datatype.is_dense {
             let bytes = (count as usize).saturating_mul(datatype.size_bytes as usize);
@@ -108,13 +108,15 @@ impl KeptItems {
     }
 }
 
-/// Refuses MPI_IN_PLACE, which stands for a buffer in some collective operations alone.
+/// Refuses MPI_IN_PLACE, which stands for a buffer in some collective operations alone. Where there is
+/// nothing to move, the same address is as good as any: an empty array of bytes has it in some languages.
 #[inline]
 pub(crate) fn refuse_in_place(
     argument: &'static str,
     buffer: *const c_void,
+    moves: bool,
 ) -> Result<(), Mistake> {
-    if buffer.addr() != IN_PLACE {
+    if buffer.addr() != IN_PLACE || !moves {
         return Ok(());
     }
     let text = format!("{argument} is MPI_IN_PLACE, which it may not be here; pass a buffer");

@@ -149,6 +149,10 @@ fn a_platform_of_ones_own_is_read_and_what_is_wrong_with_it_is_said() {
         "{}",
         ran.errors
     );
+    fs::write(&file, b"about = \"mine\"\n[network]\nhosts = 4 # v\xf6llig\n").unwrap();
+    let ran = simulate(&line);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.errors.contains("mine.toml, line 3: this is no text in UTF-8"), "{}", ran.errors);
 }
 
 #[test]
@@ -185,6 +189,10 @@ fn what_is_asked_for_wrongly_is_explained() {
         ("allreduce --paper", "--paper shows broadcasts"),
         ("alltoall -n 8000 -a flat --per-host 8 --sizes 1", "members can be simulated: take fewer"),
         ("message -a flat", "do not apply to one message"),
+        ("message -n 2", "do not apply to one message"),
+        ("message --root 5", "do not apply to one message"),
+        ("message --kill 1@1us", "do not apply to one message"),
+        ("broadcast --sizes 99999999999G", "\"99999999999G\" is too large"),
         ("barrier --measured", "--platform host alone"),
         ("barrier --measured --platform host -n 33", "up to 32 processes"),
         ("scan --measured --platform host -n 2", "scan is not among what is measured"),

@@ -23,7 +23,7 @@ use crate::near::Near;
 use crate::network::{Transit, Wires};
 use crate::platform::{Host, bytes_ps};
 use crate::processors::{Processors, Turn};
-use crate::simulation::{Hosts, Report, Setting};
+use crate::simulation::{Hosts, Progress, Report, Setting};
 use crate::stages::{Spans, Stages};
 use crate::time::{Events, Time};
 use crate::walks::{Deed, Path};
@@ -283,11 +283,11 @@ impl World {
     }
 
     /// Until nothing happens any more.
-    pub(crate) fn run(&mut self, mut tell: impl FnMut(u64)) {
+    pub(crate) fn run(&mut self, mut tell: impl FnMut(Progress)) {
         while let Some((now, event)) = self.events.pop() {
             self.happened += 1;
             if self.happened.is_multiple_of(EVENTS_BETWEEN_NEWS) {
-                tell(self.steps_done);
+                tell(self.stages.progress(self.steps_done));
             }
             self.happen(now, event);
         }

@@ -105,12 +105,11 @@ unsafe fn pack_any(
     let start = unsafe { position.read("position")? };
     let needed = items.datatype.layout.packed_bytes(items.count)?;
     let range = room_of(("outsize", outsize), start, needed)?;
-    refuse_in_place("outbuf", outbuf)?;
-    pointer::check("outbuf", outbuf.cast::<u8>(), range.end)?;
+    refuse_in_place("outbuf", outbuf, range.end > 0)?;
     // SAFETY: the program has so much room, which is no part of the items.
     unsafe {
-        let room = outbuf.cast::<MaybeUninit<u8>>().add(range.start);
-        items.memory().pack(0, std::slice::from_raw_parts_mut(room, range.len()))?;
+        let room = pointer::slice_mut("outbuf", outbuf.cast::<MaybeUninit<u8>>(), range.end)?;
+        items.memory().pack(0, &mut room[range.clone()])?;
         position.write("position", range.end as i64)?;
     }
     Ok(())
@@ -151,12 +150,12 @@ unsafe fn unpack_any(
     comm: Handle,
 ) -> Result<(), Mistake> {
     communicator::get("comm", comm)?;
-    refuse_in_place("inbuf", inbuf)?;
     let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { position.read("position")? };
     let needed = items.datatype.layout.packed_bytes(items.count)?;
     let range = room_of(("insize", insize), start, needed)?;
+    refuse_in_place("inbuf", inbuf, range.end > 0)?;
     // SAFETY: the program has so many bytes there, and says that the items are writable and elsewhere.
     unsafe {
         let bytes = pointer::slice("inbuf", inbuf.cast::<u8>(), range.end)?;
@@ -197,7 +196,7 @@ pub(crate) unsafe fn pack_external(
     let start = unsafe { pointer::read("position", position)? };
     let needed = items.datatype.layout.external_bytes(items.count)?;
     let range = room_of(("outsize", outsize), start, needed)?;
-    refuse_in_place("outbuf", outbuf)?;
+    refuse_in_place("outbuf", outbuf, range.end > 0)?;
     pointer::check("outbuf", outbuf.cast::<u8>(), range.end)?;
     let mut at = range.start;
     for part in Parts::new(&items)? {
@@ -227,12 +226,12 @@ pub(crate) unsafe fn unpack_external(
 ) -> Result<(), Mistake> {
     // SAFETY: the program gives a text, or it is refused.
     unsafe { check_format(datarep)? };
-    refuse_in_place("inbuf", inbuf)?;
     let items = Items::new("outbuf", outbuf, ("outcount", outcount), datatype)?;
     // SAFETY: the program says that it is readable.
     let start = unsafe { pointer::read("position", position)? };
     let needed = items.datatype.layout.external_bytes(items.count)?;
     let range = room_of(("insize", insize), start, needed)?;
+    refuse_in_place("inbuf", inbuf, range.end > 0)?;
     // SAFETY: the program has so many bytes there.
     let bytes = unsafe { pointer::slice("inbuf", inbuf.cast::<u8>(), range.end)? };
     let mut at = range.start;

@@ -85,6 +85,12 @@ impl Datatype {
         }
     }
 
+    /// Whether so many items are anything at all.
+    #[inline]
+    pub(crate) fn has_bytes(&self, count: u64) -> bool {
+        count > 0 && self.size_bytes > 0
+    }
+
     /// How its items are copied.
     #[inline(always)]
     pub(crate) fn moves(&self) -> &Moves {

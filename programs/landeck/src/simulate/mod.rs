@@ -53,15 +53,8 @@ pub(crate) struct SimulateArguments {
     #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
     architecture: Vec<Preset>,
     /// Number of processes, or several: 24,48,96 or 2..4096 [default: 24]
-    #[arg(
-        short = 'n',
-        long = "np",
-        value_name = "N,...",
-        default_value = "24",
-        hide_default_value = true,
-        allow_negative_numbers = true
-    )]
-    processes: Numbers,
+    #[arg(short = 'n', long = "np", value_name = "N,...", allow_negative_numbers = true)]
+    processes: Option<Numbers>,
     /// Clusters of the members, as even as can be, or several [default: one for each host]
     #[arg(long, value_name = "N,...", allow_negative_numbers = true)]
     clusters: Option<Numbers>,
@@ -117,6 +110,8 @@ pub(crate) struct SimulateArguments {
 
 /// The exit code where something that was simulated is not near enough to what was measured.
 const BEYOND: u8 = 1;
+/// Where nobody has said how many.
+const USUAL_PROCESSES: [u64; 1] = [24];
 /// The most processes that are simulated.
 const PROCESSES_MAX: u64 = 65_536;
 /// The most data: what a host can hold.
@@ -178,7 +173,8 @@ pub(crate) enum SimulateError {
     )]
     Unmeasured { operation: Operation },
     #[error(
-        "message: -n, --architecture, --clusters, --paper and --map do not apply to one message. Leave them out."
+        "message: -n, --architecture, --clusters, --root, --segments, --kill, --explain, --paper and --map do not \
+         apply to one message. Leave them out."
     )]
     Message,
     #[error(transparent)]
@@ -332,6 +328,10 @@ impl SimulateArguments {
         Ground { task, platform, placement, calls, faults, launches }
     }
 
+    fn processes(&self) -> &[u64] {
+        self.processes.as_ref().map_or(&USUAL_PROCESSES, |processes| &processes.0)
+    }
+
     fn operation(&self) -> Operation {
         match self.subject {
             Subject::Operation(operation) => operation,
@@ -341,7 +341,7 @@ impl SimulateArguments {
 
     /// What the measurement asks for.
     fn check_measured(&self) -> Result<(), SimulateError> {
-        let most = self.processes.0.last().copied().unwrap_or(0);
+        let most = self.processes().last().copied().unwrap_or(0);
         let operation = self.operation();
         let is_known = !matches!(
             operation,
@@ -361,14 +361,16 @@ impl SimulateArguments {
         if self.paper && operation != Operation::Broadcast {
             return Err(SimulateError::Paper);
         }
-        let has_more = !self.architecture.is_empty() || self.clusters.is_some();
-        if self.subject == Subject::Message && (has_more || self.paper || self.map || self.explain)
-        {
+        let has_group =
+            !self.architecture.is_empty() || self.clusters.is_some() || self.processes.is_some();
+        let has_parts = self.root != 0 || self.segments != 1 || !self.kill.is_empty();
+        let has_view = self.paper || self.map || self.explain;
+        if self.subject == Subject::Message && (has_group || has_parts || has_view) {
             return Err(SimulateError::Message);
         }
         self.check_measured()?;
-        let most = self.processes.0.last().copied().unwrap_or(0);
-        let least = self.processes.0.first().copied().unwrap_or(0);
+        let most = self.processes().last().copied().unwrap_or(0);
+        let least = self.processes().first().copied().unwrap_or(0);
         for processes in [least, most] {
             if !(1..=PROCESSES_MAX).contains(&processes) {
                 return Err(SimulateError::Processes { processes });
@@ -425,7 +427,7 @@ impl SimulateArguments {
     /// Along the sizes for each number of processes, and along the processes for the least size.
     fn studies(&self, ground: &Ground<'_>) -> Vec<Study> {
         let (series, operation) = (self.series(ground), self.operation());
-        let (processes, sizes) = (&self.processes.0, &self.sizes.0);
+        let (processes, sizes) = (self.processes(), &self.sizes.0);
         if self.subject == Subject::Message {
             let title = "A message from one process to another".to_owned();
             return vec![Study::new(title, Along::Sizes(2), series, sizes.clone())];
@@ -507,9 +509,9 @@ impl SimulateArguments {
     /// One run, in words: what made it as long as it was, or what became of its members.
     fn tell_one(&self, ground: &Ground<'_>) -> Result<(), SimulateError> {
         let series = if self.architecture.is_empty() { Vec::new() } else { self.series(ground) };
-        let (processes, sizes) = (&self.processes.0, &self.sizes.0);
+        let (processes, sizes) = (self.processes(), &self.sizes.0);
         let runs = series.len().max(1) * processes.len() * sizes.len();
-        let ([series], &[processes], &[bytes]) = (&series[..], &processes[..], &sizes[..]) else {
+        let ([series], &[processes], &[bytes]) = (&series[..], processes, &sizes[..]) else {
             let option = if self.explain { "--explain" } else { "--kill" };
             return Err(SimulateError::OneRun { option, runs: runs.max(2) });
         };
@@ -527,7 +529,7 @@ impl SimulateArguments {
         };
         let mut meter = Meter::new("simulate", 1);
         let report = simulated(&work, &setting, &mut |progress| {
-            meter.within(progress.done, progress.steps, "");
+            meter.within(progress.done, progress.all, "");
         })?;
         meter.finish();
         let heading = format!(
@@ -582,8 +584,14 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     if !name.contains('/') && !name.ends_with(".toml") {
         return Ok(library::find(name)?);
     }
-    let text = fs::read_to_string(name)
-        .map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
+    let bytes =
+        fs::read(name).map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let what = "this is no text in UTF-8: give a platform file, or write the line anew".into();
+        PlatformError::Line { name: name.to_owned(), line, what }
+    })?;
     Ok(Platform::parse(name, &text)?)
 }
 

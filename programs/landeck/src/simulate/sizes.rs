@@ -1,6 +1,7 @@
 //! Lists and ranges of numbers on the command line: `24,48,96`, `4..40K`.
 
 use std::fmt;
+use std::num::IntErrorKind;
 use std::str::FromStr;
 
 /// Numbers in rising order, each once.
@@ -12,6 +13,8 @@ pub(crate) struct Numbers(pub(crate) Vec<u64>);
 pub(crate) enum NumbersError {
     #[error("{0:?} is no number; write 40, 40K (thousands), 16Ki, 4M, 1Mi")]
     Number(String),
+    #[error("{0:?} is too large; write less")]
+    Large(String),
     #[error("{0:?} goes backwards; write the smaller number first, as in 4..40K")]
     Backwards(String),
     #[error("there is nothing in it; write 4,400,40K or 4..40K")]
@@ -58,6 +61,7 @@ fn range(part: &str, first: u64, last: u64) -> Result<Vec<u64>, NumbersError> {
 
 fn number(text: &str) -> Result<u64, NumbersError> {
     let wrong = || NumbersError::Number(text.into());
+    let large = || NumbersError::Large(text.into());
     let text = text.trim().trim_end_matches('B');
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
@@ -70,8 +74,11 @@ fn number(text: &str) -> Result<u64, NumbersError> {
         "Gi" => 1 << 30,
         _ => return Err(wrong()),
     };
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(factor).ok_or_else(wrong)
+    let number = digits.parse::<u64>().map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => large(),
+        _ => wrong(),
+    })?;
+    number.checked_mul(factor).ok_or_else(large)
 }
 
 #[cfg(test)]
@@ -100,7 +107,8 @@ mod tests {
             ("4Q", "\"4Q\" is no number"),
             ("-1", "is no number"),
             ("40..4", "\"40..4\" goes backwards"),
-            ("99999999999999G", "is no number"),
+            ("99999999999999G", "\"99999999999999G\" is too large"),
+            ("99999999999999999999", "is too large"),
         ] {
             assert!(numbers(text).unwrap_err().contains(words), "{text}");
         }

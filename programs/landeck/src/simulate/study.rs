@@ -172,8 +172,8 @@ impl Ground<'_> {
                 calls,
                 ..Setting::new(self.platform, &faults)
             };
-            let mut tell = |Progress { done, steps }| {
-                meter.within(u64::from(launch) * steps + done, u64::from(launches) * steps, &what);
+            let mut tell = |Progress { done, all }| {
+                meter.within(u64::from(launch) * all + done, u64::from(launches) * all, &what);
             };
             let report = run(&work, &setting, &mut tell)?;
             if !report.left().is_empty() {

@@ -112,7 +112,6 @@ impl Named {
         (types_name, types): (&'static str, *const Handle),
         processes: u32,
     ) -> Result<Side, Mistake> {
-        refuse_in_place(self.name, self.buffer)?;
         // SAFETY: the caller's promise.
         let (counts, displacements, types) = unsafe {
             (
@@ -121,10 +120,12 @@ impl Named {
                 pointer::slice(types_name, types, processes as usize)?,
             )
         };
-        let layouts = types
-            .iter()
-            .map(|&handle| Ok(datatype::get_committed(types_name, handle)?.layout.clone()))
-            .collect::<Result<_, Mistake>>()?;
+        let mut layouts = Vec::with_capacity(types.len());
+        for (&handle, &count) in types.iter().zip(&counts) {
+            let datatype = datatype::get_committed(types_name, handle)?;
+            refuse_in_place(self.name, self.buffer, datatype.has_bytes(count))?;
+            layouts.push(datatype.layout.clone());
+        }
         let start = self.buffer.cast::<u8>().cast_mut();
         Ok(Side::Layouts { start, layouts, counts, displacements })
     }
@@ -201,7 +202,7 @@ impl Side {
     fn dense_start(&self) -> Option<*mut u8> {
         match self {
             Self::Whole(items) | Self::Blocks(items) => {
-                (items.datatype.is_dense && items.count > 0 && items.datatype.size_bytes > 0)
+                (items.datatype.is_dense && items.datatype.has_bytes(items.count))
                     .then_some(items.start)
             }
             _ => None,

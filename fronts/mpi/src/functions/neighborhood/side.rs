@@ -82,13 +82,14 @@ impl Side<'_> {
             let displacements = pointer::slice(displacements_name, displacements, length)?;
             (displacements, pointer::slice(types_name, types, length)?)
         };
-        refuse_in_place(self.name, self.buffer)?;
         self.messages(|place| {
             // SAFETY: checked above; the rest is the caller's promise.
             let count = unsafe { counts.get(place) };
-            let buffer = self.buffer.wrapping_byte_offset(displacements[place] as isize);
             let is_there = self.neighbours[place].rank.is_some();
-            Self { buffer, ..self }.items_if(is_there, count, types[place])
+            let buffer = self.buffer.wrapping_byte_offset(displacements[place] as isize);
+            let items = Self { buffer, ..self }.items_if(is_there, count, types[place])?;
+            refuse_in_place(self.name, self.buffer, items.datatype.has_bytes(items.count))?;
+            Ok(items)
         })
     }
 
