@@ -69,6 +69,10 @@ pub struct Details {
     pub crowd_sends_ps: [u64; CROWDS.len()],
     /// and who receives it, when it is there already.
     pub crowd_receives_ps: [u64; CROWDS.len()],
+    /// The same where each has sent to all others since: who sends it,
+    pub crowd_sends_far_ps: [u64; CROWDS.len()],
+    /// and who receives it.
+    pub crowd_receives_far_ps: [u64; CROWDS.len()],
     /// By so much longer if it came before anybody looked for it.
     pub crowd_keeps_ps: [u64; CROWDS.len()],
     /// The same of calls that follow each other at once, with nothing else between: a call,
@@ -161,7 +165,21 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("receive_of_4_ps", "the same of four"),
     ("receive_of_8_ps", "the same of eight"),
     ("receive_of_16_ps", "the same of sixteen"),
-    ("keep_of_2_ps", "the same, more if it came before it was looked for, of two on a processor"),
+    (
+        "send_far_of_2_ps",
+        "the same of its sender, where each has sent to all others since, of two on a processor",
+    ),
+    ("send_far_of_4_ps", "the same of four"),
+    ("send_far_of_8_ps", "the same of eight"),
+    ("send_far_of_16_ps", "the same of sixteen"),
+    ("receive_far_of_2_ps", "the same of its receiver, of two on a processor"),
+    ("receive_far_of_4_ps", "the same of four"),
+    ("receive_far_of_8_ps", "the same of eight"),
+    ("receive_far_of_16_ps", "the same of sixteen"),
+    (
+        "keep_of_2_ps",
+        "one of many messages of a call, more if it came before it was looked for, of two on a processor",
+    ),
     ("keep_of_4_ps", "the same of four"),
     ("keep_of_8_ps", "the same of eight"),
     ("keep_of_16_ps", "the same of sixteen"),
@@ -292,7 +310,7 @@ pub(crate) const RETIRED: [&str; 2] = ["turn_ps", "crowd_switch_ps"];
 impl Details {
     /// How many words they are.
     pub(crate) const WORDS: usize =
-        FIRST_OF_CROWDS + 16 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
+        FIRST_OF_CROWDS + 18 * CROWDS.len() + 6 * ROTATION_BYTES.len() + 3;
 
     /// What is to be expected of a host with these figures, where nobody has measured it: a copy into
     /// shared memory and one out of it, both at once where data come in pieces; and of many on a processor
@@ -332,6 +350,8 @@ impl Details {
             crowd_deposits_ps: crowd(2 * deposit_ps),
             crowd_sends_ps: [message_ps / 2; CROWDS.len()],
             crowd_receives_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
+            crowd_sends_far_ps: [message_ps / 2; CROWDS.len()],
+            crowd_receives_far_ps: [message_ps.saturating_sub(line_ps) / 2; CROWDS.len()],
             crowd_keeps_ps: [0; CROWDS.len()],
             crowd_calls_again_ps: crowd(CALL_PS + message_ps / 2),
             crowd_sends_again_ps: [message_ps / 2; CROWDS.len()],
@@ -389,6 +409,8 @@ impl Details {
             self.crowd_deposits_ps,
             self.crowd_sends_ps,
             self.crowd_receives_ps,
+            self.crowd_sends_far_ps,
+            self.crowd_receives_far_ps,
             self.crowd_keeps_ps,
             self.crowd_calls_again_ps,
             self.crowd_sends_again_ps,
@@ -448,6 +470,8 @@ impl Details {
             crowd_deposits_ps: array::from_fn(|_| next()),
             crowd_sends_ps: array::from_fn(|_| next()),
             crowd_receives_ps: array::from_fn(|_| next()),
+            crowd_sends_far_ps: array::from_fn(|_| next()),
+            crowd_receives_far_ps: array::from_fn(|_| next()),
             crowd_keeps_ps: array::from_fn(|_| next()),
             crowd_calls_again_ps: array::from_fn(|_| next()),
             crowd_sends_again_ps: array::from_fn(|_| next()),

@@ -38,6 +38,25 @@ pub(crate) struct Near {
     drain_ps: u64,
 }
 
+/// From how many members to how many others the messages of an operation go. Each way has places of its own, and those
+/// of many do not stay in the caches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ways {
+    pub(crate) used: u64,
+    pub(crate) members: u64,
+}
+
+impl Ways {
+    /// By so much longer a message takes, given by how much longer one does where all ways are used than where those of
+    /// one member are: between these in proportion.
+    fn part_of(self, more_ps: u64) -> u64 {
+        let of_one = self.members.saturating_sub(1);
+        let others = of_one * of_one;
+        let used = self.used.saturating_sub(of_one).min(others);
+        (u128::from(more_ps) * u128::from(used) / u128::from(others.max(1))) as u64
+    }
+}
+
 /// How a message goes from one process to another on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
@@ -54,20 +73,29 @@ pub(crate) struct Route {
 }
 
 impl Near {
-    /// Where so many are on a processor.
-    pub(crate) fn new(figures: Figures, details: Details, sharing: u64) -> Self {
+    /// Where so many are on a processor, and messages go these ways.
+    pub(crate) fn new(figures: Figures, details: Details, sharing: u64, ways: Ways) -> Self {
         let of_crowd = |measured, alone_ps| match sharing {
             ..=1 => alone_ps,
             _ => Details::of_crowd(measured, sharing),
         };
+        let [near_sends_ps, far_sends_ps, near_receives_ps, far_receives_ps] = [
+            &details.crowd_sends_ps,
+            &details.crowd_sends_far_ps,
+            &details.crowd_receives_ps,
+            &details.crowd_receives_far_ps,
+        ]
+        .map(|measured| of_crowd(measured, 0));
+        let more_sends_ps = ways.part_of(far_sends_ps.saturating_sub(near_sends_ps));
+        let more_receives_ps = ways.part_of(far_receives_ps.saturating_sub(near_receives_ps));
         Self {
             figures,
             details,
-            crowd_sends_ps: of_crowd(&details.crowd_sends_ps, 0),
-            crowd_receives_ps: of_crowd(&details.crowd_receives_ps, 0),
+            crowd_sends_ps: near_sends_ps + more_sends_ps,
+            crowd_receives_ps: near_receives_ps + more_receives_ps,
             crowd_keeps_ps: of_crowd(&details.crowd_keeps_ps, 0),
-            sends_again_ps: of_crowd(&details.crowd_sends_again_ps, 0),
-            receives_again_ps: of_crowd(&details.crowd_receives_again_ps, 0),
+            sends_again_ps: of_crowd(&details.crowd_sends_again_ps, 0) + more_sends_ps,
+            receives_again_ps: of_crowd(&details.crowd_receives_again_ps, 0) + more_receives_ps,
             lend_ps: of_crowd(&details.crowd_lends_ps, 0),
             drain_ps: of_crowd(&details.crowd_drains_ps, 0),
         }
@@ -207,7 +235,8 @@ mod tests {
         let (crowd_lends_ps, crowd_drains_ps) = ([0, 300, 300, 300], [0, 700, 700, 700]);
         let details = Details { crowd_lends_ps, crowd_drains_ps, ..Details::of(&figures) };
         let rates = rates(&details, 0);
-        let [alone, near] = [1, 4].map(|sharing| Near::new(figures, details, sharing));
+        let [alone, near] =
+            [1, 4].map(|sharing| Near::new(figures, details, sharing, Ways::default()));
         let kib_ps = figures.local_copy_kib_ps;
         let busy_ps = figures.message_ps / 2;
         let (whole_ps, begin_ps) = (1024 * kib_ps + 300, busy_ps + figures.line_ps);
@@ -231,7 +260,7 @@ mod tests {
         let usual = Details::of(&figures);
         let one_ways_ps = usual.one_ways_ps.map(|one_way_ps| 2 * one_way_ps);
         let details = Details { one_ways_ps, handed_kib_ps: 1_000, ..usual };
-        let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         for bytes in [4096, 16_384, 65_536] {
             let took = |route| {
                 let (_, there_ps) = near.send_ps(bytes, route, &rates);
@@ -256,7 +285,7 @@ mod tests {
         let figures = Figures::default();
         let (deposits_kib_ps, takes_kib_ps) = ([90_000; 10], [80_000; 10]);
         let details = Details { deposits_kib_ps, takes_kib_ps, ..Details::of(&figures) };
-        let (near, rates) = (Near::new(figures, details, 2), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 2, Ways::default()), rates(&details, 0));
         let of = |route| {
             let data_ps = |bytes| {
                 (near.send_ps(bytes, route, &rates).0, near.receive_ps(bytes, route, &rates))
@@ -282,10 +311,33 @@ mod tests {
             crowd_keeps_ps: [0, 0, 0, 70_000],
             ..Details::of(&figures)
         };
-        let (near, rates) = (Near::new(figures, details, 16), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 16, Ways::default()), rates(&details, 0));
         assert_eq!(near.send_ps(8, CROWDED, &rates), (160_000, 160_000 + figures.line_ps));
         assert_eq!((near.receive_ps(8, CROWDED, &rates), near.keep_ps()), (500_000, 70_000));
-        assert_eq!(Near::new(figures, details, 1).keep_ps(), 0);
+        assert_eq!(Near::new(figures, details, 1, Ways::default()).keep_ps(), 0);
+    }
+
+    #[test]
+    fn messages_that_go_many_ways_find_less_of_them_in_the_caches() {
+        let figures = Figures::default();
+        let details = Details {
+            crowd_sends_ps: [200_000; 4],
+            crowd_receives_ps: [500_000; 4],
+            crowd_sends_again_ps: [150_000; 4],
+            crowd_receives_again_ps: [400_000; 4],
+            crowd_sends_far_ps: [209_000; 4],
+            crowd_receives_far_ps: [590_000; 4],
+            ..Details::of(&figures)
+        };
+        let rates = rates(&details, 0);
+        let ends = |used, is_again| {
+            let near = Near::new(figures, details, 2, Ways { used, members: 4 });
+            let route = Route { is_again, ..CROWDED };
+            (near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates))
+        };
+        assert_eq!([0, 3].map(|used| ends(used, false)), [(200_000, 500_000); 2], "of one member");
+        assert_eq!([6, 12].map(|used| ends(used, false)), [(203_000, 530_000), (209_000, 590_000)]);
+        assert_eq!(ends(12, true), (159_000, 490_000), "by as much longer");
     }
 
     #[test]
@@ -298,7 +350,7 @@ mod tests {
             crowd_receives_again_ps: [1; 4],
             ..Details::of(&figures)
         };
-        let (near, rates) = (Near::new(figures, details, 4), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 4, Ways::default()), rates(&details, 0));
         let again = Route { is_again: true, ..CROWDED };
         let ends = |route| [near.send_ps(8, route, &rates).0, near.receive_ps(8, route, &rates)];
         let least_ps = (figures.message_ps - figures.line_ps) / 2;
@@ -312,9 +364,15 @@ mod tests {
         let rates = rates(&details, 0);
         let overhead_ps = (figures.message_ps - figures.line_ps) / 2;
         let there_ps = overhead_ps + figures.line_ps;
-        assert_eq!(Near::new(figures, details, 1).send_ps(8, ALONE, &rates), (70_000, there_ps));
+        assert_eq!(
+            Near::new(figures, details, 1, Ways::default()).send_ps(8, ALONE, &rates),
+            (70_000, there_ps)
+        );
         let quick = Details { send_ps: 1, ..details };
-        assert_eq!(Near::new(figures, quick, 1).send_ps(8, ALONE, &rates), (overhead_ps, there_ps));
+        assert_eq!(
+            Near::new(figures, quick, 1, Ways::default()).send_ps(8, ALONE, &rates),
+            (overhead_ps, there_ps)
+        );
     }
 
     #[test]
@@ -323,7 +381,7 @@ mod tests {
         let mut details = Details::of(&figures);
         (details.reads_kib_ps[9], details.writes_kib_ps[9]) =
             (details.reads_kib_ps[0] + 3_000, details.writes_kib_ps[0] + 5_000);
-        let near = Near::new(figures, details, 1);
+        let near = Near::new(figures, details, 1, Ways::default());
         let [few, many] = [0, u64::MAX].map(|bytes| rates(&details, bytes));
         // What a member has is read when it sends, and written when it receives; what is laid down goes to the same place.
         let long_ps = [1024 * 3_000, 16 * 3_000, 1024 * 5_000];
@@ -343,7 +401,7 @@ mod tests {
         let usual = Figures::default();
         let figures = Figures { one_copy_kib_ps: 1_000_000, ..usual };
         let details = Details::of(&usual);
-        let (near, rates) = (Near::new(figures, details, 1), rates(&details, 0));
+        let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
         let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
         assert_eq!(near.receive_ps(LONG_BYTES, ALONE, &rates), overhead_ps + rest_ps);

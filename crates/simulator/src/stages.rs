@@ -6,6 +6,7 @@ use std::sync::Arc;
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
 use crate::caches::Touched;
+use crate::near::Ways;
 use crate::simulation::{Calls, Progress, Work};
 use crate::time::Time;
 use crate::walks::{Path, ROOM_BYTES, Walks};
@@ -79,6 +80,11 @@ impl Stages {
     /// Whether the operation goes over messages.
     pub(crate) fn is_over_messages(&self) -> bool {
         !self.operation.use_board()
+    }
+
+    /// From members to others its messages go these ways.
+    pub(crate) fn ways(&self) -> Ways {
+        self.operation.ways()
     }
 
     /// What a member touches in the operation.

@@ -19,6 +19,7 @@ use landeck_memory::message_cells::CELL_BYTES;
 
 use crate::caches::Touched;
 use crate::load::Sizes;
+use crate::near::Ways;
 
 /// So much the plans take that are made at a time.
 pub(crate) const ROOM_BYTES: u64 = 128 << 20;
@@ -65,6 +66,8 @@ pub(crate) struct Walks {
     /// Steps of all members; and in all their messages the runs of blocks but the first.
     steps: u64,
     more_runs: u64,
+    /// From how many members to how many others messages go.
+    ways: u64,
 }
 
 /// A list of stretches.
@@ -180,6 +183,11 @@ impl Walks {
     /// Whether members go to the board.
     pub(crate) fn use_board(&self) -> bool {
         self.walks.iter().any(|walk| walk.uses_board)
+    }
+
+    /// From members to others messages go these ways.
+    pub(crate) fn ways(&self) -> Ways {
+        Ways { used: self.ways, members: self.members().into() }
     }
 
     /// In the messages of all members the runs of blocks but the first.
@@ -326,6 +334,7 @@ impl Making {
         let members = 1 + kin.others.len() as u64;
         self.walks.steps += plan.steps.len() as u64 * members;
         self.walks.more_runs += plan.steps.iter().map(more_runs).sum::<u64>() * members;
+        self.walks.ways += receivers(&plan) * members;
         let is_uneven = kin.turns_blocks && !kin.others.is_empty() && !sizes.are_even();
         let prepared = Prepared::new(plan);
         let walk = self.walk(&Form { sizes, is_uneven, rounds: &rounds, prepared: &prepared });
@@ -561,6 +570,15 @@ fn bytes_once(mut all: Vec<Cells>, sizes: &Sizes) -> u64 {
     bytes
 }
 
+/// To how many others a member sends.
+fn receivers(plan: &Plan) -> u64 {
+    let to = |step: &PlanStep| match step.action {
+        Action::Send { to, .. } => Some(to),
+        _ => None,
+    };
+    plan.steps.iter().filter_map(to).collect::<BTreeSet<u32>>().len() as u64
+}
+
 /// The runs of blocks of a message, but the first.
 fn more_runs(step: &PlanStep) -> u64 {
     match &step.action {
@@ -650,6 +668,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn ways_are_counted_once_each() {
+        let of = |operation, name: &str| {
+            let way = name.parse::<Preset>().unwrap().way(operation);
+            let group = Group::whole(8).unwrap();
+            Walks::of(&Task::new(operation), &way, &group, (8, 4)).ways().used
+        };
+        assert_eq!(of(Operation::AllToAll, "flat"), 56);
+        assert_eq!(of(Operation::Broadcast, "flat"), 7);
+        assert_eq!(of(Operation::AllGather, "ring"), 8, "seven messages each, one way");
+        assert_eq!(of(Operation::AllGather, "board"), 0);
     }
 
     #[test]

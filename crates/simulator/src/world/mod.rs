@@ -241,7 +241,7 @@ impl World {
         let members = (0..size).map(|member| Member::new(first(member), cells)).collect();
         let mut world = Self {
             figures,
-            near: Near::new(figures, details, sharing),
+            near: Near::new(figures, details, sharing, stages.ways()),
             hosts,
             members,
             messages: Vec::new(),

@@ -444,7 +444,7 @@ impl SimulateArguments {
         if processes.len() > 1 && !(self.measured && sizes.len() > 1) {
             let bytes = sizes.first().copied().unwrap_or(0);
             let title = format!("{} of {bytes} B", capitalised(operation));
-            studies.push(Study::new(title, Along::Processes(bytes), series, processes.clone()));
+            studies.push(Study::new(title, Along::Processes(bytes), series, processes.to_vec()));
         }
         studies
     }

@@ -102,6 +102,8 @@ fn crowd(world: &World) -> Result<()> {
     let of_many = of_many_ps(&batches, &flat, over_messages.broadcast)?;
     report(world, "send", of_many.sent);
     report(world, "receive", of_many.taken);
+    report(world, "send-far", of_many.far.sent);
+    report(world, "receive-far", of_many.far.taken);
     report(world, "keep", of_many.kept);
     report(world, "find", of_many.found);
     let again = again_ps(&batches)?;
@@ -259,6 +261,8 @@ struct OfMany {
     sent: f64,
     /// One that is there, and is looked for.
     taken: f64,
+    /// The same where each has sent to all others since.
+    far: Handed,
     /// By so much longer one that came before it was looked for.
     kept: f64,
     /// At the board, what one of the others has laid down.
@@ -270,6 +274,7 @@ struct OfMany {
 /// those of many but once.
 fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany> {
     const ROUNDS: usize = 6;
+    const CYCLES: usize = 3;
     let world = batches.world;
     let (size, rank) = (world.size(), world.rank());
     let pair = world.split(Some(rank as u32 / 2), 0)?.unwrap_or_else(|| world.clone());
@@ -277,7 +282,7 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     let ways = [way.clone(), pair.via(Way::by(Flat)), world.via(board.clone()), pair.via(board)];
     let [way, of_two, at_board, at_board_of_two] = ways.each_ref().map(Some);
     let gathers = Gathers { world, beside: world.duplicate()? };
-    let mut times_ps = [(); 7].map(|()| Vec::new());
+    let mut times_ps = [(); 9].map(|()| Vec::new());
     for root in (0..size).flat_map(|root| [root; ROUNDS]) {
         world.barrier()?;
         let sent_ps = timed_ps(|| ways[0].broadcast(&mut [1u64], root))?;
@@ -294,6 +299,12 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
             times_ps.extend(gathers.root_ps(root, kind)?);
         }
     }
+    for root in (0..CYCLES).flat_map(|_| 0..size) {
+        world.barrier()?;
+        let sent_ps = timed_ps(|| ways[0].broadcast(&mut [1u64], root))?;
+        times_ps[7].extend((rank == root).then_some(sent_ps));
+        times_ps[8].extend(gathers.root_ps(root, (way, false))?);
+    }
     let own = times_ps.map(median);
     let mut of_all = vec![0.0; own.len() * size];
     world.gather(&own, &mut of_all, 0)?;
@@ -303,7 +314,9 @@ fn of_many_ps(batches: &Batches<'_>, way: &World, one_ps: f64) -> Result<OfMany>
     let taken = each_ps(of(1), of(4));
     let kept = each_ps(of(3) - of(2), one_ps) - taken;
     let found = each_ps(of(5), of(6));
-    Ok(OfMany { sent: (of(0) - (one_ps - taken)) / others, taken, kept, found })
+    let sent = |all_ps: f64| (all_ps - (one_ps - taken)) / others;
+    let far = Handed { sent: sent(of(7)), taken: each_ps(of(8), of(4)) };
+    Ok(OfMany { sent: sent(of(0)), taken, far, kept, found })
 }
 
 /// Gatherings at a root that begins when all others are through.

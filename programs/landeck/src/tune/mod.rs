@@ -375,6 +375,8 @@ fn crowd(number: usize, found: &mut Found) -> Result<(), TuneError> {
         ("deposit", &mut details.crowd_deposits_ps[number]),
         ("send", &mut details.crowd_sends_ps[number]),
         ("receive", &mut details.crowd_receives_ps[number]),
+        ("send-far", &mut details.crowd_sends_far_ps[number]),
+        ("receive-far", &mut details.crowd_receives_far_ps[number]),
         ("keep", &mut details.crowd_keeps_ps[number]),
         ("call-again", &mut details.crowd_calls_again_ps[number]),
         ("send-again", &mut details.crowd_sends_again_ps[number]),
