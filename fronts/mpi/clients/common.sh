@@ -33,8 +33,8 @@ python_environment() {
 
 # source_package NAME VERSION PIP: unpacks a source package of Python's index, unmodified.
 source_package() {
-    "$3" download --no-deps --no-binary :all: --no-build-isolation -d "$folder" "$1==$2" >"$log" 2>&1 ||
-        "$3" download --no-deps --no-binary :all: -d "$folder" "$1==$2" >>"$log" 2>&1 ||
+    "$3" download --no-deps --no-binary "$1" --no-build-isolation -d "$folder" "$1==$2" >"$log" 2>&1 ||
+        "$3" download --no-deps --no-binary "$1" -d "$folder" "$1==$2" >>"$log" 2>&1 ||
         cannot "its source package could not be downloaded; $log says why"
     tar -xzf "$folder/$1-$2.tar.gz" -C "$folder"
 }
