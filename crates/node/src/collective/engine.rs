@@ -7,15 +7,13 @@ use std::sync::Arc;
 use landeck_channel::Peer;
 use landeck_collectives::{Operation, Place, Way};
 use landeck_kernel::mailboxes::FIRST_MAILBOX;
-use landeck_kernel::{Area, Completion, Endpoint, Failure, RequestId, Status};
+use landeck_kernel::{Completion, Endpoint, Failure, RequestId, Status};
 use landeck_memory::board::{Board, Room};
 use landeck_memory::region::Withdrawn;
 use landeck_memory::system::now_ns;
-use landeck_memory::waiter::Neighbours;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
-use super::beside::{has_long_blocks, long_instead};
 use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
@@ -25,9 +23,8 @@ use super::council::Councils;
 use super::fault::Fault;
 use super::groups::{Estate, contexts_beside};
 use super::running::Running;
-use super::sight::Sight;
 use super::table::{CollectiveId, Table};
-use super::visit::{Visit, Visited, fault_of};
+use super::visit::fault_of;
 use crate::job::WORLD_CONTEXT;
 use crate::shared::WaitError;
 use crate::signals::{SignalId, Signals};
@@ -182,7 +179,7 @@ impl Engine {
 
     /// Where a deposit waits for room, what others are over with is had back from all boards.
     #[inline]
-    fn make_room(&mut self) {
+    pub(super) fn make_room(&mut self) {
         if self.room.is_awaited() {
             self.collect_all();
         }
@@ -225,7 +222,7 @@ impl Engine {
 
     /// The group with this context, ready for its next operation.
     #[inline]
-    fn ready(
+    pub(super) fn ready(
         &mut self,
         context: u32,
         members: &Arc<[Peer]>,
@@ -272,143 +269,12 @@ impl Engine {
         Some((self.circles.get_mut(&context)?, &mut self.endpoint))
     }
 
-    /// Begins an operation over the board that the caller waits for by polling it; none when the
-    /// call takes another way.
-    #[inline]
-    pub(crate) fn visit(
-        &mut self,
-        context: u32,
-        members: &Arc<[Peer]>,
-        member: usize,
-        call: &Call,
-    ) -> Result<Option<Visit>, Fault> {
-        let circle = self.ready(context, members, member)?;
-        match call.check(circle.size(), circle.place.member) {
-            Err(Fault::Buffer { .. }) if call.is_varying => return Ok(None),
-            checked => checked?,
-        }
-        match circle.way(call) {
-            Way::Board(style) if !call.needs_copy() => {
-                let longest = circle.longest_on_board(call.operation);
-                match has_long_blocks(call, longest) {
-                    false => circle.visit(call, style).map(Some),
-                    true => Ok(None),
-                }
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Does what can be done of a visit, and says in `outcome` how it ended when it is over. That is
-    /// written then and not returned each time: moving it would wait for all that was written
-    /// before, to where others poll.
-    #[inline]
-    pub(crate) fn poll_visit(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: &mut Visit,
-        outcome: &mut Option<Result<(), Fault>>,
-    ) {
-        let Some(circle) = self.circles.get_mut(&context) else { return };
-        let Some(board) = circle.board.as_mut() else { return };
-        let advanced = visit.advance(call, board, &mut self.endpoint, &mut { u64::MAX });
-        match advanced {
-            Ok(Visited::Over) => *outcome = Some(Ok(())),
-            Ok(_) => self.make_room(),
-            Err(error) => {
-                *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
-            }
-        }
-    }
-
-    /// What the processes on this processor are to a visit that waits.
-    pub(crate) fn neighbours(&self, context: u32, visit: &Visit, processor: u32) -> Neighbours {
-        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
-        board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
-    }
-
-    /// The number of an operation that waits at the board, where it is known in which order members will be roots.
-    pub(crate) fn rotation(&self, context: u32, call: &Call, visit: &Visit) -> Option<u32> {
-        visit.rotation(call.operation, self.circles.get(&context)?.board.as_ref()?)
-    }
-
-    /// The place of this member among those on its processor, in the order in which they are roots; and how many
-    /// of them there are.
-    #[cold]
-    pub(crate) fn place_in_rotation(
-        &self,
-        context: u32,
-        number: u32,
-        processor: u32,
-    ) -> (u32, u32) {
-        let board = self.circles.get(&context).and_then(|circle| circle.board.as_ref());
-        board.map_or((0, 1), |board| board.place_in_rotation(number, processor))
-    }
-
     /// Whether a member of a group is gone, or the group was revoked.
     pub(crate) fn is_group_broken(&mut self, context: u32) -> bool {
         self.endpoint.refresh();
         let Some(circle) = self.circles.get(&context) else { return true };
         let is_revoked = circle.board.as_ref().is_some_and(Board::is_revoked);
         is_revoked || self.endpoint.failure_of_group(context, &circle.place.members).is_some()
-    }
-
-    /// Before sleep, or when members are gone: if a visit can never be over, why.
-    #[cold]
-    pub(crate) fn judge_visit(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: &mut Visit,
-        (sight, outcome): (Sight, &mut Option<Result<(), Fault>>),
-    ) {
-        self.endpoint.refresh();
-        let Some(circle) = self.circles.get_mut(&context) else { return };
-        if let Some(mismatch) = circle.told_mismatch(&mut self.endpoint) {
-            *outcome = Some(Err(Fault::Mismatch(mismatch)));
-            return;
-        }
-        let Some(error) = circle.board.as_ref().and_then(|board| visit.verdict(board, sight))
-        else {
-            return;
-        };
-        // What the gone have brought still counts.
-        self.poll_visit(context, call, visit, outcome);
-        let board = self.circles.get_mut(&context).and_then(|circle| circle.board.as_mut());
-        if let (None, Some(board)) = (&outcome, board)
-            && let Err(error) = visit.fail(board, error)
-        {
-            *outcome = Some(Err(self.visit_fault(context, call, visit, error)));
-        }
-    }
-
-    /// What is wrong, for the caller. Long blocks in the place of short ones are taken and dropped, lest their
-    /// senders wait for ever.
-    #[cold]
-    fn visit_fault(
-        &mut self,
-        context: u32,
-        call: &Call,
-        visit: &Visit,
-        error: BoardError,
-    ) -> Fault {
-        let Some(circle) = self.circles.get_mut(&context) else { return Fault::NoBoard };
-        let mut fault = board_fault(&mut self.endpoint, circle, call.operation, error);
-        let refused = visit.refused();
-        for wanted in long_instead(circle, visit.signature().tag(), &refused, &mut fault) {
-            let id = self.endpoint.receive(wanted, Area::EMPTY);
-            self.release(id.into());
-        }
-        fault
-    }
-
-    /// A visit is over, or given up.
-    #[inline]
-    pub(crate) fn end_visit(&mut self, context: u32, visit: Visit) {
-        if let Some(circle) = self.circles.get_mut(&context) {
-            circle.end_visit(visit);
-        }
     }
 
     /// Says on all boards where something goes on, and on that of `context`, that this process is
@@ -445,7 +311,7 @@ impl Engine {
     }
 
     /// The board of a group that this process is a member of.
-    fn board_of(&self, context: u32) -> Option<&Board> {
+    pub(super) fn board_of(&self, context: u32) -> Option<&Board> {
         self.circles.get(&context)?.board.as_ref()
     }
 

@@ -13,6 +13,7 @@
 //! | [`running`] | one operation on its way |
 //! | [`brief`] | one operation with short data at the board |
 //! | [`visit`] | one operation over the board of a host |
+//! | [`visits`] | those that a caller waits for by polling them |
 //! | [`board`] | what the board's steps of a plan do |
 //! | [`hands`] | what a member brings to its board |
 //! | [`beside`] | blocks too long for the board, which go as messages beside it |
@@ -46,6 +47,7 @@ pub(crate) mod sight;
 pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;
+mod visits;
 
 pub(crate) use engine::Engine;
 pub use engine::OperationId;
