@@ -201,10 +201,9 @@ impl Side {
     /// Where dense items of one datatype begin, if there are any.
     fn dense_start(&self) -> Option<*mut u8> {
         match self {
-            Self::Whole(items) | Self::Blocks(items) => {
-                (items.datatype.is_dense && items.datatype.has_bytes(items.count))
-                    .then_some(items.start)
-            }
+            Self::Whole(items) | Self::Blocks(items) => (items.datatype.is_dense
+                && items.datatype.has_bytes(items.count))
+            .then_some(items.start),
             _ => None,
         }
     }
