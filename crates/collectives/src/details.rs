@@ -69,7 +69,7 @@ pub struct Details {
     pub crowd_sends_ps: [u64; CROWDS.len()],
     /// and who receives it, when it is there already.
     pub crowd_receives_ps: [u64; CROWDS.len()],
-    /// The same where each has sent to all others since: who sends it,
+    /// One of many messages of a call that follows calls in which each has sent to all others: who sends it,
     pub crowd_sends_far_ps: [u64; CROWDS.len()],
     /// and who receives it.
     pub crowd_receives_far_ps: [u64; CROWDS.len()],
@@ -167,7 +167,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("receive_of_16_ps", "the same of sixteen"),
     (
         "send_far_of_2_ps",
-        "the same of its sender, where each has sent to all others since, of two on a processor",
+        "the same of its sender, where all have called the same for all since, of two on a processor",
     ),
     ("send_far_of_4_ps", "the same of four"),
     ("send_far_of_8_ps", "the same of eight"),
