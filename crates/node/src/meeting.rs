@@ -504,14 +504,6 @@ impl Waiting for Visiting<'_> {
         self.kernel.neighbours(self.context, &self.visit, processor)
     }
 
-    fn rotation(&self) -> Option<u32> {
-        self.kernel.rotation(self.context, self.call, &self.visit)
-    }
-
-    fn place_in_rotation(&self, processor: u32) -> (u32, u32) {
-        self.kernel.place_in_rotation(self.context, self.visit.number(), processor)
-    }
-
     fn patience(&self) -> Patience {
         Patience::all_of(self.visit.size())
     }

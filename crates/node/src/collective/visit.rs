@@ -392,13 +392,6 @@ impl Visit {
         }
     }
 
-    /// Its number, where it is known in which order members will be roots.
-    pub(crate) fn rotation(&self, operation: Operation, board: &Board) -> Option<u32> {
-        let has_root = matches!(operation, Operation::Broadcast | Operation::Gather);
-        (has_root && self.rounds.count == 1 && board.rotates(self.number()))
-            .then_some(self.number())
-    }
-
     /// After others are gone, or before sleep: why it can never be over.
     #[cold]
     pub(crate) fn verdict(&self, board: &Board, sight: Sight) -> Option<BoardError> {
@@ -547,29 +540,6 @@ mod tests {
             let rounds = [first, last].map(|number| behind.came(0, number, word));
             assert!(rounds.contains(&Came::Here), "{rounds:?}");
         }
-    }
-
-    #[test]
-    fn long_data_of_roots_that_move_on_have_an_order_if_they_go_at_once() {
-        let plan = SegmentPlan { guests: 0, cpus: 2, ..SegmentPlan::new(1, 5) };
-        let segment = Segment::local(&plan);
-        let lines: Vec<_> = (0..5).map(|member| segment.world_lines(member)).collect();
-        let mut board = Board::open(&segment, segment.world_board(), &lines, 0).unwrap();
-        let mut rotation = |operation, rounds| {
-            board.begin(2);
-            board.begin(3);
-            let mut visit = barrier(&mut board, 1);
-            assert_eq!(visit.rotation(operation, &board), None, "roots 2, 3, 0 do not move on");
-            board.begin(2);
-            board.begin(3);
-            visit.rounds = Rounds::begin(&mut board, 4, rounds);
-            visit.begin_round();
-            visit.rotation(operation, &board).map(|number| number == visit.number())
-        };
-        use Operation::{AllToAll, Broadcast, Gather};
-        assert_eq!([Broadcast, Gather].map(|operation| rotation(operation, 1)), [Some(true); 2]);
-        assert_eq!(rotation(AllToAll, 1), None);
-        assert_eq!(rotation(Gather, 2), None, "the next call has another number");
     }
 
     #[test]

@@ -72,23 +72,6 @@ impl Engine {
         board.map_or(Neighbours::Awaited, |board| visit.neighbours(board, processor))
     }
 
-    /// The number of an operation that waits at the board, where it is known in which order members will be roots.
-    pub(crate) fn rotation(&self, context: u32, call: &Call, visit: &Visit) -> Option<u32> {
-        visit.rotation(call.operation, self.board_of(context)?)
-    }
-
-    /// The place of this member among those on its processor, in the order in which they are roots; and how many
-    /// of them there are.
-    #[cold]
-    pub(crate) fn place_in_rotation(
-        &self,
-        context: u32,
-        number: u32,
-        processor: u32,
-    ) -> (u32, u32) {
-        self.board_of(context).map_or((0, 1), |board| board.place_in_rotation(number, processor))
-    }
-
     /// Before sleep, or when members are gone: if a visit can never be over, why.
     #[cold]
     pub(crate) fn judge_visit(
