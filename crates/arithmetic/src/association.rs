@@ -31,6 +31,13 @@ pub(crate) const fn held_max(count: usize) -> usize {
     (usize::BITS - count.saturating_sub(1).leading_zeros()) as usize
 }
 
+/// How many of so many inputs (two at least) are combined first, apart from the others: the largest power of two
+/// smaller than their number.
+#[inline]
+pub(crate) const fn split(count: usize) -> usize {
+    1 << (count - 1).ilog2()
+}
+
 /// Walks over so many inputs: `merge(left, right, target)` for one pair of neighbours after the
 /// other. Each input is taken once, in rank order; only the last step goes to the result. One input
 /// and none have no steps.
@@ -106,6 +113,11 @@ mod tests {
             assert_eq!(walked(count), defined(0, count));
         }
         assert_eq!(walked(7), "(((0 1) (2 3)) ((4 5) 6))");
+    }
+
+    #[test]
+    fn a_split_is_the_largest_power_of_two_below() {
+        assert_eq!([2, 3, 4, 5, 8, 9, 17].map(split), [1, 2, 2, 4, 4, 8, 16]);
     }
 
     #[test]

@@ -29,11 +29,19 @@ pub(crate) struct Loops {
     /// `into = left op right`, given the three places and their length in bytes, a multiple of the
     /// element's width. Each is readable or writable for that length; the result lies exactly on an
     /// operand or apart from it.
-    pub(crate) combine: unsafe fn(*const u8, *const u8, *mut u8, usize),
+    pub(crate) combine: Combining<2>,
+    /// The same of four, in the canonical association: what lies between is never stored, and data that
+    /// come from far are asked for side by side.
+    pub(crate) combine_four: Combining<4>,
+    /// The same of eight.
+    pub(crate) combine_eight: Combining<8>,
     /// All inputs (two at least) in the canonical association, one element after the other: for few
     /// elements of many inputs. The places as above.
     pub(crate) fold: unsafe fn(&[*const u8], *mut u8, usize),
 }
+
+/// Combines so many operands into the place after them.
+pub(crate) type Combining<const OPERANDS: usize> = unsafe fn([*const u8; OPERANDS], *mut u8, usize);
 
 /// The kinds of vectors that loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +65,19 @@ impl Vectors {
 
     fn loops<T: Lane, C: Combine<T>>(self) -> Loops {
         match self {
-            Self::Common => Loops { combine: combine::<T, C>, fold: fold::<T, C> },
+            Self::Common => Loops {
+                combine: combine::<T, C, 2>,
+                combine_four: combine::<T, C, 4>,
+                combine_eight: combine::<T, C, 8>,
+                fold: fold::<T, C>,
+            },
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => Loops { combine: combine_avx2::<T, C>, fold: fold::<T, C> },
+            Self::Avx2 => Loops {
+                combine: combine_avx2::<T, C, 2>,
+                combine_four: combine_avx2::<T, C, 4>,
+                combine_eight: combine_avx2::<T, C, 8>,
+                fold: fold::<T, C>,
+            },
         }
     }
 }
@@ -182,14 +200,13 @@ fn number<T: Number>(operation: Operation, vectors: Vectors) -> Option<Loops> {
 ///
 /// # Safety
 /// As [`Loops::combine`] says.
-unsafe fn combine<T: Lane, C: Combine<T>>(
-    left: *const u8,
-    right: *const u8,
+unsafe fn combine<T: Lane, C: Combine<T>, const OPERANDS: usize>(
+    operands: [*const u8; OPERANDS],
     into: *mut u8,
     length_bytes: usize,
 ) {
     // SAFETY: the same promises, given by the caller.
-    unsafe { T::combine_all::<C>(Places { left, right, into }, length_bytes) };
+    unsafe { T::combine_all::<C, OPERANDS>(Places { operands, into }, length_bytes) };
 }
 
 /// The loop with vectors of 256 bits.
@@ -198,14 +215,13 @@ unsafe fn combine<T: Lane, C: Combine<T>>(
 /// As [`Loops::combine`] says.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn combine_avx2<T: Lane, C: Combine<T>>(
-    left: *const u8,
-    right: *const u8,
+unsafe fn combine_avx2<T: Lane, C: Combine<T>, const OPERANDS: usize>(
+    operands: [*const u8; OPERANDS],
     into: *mut u8,
     length_bytes: usize,
 ) {
     // SAFETY: the caller's promises are those of the body.
-    unsafe { T::combine_all::<C>(Places { left, right, into }, length_bytes) };
+    unsafe { T::combine_all::<C, OPERANDS>(Places { operands, into }, length_bytes) };
 }
 
 /// All inputs, one element after the other, in the canonical association.
@@ -235,9 +251,8 @@ unsafe fn fold<T: Lane, C: Combine<T>>(inputs: &[*const u8], into: *mut u8, leng
 
 /// Where the operands of a loop lie, and where its result goes.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
-    left: *const u8,
-    right: *const u8,
+pub(crate) struct Places<const OPERANDS: usize> {
+    operands: [*const u8; OPERANDS],
     into: *mut u8,
 }
 
@@ -247,21 +262,29 @@ const VECTOR_BYTES: usize = 32;
 /// How far a loop gets at each turn.
 const TURN_BYTES: usize = 4 * VECTOR_BYTES;
 
-/// Combines `LANES` elements, all of which are loaded before any is stored.
+/// Combines `LANES` elements, all of which are loaded before any is stored: neighbours first, then what
+/// comes of them, so of a power of two in the canonical association.
 ///
 /// # Safety
 /// All places have that many elements at the offset.
 #[inline(always)]
-unsafe fn combine_block<T: Lane, C: Combine<T>, const LANES: usize>(places: Places, offset: usize) {
+unsafe fn combine_block<T: Lane, C: Combine<T>, const LANES: usize, const OPERANDS: usize>(
+    places: Places<OPERANDS>,
+    offset: usize,
+) {
     // SAFETY: the caller's promise.
-    let (left, right): ([T; LANES], [T; LANES]) =
-        unsafe { (load(places.left.add(offset)), load(places.right.add(offset))) };
-    let mut combined = left;
-    for (lane, right) in combined.iter_mut().zip(&right) {
-        *lane = C::combine(*lane, *right);
+    let mut values: [[T; LANES]; OPERANDS] =
+        places.operands.map(|operand| unsafe { load(operand.add(offset)) });
+    let mut count = OPERANDS;
+    while count > 1 {
+        count /= 2;
+        for at in 0..count {
+            let (left, right) = (values[2 * at], values[2 * at + 1]);
+            values[at] = std::array::from_fn(|lane| C::combine(left[lane], right[lane]));
+        }
     }
     // SAFETY: as above.
-    unsafe { store(combined, places.into.add(offset)) };
+    unsafe { store(values[0], places.into.add(offset)) };
 }
 
 /// Combines `LANES` elements if the length, whose greater bits are done, has this bit. Says where
@@ -270,8 +293,8 @@ unsafe fn combine_block<T: Lane, C: Combine<T>, const LANES: usize>(places: Plac
 /// # Safety
 /// The offset is the greater bits of the length, which all places have.
 #[inline(always)]
-unsafe fn combine_bit<T: Lane, C: Combine<T>, const LANES: usize>(
-    places: Places,
+unsafe fn combine_bit<T: Lane, C: Combine<T>, const LANES: usize, const OPERANDS: usize>(
+    places: Places<OPERANDS>,
     offset: usize,
     length_bytes: usize,
 ) -> usize {
@@ -280,7 +303,7 @@ unsafe fn combine_bit<T: Lane, C: Combine<T>, const LANES: usize>(
         return offset;
     }
     // SAFETY: offset and bit together are not beyond the length.
-    unsafe { combine_block::<T, C, LANES>(places, offset) };
+    unsafe { combine_block::<T, C, LANES, OPERANDS>(places, offset) };
     offset + bit
 }
 
@@ -310,7 +333,10 @@ pub(crate) trait Lane: Copy {
     ///
     /// # Safety
     /// As [`Loops::combine`] says.
-    unsafe fn combine_all<C: Combine<Self>>(places: Places, length_bytes: usize);
+    unsafe fn combine_all<C: Combine<Self>, const OPERANDS: usize>(
+        places: Places<OPERANDS>,
+        length_bytes: usize,
+    );
 }
 
 /// An element that can be added and multiplied.
@@ -348,7 +374,10 @@ macro_rules! lane {
     ($($type:ty)*) => {$(
         impl Lane for $type {
             #[inline(always)]
-            unsafe fn combine_all<C: Combine<Self>>(places: Places, length_bytes: usize) {
+            unsafe fn combine_all<C: Combine<Self>, const OPERANDS: usize>(
+                places: Places<OPERANDS>,
+                length_bytes: usize,
+            ) {
                 const WIDTH: usize = size_of::<$type>();
                 let mut at = 0;
                 // SAFETY: blocks lie within the turns that the length has, and bits within the rest.
@@ -356,17 +385,17 @@ macro_rules! lane {
                     while length_bytes - at >= TURN_BYTES {
                         for vector in 0..TURN_BYTES / VECTOR_BYTES {
                             let at = at + vector * VECTOR_BYTES;
-                            combine_block::<Self, C, { VECTOR_BYTES / WIDTH }>(places, at);
+                            combine_block::<Self, C, { VECTOR_BYTES / WIDTH }, OPERANDS>(places, at);
                         }
                         at += TURN_BYTES;
                     }
-                    at = combine_bit::<Self, C, { 64 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 32 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 16 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 8 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 4 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 2 / WIDTH }>(places, at, length_bytes);
-                    at = combine_bit::<Self, C, { 1 / WIDTH }>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 64 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 32 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 16 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 8 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 4 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 2 / WIDTH }, OPERANDS>(places, at, length_bytes);
+                    at = combine_bit::<Self, C, { 1 / WIDTH }, OPERANDS>(places, at, length_bytes);
                 }
                 debug_assert_eq!(at, length_bytes);
             }
@@ -435,10 +464,13 @@ operation! {
 
 impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Lane for Located<V, P> {
     #[inline(always)]
-    unsafe fn combine_all<C: Combine<Self>>(places: Places, length_bytes: usize) {
+    unsafe fn combine_all<C: Combine<Self>, const OPERANDS: usize>(
+        places: Places<OPERANDS>,
+        length_bytes: usize,
+    ) {
         for offset in (0..length_bytes).step_by(size_of::<Self>()) {
             // SAFETY: the length is a whole number of elements, which all places have.
-            unsafe { combine_block::<Self, C, 1>(places, offset) };
+            unsafe { combine_block::<Self, C, 1, OPERANDS>(places, offset) };
         }
     }
 }
@@ -447,22 +479,32 @@ impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Lane for Located<V, P> {
 mod tests {
     use super::*;
 
-    /// What a loop makes of bytes that are all kinds of elements, in lengths around its blocks.
-    fn results(loops: Loops, width: usize) -> Vec<Vec<u8>> {
+    /// What the loops make of bytes that are all kinds of elements, in lengths around their blocks.
+    fn results(loops: Loops, width: usize) -> [Vec<Vec<u8>>; 3] {
         let mut state = 7u32;
         let mut byte = || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8 & 0xbf // no floating-point number that is infinite or none
         };
-        let (left, right): (Vec<u8>, Vec<u8>) = (0..600).map(|_| (byte(), byte())).unzip();
-        let lengths = (0..=600).filter(|length| length % width == 0);
-        let combine = |length| {
-            let mut into = vec![0; 600];
-            // SAFETY: all places have 600 bytes, and the caller looked for the vectors.
-            unsafe { (loops.combine)(left.as_ptr(), right.as_ptr(), into.as_mut_ptr(), length) };
-            into
+        let inputs: [Vec<u8>; 8] = std::array::from_fn(|_| (0..600).map(|_| byte()).collect());
+        let place = |input: usize| inputs[input].as_ptr();
+        let of = |combine: &dyn Fn(*mut u8, usize)| {
+            let lengths = (0..=600).filter(|length| length % width == 0);
+            let result = |length| {
+                let mut into = vec![0; 600];
+                combine(into.as_mut_ptr(), length);
+                into
+            };
+            lengths.map(result).collect()
         };
-        lengths.map(combine).collect()
+        // SAFETY: all places have 600 bytes, and the caller looked for the vectors.
+        unsafe {
+            [
+                of(&|into, length| (loops.combine)([place(0), place(1)], into, length)),
+                of(&|into, length| (loops.combine_four)(std::array::from_fn(place), into, length)),
+                of(&|into, length| (loops.combine_eight)(std::array::from_fn(place), into, length)),
+            ]
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! A reduction: an operation on elements of one type, ready to be applied.
 
 use std::fmt;
+use std::ops::Range;
 
-use crate::association::{self, Operand, Target};
+use crate::association;
 use crate::loops::{self, Loops, Vectors};
+use crate::scratch::Areas;
 use crate::{Element, Operation, ReductionError, Scratch};
 
 /// Up to so many elements of each input are combined element by element: the calls of a loop per
@@ -88,7 +90,7 @@ impl Reduction {
         self.check_whole(length_bytes)?;
         // SAFETY: the loop was chosen for the vectors found on this processor; they are the same on
         // every core of a machine that Linux runs on. The places are as the caller promises.
-        unsafe { (self.loops.combine)(left, right, into, length_bytes) };
+        unsafe { (self.loops.combine)([left, right], into, length_bytes) };
         Ok(())
     }
 
@@ -117,7 +119,7 @@ impl Reduction {
             // SAFETY: the caller's promise; the two may be the same place.
             [only] => unsafe { std::ptr::copy(only, into, length_bytes) },
             // SAFETY: the places are as the caller promises, and the loop fits this processor.
-            [left, right] => unsafe { (self.loops.combine)(left, right, into, length_bytes) },
+            [left, right] => unsafe { (self.loops.combine)([left, right], into, length_bytes) },
             _ if length_bytes <= FOLD_ELEMENTS_MAX * self.element.size_bytes() => {
                 // SAFETY: as above, and there are more than two inputs.
                 unsafe { (self.loops.fold)(inputs, into, length_bytes) };
@@ -145,21 +147,48 @@ impl Reduction {
         let held_max = association::held_max(inputs.len());
         let held = scratch.areas(held_max, chunk_max_bytes.min(length_bytes));
         for offset in (0..length_bytes).step_by(chunk_max_bytes) {
-            let chunk_bytes = chunk_max_bytes.min(length_bytes - offset);
-            association::walk(inputs.len(), |left, right, target| {
-                let place = |operand| match operand {
-                    Operand::Input(rank) => inputs[rank].wrapping_add(offset),
-                    Operand::Held(index) => held.at(index).cast_const(),
-                };
-                let result = match target {
-                    Target::Held(index) => held.at(index),
-                    Target::Result => into.wrapping_add(offset),
-                };
-                // SAFETY: the chunk lies within the length that the caller promises for inputs and
-                // result, and an area holds a chunk. Areas overlap nothing else; the result may lie
-                // on an input, and is written by the last step, which is exact about that.
-                unsafe { (self.loops.combine)(place(left), place(right), result, chunk_bytes) };
-            });
+            let chunk = offset..length_bytes.min(offset + chunk_max_bytes);
+            // SAFETY: the chunk lies within the length that the caller promises for inputs and
+            // result, and each of the areas holds one.
+            unsafe { self.combine_chunk(inputs, into.wrapping_add(offset), &chunk, (held, 0)) };
+        }
+    }
+
+    /// Combines the same chunk of two inputs and more, with the areas from an index on for what is held.
+    ///
+    /// # Safety
+    /// All inputs have the chunk; what it is combined into and the areas have room for it, and these overlap
+    /// nothing else. The result may lie on the chunk of an input, or in the first of the areas.
+    unsafe fn combine_chunk(
+        &self,
+        inputs: &[*const u8],
+        into: *mut u8,
+        chunk: &Range<usize>,
+        (held, first): (Areas, usize),
+    ) {
+        let bytes = chunk.len();
+        // SAFETY: the caller's promises. Each loop reads a part of all its operands before it writes it, and
+        // the areas of the right half are others than that of the left one.
+        unsafe {
+            if let Ok(eight) = <[*const u8; 8]>::try_from(inputs) {
+                let operands = eight.map(|input| input.wrapping_add(chunk.start));
+                return (self.loops.combine_eight)(operands, into, bytes);
+            }
+            if let Ok(four) = <[*const u8; 4]>::try_from(inputs) {
+                let operands = four.map(|input| input.wrapping_add(chunk.start));
+                return (self.loops.combine_four)(operands, into, bytes);
+            }
+            let (left, right) = inputs.split_at(association::split(inputs.len()));
+            let operand = |half: &[*const u8], area: usize| match *half {
+                [only] => only.wrapping_add(chunk.start),
+                _ => {
+                    let into = held.at(area);
+                    self.combine_chunk(half, into, chunk, (held, area));
+                    into.cast_const()
+                }
+            };
+            let operands = [operand(left, first), operand(right, first + 1)];
+            (self.loops.combine)(operands, into, bytes);
         }
     }
 

@@ -27,8 +27,6 @@ const PARTS_MAX: u64 = 8;
 /// An exchange between all goes block by block where one has so many bytes: with less a round costs more than it
 /// saves, and what is more is not laid down in one piece.
 const BLOCK_BYTES: RangeInclusive<u64> = 32 << 10..=64 << 10;
-/// In so many rounds of a cell each data of two members go at most: with more of them nothing is gained.
-const CELL_ROUNDS_MAX: u64 = 2;
 /// What a member lays down in a round of a reduction is not less than this.
 const ROUND_BYTES_MIN: u64 = 128 << 10;
 /// What all members lay down in a round, the one before it included, is to be about this.
@@ -108,10 +106,10 @@ impl Course {
         }
     }
 
-    /// Where each round has as many bytes as a cell, if that are few enough rounds.
+    /// Where each round has as many bytes as a cell, if there are rounds enough.
     fn in_cells(block: u64, cell_bytes: u64) -> Self {
         let rounds = block.div_ceil(cell_bytes);
-        let rounds = if rounds <= CELL_ROUNDS_MAX { rounds.max(1) } else { 1 };
+        let rounds = if rounds <= u64::from(ROUNDS_MAX) { rounds.max(1) } else { 1 };
         Self { rounds: rounds as u32, ..Self::AT_ONCE }
     }
 
@@ -316,13 +314,14 @@ mod tests {
     }
 
     #[test]
-    fn what_two_divide_goes_in_cells_while_few_of_them_do() {
+    fn what_two_divide_goes_in_cells_as_far_as_there_are_rounds() {
         let of = |bytes, group| {
             Course::of(Operation::AllReduce, BoardStyle::Divided, bytes, group).rounds
         };
         let cell = CELL_BYTES;
-        let bytes = [0, 1, cell, cell + 1, 2 * cell, 2 * cell + 1];
-        assert_eq!(bytes.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 2, 1]);
+        let most = u64::from(ROUNDS_MAX);
+        let bytes = [0, 1, cell, cell + 1, 2 * cell, most * cell, most * cell + 1];
+        assert_eq!(bytes.map(|bytes| of(bytes, group(2, false))), [1, 1, 1, 2, 2, ROUNDS_MAX, 1]);
         assert_eq!(of(2 * cell, GroupOf { cell_bytes: 0, ..group(2, false) }), 1);
         assert_eq!(of(2 * cell, group(3, false)), 1);
     }
