@@ -1,7 +1,7 @@
 /*
  * Figures of the collective operations of one MPI library, measured inside one job.
  *
- *   mpiexec -n N collectives FIGURE [bytes=8,65536] [batches=20] [batch_ms=5] [limit_s=20]
+ *   mpiexec -n N collectives FIGURE [bytes=8,65536] [batches=20] [batch_ms=5] [limit_s=20] [new=1]
  *
  *   barrier            MPI_Barrier, of 0 bytes whatever `bytes` says
  *   broadcast          MPI_Bcast
@@ -20,6 +20,8 @@
  * and alltoall what one process has for another. A batch is a number of operations back to back, begun
  * by a barrier; where there is a root it moves on with each (i % n), so that no root runs ahead of the
  * others, and a batch has a multiple of n operations. A value is the time of the slowest process, divided by the operations.
+ * With new=1 whoever gives data writes them anew before each operation, as a program would; that is part of the
+ * time. Without, they stay as they are, and who reads them from where they lie finds them in its own cache.
  * Before a size is timed, every place of the result is checked in every process, for every root.
  *
  * The lines that are printed are those of points.c. programs/bench/src/points does the same over
@@ -224,13 +226,25 @@ static const struct operation *find_operation(const char *name) {
 /* The one that is measured now. */
 static const struct operation *operation;
 
+/* What this process gives to the operation, written anew. */
+static void renew_data(const struct operation *one, int root, long bytes, int64_t turn) {
+    bool gives = !one->has_root || one->call == gather || one->call == reduce || rank == root;
+    bool is_for_each = one->call == scatter || one->call == alltoall || one->call == scatter_gather;
+    if (!gives || one->call == barrier) return;
+    char *data = one->call == broadcast || one->call == broadcast_barrier ? incoming : outgoing;
+    renew(data, is_for_each ? bytes * size : bytes, turn);
+}
+
 /* Whether the root moves on from one to the next. */
 static bool moves(const struct operation *one) { return one->has_root && one->call != barrier; }
 
 static double back_to_back(int64_t iterations, long bytes) {
     MPI_Barrier(MPI_COMM_WORLD);
     double start = now_s();
-    for (int64_t i = 0; i < iterations; i++) operation->call((int)(i % size), bytes);
+    for (int64_t i = 0; i < iterations; i++) {
+        if (settings.is_new) renew_data(operation, (int)(i % size), bytes, i);
+        operation->call((int)(i % size), bytes);
+    }
     return now_s() - start;
 }
 

@@ -26,8 +26,9 @@ static struct {
     double batch_ms, limit_s, wait_ms;
     const char *flag;
     bool is_multiple; /* whether several threads may call MPI at once */
+    bool is_new;      /* whether data are written anew before each operation, in the time that counts */
 } settings = {
-    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL, .is_multiple = false,
+    .bytes = {{8}, 1}, .pending = {{256, 10000}, 2}, .batches = 20, .batch_ms = 5, .limit_s = 20, .wait_ms = 1500, .flag = NULL, .is_multiple = false, .is_new = false,
 };
 
 static int rank, size;
@@ -143,8 +144,14 @@ static inline bool parse_setting(const char *argument) {
     else if ((value = value_of(argument, "wait_ms"))) settings.wait_ms = atof(value);
     else if ((value = value_of(argument, "flag"))) settings.flag = value;
     else if ((value = value_of(argument, "level"))) settings.is_multiple = !strcmp(value, "multiple");
+    else if ((value = value_of(argument, "new"))) settings.is_new = atoi(value) != 0;
     else return false;
     return true;
+}
+
+/* Writes a block anew, if that is wanted: a value that nobody has read from there before. */
+static inline void renew(void *block, long bytes, int64_t turn) {
+    if (settings.is_new) memset(block, (int)(turn % 64), (size_t)bytes);
 }
 
 /* The figure that the command line names, after its settings have been read. */

@@ -2,7 +2,7 @@
  * Point-to-point figures of one MPI library, measured inside one job.
  *
  *   mpiexec -n N points FIGURE [bytes=8,1024] [pending=256,10000] [batches=20] [batch_ms=5]
- *                              [limit_s=20] [wait_ms=1500] [flag=PATH] [level=multiple]
+ *                              [limit_s=20] [wait_ms=1500] [flag=PATH] [level=multiple] [new=1]
  *
  *   round     ranks 0 and 1 pass a message to and fro; half of the round trip        (n = 2)
  *   crowd     the same, while the n - 2 other processes wait in MPI_Recv             (n > 2)
@@ -19,7 +19,8 @@
  *   packing   MPI_Pack of a vector, of structures, of faces of a block, and the same by hand
  *
  * Rank 0 prints one line of JSON for each batch: what was measured, and the value. A batch is made
- * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s.
+ * long enough (batch_ms) that the clock does not matter; nothing is measured after limit_s. With new=1 round,
+ * crowd and pairs write each message anew before they send it, in the time that counts.
  * programs/bench/src/points does the same over Landeck's own interface, line for line, but for the last
  * two; apart from these, only these functions of MPI are used: Init, Comm_rank, Comm_size, Send, Recv, Isend,
  * Irecv, Wait, Waitall, Finalize.
@@ -59,12 +60,14 @@ static double to_and_fro(int64_t iterations, long bytes) {
     double start = now_s();
     if (rank < partner) {
         for (int64_t i = 0; i < iterations; i++) {
+            renew(outgoing, bytes, i);
             MPI_Send(outgoing, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
             MPI_Recv(incoming, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
     } else {
         for (int64_t i = 0; i < iterations; i++) {
             MPI_Recv(incoming, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            renew(outgoing, bytes, i);
             MPI_Send(outgoing, count, MPI_BYTE, partner, TAG_DATA, MPI_COMM_WORLD);
         }
     }

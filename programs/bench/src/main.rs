@@ -88,6 +88,10 @@ struct RunOptions {
     /// [default: 10, quick: 0]
     #[arg(long, value_name = "S")]
     patience: Option<u64>,
+    /// Let the processes write what they give before each operation, as programs do; that is part of the time.
+    /// Figures of messages to and fro and of collective operations heed it
+    #[arg(long)]
+    new_data: bool,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     output: PathBuf,
@@ -132,6 +136,7 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let candidates = present_candidates(places, &options.peers)?;
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
     let mut effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
+    effort.is_new = options.new_data;
     if let Some(patience) = options.patience {
         effort.patience = Duration::from_secs(patience);
     }

@@ -34,6 +34,8 @@ pub(crate) struct Effort {
     pub(crate) starts: usize,
     /// For so long a disturbed launch is repeated.
     pub(crate) patience: Duration,
+    /// Data are written anew before each operation.
+    pub(crate) is_new: bool,
 }
 
 impl Effort {
@@ -45,6 +47,7 @@ impl Effort {
             timeout: Duration::from_secs(120),
             starts: 5,
             patience: Duration::from_secs(10),
+            is_new: false,
         }
     }
 
@@ -56,6 +59,7 @@ impl Effort {
             timeout: Duration::from_secs(30),
             starts: 2,
             patience: Duration::ZERO,
+            is_new: false,
         }
     }
     /// A launch of so many processes that takes longer hangs: each has to be started, to be switched
@@ -232,6 +236,7 @@ fn inside(
     if figure.method == Method::Inside {
         arguments.push(format!("batches={}", effort.batches));
         arguments.push(format!("limit_s={}", effort.limit_s));
+        arguments.extend(effort.is_new.then(|| "new=1".to_owned()));
     }
     let mut command =
         places.command(candidate, part.n, &places.program(candidate, figure.program), &arguments);

@@ -62,6 +62,24 @@ impl Operation {
         }
     }
 
+    /// What this process gives to an operation, written anew.
+    fn renew(self, world: &World, blocks: &mut Blocks, root: usize, bytes: usize, turn: u64) {
+        let (value, all) = ((turn % 64) as u8, bytes * world.size());
+        match self {
+            Operation::Barrier => {}
+            Operation::Reduce | Operation::AllReduce => {
+                blocks.terms[..bytes / 8].fill(f64::from_ne_bytes([value; 8]));
+            }
+            Operation::Gather | Operation::AllGather => blocks.outgoing[..bytes].fill(value),
+            Operation::AllToAll => blocks.outgoing[..all].fill(value),
+            _ if world.rank() != root => {}
+            Operation::Scatter => blocks.outgoing[..all].fill(value),
+            Operation::Broadcast | Operation::BroadcastBarrier => {
+                blocks.incoming[..bytes].fill(value);
+            }
+        }
+    }
+
     fn has_root(self) -> bool {
         !matches!(self, Operation::AllReduce | Operation::AllGather | Operation::AllToAll)
     }
@@ -128,12 +146,14 @@ pub(crate) fn measure_over(
         divisor: 1.0,
         step: if operation.moves() { world.size() as u64 } else { 1 },
     };
-    Ok(batches.run(|iterations| back_to_back(way, blocks, operation, iterations, bytes))?)
+    let batch =
+        |iterations| back_to_back(way, (blocks, settings.is_new), operation, iterations, bytes);
+    Ok(batches.run(batch)?)
 }
 
 fn back_to_back(
     world: &World,
-    blocks: &mut Blocks,
+    (blocks, is_new): (&mut Blocks, bool),
     operation: Operation,
     iterations: u64,
     bytes: usize,
@@ -142,7 +162,11 @@ fn back_to_back(
     world.barrier()?;
     let start = Instant::now();
     for turn in 0..iterations {
-        operation.call(world, blocks, (turn % size) as usize, bytes)?;
+        let root = (turn % size) as usize;
+        if is_new {
+            operation.renew(world, blocks, root, bytes, turn);
+        }
+        operation.call(world, blocks, root, bytes)?;
     }
     Ok(start.elapsed())
 }

@@ -119,18 +119,25 @@ fn to_and_fro(
     iterations: u64,
     bytes: usize,
 ) -> Result<Duration> {
-    let partner = world.rank() ^ 1;
-    let (outgoing, incoming) = (&buffers.outgoing[..bytes], &mut buffers.incoming[..bytes]);
+    let (partner, is_new) = (world.rank() ^ 1, buffers.is_new);
+    let (outgoing, incoming) = (&mut buffers.outgoing[..bytes], &mut buffers.incoming[..bytes]);
+    let renew = |data: &mut [u8], turn| {
+        if is_new {
+            data.fill((turn % 64) as u8);
+        }
+    };
     let start = Instant::now();
     if world.rank() < partner {
-        for _ in 0..iterations {
-            world.send(outgoing, partner, tags::DATA)?;
+        for turn in 0..iterations {
+            renew(outgoing, turn);
+            world.send(&*outgoing, partner, tags::DATA)?;
             world.receive_into(incoming, partner, tags::DATA)?;
         }
     } else {
-        for _ in 0..iterations {
+        for turn in 0..iterations {
             world.receive_into(incoming, partner, tags::DATA)?;
-            world.send(outgoing, partner, tags::DATA)?;
+            renew(outgoing, turn);
+            world.send(&*outgoing, partner, tags::DATA)?;
         }
     }
     Ok(start.elapsed())
@@ -140,13 +147,15 @@ fn to_and_fro(
 pub(crate) struct Buffers {
     pub(crate) outgoing: Memory<u8>,
     pub(crate) incoming: Memory<u8>,
+    /// What is sent is written anew each time, once it was checked.
+    is_new: bool,
 }
 
 impl Buffers {
     pub(crate) fn new(settings: &Settings, blocks: usize) -> Buffers {
         let bytes = settings.largest() * blocks;
         let memory = |value| Memory::new(value, bytes, settings.offset);
-        Buffers { outgoing: memory(1), incoming: memory(2) }
+        Buffers { outgoing: memory(1), incoming: memory(2), is_new: settings.is_new }
     }
 
     /// One exchange in which every byte is looked at.
@@ -162,7 +171,10 @@ impl Buffers {
             .enumerate()
             .for_each(|(place, byte)| *byte = pattern(place, bytes, own));
         self.incoming[..bytes].fill(0);
-        to_and_fro(&bench.world, self, 1, bytes)?;
+        let is_new = std::mem::replace(&mut self.is_new, false);
+        let done = to_and_fro(&bench.world, self, 1, bytes);
+        self.is_new = is_new;
+        done?;
         let mut received = self.incoming[..bytes].iter().enumerate();
         if received.all(|(place, byte)| *byte == pattern(place, bytes, partner)) {
             Ok(())

@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) ways: Vec<String>,
     /// Operations in a batch, where their number is given.
     pub(crate) iterations: usize,
+    /// Data are written anew before each operation, in the time that counts.
+    pub(crate) is_new: bool,
     /// Data begin so many bytes behind the begin of a page: large ones from `malloc` 16, those of C 0.
     pub(crate) offset: usize,
 }
@@ -41,6 +43,7 @@ impl Settings {
             job: String::new(),
             ways: vec!["landeck".to_owned()],
             iterations: 20,
+            is_new: false,
             offset: 0,
         };
         arguments.try_for_each(|argument| settings.set(&argument))?;
@@ -73,6 +76,7 @@ impl Settings {
             "job" => self.job = value.to_owned(),
             "ways" => self.ways = value.split(',').map(str::to_owned).collect(),
             "offset" => self.offset = parse(name, value)?,
+            "new" => self.is_new = parse::<u8>(name, value)? != 0,
             "iterations" => self.iterations = parse::<usize>(name, value)?.max(1),
             _ => return Err(format!("there is no setting '{name}'")),
         }
@@ -94,12 +98,12 @@ mod tests {
 
     #[test]
     fn reads_lists_and_numbers() {
-        let settings = parsed(&["round", "bytes=8,1024", "batch_ms=2.5"]).unwrap();
+        let settings = parsed(&["round", "bytes=8,1024", "batch_ms=2.5", "new=1"]).unwrap();
         assert_eq!(
             (settings.bytes.as_slice(), settings.batch_ms, settings.batches),
             (&[8, 1024][..], 2.5, 20)
         );
-        assert_eq!(settings.largest(), 1024);
+        assert_eq!((settings.largest(), settings.is_new), (1024, true));
     }
 
     #[test]
