@@ -519,8 +519,13 @@ impl Details {
         of_length(&MESSAGE_BYTES, &self.messages_ps, figures, bytes)
     }
 
-    /// The same of one that travels in no cell, though others of its length do.
+    /// The same of one that travels in no cell: because its sender has none, or none is as long.
     pub fn one_way_ps(&self, figures: &Figures, bytes: u64) -> u64 {
+        let ([.., longest_bytes], [.., longest_ps]) = (CELL_MESSAGE_BYTES, self.one_ways_ps);
+        if bytes > longest_bytes {
+            // All of such a message goes as long ones do: there is nothing of it that takes longer.
+            return figures.message_ps.saturating_add(long_ps(figures, bytes)).max(longest_ps);
+        }
         of_length(&CELL_MESSAGE_BYTES, &self.one_ways_ps, figures, bytes)
     }
 }
@@ -536,8 +541,13 @@ fn of_length(lengths: &[u64], measured: &[u64], figures: &Figures, bytes: u64) -
         }
         (before_bytes, before_ps) = (at_bytes, at_ps);
     }
-    let more_ps = u128::from(bytes - before_bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
-    before_ps.saturating_add(u64::try_from(more_ps).unwrap_or(u64::MAX))
+    before_ps.saturating_add(long_ps(figures, bytes - before_bytes))
+}
+
+/// So many bytes of a long message.
+fn long_ps(figures: &Figures, bytes: u64) -> u64 {
+    let ps = u128::from(bytes) * u128::from(figures.two_copy_kib_ps) / 1024;
+    u64::try_from(ps).unwrap_or(u64::MAX)
 }
 
 /// What stands at a place, given what was measured at some: between two of them in proportion, before the first
@@ -561,7 +571,7 @@ mod tests {
 
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
-        let figures = Figures { two_copy_kib_ps: 1024, ..Figures::default() };
+        let figures = Figures { two_copy_kib_ps: 1024, message_ps: 100, ..Figures::default() };
         let messages_ps = [100, 200, 400, 1_000, 5_000, 6_000, 9_000];
         let details = Details { messages_ps, ..Details::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
@@ -569,7 +579,11 @@ mod tests {
         assert_eq!([of(65_536), of(65_536 + 1024)], [9_000, 9_000 + 1024]);
         let details = Details { one_ways_ps: [100, 200, 400, 800], ..details };
         let of = |bytes| details.one_way_ps(&figures, bytes);
-        assert_eq!([of(5), of(24 << 10), of(65 << 10)], [100, 300, 800 + 1024]);
+        assert_eq!([of(5), of(24 << 10)], [100, 300]);
+        let (twice, many) = (2 << 16, 1 << 20);
+        assert_eq!([of(twice), of(many)], [100 + twice, 100 + many], "all of it at one rate");
+        let details = Details { one_ways_ps: [100, 200, 400, 1 << 20], ..details };
+        assert_eq!(details.one_way_ps(&figures, twice), 1 << 20, "no shorter than a shorter one");
     }
 
     #[test]

@@ -402,7 +402,7 @@ mod tests {
         let details = Details::of(&usual);
         let (near, rates) = (Near::new(figures, details, 1, Ways::default()), rates(&details, 0));
         let overhead_ps = (usual.message_ps - usual.line_ps) / 2;
-        let rest_ps = details.message_ps(&usual, LONG_BYTES) - usual.message_ps;
+        let rest_ps = details.one_way_ps(&usual, LONG_BYTES) - usual.message_ps;
         assert_eq!(near.receive_ps(LONG_BYTES, ALONE, &rates), overhead_ps + rest_ps);
     }
 }
