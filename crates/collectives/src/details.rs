@@ -8,7 +8,7 @@ use crate::figures::Figures;
 
 /// Sizes of messages that are measured, in bytes: a word more than its line has room for, some
 /// lines, a page, all that a ring takes at once, and some pieces.
-pub const MESSAGE_BYTES: [u64; 7] = [64, 512, 1024, 4096, 16_384, 32_768, 65_536];
+pub const MESSAGE_BYTES: [u64; 8] = [64, 512, 1024, 2048, 4096, 16_384, 32_768, 65_536];
 
 /// The sizes among them that travel in cells, which go from hand to hand, while their sender has one.
 pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
@@ -126,6 +126,7 @@ pub(crate) const NAMES: [(&str, &str); Details::WORDS] = [
     ("message_64_ps", "a message of 64 bytes"),
     ("message_512_ps", "a message of 512 bytes"),
     ("message_1024_ps", "a message of 1,024 bytes"),
+    ("message_2048_ps", "a message of 2,048 bytes"),
     ("message_4096_ps", "a message of 4,096 bytes"),
     ("message_16384_ps", "a message of 16,384 bytes"),
     ("message_32768_ps", "a message of 32,768 bytes"),
@@ -572,7 +573,7 @@ mod tests {
     #[test]
     fn messages_between_two_that_were_measured_are_in_proportion() {
         let figures = Figures { two_copy_kib_ps: 1024, message_ps: 100, ..Figures::default() };
-        let messages_ps = [100, 200, 400, 1_000, 5_000, 6_000, 9_000];
+        let messages_ps = [100, 200, 400, 800, 1_000, 5_000, 6_000, 9_000];
         let details = Details { messages_ps, ..Details::of(&figures) };
         let of = |bytes| details.message_ps(&figures, bytes);
         assert_eq!([of(49), of(64), of(288), of(16_384)], [100, 100, 150, 5_000]);

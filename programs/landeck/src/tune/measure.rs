@@ -472,7 +472,7 @@ fn messages(job: &Job, world: &World) -> Result<()> {
     report(world, "message", short);
     report(world, "send", burst);
     for (bytes, round_trips) in
-        MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 1_500, 500, 250, 150])
+        MESSAGE_BYTES.into_iter().zip([4_000, 3_000, 2_500, 2_000, 1_500, 500, 250, 150])
     {
         let ps = batches.half_round_trip_ps(bytes as usize, round_trips)?;
         report(world, &format!("message-{bytes}"), ps);
