@@ -57,6 +57,8 @@ mod group_log {
 mod hardening;
 pub mod heap;
 #[cfg(not(loom))]
+mod ladder;
+#[cfg(not(loom))]
 mod line_up;
 mod lock;
 pub mod mailbox_queue;

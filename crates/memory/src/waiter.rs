@@ -27,6 +27,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 use std::time::Duration;
 
+use crate::ladder::{Ladder, Step};
 use crate::line_up::Line;
 use crate::membership::JobState;
 use crate::page::WaitRecord;
@@ -38,6 +39,8 @@ use crate::sync;
 use crate::system::{self, now_ns};
 use crate::waited_for::WaitedForMost;
 
+pub use crate::ladder::Patience;
+
 /// Polls before the clock is looked at for the first time; the first half without a pause. Between two
 /// processors side by side a message takes less time than these, and a pause is so long that it matters in
 /// which of them the message comes: half a round trip of 8 bytes took 68 or 79 ns, by chance.
@@ -48,10 +51,6 @@ const POLLS_CROWDED: u32 = 4;
 /// One wait in so many polls as long as one that has the processor to itself, to see whether that
 /// pays by now.
 const EXPLORE_EVERY: u32 = 16;
-/// Time on the first two steps when there are processors for all, in nanoseconds.
-const AWAKE_NS: u64 = 1_000_000;
-/// Yields on the second step when others want the processor, unless a wait has reasons for more.
-const YIELDS_CROWDED: u32 = 32;
 /// How long to poll where nobody on this processor is waited for and all of them wait, in nanoseconds:
 /// about two switches of processes.
 pub const BESIDE_NS: u64 = 1_500;
@@ -68,8 +67,6 @@ const FIRST_NS: u64 = 4_000;
 const TURNS_AT_ONCE: u32 = 4;
 /// One wait in so many looks at the clock from the beginning, to see whether they still want it.
 const MEASURE_EVERY: u32 = 16;
-/// Between two yield probes that found nobody, in nanoseconds.
-const PROBE_EVERY_NS: u64 = 10_000;
 /// A sleeper looks by itself so often, should a wake-up ever be lost.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// The same where the kernel offers no barrier, so that wake-ups may well be lost.
@@ -165,30 +162,6 @@ pub enum Neighbours {
 
 /// The generation of the membership, and how many groups of this process were revoked.
 type News = (u32, u32);
-
-/// How long a wait stays awake where others want the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    yields: u32,
-    awake_ns: u64,
-}
-
-impl Patience {
-    /// For one other process.
-    pub const ONE: Self = Self { yields: YIELDS_CROWDED, awake_ns: AWAKE_NS };
-
-    /// For all of a group: they will all be here again soon, and each sleeper costs whoever wakes
-    /// it more than its turn on the processor. With many of them a turn of all takes long.
-    pub const fn all_of(members: u32) -> Self {
-        const TURNS: u32 = 8;
-        const MEMBER_NS: u64 = 20_000;
-        let yields = TURNS.saturating_mul(members);
-        Self {
-            yields: if yields > YIELDS_CROWDED { yields } else { YIELDS_CROWDED },
-            awake_ns: AWAKE_NS + MEMBER_NS * members as u64,
-        }
-    }
-}
 
 /// What a process has spent waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -579,52 +552,6 @@ impl Spin {
     }
 }
 
-/// What to do next in a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    Poll,
-    Yield,
-    Sleep,
-}
-
-/// Decides the steps of one wait, from times and probes alone.
-struct Ladder {
-    crowded: bool,
-    began_ns: u64,
-    yields: u32,
-    patience: Patience,
-    next_probe_ns: u64,
-}
-
-impl Ladder {
-    fn new(crowded: bool, began_ns: u64, patience: Patience) -> Self {
-        let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
-        Self { crowded, began_ns, yields: 0, patience, next_probe_ns }
-    }
-
-    fn step(&mut self, now_ns: u64) -> Step {
-        let awake_ns = if self.crowded { self.patience.awake_ns } else { AWAKE_NS };
-        let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;
-        if self.yields >= self.patience.yields || is_long {
-            return Step::Sleep;
-        }
-        if self.crowded {
-            return Step::Yield;
-        }
-        if now_ns >= self.next_probe_ns {
-            self.next_probe_ns = now_ns + PROBE_EVERY_NS;
-            return Step::Yield;
-        }
-        Step::Poll
-    }
-
-    /// Learns from a yield whether somebody else wanted the processor.
-    fn yielded(&mut self, crowded: bool) {
-        self.crowded = crowded;
-        self.yields += u32::from(crowded);
-    }
-}
-
 /// The sleep word of another process, to be looked at after publishing something for it.
 pub struct Doorbell {
     word: NonNull<AtomicU32>,
@@ -832,36 +759,6 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
-        let mut crowded = Ladder::new(true, 0, Patience::ONE);
-        for _ in 0..YIELDS_CROWDED {
-            assert_eq!(crowded.step(1), Step::Yield);
-            crowded.yielded(true);
-        }
-        assert_eq!(crowded.step(1), Step::Sleep);
-        let mut roomy = Ladder::new(false, 0, Patience::ONE);
-        assert_eq!(roomy.step(0), Step::Poll);
-        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
-        roomy.yielded(false);
-        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Poll);
-        assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
-    }
-
-    #[test]
-    fn who_waits_for_many_stays_awake_longer() {
-        let many = Patience::all_of(1000);
-        let mut ladder = Ladder::new(true, 0, many);
-        for _ in 0..YIELDS_CROWDED * 2 {
-            assert_eq!(ladder.step(AWAKE_NS + 1), Step::Yield);
-            ladder.yielded(true);
-        }
-        assert_eq!(ladder.step(many.awake_ns + 1), Step::Sleep);
-        ladder.yielded(false);
-        assert_eq!(ladder.step(AWAKE_NS + 1), Step::Sleep, "nobody else wants the processor");
-        assert_eq!(Patience::all_of(1).yields, Patience::ONE.yields);
-    }
-
-    #[test]
     fn polling_goes_on_while_it_pays_and_is_tried_again_when_it_did_not() {
         let mut spin = Spin::new(false);
         assert_eq!(spin.polls(), POLLS_AT_ONCE);
@@ -873,21 +770,5 @@ mod tests {
         spin.failed(true);
         spin.failed(false);
         assert_eq!(spin.polls(), POLLS_AT_ONCE, "nobody else wants the processor");
-    }
-
-    #[test]
-    fn what_the_probe_finds_counts_more_than_the_plan() {
-        let mut hogged = Ladder::new(false, 0, Patience::ONE);
-        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
-        for _ in 0..YIELDS_CROWDED {
-            hogged.yielded(true);
-            assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
-        }
-        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Sleep);
-        let mut quiet = Ladder::new(true, 0, Patience::ONE);
-        assert_eq!(quiet.step(1), Step::Yield);
-        quiet.yielded(false);
-        quiet.next_probe_ns = 100;
-        assert_eq!(quiet.step(2), Step::Poll);
     }
 }

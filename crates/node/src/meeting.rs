@@ -505,7 +505,7 @@ impl Waiting for Visiting<'_> {
     }
 
     fn patience(&self) -> Patience {
-        Patience::all_of(self.visit.size())
+        Patience::all_moving(self.visit.size(), self.call.moved_bytes())
     }
 
     #[inline]

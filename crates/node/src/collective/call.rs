@@ -120,6 +120,12 @@ impl Call {
         }
     }
 
+    /// What this member brings or gets, whichever is more.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        let bytes = |blocks: &Blocks| blocks.area(0, blocks.count() as u32).packed_bytes();
+        bytes(&self.input).max(bytes(&self.output))
+    }
+
     /// Input and output in so many segments, where they are one piece of data.
     pub(crate) fn in_segments(&self, segments: u32) -> (Blocks, Blocks) {
         let (input, output) = (self.input.clone(), self.output.clone());

@@ -1,0 +1,155 @@
+//! How long a wait stays on each step of its ladder: polling, giving the processor away, asleep.
+//!
+//! Decided from times, probes and the patience of whoever waits alone; [`crate::waiter`] does what is decided.
+
+/// Time on the first two steps when there are processors for all, in nanoseconds.
+const AWAKE_NS: u64 = 1_000_000;
+/// Most that is added to it for the data of others.
+const MOVING_MAX_NS: u64 = 20_000_000;
+/// Yields on the second step when others want the processor, unless a wait has reasons for more.
+const YIELDS_CROWDED: u32 = 32;
+/// Between two yield probes that found nobody, in nanoseconds.
+const PROBE_EVERY_NS: u64 = 10_000;
+
+/// How long a wait stays awake where others want the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    yields: u32,
+    awake_ns: u64,
+}
+
+impl Patience {
+    /// For one other process.
+    pub const ONE: Self = Self { yields: YIELDS_CROWDED, awake_ns: AWAKE_NS };
+
+    /// For all of a group: they will all be here again soon, and each sleeper costs whoever wakes
+    /// it more than its turn on the processor. With many of them a turn of all takes long.
+    pub const fn all_of(members: u32) -> Self {
+        const TURNS: u32 = 8;
+        const MEMBER_NS: u64 = 20_000;
+        let yields = TURNS.saturating_mul(members);
+        Self {
+            yields: if yields > YIELDS_CROWDED { yields } else { YIELDS_CROWDED },
+            awake_ns: AWAKE_NS + MEMBER_NS * members as u64,
+        }
+    }
+
+    /// The same where each of so many members moves so many bytes meanwhile. Who sleeps in the middle of that is
+    /// woken wherever there is room, and then most of them may share one of the processors.
+    pub const fn all_moving(members: u32, bytes: u64) -> Self {
+        const BYTES_PER_NS: u64 = 8;
+        const TURN_NS: u64 = 500;
+        let Self { yields, awake_ns } = Self::all_of(members);
+        let moving_ns = bytes.saturating_mul(members as u64) / BYTES_PER_NS;
+        let moving_ns = if moving_ns < MOVING_MAX_NS { moving_ns } else { MOVING_MAX_NS };
+        Self { yields: yields + (moving_ns / TURN_NS) as u32, awake_ns: awake_ns + moving_ns }
+    }
+}
+
+/// What to do next in a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Poll,
+    Yield,
+    Sleep,
+}
+
+/// Decides the steps of one wait, from times and probes alone.
+pub(crate) struct Ladder {
+    crowded: bool,
+    began_ns: u64,
+    yields: u32,
+    patience: Patience,
+    next_probe_ns: u64,
+}
+
+impl Ladder {
+    pub(crate) fn new(crowded: bool, began_ns: u64, patience: Patience) -> Self {
+        let next_probe_ns = if crowded { began_ns } else { began_ns + PROBE_EVERY_NS };
+        Self { crowded, began_ns, yields: 0, patience, next_probe_ns }
+    }
+
+    /// What to do now.
+    pub(crate) fn step(&mut self, now_ns: u64) -> Step {
+        let awake_ns = if self.crowded { self.patience.awake_ns } else { AWAKE_NS };
+        let is_long = now_ns.saturating_sub(self.began_ns) > awake_ns;
+        if self.yields >= self.patience.yields || is_long {
+            return Step::Sleep;
+        }
+        if self.crowded {
+            return Step::Yield;
+        }
+        if now_ns >= self.next_probe_ns {
+            self.next_probe_ns = now_ns + PROBE_EVERY_NS;
+            return Step::Yield;
+        }
+        Step::Poll
+    }
+
+    /// Learns from a yield whether somebody else wanted the processor.
+    pub(crate) fn yielded(&mut self, crowded: bool) {
+        self.crowded = crowded;
+        self.yields += u32::from(crowded);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_sleeps_early_when_crowded_and_late_when_not() {
+        let mut crowded = Ladder::new(true, 0, Patience::ONE);
+        for _ in 0..YIELDS_CROWDED {
+            assert_eq!(crowded.step(1), Step::Yield);
+            crowded.yielded(true);
+        }
+        assert_eq!(crowded.step(1), Step::Sleep);
+        let mut roomy = Ladder::new(false, 0, Patience::ONE);
+        assert_eq!(roomy.step(0), Step::Poll);
+        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Yield);
+        roomy.yielded(false);
+        assert_eq!(roomy.step(PROBE_EVERY_NS), Step::Poll);
+        assert_eq!(roomy.step(AWAKE_NS + 1), Step::Sleep);
+    }
+
+    #[test]
+    fn who_waits_for_many_stays_awake_longer() {
+        let many = Patience::all_of(1000);
+        let mut ladder = Ladder::new(true, 0, many);
+        for _ in 0..YIELDS_CROWDED * 2 {
+            assert_eq!(ladder.step(AWAKE_NS + 1), Step::Yield);
+            ladder.yielded(true);
+        }
+        assert_eq!(ladder.step(many.awake_ns + 1), Step::Sleep);
+        ladder.yielded(false);
+        assert_eq!(ladder.step(AWAKE_NS + 1), Step::Sleep, "nobody else wants the processor");
+        assert_eq!(Patience::all_of(1).yields, Patience::ONE.yields);
+    }
+
+    #[test]
+    fn who_waits_for_those_who_move_much_stays_awake_as_long_as_that_takes() {
+        let (idle, moving) = (Patience::all_of(32), Patience::all_moving(32, 1 << 20));
+        assert_eq!(moving.awake_ns - idle.awake_ns, (32 << 20) / 8);
+        assert!(moving.yields > 32 * idle.yields);
+        assert_eq!(Patience::all_moving(32, 0), idle);
+        let most = Patience::all_moving(32, u64::MAX);
+        assert_eq!(most.awake_ns - idle.awake_ns, MOVING_MAX_NS, "but not for ever");
+    }
+
+    #[test]
+    fn what_the_probe_finds_counts_more_than_the_plan() {
+        let mut hogged = Ladder::new(false, 0, Patience::ONE);
+        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Yield);
+        for _ in 0..YIELDS_CROWDED {
+            hogged.yielded(true);
+            assert!(matches!(hogged.step(PROBE_EVERY_NS), Step::Yield | Step::Sleep));
+        }
+        assert_eq!(hogged.step(PROBE_EVERY_NS), Step::Sleep);
+        let mut quiet = Ladder::new(true, 0, Patience::ONE);
+        assert_eq!(quiet.step(1), Step::Yield);
+        quiet.yielded(false);
+        quiet.next_probe_ns = 100;
+        assert_eq!(quiet.step(2), Step::Poll);
+    }
+}
