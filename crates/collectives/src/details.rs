@@ -10,6 +10,9 @@ use crate::figures::Figures;
 /// lines, a page, all that a ring takes at once, and some pieces.
 pub const MESSAGE_BYTES: [u64; 8] = [64, 512, 1024, 2048, 4096, 16_384, 32_768, 65_536];
 
+/// After so many bytes a processor fetches the lines of a copy before they are asked for.
+pub const FIRST_BYTES: u64 = 2048;
+
 /// The sizes among them that travel in cells, which go from hand to hand, while their sender has one.
 pub const CELL_MESSAGE_BYTES: [u64; 4] = [4096, 16_384, 32_768, 65_536];
 
@@ -319,8 +322,6 @@ impl Details {
     pub fn of(figures: &Figures) -> Self {
         const RING_KIB: u64 = 16;
         const CALL_PS: u64 = 300_000;
-        /// After so many bytes a processor fetches the lines of a copy before they are asked for.
-        const FIRST_BYTES: u64 = 2048;
         let Figures { message_ps, deposit_ps, line_ps, switch_ps, .. } = *figures;
         let (both_ps, out_ps) = (figures.two_copy_kib_ps, figures.one_copy_kib_ps);
         let message = |bytes: u64| {

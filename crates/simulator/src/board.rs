@@ -4,6 +4,7 @@
 //! deposit that is combined. Where members share processors, a line that one of them has fetched is
 //! near for the others, and those of their own processor always are.
 
+use landeck_collectives::details::FIRST_BYTES;
 use landeck_collectives::{Details, Figures};
 
 use crate::caches::{Rates, Whose};
@@ -37,6 +38,8 @@ pub(crate) struct Board {
     take_ps: u64,
     /// What a short call takes that lays something down, where processors are shared.
     around_ps: u64,
+    /// Until a processor fetches the lines of what another one has laid down before they are asked for, for each KiB.
+    first_kib_ps: u64,
     processors: u32,
     /// By member.
     deposits: Vec<Option<Laid>>,
@@ -131,6 +134,10 @@ impl Board {
             near_ps: figures.deposit_ps,
             take_ps,
             around_ps,
+            first_kib_ps: match sharing {
+                ..=1 => first_kib_ps(&figures, &details),
+                _ => 0, // in what was measured of them
+            },
             processors,
             deposits: nothing.clone(),
             results: nothing,
@@ -171,7 +178,8 @@ impl Board {
                 let is_here = is_word_here && (bytes == whole || laid.by == by.processor);
                 let source = if is_here { Whose::Own } else { Whose::Others };
                 let of = |bytes| bytes_ps(copied(bytes, whole), rates.take_ps(source));
-                let find_ps = self.find_ps(is_word_here, is_here, whole);
+                let first_ps = if is_here { 0 } else { self.first_ps(copied(bytes, whole)) };
+                let find_ps = self.find_ps(is_word_here, is_here, whole) + first_ps;
                 let span_ps = self.take_ps + find_ps + of(bytes);
                 // The last piece is copied when it is there.
                 let left_ps = until.since(by.now);
@@ -307,6 +315,11 @@ impl Board {
         self.figures.deposit_ps + bytes_ps(copied(bytes, bytes), kib_ps)
     }
 
+    /// By so much longer its first bytes take than as many behind them.
+    fn first_ps(&self, bytes: u64) -> u64 {
+        bytes_ps(bytes.min(FIRST_BYTES), self.first_kib_ps)
+    }
+
     /// To find what a member has laid down: beside its word, or where that says.
     const fn find_ps(&self, is_word_here: bool, is_here: bool, laid_bytes: u64) -> u64 {
         let word_ps = if is_word_here { self.near_ps } else { self.figures.line_ps };
@@ -331,7 +344,8 @@ impl Board {
                 false => self.fetched_reduction_kib_ps,
             };
             let of = |bytes| bytes_ps(bytes, kib_ps + more_ps);
-            span_ps += self.find_ps(is_here, is_here, whole) + of(bytes);
+            let first_ps = if is_here { 0 } else { self.first_ps(copied(bytes, whole)) };
+            span_ps += self.find_ps(is_here, is_here, whole) + first_ps + of(bytes);
             let left_ps = until.since(by.now);
             if left_ps > 0 {
                 last_ps = last_ps.max(left_ps + of(bytes.min(TOLD_BYTES)));
@@ -339,6 +353,15 @@ impl Board {
         }
         span_ps.max(last_ps)
     }
+}
+
+/// A message of so many bytes finds its data as what lies on the board is found, and was measured as a whole.
+fn first_kib_ps(figures: &Figures, details: &Details) -> u64 {
+    let copies_ps =
+        details.deposits_kib_ps[0] + figures.one_copy_kib_ps.min(details.takes_kib_ps[0]);
+    let found_ps = figures.message_ps + figures.line_ps;
+    let first_ps = details.message_ps(figures, FIRST_BYTES).saturating_sub(found_ps);
+    (first_ps / (FIRST_BYTES / 1024)).saturating_sub(copies_ps)
 }
 
 /// What of a deposit is copied: what does not stand beside its word.
