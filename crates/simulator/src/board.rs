@@ -485,6 +485,7 @@ mod tests {
             [(whole_ps / 2, 2 * line_ps + whole_ps), (2 * whole_ps, 2 * whole_ps + piece_ps)]
         {
             let mut board = board(2);
+            board.first_kib_ps = 0;
             board.lay(0, bytes, (0, Time::from_ps(until)), NOTHING);
             assert_eq!(look(&mut board, take, (1, 1), 0), span_ps, "there at {until}");
         }
@@ -496,7 +497,23 @@ mod tests {
         board.lay(0, 1024, (0, Time::ZERO), NOTHING);
         let take = Deed::Take { from: 0, bytes: 8, resolved: false };
         let Figures { line_ps, one_copy_kib_ps, .. } = Figures::default();
-        assert_eq!(look(&mut board, take, (1, 1), 0), 2 * line_ps + one_copy_kib_ps / 128);
+        let kib_ps = one_copy_kib_ps + board.first_kib_ps;
+        assert_eq!(look(&mut board, take, (1, 1), 0), 2 * line_ps + kib_ps / 128);
+    }
+
+    #[test]
+    fn the_first_bytes_take_as_much_longer_as_those_of_a_message() {
+        let (Host { figures, details, .. }, mut board) = (host(), self::board(2));
+        let message_ps = details.message_ps(&figures, FIRST_BYTES) - figures.message_ps;
+        let copies_ps = figures.local_copy_kib_ps + figures.one_copy_kib_ps;
+        assert_eq!(2 * board.first_kib_ps, message_ps - figures.line_ps - 2 * copies_ps);
+        assert_eq!(self::board(8).first_kib_ps, 0, "it is in what was measured of many");
+        board.lay(0, 8 << 10, (0, Time::ZERO), NOTHING);
+        let mut taken_ps = |bytes| {
+            let take = Deed::Take { from: 0, bytes, resolved: false };
+            look(&mut board, take, (1, 1), 0) - bytes / 1024 * figures.one_copy_kib_ps
+        };
+        assert_eq!(taken_ps(4 << 10), 2 * figures.line_ps + 2 * board.first_kib_ps);
     }
 
     #[test]

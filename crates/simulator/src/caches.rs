@@ -170,6 +170,12 @@ pub(crate) struct Rates {
     fresh_more_ps: u64,
     place_more_ps: u64,
     source_more_ps: u64,
+    /// So much of that is saved where both ends of a copy take longer at once: where a member's own goes to a place, what
+    /// it has just touched does, something is taken, and both ends are its own.
+    deposit_saved_ps: u64,
+    fresh_saved_ps: u64,
+    take_saved_ps: u64,
+    local_saved_ps: u64,
     /// For first touches of pages, of what is copied from one place to another, and of one place.
     pages_kib_ps: u64,
     page_kib_ps: u64,
@@ -204,6 +210,14 @@ impl Rates {
         let again_ps = source_ps.saturating_sub(more(reads, touched.turn_bytes()));
         let source_ps = source_ps - part(again_ps, touched.taken - first, touched.taken);
         let page_ps = Self::page_ps(details, touched.members, bytes);
+        // Both ends of a copy were measured together, too.
+        let saved = |one: u64, other: u64| {
+            let bytes = one.min(other);
+            let (read_ps, write_ps) = (more(reads, bytes), more(writes, bytes));
+            let both_ps = more(&details.copies_kib_ps, bytes);
+            (read_ps + write_ps).saturating_sub(both_ps).min(read_ps).min(write_ps)
+        };
+        let of_places = touched.of_places(bytes);
         Self {
             deposit_kib_ps: deposit_ps,
             take_kib_ps: match touched.laid_down {
@@ -215,9 +229,13 @@ impl Rates {
             past_caches_kib_ps: touched.goes_past_caches.then_some(details.past_caches_kib_ps),
             read_more_ps: more(reads, bytes),
             write_more_ps: more(writes, bytes),
-            fresh_more_ps: more(reads, touched.of_places(bytes)),
+            fresh_more_ps: more(reads, of_places),
             place_more_ps: more(writes, laid_bytes),
             source_more_ps: source_ps,
+            deposit_saved_ps: saved(bytes, laid_bytes),
+            fresh_saved_ps: saved(of_places, laid_bytes),
+            take_saved_ps: saved(all.of_places(bytes), bytes).min(source_ps),
+            local_saved_ps: saved(bytes, bytes),
             pages_kib_ps: touched.pages_of_copied(page_ps),
             page_kib_ps: page_ps / PAGE_KIB,
         }
@@ -235,7 +253,8 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn deposit_more_ps(&self, is_fresh: bool) -> u64 {
-        self.read_more_ps(is_fresh) + self.place_more_ps
+        let saved_ps = if is_fresh { self.fresh_saved_ps } else { self.deposit_saved_ps };
+        self.read_more_ps(is_fresh) + self.place_more_ps - saved_ps
     }
 
     /// By so much longer what a member has is read.
@@ -263,7 +282,7 @@ impl Rates {
 
     /// By so much longer than where little goes round.
     pub(crate) const fn take_more_ps(&self) -> u64 {
-        self.source_more_ps + self.write_more_ps()
+        self.source_more_ps + self.write_more_ps() - self.take_saved_ps
     }
 
     /// To write over what a member has, with nothing that is read.
@@ -302,7 +321,7 @@ impl Rates {
 
     /// By so much longer a copy takes of which both places are the member's own.
     pub(crate) const fn more_ps(&self) -> u64 {
-        self.read_more_ps + self.write_more_ps + self.pages_kib_ps
+        self.read_more_ps + self.write_more_ps + self.pages_kib_ps - self.local_saved_ps
     }
 }
 
@@ -338,7 +357,7 @@ mod tests {
         let usual = Details::of(&Figures::default());
         let deposits_kib_ps = [10, 10, 10, 12, 14, 14, 14, 30, 50, 80];
         let takes_kib_ps = [11, 11, 11, 11, 17, 17, 17, 31, 41, 71];
-        let copies_kib_ps = [5, 5, 5, 6, 7, 7, 7, 9, 11, 20];
+        let copies_kib_ps = [5, 5, 5, 6, 10, 10, 10, 18, 40, 71]; // as both ends by themselves
         let reads_kib_ps = [4, 4, 4, 5, 6, 6, 6, 10, 20, 30];
         let writes_kib_ps = [5, 5, 5, 5, 8, 8, 8, 12, 24, 45];
         let usual = Details { reads_kib_ps, writes_kib_ps, ..usual };
@@ -455,6 +474,26 @@ mod tests {
         let deposits = [false, true].map(|is_fresh| much.deposit_ps(Whose::Others, is_fresh));
         assert_eq!(deposits, [10 + 26 + 3, 10 + 2 + 3], "the own data of before, or of just now");
         assert_eq!(rates[2].take_ps(Whose::Own), 5 + 1, "a MiB of its own");
+    }
+
+    #[test]
+    fn where_both_ends_take_longer_at_once_a_copy_takes_what_it_took_with_both() {
+        let copies_kib_ps = [5, 5, 5, 6, 8, 8, 8, 9, 11, 50];
+        let host = host(Details { copies_kib_ps, ..details() });
+        let much = touched(64 * MIB, MIB, MIB, MIB);
+        let rates = Rates::of(&host, &much, &much);
+        let pages_ps = rates.pages_kib_ps;
+        assert_eq!(rates.local_ps() - pages_ps, 50, "measured");
+        assert_eq!(rates.take_ps(Whose::Others) - pages_ps, 11 + 45);
+        let deposits = [false, true].map(|is_fresh| rates.deposit_ps(Whose::Others, is_fresh));
+        assert_eq!(deposits, [10 + 45 + pages_ps; 2]);
+        let little_laid = touched(64 * MIB, 64 * MIB, 1, 0);
+        let rates = Rates::of(&host, &little_laid, &little_laid);
+        let deposit_ps = rates.deposit_ps(Whose::Others, false) - rates.pages_kib_ps;
+        assert_eq!(deposit_ps, 10 + 26, "one end alone");
+        let quick = Details { copies_kib_ps: [5; 10], ..details() };
+        let rates = Rates::of(&self::host(quick), &much, &much);
+        assert_eq!(rates.local_ps() - rates.pages_kib_ps, 5 + 40, "no less than one end");
     }
 
     #[test]
