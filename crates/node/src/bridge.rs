@@ -44,8 +44,8 @@ pub struct Bridge {
 const MAKING: Tag = Tag(u32::MAX);
 /// Words in front of a leader's list.
 const HEAD_WORDS: usize = 2;
-/// No context: the leaders have not understood each other.
-const NO_CONTEXT: u64 = 0;
+/// No context: the making has failed.
+const NO_CONTEXT: u32 = 0;
 
 impl World {
     /// A bridge between this world and another one. All members of both call it; the leader of
@@ -61,23 +61,83 @@ impl World {
         tag: Tag,
     ) -> Result<Bridge> {
         self.peer(leader)?;
-        let local = self.duplicate()?;
-        let own: Vec<u64> = self.members.iter().map(|peer| u64::from(peer.0)).collect();
-        let theirs = other.filter(|_| self.rank() == leader).map(|(between, rank)| {
-            between.peer(rank)?;
-            let view = between.talk(founding_of(between.context), between.members.clone());
-            exchange(&view, rank, tag, &own)
+        let other = other.filter(|_| self.rank() == leader).map(|(between, rank)| OtherLeader {
+            peer: between.peer(rank).ok(),
+            meeting: between.peer(rank).map(|_| (between.clone(), rank)),
         });
-        let (context, words) = tell(&local, leader, theirs)?;
-        let remote: Arc<[Peer]> = words.iter().map(|&word| Peer(word as u32)).collect();
-        if remote.iter().any(|peer| self.members.contains(peer)) {
-            return Err(Error::NoBridge { what: "a process is in both groups" });
-        }
-        Bridge::new(local, context, remote)
+        Bridge::connect(&self.members, self.duplicate(), leader, other, tag)
+    }
+
+    /// A bridge between two groups of ranks of this world, which need no world in common but this one: all members of
+    /// both call it and give the same name. Each names its own group, and the leader of that; a leader names the
+    /// other group's leader as well, by its rank in this world. Calls that could meet have different names or come one
+    /// after the other.
+    ///
+    /// # Errors
+    /// As [`World::named`] and [`World::bridge`].
+    pub fn bridge_named(
+        &self,
+        own: &[usize],
+        leader: usize,
+        other: Option<usize>,
+        name: &str,
+    ) -> Result<Bridge> {
+        let size = own.len();
+        let own_leader = *own.get(leader).ok_or(Error::NoSuchRank { rank: leader, size })?;
+        let members: Arc<[Peer]> =
+            own.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
+        let local = self.named(own, &format!("side {name}"));
+        let leaders = other.filter(|_| own_leader == self.rank()).map(|other| {
+            // Both leaders name the two of them in the same order.
+            let pair = [own_leader.min(other), own_leader.max(other)];
+            let between = self.named(&pair, &format!("leaders {name}"));
+            let meeting = between.map(|between| (between, usize::from(own_leader < other)));
+            OtherLeader { peer: self.peer(other).ok(), meeting }
+        });
+        Bridge::connect(&members, local, leader, leaders, Tag(0))
     }
 }
 
+/// The leader of the other group, as that of the own one names it.
+struct OtherLeader {
+    peer: Option<Peer>,
+    /// A world that has both leaders, and the rank of the other one there.
+    meeting: Result<(World, usize)>,
+}
+
 impl Bridge {
+    /// A bridge whose own side is `local`, a world of these members, if that could be made. The leader names the
+    /// other one.
+    ///
+    /// A leader always talks to the other one, whatever has failed in its own group: the other group waits for that.
+    fn connect(
+        members: &[Peer],
+        local: Result<World>,
+        leader: usize,
+        other: Option<OtherLeader>,
+        tag: Tag,
+    ) -> Result<Self> {
+        let own: Vec<u64> = members.iter().map(|peer| u64::from(peer.0)).collect();
+        let suspect = other.as_ref().and_then(|other| other.peer);
+        let heard = other.map(|other| {
+            let (between, rank) = other.meeting?;
+            let view = between.talk(founding_of(between.context), between.members.clone());
+            exchange(&view, rank, tag, (local.is_err(), &own), &[])
+        });
+        let local = local?;
+        let told = tell(&local, leader, heard, suspect)?;
+        let remote: Arc<[Peer]> = told.words.iter().map(|&word| Peer(word as u32)).collect();
+        if told.context == NO_CONTEXT {
+            return Err(local.cause_among(&[members, &remote], GIVEN_UP));
+        }
+        if remote.iter().any(|peer| members.contains(peer)) {
+            return Err(Error::NoBridge {
+                what: "a process is in both groups. Name groups without common members",
+            });
+        }
+        Self::new(local, told.context, remote)
+    }
+
     fn new(local: World, context: u32, remote: Arc<[Peer]>) -> Result<Self> {
         let shared = local.shared.clone();
         if let Some(number) = number_of(context) {
@@ -138,10 +198,11 @@ impl Bridge {
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
         let own = [color.map_or(u64::MAX, u64::from), key as u64];
         let mut table = vec![0; 2 * self.local.size()];
-        self.local.all_gather(&own, &mut table)?;
-        let local = self.local.split(color, key);
-        let (context, theirs) = self.agree_on(&table)?;
-        let (Some(local), Some(color)) = (local?, color) else { return Ok(None) };
+        let gathered = self.local.all_gather(&own, &mut table);
+        let local = gathered.and_then(|()| self.local.split(color, key));
+        let told = self.agree_on((local.is_err(), &table));
+        let (local, (context, theirs)) = (local?, told?);
+        let (Some(local), Some(color)) = (local, color) else { return Ok(None) };
         let mut ranks: Vec<(i64, usize)> = (0..)
             .zip(theirs.chunks_exact(2))
             .filter(|(_, entry)| entry[0] == u64::from(color))
@@ -171,7 +232,7 @@ impl Bridge {
     /// # Errors
     /// As [`Bridge::split`].
     pub fn merge(&self, is_high: bool) -> Result<World> {
-        let (context, theirs) = self.agree_on(&[u64::from(is_high)])?;
+        let (context, theirs) = self.agree_on((false, &[u64::from(is_high)]))?;
         let is_their_high = theirs.first().is_some_and(|&word| word != 0);
         let (own, other) = (&self.local.members, &self.remote.members);
         let is_first = match is_high == is_their_high {
@@ -184,51 +245,84 @@ impl Bridge {
     }
 
     /// What the other group's first member says to this group's, told to all, with a new context
-    /// that both groups have agreed on.
-    fn agree_on(&self, own: &[u64]) -> Result<(u32, Vec<u64>)> {
-        let theirs = (self.local.rank() == 0).then(|| exchange(&self.inside, 0, MAKING, own));
-        tell(&self.local, 0, theirs)
+    /// that both groups have agreed on. Where this group has failed already, both are told.
+    fn agree_on(&self, own: (bool, &[u64])) -> Result<(u32, Vec<u64>)> {
+        let makers = [&self.local.members[..], &self.remote.members[..]];
+        let heard = (self.local.rank() == 0).then(|| {
+            let heard = exchange(&self.inside, 0, MAKING, own, &makers)?;
+            // What was heard may be left of an earlier making, which a death has ended.
+            self.local.are_alive(&makers)?;
+            Ok(heard)
+        });
+        match tell(&self.local, 0, heard, None)? {
+            Told { context: NO_CONTEXT, .. } => Err(self.local.cause_among(&makers, GIVEN_UP)),
+            Told { context, words } => Ok((context, words)),
+        }
     }
 }
+
+/// Where a group gives no reason, and nobody has died.
+const GIVEN_UP: Error =
+    Error::NoBridge { what: "one of the groups gave up, and the error of its members says why" };
 
 /// The tag of the messages that make a merged world, in a context of their own.
 const MAKING_WORLD: Tag = Tag(0);
 
-/// Two leaders tell each other a list, and name a context: the larger of their proposals.
-fn exchange(between: &World, other: usize, tag: Tag, own: &[u64]) -> Result<(u32, Vec<u64>)> {
-    let proposal = context_of(between.shared.segment.take_group_number());
+/// What a leader tells another one, or hears from it: a new context, and a list. There is no context where the making
+/// has failed in one of the groups.
+struct Told {
+    context: u32,
+    words: Vec<u64>,
+}
+
+/// Two leaders tell each other a list, and name a context: the larger of their proposals. A leader whose group has
+/// failed says so, since the other one waits for it.
+fn exchange(
+    between: &World,
+    other: usize,
+    tag: Tag,
+    (has_failed, own): (bool, &[u64]),
+    makers: &[&[Peer]],
+) -> Result<Told> {
+    let proposal = match has_failed {
+        true => NO_CONTEXT,
+        false => context_of(between.shared.segment.take_group_number()),
+    };
     let words: Vec<u64> = [u64::from(proposal)].iter().chain(own).copied().collect();
     let mut theirs = between.scope(|scope| {
         let send = scope.send(&words, other, tag)?;
-        let theirs = between.receive_vec::<u64>(other, tag)?.0;
+        let theirs = between.receive_from_maker(other, tag, makers)?;
         send.wait().map(|_| theirs)
     })?;
-    if theirs.is_empty() || proposal == 0 || theirs[0] == NO_CONTEXT {
-        return Err(Error::TooManyGroups);
-    }
-    let context = proposal.max(theirs.remove(0) as u32);
-    Ok((context, theirs))
+    let answer = if theirs.is_empty() { NO_CONTEXT } else { theirs.remove(0) as u32 };
+    let context = if answer == NO_CONTEXT { NO_CONTEXT } else { proposal.max(answer) };
+    Ok(Told { context: if has_failed { NO_CONTEXT } else { context }, words: theirs })
 }
 
-/// A leader tells its group what it has heard, or that it has heard nothing.
+/// A leader tells its group what it has heard from the other one, or whom it did not hear. Both leaders go by that alone, whatever becomes of
+/// their own groups meanwhile: so neither is alone when it makes the next bridge.
 fn tell(
     local: &World,
     leader: usize,
-    heard: Option<Result<(u32, Vec<u64>)>>,
-) -> Result<(u32, Vec<u64>)> {
-    let silence = Error::NoBridge { what: "the leader of this group did not reach the other's" };
-    let (heard, trouble) = match heard {
-        Some(Ok(heard)) => (Some(heard), None),
-        Some(Err(error)) => (None, Some(error)),
-        None => (None, None),
+    heard: Option<Result<Told>>,
+    suspect: Option<Peer>,
+) -> Result<Told> {
+    let words = suspect.iter().map(|peer| u64::from(peer.0)).collect();
+    let nothing = Told { context: NO_CONTEXT, words };
+    let (mut told, trouble) = match heard {
+        Some(Ok(heard)) => (heard, None),
+        Some(Err(error)) => (nothing, Some(error)),
+        None => (nothing, None),
     };
-    let (context, mut words) = heard.unwrap_or((NO_CONTEXT as u32, Vec::new()));
-    let mut head: [u64; HEAD_WORDS] = [u64::from(context), words.len() as u64];
-    local.broadcast(&mut head, leader)?;
-    if head[0] == NO_CONTEXT {
-        return Err(trouble.unwrap_or(silence));
+    let mut head: [u64; HEAD_WORDS] = [u64::from(told.context), told.words.len() as u64];
+    let sent = local.broadcast(&mut head, leader).and_then(|()| {
+        told.context = head[0] as u32;
+        told.words.resize(head[1] as usize, 0);
+        local.broadcast(&mut told.words, leader)
+    });
+    match (trouble, sent) {
+        (Some(error), _) => Err(error),
+        (None, Err(Error::PeerFailed { .. })) if local.rank() == leader => Ok(told),
+        (None, sent) => sent.map(|()| told),
     }
-    words.resize(head[1] as usize, 0);
-    local.broadcast(&mut words, leader)?;
-    Ok((head[0] as u32, words))
 }

@@ -83,6 +83,7 @@ impl World {
     /// # Errors
     /// As [`World::split`].
     pub fn start_duplicate(&self) -> Result<Duplication> {
+        self.is_ready_to_make()?;
         let setting = self.set_aside()?;
         let (offer, place) = (setting.offer, self.own_place()?);
         let record = Record { color: Some(0), key: 0, offer, place }.encode().to_vec();

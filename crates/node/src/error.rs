@@ -292,11 +292,9 @@ pub enum Error {
     #[error("rank 0 has given no division of this world into clusters: {0}")]
     Clusters(ClustersError),
     /// Two groups cannot be connected.
-    #[error(
-        "these two groups cannot be connected: {what}. Name groups without common members, and for each the rank of the other's leader"
-    )]
+    #[error("these two groups cannot be connected: {what}")]
     NoBridge {
-        /// Why.
+        /// Why, and what to do.
         what: &'static str,
     },
     /// The others have agreed without this process.

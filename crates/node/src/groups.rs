@@ -153,7 +153,8 @@ impl World {
     /// [`Error::Thread`].
     pub fn among(&self, ranks: &[usize], tag: Tag) -> Result<World> {
         self.check_members(ranks)?;
-        let members = ranks.iter().map(|&rank| self.members[rank]).collect();
+        let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
+        let tag = tag_of(&tag.0.to_le_bytes(), &members);
         self.talk(founding_of(self.context), members).found_by_messages(tag)
     }
 
@@ -166,7 +167,7 @@ impl World {
     pub fn named(&self, ranks: &[usize], name: &str) -> Result<World> {
         self.check_members(ranks)?;
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
-        let tag = tag_of(name, &members);
+        let tag = tag_of(name.as_bytes(), &members);
         self.talk(founding_of(NAMES_CONTEXT), members).found_by_messages(tag)
     }
 
@@ -176,11 +177,12 @@ impl World {
     }
 
     /// A world of all who are in this one, which has no board: the first hears of all offers and
-    /// tells all of them.
+    /// tells all of them. Another world with some of these members has another tag.
     pub(crate) fn found_by_messages(&self, tag: Tag) -> Result<World> {
         if self.rank() >= self.size() {
             return Err(Error::NotAMember);
         }
+        self.are_alive(&[&self.members])?;
         let setting = self.set_aside()?;
         let (offer, place) = (setting.offer, self.own_place()?);
         let own = Record { color: None, key: 0, offer, place }.encode();
@@ -203,44 +205,30 @@ impl World {
     }
 
     fn gather_records(&self, own: &[u64], tag: Tag) -> Result<Vec<u64>> {
-        let answer = Tag(tag.0 | ANSWER);
+        let (answer, makers) = (Tag(tag.0 | ANSWER), &[&self.members[..]][..]);
         if self.rank() != 0 {
             self.send(own, 0, tag)?;
-            let records = self.receive_vec(0, answer)?.0;
-            return if records.is_empty() { Err(self.somebody_gone()?) } else { Ok(records) };
+            let records = self.receive_from_maker(0, answer, makers)?;
+            return match records.is_empty() {
+                true => Err(self.cause_among(makers, Error::TooManyGroups)),
+                false => Ok(records),
+            };
         }
         let mut records = Ok(own.to_vec());
         for rank in 1..self.size() {
-            match (&mut records, self.receive_vec::<u64>(rank, tag)) {
-                (Ok(records), Ok((record, _))) => records.extend(record),
+            match (&mut records, self.receive_from_maker(rank, tag, makers)) {
+                (Ok(records), Ok(record)) => records.extend(record),
                 (failed, Err(error)) if failed.is_ok() => *failed = Err(error),
                 _ => {}
             }
         }
-        // Where somebody died, the others are told: they wait for this process alone.
+        // Where somebody is gone, the others are told: they wait for this process alone.
         let told = records.as_deref().unwrap_or_default();
         let mut answered = Ok(());
         for rank in 1..self.size() {
             answered = self.send(told, rank, answer).and(answered);
         }
         records.and_then(|records| answered.map(|()| records))
-    }
-
-    /// Why rank 0 has not heard from everybody.
-    fn somebody_gone(&self) -> Result<Error> {
-        let mut kernel = self.shared.kernel.enter()?;
-        kernel.refresh();
-        kernel.refresh_far();
-        let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
-        let gone = self.members.iter().find_map(gone);
-        drop(kernel);
-        Ok(match gone {
-            Some((peer, died)) => {
-                let failure = landeck_kernel::Failure::PeerGone { peer, died };
-                self.error(WaitError::Failure(failure), None)
-            }
-            None => Error::TooManyGroups,
-        })
     }
 
     /// Members of a new group are ranks, each named once.
@@ -281,6 +269,7 @@ impl World {
         key: i64,
         shape: Option<Group>,
     ) -> Result<Option<World>> {
+        self.is_ready_to_make()?;
         let setting = self.set_aside()?;
         let (offer, place) = (setting.offer, self.own_place()?);
         let record = Record { color, key, offer, place }.encode();
@@ -359,14 +348,9 @@ impl World {
         Ok(())
     }
 
-    /// Memory for a new group, unless this one can do nothing any more.
+    /// Memory for a new group.
     pub(crate) fn set_aside(&self) -> Result<Setting> {
         let mut kernel = self.shared.kernel.enter()?;
-        kernel.refresh();
-        if let Some(failure) = kernel.failure_of_group(self.context, &self.members) {
-            drop(kernel);
-            return Err(self.error(WaitError::Failure(failure), None));
-        }
         // Who is in one group only with processes of its own host can leave the number to rank 0.
         let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
         Ok(kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0))
@@ -484,10 +468,11 @@ impl World {
     }
 }
 
-/// The tag of those who make a group under a name: FNV-1a, folded to the bits that a tag has.
-pub(crate) fn tag_of(name: &str, members: &[Peer]) -> Tag {
+/// The tag of messages by which these members make a group under a name: FNV-1a, folded to the bits that a tag has.
+/// So what is left of a group that was not made, because one of its members died, is never taken for another one's.
+pub(crate) fn tag_of(name: &[u8], members: &[Peer]) -> Tag {
     let peers = members.iter().flat_map(|peer| peer.0.to_le_bytes());
-    let hash = name.bytes().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+    let hash = name.iter().copied().chain(peers).fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     Tag((hash >> 32 ^ hash) as u32 & !ANSWER)

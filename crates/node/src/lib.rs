@@ -56,6 +56,7 @@ pub mod groups;
 pub mod job;
 pub mod loan;
 pub mod mailbox;
+mod makers;
 mod meeting;
 pub mod message;
 pub mod message_world;

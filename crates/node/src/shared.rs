@@ -184,6 +184,28 @@ impl Shared {
         self.wait_or_abandon(id.into(), None)
     }
 
+    /// Receives a message of any length, unless `hopeless` finds why it is no longer waited for. Memory and message
+    /// are free afterwards, whatever happens.
+    pub(crate) fn receive_own_unless(
+        &self,
+        wanted: Wanted,
+        mut hopeless: impl FnMut(&mut Kernel) -> Option<Failure>,
+    ) -> Result<Completion, WaitError> {
+        let mut kernel = self.kernel.enter()?;
+        let id = OperationId::from(kernel.receive_own(wanted));
+        let record = kernel.wait_record(id);
+        drop(kernel);
+        let ready = |kernel: &mut Kernel| {
+            let ended = kernel.take(id);
+            ended.or_else(|| Some(Err(WaitError::Failure(hopeless(kernel)?))))
+        };
+        let received = self.wait_for(Some(id), &record, None, ready, &nobody).flatten();
+        if received.is_err() {
+            self.kernel.enter()?.abandon(id);
+        }
+        received
+    }
+
     /// The first step of a wait for something that others write to memory: looks a few times.
     #[inline]
     pub(crate) fn look_at_once(&self, is_there: impl FnMut() -> bool) -> Result<bool, GateError> {

@@ -249,8 +249,8 @@ impl<'a> Brief<'a> {
         } else if matches!(error, BoardError::Heap(_)) {
             // Others find that it brings too little.
             self.at_board().come_with_nothing(board, true);
-        } else if !self.has_come {
-            board.refuse(self.number);
+        } else {
+            error.give_up(board, self.number, self.has_come);
         }
         board.end(self.number);
         board.wake();

@@ -233,6 +233,20 @@ impl Engine {
         circle_of(&self.segment, &self.places, &self.room, &mut self.circles, place)?.ready(failure)
     }
 
+    /// Whether the group with this context can begin another operation. If not, the others learn that this member does
+    /// not come to it.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub(crate) fn is_ready(
+        &mut self,
+        context: u32,
+        members: &Arc<[Peer]>,
+        member: usize,
+    ) -> Result<(), Fault> {
+        self.ready(context, members, member).map(drop)
+    }
+
     /// Begins an operation with short data, which the caller waits for by polling it:
     /// the group and the endpoint. None when the group has no board, or something else goes on.
     #[inline(always)]

@@ -148,7 +148,7 @@ impl Live {
             return Err(GroupError::TwiceInProcess { group: self.name.clone() }.into());
         }
         let name = format!("group {} from operation {}", self.object.number(), cut.number);
-        let tag = tag_of(&name, &peers);
+        let tag = tag_of(name.as_bytes(), &peers);
         let talk = World::new(self.shared.clone(), founding_of(NAMES_CONTEXT), peers);
         talk.found_by_messages(tag)
     }

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex};
 
-use landeck::{Bridge, Duplication, World};
+use landeck::{Bridge, Duplication};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
@@ -129,7 +129,9 @@ pub(crate) unsafe fn comm_create_from_group(
     let made = match group.members.is_empty() {
         true => COMM_NULL,
         false => {
-            let made = Communicator::new(named("group", &group, &format!("group {name}"))?);
+            check_member("group", &group)?;
+            let world = job::everybody()?.named(&ranks_of(&group), &format!("group {name}"))?;
+            let made = Communicator::new(world);
             made.error_handler.set("errhandler", errhandler)?;
             made.set_hints(hints);
             communicator::keep(made)
@@ -242,16 +244,20 @@ pub(super) unsafe fn name_of(
     unsafe { text(argument, name, MAX_STRINGTAG_LEN as usize - 1) }
 }
 
-/// The world of the members of a group, who meet under a name.
-pub(super) fn named(argument: &str, group: &Group, name: &str) -> Result<World, Mistake> {
-    if group.rank.is_none() {
-        return Err(Mistake::new(
+/// Refuses a group without this process.
+pub(super) fn check_member(argument: &str, group: &Group) -> Result<(), Mistake> {
+    match group.rank {
+        Some(_) => Ok(()),
+        None => Err(Mistake::new(
             ERR_GROUP,
             format_args!("{argument} does not contain this process; only its members call this"),
-        ));
+        )),
     }
-    let ranks: Vec<usize> = group.members.iter().map(|peer| peer.0 as usize).collect();
-    Ok(job::everybody()?.named(&ranks, name)?)
+}
+
+/// The ranks that the members of a group have among all processes of the job.
+pub(super) fn ranks_of(group: &Group) -> Vec<usize> {
+    group.members.iter().map(|peer| peer.0 as usize).collect()
 }
 
 const RESOURCE_TYPE: &str = "mpi_hw_resource_type";
@@ -374,14 +380,14 @@ struct Copying {
 
 impl Copying {
     fn start(communicator: &Communicator) -> Result<Self, Mistake> {
-        let own = communicator.world.start_duplicate()?;
-        let of_both = match &communicator.remote {
-            None => None,
-            Some(remote) => {
-                Some([remote.both().start_duplicate()?, remote.both().start_duplicate()?])
-            }
-        };
-        Ok(Self { own, of_both })
+        let own = communicator.world.start_duplicate();
+        // Whatever has failed: the other group waits for these.
+        let of_both = communicator.remote.as_ref().map(|remote| {
+            let (both, between) =
+                (remote.both().start_duplicate(), remote.both().start_duplicate());
+            both.and_then(|both| Ok([both, between?]))
+        });
+        Ok(Self { own: own?, of_both: of_both.transpose()? })
     }
 
     fn finish(self, parent: &Communicator) -> Result<Communicator, Mistake> {

@@ -7,11 +7,12 @@ use landeck_c_boundary::pointer;
 
 use crate::abi::{ERR_COMM, ERR_GROUP, Handle};
 use crate::arguments::{give, tag as tag_of};
-use crate::functions::communicator_creation::{name_of, named, only_one_group};
+use crate::functions::communicator_creation::{check_member, name_of, only_one_group, ranks_of};
+use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::communicator::{self, Communicator, Remote};
 use crate::objects::error_handler;
-use crate::objects::group::{self, Group};
+use crate::objects::group;
 use crate::objects::info;
 use crate::objects::kind::Kind;
 
@@ -83,27 +84,17 @@ pub(crate) unsafe fn intercomm_create_from_groups(
     let hints = info::snapshot_or_empty("info", info)?;
     error_handler::reaction("errhandler", errhandler, Kind::Communicator)?;
     pointer::check("newintercomm", newintercomm, 1)?;
+    check_member("local_group", &local)?;
     let other = match local.rank == Some(leader as u32) {
         false => None,
         true => {
             let remote = group::get("remote_group", remote_group)?;
-            Some(remote.members[leader_of("remote_leader", remote_leader, remote.size())?])
+            let leader = leader_of("remote_leader", remote_leader, remote.size())?;
+            Some(remote.members[leader].0 as usize)
         }
     };
-    let world = named("local_group", &local, &format!("side {name}"))?;
-    let between = match other {
-        None => None,
-        Some(other) => {
-            // Both leaders name the two of them in the same order.
-            let own = local.members[leader];
-            let (first, second) = if own.0 < other.0 { (own, other) } else { (other, own) };
-            let both = Group::new([first, second].into(), own);
-            let between = named("local_group", &both, &format!("leaders {name}"))?;
-            Some((between, usize::from(first == own)))
-        }
-    };
-    let other = between.as_ref().map(|(between, rank)| (between, *rank));
-    let made = Communicator::across(world.bridge(leader, other, landeck::Tag(0))?)?;
+    let bridge = job::everybody()?.bridge_named(&ranks_of(&local), leader, other, &name)?;
+    let made = Communicator::across(bridge)?;
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);
     // SAFETY: checked above; the program says that it is writable.

@@ -1,0 +1,88 @@
+//! Messages among processes that make a world together, and have no board for it.
+//!
+//! Making a world takes several messages. A maker that learns of another maker's death gives up, and sends none of
+//! those that it still owes. So a death among the makers ends every wait for any of them, and no maker waits for one
+//! that has given up.
+
+use landeck_kernel::{Failure, Peer};
+use landeck_memory::plain::{bytes_of_mut, zeroes};
+use landeck_wire::Tag;
+
+use crate::error::{Error, Result};
+use crate::loan::Loaned;
+use crate::shared::{Kernel, WaitError};
+use crate::world::World;
+
+impl World {
+    /// Whether the members can still make a world of this one by its collective operations. If not, the other members
+    /// learn that this one does not come to the next of those.
+    ///
+    /// # Errors
+    /// [`Error::PeerFailed`], [`Error::Revoked`], [`Error::Mismatch`], [`Error::NotAMember`], [`Error::Thread`].
+    pub(crate) fn is_ready_to_make(&self) -> Result<()> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let ready = kernel.is_ready(self.context, &self.members, self.rank());
+        drop(kernel);
+        ready.map_err(|fault| self.error(WaitError::Collective(fault), None))
+    }
+
+    /// Whether nobody among the makers has died.
+    ///
+    /// # Errors
+    /// [`Error::PeerFailed`], [`Error::PeerBroken`], [`Error::Thread`].
+    pub(crate) fn are_alive(&self, makers: &[&[Peer]]) -> Result<()> {
+        let mut kernel = self.shared.kernel.enter()?;
+        let death = death_among(&mut kernel, self.context, makers);
+        drop(kernel);
+        match death {
+            Some(death) => Err(self.error(WaitError::Failure(death), None)),
+            None => Ok(()),
+        }
+    }
+
+    /// Receives what another maker says. Each list of makers is a group that takes part.
+    ///
+    /// # Errors
+    /// As [`World::receive_vec`], and [`Error::PeerFailed`] when any of the makers has died: what came before counts.
+    pub(crate) fn receive_from_maker(
+        &self,
+        from: usize,
+        tag: Tag,
+        makers: &[&[Peer]],
+    ) -> Result<Vec<u64>> {
+        let wanted = self.wanted(from.into(), tag.into())?;
+        let received = self
+            .shared
+            .receive_own_unless(wanted, |kernel| death_among(kernel, self.context, makers));
+        let completion = received.map_err(|error| self.error(error, None))?;
+        let loaned = Loaned::<u64>::new(completion.data)?;
+        let mut words = zeroes(loaned.bytes().len() / size_of::<u64>());
+        loaned.bytes().copy_to_slice(bytes_of_mut(&mut words));
+        Ok(words)
+    }
+
+    /// Why the making failed at another maker, which gave no reason: a maker that is gone, or else `otherwise`.
+    pub(crate) fn cause_among(&self, makers: &[&[Peer]], otherwise: Error) -> Error {
+        let mut kernel = match self.shared.kernel.enter() {
+            Ok(kernel) => kernel,
+            Err(error) => return error.into(),
+        };
+        kernel.refresh();
+        kernel.refresh_far();
+        let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
+        let gone = makers.iter().copied().flatten().find_map(gone);
+        drop(kernel);
+        match gone {
+            Some((peer, died)) => {
+                self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
+            }
+            None => otherwise,
+        }
+    }
+}
+
+fn death_among(kernel: &mut Kernel, context: u32, makers: &[&[Peer]]) -> Option<Failure> {
+    kernel.refresh();
+    kernel.refresh_far();
+    makers.iter().find_map(|group| kernel.death_among(context, group))
+}

@@ -1,0 +1,471 @@
+/* All ranks repeat the operation that the first argument names. One of them, the second argument, is killed from
+   outside. Each other rank says when it was told and what, and then stays: it neither calls the library again nor
+   ends, so nobody is told by its leaving. */
+#include "check.h"
+
+#include <time.h>
+#include <unistd.h>
+
+enum { LONG_ITEMS = 40000 };
+
+static int victim;
+static MPI_Comm world, half, across;
+static MPI_Group everybody, own_group, other_group;
+static int *ours, *theirs;
+static MPI_Request kept[2];
+
+/* Returns from the operation with the first code that is none of success. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        int code_ = (call);                                                                        \
+        if (code_ != MPI_SUCCESS) return code_;                                                    \
+    } while (0)
+
+/* The same for a communicator that the operation made, and that goes at once. */
+static int made(int code, MPI_Comm *comm)
+{
+    if (code == MPI_SUCCESS && *comm != MPI_COMM_NULL) code = MPI_Comm_free(comm);
+    return code;
+}
+
+static int wait_for(int code, MPI_Request *request)
+{
+    return code == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : code;
+}
+
+/* ---- chapter 3: the victim talks to each of the others, and they to it alone ------------------------------- */
+
+/* What one side of a conversation does with the other rank. */
+typedef int conversation(int other);
+
+static int with_victim(conversation *talk)
+{
+    if (rank != victim) return talk(victim);
+    for (int other = 0; other < size; other++)
+        if (other != victim) TRY(talk(other));
+    return MPI_SUCCESS;
+}
+
+static int talk_short(int other)
+{
+    return MPI_Sendrecv(ours, 1, MPI_INT, other, 1, theirs, 1, MPI_INT, other, 1, world, MPI_STATUS_IGNORE);
+}
+
+static int talk_long(int other)
+{
+    return MPI_Sendrecv(ours, LONG_ITEMS, MPI_INT, other, 1, theirs, LONG_ITEMS, MPI_INT, other, 1, world,
+                        MPI_STATUS_IGNORE);
+}
+
+static int talk_ready_made(int other)
+{
+    MPI_Request requests[2];
+    TRY(MPI_Recv_init(theirs, LONG_ITEMS, MPI_INT, other, 2, world, &requests[0]));
+    TRY(MPI_Ssend_init(ours, LONG_ITEMS, MPI_INT, other, 2, world, &requests[1]));
+    int code = MPI_Startall(2, requests);
+    MPI_Status statuses[2];
+    if (code == MPI_SUCCESS) code = MPI_Waitall(2, requests, statuses);
+    if (code == MPI_ERR_IN_STATUS)
+        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    for (int at = 0; at < 2; at++)
+        if (requests[at] != MPI_REQUEST_NULL) MPI_Request_free(&requests[at]);
+    return code;
+}
+
+static int talk_synchronously(int other)
+{
+    if (rank < other) {
+        TRY(MPI_Ssend(ours, 1, MPI_INT, other, 3, world));
+        return MPI_Recv(theirs, 1, MPI_INT, other, 3, world, MPI_STATUS_IGNORE);
+    }
+    TRY(MPI_Recv(theirs, 1, MPI_INT, other, 3, world, MPI_STATUS_IGNORE));
+    return MPI_Ssend(ours, 1, MPI_INT, other, 3, world);
+}
+
+static int talk_probing(int other)
+{
+    MPI_Status status;
+    MPI_Message message;
+    TRY(MPI_Send(ours, 1, MPI_INT, other, 4, world));
+    TRY(MPI_Probe(other, 4, world, &status));
+    TRY(MPI_Mprobe(other, 4, world, &message, &status));
+    return MPI_Mrecv(theirs, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+}
+
+static int talk_buffered(int other)
+{
+    TRY(MPI_Bsend(ours, 1, MPI_INT, other, 5, world));
+    return MPI_Recv(theirs, 1, MPI_INT, other, 5, world, MPI_STATUS_IGNORE);
+}
+
+static int talk_testing(int other)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    int flag = 0, code = MPI_Irecv(theirs, 1, MPI_INT, other, 6, world, &requests[0]);
+    if (code == MPI_SUCCESS) code = MPI_Isend(ours, 1, MPI_INT, other, 6, world, &requests[1]);
+    while (code == MPI_SUCCESS && !flag) code = MPI_Testall(2, requests, &flag, statuses);
+    if (code == MPI_ERR_IN_STATUS)
+        code = statuses[0].MPI_ERROR != MPI_SUCCESS && statuses[0].MPI_ERROR != MPI_ERR_PENDING
+                   ? statuses[0].MPI_ERROR
+                   : statuses[1].MPI_ERROR;
+    return code;
+}
+
+static int sendrecv(void) { return with_victim(talk_short); }
+static int sendrecv_long(void) { return with_victim(talk_long); }
+static int persistent(void) { return with_victim(talk_ready_made); }
+static int ssend(void) { return with_victim(talk_synchronously); }
+static int mprobe(void) { return with_victim(talk_probing); }
+static int bsend(void) { return with_victim(talk_buffered); }
+static int testall(void) { return with_victim(talk_testing); }
+
+/* Everybody receives from anybody what the victim alone sends. */
+static int any_source(void)
+{
+    if (rank != victim) return MPI_Recv(theirs, 1, MPI_INT, MPI_ANY_SOURCE, 7, world, MPI_STATUS_IGNORE);
+    for (int other = 0; other < size; other++)
+        if (other != victim) TRY(MPI_Send(ours, 1, MPI_INT, other, 7, world));
+    return MPI_SUCCESS;
+}
+
+/* ---- chapter 6 ---------------------------------------------------------------------------------------------- */
+
+static int barrier(void) { return MPI_Barrier(world); }
+static int bcast(void) { return MPI_Bcast(ours, 1, MPI_INT, victim, world); }
+static int bcast_long(void) { return MPI_Bcast(ours, LONG_ITEMS, MPI_INT, victim, world); }
+/* The other ranks are ahead of a root that waits for room, or learn of the death in their next call. */
+static int bcast_of_another(void) { return MPI_Bcast(ours, 1, MPI_INT, (victim + 1) % size, world); }
+static int gather(void) { return MPI_Gather(ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world); }
+static int gather_long(void)
+{
+    return MPI_Gather(ours, LONG_ITEMS, MPI_INT, theirs, LONG_ITEMS, MPI_INT, (victim + 1) % size, world);
+}
+static int scatter(void) { return MPI_Scatter(ours, 1, MPI_INT, theirs, 1, MPI_INT, victim, world); }
+static int allgather(void) { return MPI_Allgather(ours, 1, MPI_INT, theirs, 1, MPI_INT, world); }
+static int allgatherv(void)
+{
+    int counts[64], places[64];
+    for (int at = 0; at < size; at++) {
+        counts[at] = at + 1;
+        places[at] = at * 65;
+    }
+    return MPI_Allgatherv(ours, rank + 1, MPI_INT, theirs, counts, places, MPI_INT, world);
+}
+static int alltoall(void) { return MPI_Alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, world); }
+static int alltoall_long(void)
+{
+    return MPI_Alltoall(ours, LONG_ITEMS, MPI_INT, theirs, LONG_ITEMS, MPI_INT, world);
+}
+static int reduce(void) { return MPI_Reduce(ours, theirs, 1, MPI_INT, MPI_SUM, victim, world); }
+static int allreduce(void) { return MPI_Allreduce(ours, theirs, 1, MPI_INT, MPI_SUM, world); }
+static int allreduce_long(void) { return MPI_Allreduce(ours, theirs, LONG_ITEMS, MPI_INT, MPI_SUM, world); }
+static void sum(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    for (int at = 0; at < *count; at++) ((int *)inout)[at] += ((int *)in)[at];
+}
+static MPI_Op own_sum;
+static int allreduce_own(void) { return MPI_Allreduce(ours, theirs, 100, MPI_INT, own_sum, world); }
+static int reduce_scatter_block(void)
+{
+    return MPI_Reduce_scatter_block(ours, theirs, 10, MPI_INT, MPI_SUM, world);
+}
+/* Nobody needs the ranks behind it, so all follow each prefix by one that everybody needs. */
+static int scan(void)
+{
+    TRY(MPI_Scan(ours, theirs, 1, MPI_INT, MPI_SUM, world));
+    return MPI_Barrier(world);
+}
+static int exscan(void)
+{
+    TRY(MPI_Exscan(ours, theirs, 1, MPI_INT, MPI_SUM, world));
+    return MPI_Barrier(world);
+}
+static int ibarrier(void)
+{
+    MPI_Request request;
+    return wait_for(MPI_Ibarrier(world, &request), &request);
+}
+static int iallreduce(void)
+{
+    MPI_Request request;
+    return wait_for(MPI_Iallreduce(ours, theirs, 100, MPI_INT, MPI_SUM, world, &request), &request);
+}
+static int iallreduce_own(void)
+{
+    MPI_Request request;
+    return wait_for(MPI_Iallreduce(ours, theirs, 100, MPI_INT, own_sum, world, &request), &request);
+}
+static int ialltoall(void)
+{
+    MPI_Request request;
+    int code = MPI_Ialltoall(ours, 100, MPI_INT, theirs, 100, MPI_INT, world, &request), flag = 0;
+    while (code == MPI_SUCCESS && !flag) code = MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    return code;
+}
+static int two_at_once(void)
+{
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    TRY(MPI_Ibcast(ours, 1, MPI_INT, victim, world, &requests[0]));
+    int code = MPI_Iallgather(ours + 1, 1, MPI_INT, theirs, 1, MPI_INT, world, &requests[1]);
+    if (code != MPI_SUCCESS) return code;
+    code = MPI_Waitall(2, requests, statuses);
+    if (code == MPI_ERR_IN_STATUS)
+        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    return code;
+}
+static int kept_allreduce(void)
+{
+    if (kept[0] == MPI_REQUEST_NULL)
+        TRY(MPI_Allreduce_init(ours, theirs, 100, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &kept[0]));
+    TRY(MPI_Start(&kept[0]));
+    return MPI_Wait(&kept[0], MPI_STATUS_IGNORE);
+}
+static MPI_Comm ring;
+static int neighbors(void)
+{
+    /* Everybody has the victim for a neighbour. */
+    if (ring == MPI_COMM_NULL) {
+        int all[64], count = 0;
+        for (int other = 0; other < size; other++)
+            if (rank == victim ? other != victim : other == victim) all[count++] = other;
+        TRY(MPI_Dist_graph_create_adjacent(world, count, all, MPI_UNWEIGHTED, count, all, MPI_UNWEIGHTED,
+                                           MPI_INFO_NULL, 0, &ring));
+        MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+    }
+    return MPI_Neighbor_alltoall(ours, 1, MPI_INT, theirs, 1, MPI_INT, ring);
+}
+static int barrier_across(void) { return MPI_Barrier(across); }
+static int allreduce_across(void) { return MPI_Allreduce(ours, theirs, 100, MPI_INT, MPI_SUM, across); }
+static int ibcast_across(void)
+{
+    MPI_Request request;
+    int root = rank % 2 == 0 ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0;
+    TRY(wait_for(MPI_Ibcast(ours, 1, MPI_INT, root, across, &request), &request));
+    return MPI_Barrier(across);
+}
+
+/* ---- chapter 7 ---------------------------------------------------------------------------------------------- */
+
+static int comm_dup(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_dup(world, &comm), &comm);
+}
+static int dup_with_info(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_dup_with_info(world, MPI_INFO_NULL, &comm), &comm);
+}
+static int idup(void)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Request request;
+    return made(wait_for(MPI_Comm_idup(world, &comm, &request), &request), &comm);
+}
+static int two_idups(void)
+{
+    MPI_Comm comms[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    TRY(MPI_Comm_idup(world, &comms[0], &requests[0]));
+    TRY(MPI_Comm_idup(world, &comms[1], &requests[1]));
+    int code = MPI_Waitall(2, requests, statuses);
+    if (code == MPI_ERR_IN_STATUS)
+        code = statuses[0].MPI_ERROR != MPI_SUCCESS ? statuses[0].MPI_ERROR : statuses[1].MPI_ERROR;
+    if (code != MPI_SUCCESS) return code;
+    TRY(MPI_Comm_free(&comms[0]));
+    return MPI_Comm_free(&comms[1]);
+}
+static int split(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_split(world, rank % 2, -rank, &comm), &comm);
+}
+static int split_type(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm), &comm);
+}
+static int create(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_create(world, own_group, &comm), &comm);
+}
+static int create_group(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_create_group(world, everybody, 8, &comm), &comm);
+}
+static int create_from_group(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_create_from_group(everybody, "all", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm), &comm);
+}
+static int used_at_once(void)
+{
+    MPI_Comm comm;
+    TRY(MPI_Comm_dup(world, &comm));
+    TRY(MPI_Allreduce(ours, theirs, 1, MPI_INT, MPI_SUM, comm));
+    return MPI_Comm_free(&comm);
+}
+static int disconnect(void)
+{
+    MPI_Comm comm;
+    TRY(MPI_Comm_dup(world, &comm));
+    return MPI_Comm_disconnect(&comm);
+}
+static int intercomm_create(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Intercomm_create(half, 0, world, rank % 2 == 0 ? 1 : 0, 9, &comm), &comm);
+}
+static int intercomm_create_from_groups(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Intercomm_create_from_groups(own_group, 0, other_group, 0, "halves", MPI_INFO_NULL,
+                                                 MPI_ERRORS_RETURN, &comm),
+                &comm);
+}
+static int intercomm_merge(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Intercomm_merge(across, rank % 2, &comm), &comm);
+}
+static int intercomm_dup(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_dup(across, &comm), &comm);
+}
+static int intercomm_idup(void)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Request request;
+    return made(wait_for(MPI_Comm_idup(across, &comm, &request), &request), &comm);
+}
+static int intercomm_split(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_split(across, 0, rank, &comm), &comm);
+}
+static int intercomm_create_of_groups(void)
+{
+    MPI_Comm comm;
+    return made(MPI_Comm_create(across, own_group, &comm), &comm);
+}
+static int cart_create(void)
+{
+    MPI_Comm comm;
+    int shape[1] = {size}, is_round[1] = {1};
+    return made(MPI_Cart_create(world, 1, shape, is_round, 0, &comm), &comm);
+}
+static int cart_sub(void)
+{
+    MPI_Comm grid, comm;
+    int shape[2] = {2, size / 2}, is_round[2] = {1, 1}, remains[2] = {1, 0};
+    TRY(MPI_Cart_create(world, 2, shape, is_round, 0, &grid));
+    TRY(made(MPI_Cart_sub(grid, remains, &comm), &comm));
+    return MPI_Comm_free(&grid);
+}
+static int graph_create(void)
+{
+    MPI_Comm comm;
+    int index[64], edges[64];
+    for (int at = 0; at < size; at++) {
+        index[at] = at + 1;
+        edges[at] = (at + 1) % size;
+    }
+    return made(MPI_Graph_create(world, size, index, edges, 0, &comm), &comm);
+}
+static int dist_graph_create(void)
+{
+    MPI_Comm comm;
+    int source = rank, degree = 1, destination = (rank + 1) % size;
+    return made(MPI_Dist_graph_create(world, 1, &source, &degree, &destination, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+                                      &comm),
+                &comm);
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+#define OPERATION(name) {#name, name}
+static const struct {
+    const char *name;
+    int (*run)(void);
+} operations[] = {
+    OPERATION(sendrecv), OPERATION(sendrecv_long), OPERATION(persistent), OPERATION(ssend), OPERATION(mprobe),
+    OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(barrier), OPERATION(bcast),
+    OPERATION(bcast_long), OPERATION(bcast_of_another), OPERATION(gather), OPERATION(gather_long),
+    OPERATION(scatter), OPERATION(allgather), OPERATION(allgatherv), OPERATION(alltoall),
+    OPERATION(alltoall_long), OPERATION(reduce), OPERATION(allreduce), OPERATION(allreduce_long),
+    OPERATION(allreduce_own), OPERATION(reduce_scatter_block), OPERATION(scan), OPERATION(exscan),
+    OPERATION(ibarrier), OPERATION(iallreduce), OPERATION(iallreduce_own), OPERATION(ialltoall),
+    OPERATION(two_at_once), OPERATION(kept_allreduce), OPERATION(neighbors), OPERATION(barrier_across),
+    OPERATION(allreduce_across), OPERATION(ibcast_across), OPERATION(comm_dup), OPERATION(dup_with_info),
+    OPERATION(idup), OPERATION(two_idups), OPERATION(split), OPERATION(split_type), OPERATION(create),
+    OPERATION(create_group), OPERATION(create_from_group), OPERATION(used_at_once), OPERATION(disconnect),
+    OPERATION(intercomm_create), OPERATION(intercomm_create_from_groups), OPERATION(intercomm_merge),
+    OPERATION(intercomm_dup), OPERATION(intercomm_idup), OPERATION(intercomm_split),
+    OPERATION(intercomm_create_of_groups), OPERATION(cart_create), OPERATION(cart_sub), OPERATION(graph_create),
+    OPERATION(dist_graph_create),
+};
+enum { OPERATIONS = sizeof operations / sizeof operations[0] };
+
+static long long now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void prepare(void)
+{
+    int ranks[64], count = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(world, &everybody);
+    MPI_Comm_split(world, rank % 2, 0, &half);
+    MPI_Comm_group(half, &own_group);
+    for (int other = (rank + 1) % 2; other < size; other += 2) ranks[count++] = other;
+    MPI_Group_incl(everybody, count, ranks, &other_group);
+    MPI_Intercomm_create(half, 0, world, rank % 2 == 0 ? 1 : 0, 0, &across);
+    MPI_Op_create(sum, 1, &own_sum);
+    ours = calloc((size_t)LONG_ITEMS * size, sizeof *ours);
+    theirs = calloc((size_t)LONG_ITEMS * size, sizeof *theirs);
+    MPI_Buffer_attach(malloc(1 << 20), 1 << 20);
+    kept[0] = kept[1] = MPI_REQUEST_NULL;
+    ring = MPI_COMM_NULL;
+    MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF, world, half, across};
+    for (int at = 0; at < 5; at++) MPI_Comm_set_errhandler(all[at], MPI_ERRORS_RETURN);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
+        return 0;
+    }
+    begin(&argc, &argv);
+    victim = atoi(argv[2]);
+    prepare();
+    int (*run)(void) = NULL;
+    for (int at = 0; at < OPERATIONS; at++)
+        if (strcmp(operations[at].name, argv[1]) == 0) run = operations[at].run;
+    CHECK(run != NULL);
+    CHECK(run() == MPI_SUCCESS);
+    printf("in %d %d\n", rank, (int)getpid());
+    fflush(stdout);
+    int code;
+    do {
+        code = run();
+    } while (code == MPI_SUCCESS);
+    long long told_ns = now_ns();
+    int class = -1, length;
+    char text[MPI_MAX_ERROR_STRING];
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    printf("told %d %lld %s %s\n", rank, told_ns, class == MPI_ERR_PROC_ABORTED ? "dead" : "other", text);
+    fflush(stdout);
+    for (;;) pause();
+}
