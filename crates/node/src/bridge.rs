@@ -16,10 +16,9 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A bridge is a world of the own group, for what its members do together, and two views of the
-//! other group, for messages. What both groups do together is made of these: the members of a
-//! group among themselves, and the first of each with the first of the other, whose messages
-//! travel in [`Bridge::inside`] and never meet those of the program.
+//! A bridge has a world of the own group, a world of both groups, and two views of the other group, for messages:
+//! those in [`Bridge::inside`] never meet those of the program. All that both groups do together, they do in the world
+//! of both: so it ends alike for all of them, also when one of them dies.
 
 use std::sync::Arc;
 
@@ -27,9 +26,9 @@ use landeck_kernel::Peer;
 use landeck_wire::Tag;
 
 use crate::collective::circle::twin_of;
-use crate::collective::groups::{context_of, founding_of, number_of};
+use crate::collective::groups::{context_of, founding_of};
+use crate::combine::Minimum;
 use crate::error::{Error, Result};
-use crate::groups::Lease;
 use crate::world::World;
 
 /// Two groups that talk to each other, as a member of one sees them. A clone is another handle.
@@ -38,14 +37,18 @@ pub struct Bridge {
     local: World,
     remote: World,
     inside: World,
+    both: World,
 }
 
-/// The tag of what the first members of two groups tell each other when worlds are made.
-const MAKING: Tag = Tag(u32::MAX);
 /// Words in front of a leader's list.
 const HEAD_WORDS: usize = 2;
 /// No context: the making has failed.
 const NO_CONTEXT: u32 = 0;
+/// The tag of the messages that make the world of both groups, in a context of their own.
+const MAKING_BOTH: Tag = Tag(0);
+/// Where a group gives no reason, and nobody has died.
+const GIVEN_UP: Error =
+    Error::NoBridge { what: "one of the groups gave up, and the error of its members says why" };
 
 impl World {
     /// A bridge between this world and another one. All members of both call it; the leader of
@@ -122,7 +125,7 @@ impl Bridge {
         let heard = other.map(|other| {
             let (between, rank) = other.meeting?;
             let view = between.talk(founding_of(between.context), between.members.clone());
-            exchange(&view, rank, tag, (local.is_err(), &own), &[])
+            exchange(&view, rank, tag, (local.is_err(), &own))
         });
         let local = local?;
         let told = tell(&local, leader, heard, suspect)?;
@@ -135,43 +138,33 @@ impl Bridge {
                 what: "a process is in both groups. Name groups without common members",
             });
         }
-        Self::new(local, told.context, remote)
+        let is_first = members.first().map(|peer| peer.0) < remote.first().map(|peer| peer.0);
+        let (first, second) = if is_first { (members, &*remote) } else { (&*remote, members) };
+        let all: Arc<[Peer]> = first.iter().chain(second).copied().collect();
+        let both = local.talk(founding_of(told.context), all).found_by_messages(MAKING_BOTH)?;
+        let between = both.duplicate()?;
+        Self::over(local, both, &between)
     }
 
-    fn new(local: World, context: u32, remote: Arc<[Peer]>) -> Result<Self> {
-        let shared = local.shared.clone();
-        if let Some(number) = number_of(context) {
-            shared.segment.skip_group_numbers(number);
-        }
-        let mut kernel = shared.kernel.enter()?;
-        kernel.set_members(context, remote.to_vec());
-        kernel.set_members(twin_of(context), remote.to_vec());
-        drop(kernel);
-        let lease = Lease::new(shared.clone(), context);
-        let view = |context| World::leased(shared.clone(), context, remote.clone(), lease.clone());
-        let (remote, inside) = (view(context), view(twin_of(context)));
-        Ok(Self { local, remote, inside })
-    }
-
-    /// A bridge of a world of the own group and one of both groups, which is used for nothing else:
-    /// its members that are not of the own group are the other one, in their order there. Nobody
-    /// needs to talk for it.
+    /// A bridge of a world of the own group and two of both groups, one after the other: one for what they do together,
+    /// and one that is used for nothing else. Nobody needs to talk for it.
     ///
     /// # Errors
     /// [`Error::NotAMember`], [`Error::Thread`].
-    pub fn over(local: World, both: &World) -> Result<Self> {
+    pub fn over(local: World, both: World, between: &World) -> Result<Self> {
         let is_far = |peer: &&Peer| !local.members.contains(peer);
-        let remote: Arc<[Peer]> = both.members.iter().filter(is_far).copied().collect();
-        if remote.len() + local.size() != both.size() {
+        let remote: Arc<[Peer]> = between.members.iter().filter(is_far).copied().collect();
+        let is_of_both = remote.len() + local.size() == between.size();
+        if !is_of_both || both.members != between.members {
             return Err(Error::NotAMember);
         }
-        let (context, twin) = (both.context, twin_of(both.context));
-        let mut kernel = both.shared.kernel.enter()?;
+        let (context, twin) = (between.context, twin_of(between.context));
+        let mut kernel = between.shared.kernel.enter()?;
         kernel.set_members(context, remote.to_vec());
         kernel.set_members(twin, remote.to_vec());
         drop(kernel);
-        let (inside, remote) = (both.part(twin, remote.clone()), both.part(context, remote));
-        Ok(Self { local, remote, inside })
+        let (inside, remote) = (between.part(twin, remote.clone()), between.part(context, remote));
+        Ok(Self { local, remote, inside, both })
     }
 
     /// The own group.
@@ -189,32 +182,36 @@ impl Bridge {
         &self.inside
     }
 
+    /// Both groups, one behind the other, each in the order of its ranks.
+    pub fn both(&self) -> &World {
+        &self.both
+    }
+
     /// Divides both groups: all who give the same color are in a new bridge, in the order of their
     /// keys, and of their ranks here where keys are equal. Who gives none, or a color that nobody
     /// gives on the other side, is in none. All members of both groups call it.
     ///
     /// # Errors
-    /// As [`World::bridge`].
+    /// [`Error::NoBridge`], and as [`World::split`].
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Bridge>> {
-        let own = [color.map_or(u64::MAX, u64::from), key as u64];
-        let mut table = vec![0; 2 * self.local.size()];
-        let gathered = self.local.all_gather(&own, &mut table);
-        let local = gathered.and_then(|()| self.local.split(color, key));
-        let told = self.agree_on((local.is_err(), &table));
-        let (local, (context, theirs)) = (local?, told?);
-        let (Some(local), Some(color)) = (local, color) else { return Ok(None) };
-        let mut ranks: Vec<(i64, usize)> = (0..)
-            .zip(theirs.chunks_exact(2))
-            .filter(|(_, entry)| entry[0] == u64::from(color))
-            .map(|(rank, entry)| (entry[1] as i64, rank))
-            .collect();
-        if ranks.is_empty() {
+        let local = self.local.split(color, key);
+        let place = local.as_ref().ok().and_then(Option::as_ref).map_or(0, World::rank);
+        // The other group comes to all of these, whatever has failed in this one.
+        let key = behind(!self.is_first(), place);
+        let (both, between) = (self.both.split(color, key), self.both.split(color, key));
+        let is_made = local.is_ok() && both.is_ok() && between.is_ok();
+        let are_made = self.both.all_reduce(u8::from(is_made), Minimum);
+        let (local, both, between) = (local?, both?, between?);
+        if are_made? == 0 {
+            return Err(self.both.cause_among(&[&self.both.members], GIVEN_UP));
+        }
+        let (Some(local), Some(both), Some(between)) = (local, both, between) else {
+            return Ok(None);
+        };
+        if both.size() == local.size() {
             return Ok(None);
         }
-        ranks.sort_unstable();
-        let remote =
-            ranks.iter().map(|&(_, rank)| self.remote.peer(rank)).collect::<Result<_>>()?;
-        Bridge::new(local, context, remote).map(Some)
+        Self::over(local, both, &between).map(Some)
     }
 
     /// The same groups with a bridge of their own. All members of both groups call it.
@@ -230,43 +227,26 @@ impl Bridge {
     /// both groups call it.
     ///
     /// # Errors
-    /// As [`Bridge::split`].
+    /// As [`World::split`].
     pub fn merge(&self, is_high: bool) -> Result<World> {
-        let (context, theirs) = self.agree_on((false, &[u64::from(is_high)]))?;
-        let is_their_high = theirs.first().is_some_and(|&word| word != 0);
-        let (own, other) = (&self.local.members, &self.remote.members);
-        let is_first = match is_high == is_their_high {
-            true => own.first().map(|peer| peer.0) < other.first().map(|peer| peer.0),
-            false => !is_high,
-        };
-        let (first, second) = if is_first { (own, other) } else { (other, own) };
-        let all: Arc<[Peer]> = first.iter().chain(second.iter()).copied().collect();
-        self.local.talk(founding_of(context), all).found_by_messages(MAKING_WORLD)
+        let mut highs = vec![0; self.both.size()];
+        self.both.all_gather(&[u8::from(is_high)], &mut highs)?;
+        let second = if self.is_first() { self.local.size() } else { self.remote.size() };
+        let is_turned = highs[0] > highs[second];
+        let key = behind(self.is_first() == is_turned, self.local.rank());
+        self.both.split(Some(0), key)?.ok_or(Error::NotAMember)
     }
 
-    /// What the other group's first member says to this group's, told to all, with a new context
-    /// that both groups have agreed on. Where this group has failed already, both are told.
-    fn agree_on(&self, own: (bool, &[u64])) -> Result<(u32, Vec<u64>)> {
-        let makers = [&self.local.members[..], &self.remote.members[..]];
-        let heard = (self.local.rank() == 0).then(|| {
-            let heard = exchange(&self.inside, 0, MAKING, own, &makers)?;
-            // What was heard may be left of an earlier making, which a death has ended.
-            self.local.are_alive(&makers)?;
-            Ok(heard)
-        });
-        match tell(&self.local, 0, heard, None)? {
-            Told { context: NO_CONTEXT, .. } => Err(self.local.cause_among(&makers, GIVEN_UP)),
-            Told { context, words } => Ok((context, words)),
-        }
+    /// Whether the own group comes first in the world of both.
+    fn is_first(&self) -> bool {
+        self.both.rank() == self.local.rank()
     }
 }
 
-/// Where a group gives no reason, and nobody has died.
-const GIVEN_UP: Error =
-    Error::NoBridge { what: "one of the groups gave up, and the error of its members says why" };
-
-/// The tag of the messages that make a merged world, in a context of their own.
-const MAKING_WORLD: Tag = Tag(0);
+/// The key of a place in the first or in the second group.
+fn behind(is_second: bool, place: usize) -> i64 {
+    i64::from(is_second) << 32 | place as i64
+}
 
 /// What a leader tells another one, or hears from it: a new context, and a list. There is no context where the making
 /// has failed in one of the groups.
@@ -282,7 +262,6 @@ fn exchange(
     other: usize,
     tag: Tag,
     (has_failed, own): (bool, &[u64]),
-    makers: &[&[Peer]],
 ) -> Result<Told> {
     let proposal = match has_failed {
         true => NO_CONTEXT,
@@ -291,7 +270,7 @@ fn exchange(
     let words: Vec<u64> = [u64::from(proposal)].iter().chain(own).copied().collect();
     let mut theirs = between.scope(|scope| {
         let send = scope.send(&words, other, tag)?;
-        let theirs = between.receive_from_maker(other, tag, makers)?;
+        let theirs = between.receive_vec::<u64>(other, tag)?.0;
         send.wait().map(|_| theirs)
     })?;
     let answer = if theirs.is_empty() { NO_CONTEXT } else { theirs.remove(0) as u32 };

@@ -201,7 +201,10 @@ impl World {
             return Err(Error::TooManyGroups);
         }
         let ranks: Vec<usize> = (0..self.size()).collect();
-        self.found(context, &ranks, offers, self.shape_of(&records)?, setting)
+        let made = self.found(context, &ranks, offers, self.shape_of(&records)?, setting)?;
+        // All members that live have the world, or none: one that gave up does not come.
+        made.barrier()?;
+        Ok(made)
     }
 
     fn gather_records(&self, own: &[u64], tag: Tag) -> Result<Vec<u64>> {
@@ -342,9 +345,13 @@ impl World {
         shape.map_err(|fault| self.error(WaitError::Collective(fault), None))
     }
 
-    /// Others may know of what was set aside for a group that does not come to be here.
+    /// Others may know of what was set aside for a group that does not come to be here. Those that have made it, and
+    /// sleep there, look again.
     pub(crate) fn bury(&self, setting: Setting) -> Result<()> {
         self.shared.kernel.enter()?.bury(self.shared.slot, setting);
+        let segment = &self.shared.segment;
+        let is_near = |peer: &&Peer| peer.0 < segment.plan().slots();
+        self.members.iter().filter(is_near).for_each(|peer| segment.tell_news(peer.0));
         Ok(())
     }
 

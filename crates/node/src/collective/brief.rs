@@ -250,7 +250,10 @@ impl<'a> Brief<'a> {
             // Others find that it brings too little.
             self.at_board().come_with_nothing(board, true);
         } else {
-            error.give_up(board, self.number, self.has_come);
+            if !self.has_come {
+                board.refuse(self.number);
+            }
+            error.give_up(board);
         }
         board.end(self.number);
         board.wake();

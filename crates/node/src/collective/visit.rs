@@ -214,13 +214,16 @@ impl Visit {
             self.blemish.get_or_insert(error);
             return self.come_to_the_rest(board);
         }
-        error.give_up(board, self.at.number(), self.at.has_come());
+        if !self.at.has_come() {
+            board.refuse(self.at.number());
+        }
         board.end(self.at.number());
         while self.rounds.next() {
             self.begin_round();
             board.refuse(self.at.number());
             board.end(self.at.number());
         }
+        error.give_up(board);
         board.wake();
         Err(error)
     }

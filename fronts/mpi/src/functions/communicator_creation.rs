@@ -81,7 +81,7 @@ pub(crate) unsafe fn comm_create(
         Some(remote) => {
             let place = ranks.iter().position(|rank| *rank == communicator.rank as usize);
             let bridge = remote.bridge.split(place.map(|_| 0), place.unwrap_or(0) as i64)?;
-            bridge.map(|bridge| communicator.child_across(bridge)).transpose()?
+            bridge.map(|bridge| communicator.child_across(bridge))
         }
     };
     // SAFETY: checked above; the program says that it is writable.
@@ -308,7 +308,7 @@ pub(super) fn divided(
         None => communicator.world.split(color, key)?.map(|world| communicator.child(world)),
         Some(remote) => {
             let bridge = remote.bridge.split(color, key)?;
-            bridge.map(|bridge| communicator.child_across(bridge)).transpose()?
+            bridge.map(|bridge| communicator.child_across(bridge))
         }
     })
 }
@@ -359,7 +359,7 @@ unsafe fn duplicate(comm: Handle, hints: Info, newcomm: *mut Handle) -> Result<W
     let communicator = communicator::get("comm", comm)?;
     let made = match &communicator.remote {
         None => communicator.child(communicator.world.duplicate()?),
-        Some(remote) => communicator.child_across(remote.bridge.duplicate()?)?,
+        Some(remote) => communicator.child_across(remote.bridge.duplicate()?),
     };
     let made = made.into_copy_of(communicator, hints);
     attributes::copy(comm, communicator.attributes.snapshot(), move |copies| {
@@ -394,7 +394,7 @@ impl Copying {
         let own = self.own.finish_waited()?;
         let Some([both, between]) = self.of_both else { return Ok(parent.child(own)) };
         let (both, between) = (both.finish()?, between.finish()?);
-        Ok(parent.child_over(Bridge::over(own, &between)?, both))
+        Ok(parent.child_across(Bridge::over(own, both, &between)?))
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) unsafe fn intercomm_create(
         }
     };
     let bridge = communicator.world.bridge(leader, other, tag)?;
-    let made = communicator::keep(communicator.child_across(bridge)?);
+    let made = communicator::keep(communicator.child_across(bridge));
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("newintercomm", newintercomm, made) }
 }
@@ -94,7 +94,7 @@ pub(crate) unsafe fn intercomm_create_from_groups(
         }
     };
     let bridge = job::everybody()?.bridge_named(&ranks_of(&local), leader, other, &name)?;
-    let made = Communicator::across(bridge)?;
+    let made = Communicator::across(bridge);
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);
     // SAFETY: checked above; the program says that it is writable.

@@ -53,27 +53,19 @@ pub(crate) struct Remote {
     /// What the two sides talk over. Its local world is that of the communicator; the ranks of its
     /// remote ones are those of the remote group.
     pub(crate) bridge: Bridge,
-    /// The world in which the collective operations of both groups go on.
-    both: World,
 }
 
 impl Remote {
-    /// The other side of a bridge. All members of both groups call it.
-    fn new(bridge: Bridge) -> Result<Self, Mistake> {
-        let both = bridge.merge(false)?;
-        Ok(Self { group: Group::of(bridge.remote()), bridge, both })
-    }
-
     /// The world in which the collective operations of both groups go on.
     pub(crate) fn both(&self) -> &World {
-        &self.both
+        self.bridge.both()
     }
 
     /// The rank that a member of the other group has there.
     pub(crate) fn place(&self, rank: usize) -> usize {
         let local = self.bridge.local();
         // One group follows the other.
-        if self.both.rank() == local.rank() { local.size() + rank } else { rank }
+        if self.both().rank() == local.rank() { local.size() + rank } else { rank }
     }
 }
 
@@ -101,10 +93,10 @@ impl Communicator {
         }
     }
 
-    /// A communicator of two groups, with nothing attached. All members of both call it.
-    pub(crate) fn across(bridge: Bridge) -> Result<Self, Mistake> {
+    /// A communicator of two groups, with nothing attached.
+    pub(crate) fn across(bridge: Bridge) -> Self {
         let made = Self::new(bridge.local().clone());
-        Ok(Self { remote: Some(Remote::new(bridge)?), ..made })
+        Self { remote: Some(Remote { group: Group::of(bridge.remote()), bridge }), ..made }
     }
 
     /// One that is predefined, with the error handler that there is at first.
@@ -121,15 +113,8 @@ impl Communicator {
     }
 
     /// The same of two groups.
-    pub(crate) fn child_across(&self, bridge: Bridge) -> Result<Self, Mistake> {
-        Ok(Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge)? })
-    }
-
-    /// The same of two groups, of which there are a bridge and a world already.
-    pub(crate) fn child_over(&self, bridge: Bridge, both: World) -> Self {
-        let made = self.child(bridge.local().clone());
-        let remote = Remote { group: Group::of(bridge.remote()), bridge, both };
-        Self { remote: Some(remote), ..made }
+    pub(crate) fn child_across(&self, bridge: Bridge) -> Self {
+        Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge) }
     }
 
     /// Makes this child a copy of its parent: with its topology and these hints.

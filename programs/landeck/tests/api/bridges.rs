@@ -87,16 +87,17 @@ fn a_bridge_stands_on_a_world_of_both_groups() {
         let both = bridge.merge(world.rank() % 2 == 1).unwrap();
         for _ in 0..3 {
             // All is begun before anything is waited for.
-            let (own, between) =
-                (bridge.local().start_duplicate().unwrap(), both.start_duplicate().unwrap());
-            let (own, between) = (own.finish().unwrap(), between.finish().unwrap());
-            let copy = Bridge::over(own, &between).unwrap();
+            let worlds = [bridge.local(), &both, &both];
+            let [own, both, between] = worlds
+                .map(|world| world.start_duplicate().unwrap())
+                .map(|making| making.finish().unwrap());
+            let copy = Bridge::over(own, both, &between).unwrap();
             drop(between);
             check(&copy, &world, &other_side(&world));
         }
         // A world that this process's group is not in.
         let alone = world.split(Some(world.rank() as u32), 0).unwrap().unwrap();
-        assert!(Bridge::over(bridge.local().clone(), &alone).is_err());
+        assert!(Bridge::over(bridge.local().clone(), both, &alone).is_err());
         check(&bridge, &world, &other_side(&world));
     });
 }

@@ -81,15 +81,13 @@ impl BoardError {
         }
     }
 
-    /// Says on the board that this member is lost to the operation, unless it has come to it, and after a death to all
-    /// that it has not begun: members that did not need the dead may wait for this one in the next operation.
+    /// After a death this member comes to nothing that it has not begun. It says so at once, since members that did not
+    /// need the dead may wait for this one in the next operation.
     #[cold]
-    pub(crate) fn give_up(&self, board: &mut Board, number: u32, has_come: bool) {
-        match self {
-            _ if !has_come => board.refuse(number),
-            // Members out of step find out by what each of them has called.
-            Self::Different(_) => {}
-            _ => board.refuse_next(),
+    pub(crate) fn give_up(&self, board: &mut Board) {
+        // Members out of step find out by what each of them has called.
+        if !matches!(self, Self::Different(_)) {
+            board.refuse_next();
         }
     }
 
