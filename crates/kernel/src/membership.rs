@@ -259,6 +259,13 @@ impl<N: Channel> Endpoint<N> {
         }
     }
 
+    /// The same, also where no change has been counted yet: a process's record says that it is gone a moment before
+    /// that, and boards go by the record.
+    #[cold]
+    pub fn refresh_from_records(&mut self) {
+        self.refresh_changed();
+    }
+
     /// A revoker that dies tells nobody but by its death: so every change of the membership makes
     /// us look here as well.
     fn note_revocations(&mut self) {

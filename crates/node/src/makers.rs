@@ -67,7 +67,7 @@ impl World {
             Ok(kernel) => kernel,
             Err(error) => return error.into(),
         };
-        kernel.refresh();
+        kernel.refresh_from_records();
         kernel.refresh_far();
         let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
         let gone = makers.iter().copied().flatten().find_map(gone);

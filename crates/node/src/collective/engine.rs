@@ -786,7 +786,7 @@ pub(crate) fn board_fault(
     error: BoardError,
 ) -> Fault {
     // Another member may have said on the board who is gone before this process heard of it.
-    endpoint.refresh();
+    endpoint.refresh_from_records();
     let death = endpoint.failure_of_group(circle.place.context, &circle.place.members);
     let fault = fault_of(error, operation, &circle.place, death);
     if let Fault::Mismatch(mismatch) = fault {

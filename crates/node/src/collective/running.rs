@@ -356,7 +356,7 @@ impl Running {
             Err(BoardError::Lengths { .. }) if self.call.is_varying => self.refuse(kernel),
             Err(error) => {
                 // Another member may have said who is gone before this process heard of it.
-                kernel.refresh();
+                kernel.refresh_from_records();
                 let place = &self.place;
                 let death = kernel.failure_of_group(place.context, &place.members);
                 let fault = fault_of(error, self.call.operation, place, death);
