@@ -1,7 +1,7 @@
 //! What every test of the workspace needs, and no program: a limit on how long it may take
 //! ([`Watchdog`]), a look at what it leaves behind ([`Trail`]), random numbers that can be
-//! replayed ([`seed`], [`Random`]), and the steps of tests that build and run programs
-//! ([`program`]).
+//! replayed ([`seed`], [`Random`]), the steps of tests that build and run programs ([`program`]),
+//! and jobs in which one process is killed while the others stay ([`deaths`]).
 //!
 //! ```no_run
 //! use landeck_testing::{Trail, Watchdog};
@@ -17,6 +17,7 @@
 //! A test that needs none of this but a limit starts with the first line alone.
 #![forbid(unsafe_code)]
 
+pub mod deaths;
 pub mod program;
 mod random;
 mod trail;

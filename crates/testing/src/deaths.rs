@@ -1,0 +1,170 @@
+//! Jobs in which one process is killed from outside while the others stay.
+//!
+//! A survivor that ends after its error wakes those that still wait, and so hides that nobody told them. Here each
+//! survivor says what it was told and then neither calls the library again nor ends.
+//!
+//! The program is started with the name of an operation and the number of the process that will be killed; without
+//! arguments it prints the names of its operations. Each process writes two lines to standard output, in one piece:
+//! `in NUMBER PID` when it has done the operation once, and `told NUMBER TIME KIND TEXT` when it has failed, with the
+//! monotonic clock in nanoseconds, `dead` where the error is of the kind for a dead process, and the error's text.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::program::succeed;
+use crate::{Random, Trail, seed};
+
+/// Survivors are told within 100 ms where processors are free. The limit is thirty times that: ten for the margin of
+/// tests, and the rest for processes that wait behind others that compute.
+const TOLD_WITHIN: Duration = Duration::from_secs(3);
+/// The kill comes so long after all have begun, at most.
+const KILLED_WITHIN_US: u64 = 20_000;
+/// How long a job may take to begin.
+const BEGUN_WITHIN: Duration = Duration::from_secs(60);
+/// How long processes may stay after the end of their job.
+const GONE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Kills one process in each operation of a program, `rounds` times, in jobs of 4 and 8. `names` prints the operations,
+/// `job` makes the command of a job of so many processes, without the program's arguments.
+///
+/// `is_right` judges a survivor's text, given the number of the dead process's system.
+///
+/// # Panics
+/// If a survivor was told late, never, or something else. Then each such kill is printed, and the seed.
+pub fn kill_in_each_operation(
+    rounds: u64,
+    names: &mut Command,
+    job: impl Fn(u64) -> Command,
+    is_right: impl Fn(&str, u32) -> bool,
+) {
+    let seed = seed();
+    let wanted = std::env::var("LANDECK_OPERATION").ok();
+    let named = String::from_utf8_lossy(&succeed(names).stdout).into_owned();
+    let is_wanted = |name: &&str| wanted.as_deref().is_none_or(|only| only == *name);
+    let mut faults = Vec::new();
+    for (number, operation) in named.lines().filter(is_wanted).enumerate() {
+        for round in 0..rounds {
+            let mut random = Random::new(seed.wrapping_add((number as u64) << 32 | round));
+            let processes = if round % 2 == 0 { 4 } else { 8 };
+            let victim = random.below(processes);
+            let after = Duration::from_micros(random.below(KILLED_WITHIN_US));
+            let mut command = job(processes);
+            command.args([operation, &victim.to_string()]);
+            let kill = Kill { processes, victim, after };
+            if let Err(fault) = kill.run(&mut command, &is_right) {
+                faults.push(format!("{operation}, {kill:?}: {fault}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
+}
+
+/// Which process of how many is killed, and how long after all have begun.
+#[derive(Debug)]
+struct Kill {
+    processes: u64,
+    victim: u64,
+    after: Duration,
+}
+
+impl Kill {
+    /// Runs the job to the last survivor's word; an error says what was wrong.
+    fn run(
+        &self,
+        command: &mut Command,
+        is_right: &impl Fn(&str, u32) -> bool,
+    ) -> Result<(), String> {
+        let trail = Trail::new();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut launcher = trail.spawn(command);
+        let lines = lines_of(&mut launcher);
+        let found = self.watch(&lines, is_right);
+        trail.kill();
+        let _ = launcher.wait();
+        trail.assert_gone(GONE_WITHIN);
+        found
+    }
+
+    fn watch(
+        &self,
+        lines: &Receiver<String>,
+        is_right: &impl Fn(&str, u32) -> bool,
+    ) -> Result<(), String> {
+        let pid = self.wait_for_all(lines)?;
+        thread::sleep(self.after);
+        let (killed, killed_ns) = (Instant::now(), now_ns());
+        let process = Pid::from_raw(pid as i32).ok_or("the victim has no number")?;
+        kill_process(process, Signal::KILL).map_err(|error| error.to_string())?;
+        let mut silent: Vec<u64> = (0..self.processes).filter(|at| *at != self.victim).collect();
+        while !silent.is_empty() {
+            let left = (2 * TOLD_WITHIN).saturating_sub(killed.elapsed());
+            let line = lines.recv_timeout(left).map_err(|_| format!("never told: {silent:?}"))?;
+            let told = Told::of(&line).ok_or_else(|| format!("no such line: {line}"))?;
+            silent.retain(|at| *at != told.number);
+            let waited = Duration::from_nanos(told.at_ns.saturating_sub(killed_ns));
+            if waited > TOLD_WITHIN {
+                return Err(format!("told after {waited:?}: {line}"));
+            }
+            if told.kind != "dead" || !is_right(told.text, pid) {
+                return Err(format!("told something else: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all have done the operation once; the victim's process number.
+    fn wait_for_all(&self, lines: &Receiver<String>) -> Result<u32, String> {
+        let mut pid = None;
+        for _ in 0..self.processes {
+            let line = lines.recv_timeout(BEGUN_WITHIN).map_err(|_| "the job did not begin")?;
+            let words: Vec<&str> = line.split(' ').collect();
+            let ["in", number, its_pid] = words[..] else {
+                return Err(format!("too early: {line}"));
+            };
+            if number.parse() == Ok(self.victim) {
+                pid = its_pid.parse().ok();
+            }
+        }
+        pid.ok_or_else(|| "the victim did not begin".to_owned())
+    }
+}
+
+/// What a survivor says.
+struct Told<'a> {
+    number: u64,
+    at_ns: u64,
+    kind: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Told<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let mut words = line.strip_prefix("told ")?.splitn(4, ' ');
+        let (number, at_ns) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some(Self { number, at_ns, kind: words.next()?, text: words.next()? })
+    }
+}
+
+fn lines_of(launcher: &mut Child) -> Receiver<String> {
+    let (sender, lines) = channel();
+    let output = launcher.stdout.take().map(BufReader::new);
+    thread::spawn(move || {
+        for line in output.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}

@@ -1,0 +1,233 @@
+/* All nodes repeat the operation that the first argument names. One of them, the second argument, is killed from
+   outside. Each other node says when it was told and what, and then stays: it neither calls the library again nor
+   ends, so nobody is told by its leaving. */
+#include "check.h"
+
+#include <time.h>
+#include <unistd.h>
+
+enum { LONG_VALUES = 20000 };
+
+static int victim;
+static deck_msg_t ours, theirs;
+static deck_group_t crowd = DECK_NOTHING;
+static deck_sem_t held;
+static deck_mbox_t own_mbox, victims_mbox;
+
+/* Returns from the operation with the first error. */
+#define TRY(call)                               \
+    do {                                        \
+        int error_ = (call);                    \
+        if (error_ != DECK_OK) return error_;   \
+    } while (0)
+
+static void fill(deck_msg_t *m, int count)
+{
+    OK(deck_msg_clear(m));
+    for (int at = 0; at < count; at++) OK(deck_msg_pack(m, DECK_INT, &node, 1));
+}
+
+/* A group that all nodes have joined. */
+static int join_crowd(const deck_group_options_t *options)
+{
+    char name[] = "crowd";
+    if (node == 0) OK(deck_group_create_with(&crowd, name, nodes, options));
+    OK(deck_collective_barrier(&all));
+    return deck_group_join(&crowd, &own_mbox, name);
+}
+
+static int barrier(void) { return deck_collective_barrier(&all); }
+
+static int bcast(void)
+{
+    if (node == victim) fill(&ours, 10);
+    return deck_collective_bcast(&all, &ours, victim);
+}
+
+static int bcast_of_another(void)
+{
+    int root = (victim + 1) % nodes;
+    if (node == root) fill(&ours, 10);
+    return deck_collective_bcast(&all, &ours, root);
+}
+
+/* The lengths change, so it takes two steps now and then. */
+static int bcast_long(void)
+{
+    static int count;
+    if (node == victim) fill(&ours, ++count % 2 ? 10 : LONG_VALUES);
+    return deck_collective_bcast(&all, &ours, victim);
+}
+
+static int scatter(void)
+{
+    if (node == victim) fill(&ours, nodes);
+    return deck_collective_scatter(&all, node == victim ? &ours : NULL, &theirs, victim);
+}
+
+static int gather(void)
+{
+    fill(&ours, 10);
+    return deck_collective_gather(&all, &ours, node == victim ? &theirs : NULL, victim);
+}
+
+static int gather_any(void)
+{
+    fill(&ours, node + 1);
+    return deck_collective_gather_any(&all, &ours, node == victim ? &theirs : NULL, victim);
+}
+
+static int allgather(void)
+{
+    fill(&ours, 10);
+    return deck_collective_allgather(&all, &ours, &theirs);
+}
+
+static int allgather_any(void)
+{
+    fill(&ours, node + 1);
+    return deck_collective_allgather_any(&all, &ours, &theirs);
+}
+
+static int reduce(void)
+{
+    fill(&ours, 10);
+    return deck_collective_reduce(&all, &ours, node == victim ? &theirs : NULL, DECK_SUM, victim);
+}
+
+static int allreduce(void)
+{
+    fill(&ours, 10);
+    return deck_collective_allreduce(&all, &ours, &theirs, DECK_SUM);
+}
+
+static int crowd_allreduce(void)
+{
+    deck_group_options_t options = { 0 };
+    int id;
+    if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
+    fill(&ours, 10);
+    return deck_collective_allreduce(&crowd, &ours, &theirs, DECK_SUM);
+}
+
+/* A synchronisation tells of the death, or begins when the group has one member less. Either way the others go on, so
+   nobody may stop: the next one waits for all members that live. */
+static int crowd_goes_on(void)
+{
+    int members, error = deck_group_sync(&crowd);
+    if (error != DECK_OK) return error;
+    TRY(deck_group_view(&crowd, NULL, 0, &members));
+    return members < nodes ? DECK_EMEMBERDIED : DECK_OK;
+}
+
+static int crowd_sync(void)
+{
+    deck_group_options_t options = { 0 };
+    int id;
+    if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
+    return crowd_goes_on();
+}
+
+/* The server is a thread of node 0, which may be the victim. */
+static int served_sync(void)
+{
+    deck_group_options_t options = { .served_by = DECK_CREATOR };
+    int id;
+    if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
+    return crowd_goes_on();
+}
+
+static int crowd_bcast_and_sync(void)
+{
+    int error;
+    TRY(crowd_sync());
+    fill(&ours, 10);
+    TRY(deck_group_bcast(&crowd, &ours));
+    TRY(crowd_goes_on());
+    while ((error = deck_mbox_retrv_try(&own_mbox, &theirs)) == DECK_OK) continue;
+    return error == DECK_EWOULDBLOCK ? DECK_OK : error;
+}
+
+/* The victim holds the unit, and the others wait for it. */
+static int semaphore(void)
+{
+    static int is_waiting;
+    if (node == victim) {
+        usleep(1000);
+        return DECK_OK;
+    }
+    return is_waiting++ ? deck_sem_p(&held) : DECK_OK;
+}
+
+/* The victim retrieves less than the others post. */
+static int mailbox(void)
+{
+    if (node == victim) {
+        usleep(100);
+        int error = deck_mbox_retrv_try(&own_mbox, &theirs);
+        return error == DECK_EWOULDBLOCK ? DECK_OK : error;
+    }
+    fill(&ours, 10);
+    return deck_mbox_post(&victims_mbox, &ours);
+}
+
+#define OPERATION(name) { #name, name }
+static const struct {
+    const char *name;
+    int (*run)(void);
+} operations[] = {
+    OPERATION(barrier), OPERATION(bcast), OPERATION(bcast_of_another), OPERATION(bcast_long), OPERATION(scatter),
+    OPERATION(gather), OPERATION(gather_any), OPERATION(allgather), OPERATION(allgather_any), OPERATION(reduce),
+    OPERATION(allreduce), OPERATION(crowd_allreduce), OPERATION(crowd_sync), OPERATION(served_sync), OPERATION(crowd_bcast_and_sync),
+    OPERATION(semaphore), OPERATION(mailbox),
+};
+enum { OPERATIONS = sizeof operations / sizeof operations[0] };
+
+static void prepare(void)
+{
+    char name[32];
+    OK(deck_msg_create(&ours, 0));
+    OK(deck_msg_create(&theirs, 0));
+    snprintf(name, sizeof name, "mailbox of %d", node);
+    OK(deck_mbox_create(&own_mbox, name));
+    if (node == victim) {
+        OK(deck_sem_create(&held, "held", 1));
+        OK(deck_sem_p(&held));
+    }
+    OK(deck_collective_barrier(&all));
+    snprintf(name, sizeof name, "mailbox of %d", victim);
+    OK(deck_mbox_fetch(&victims_mbox, name));
+    if (node != victim) OK(deck_sem_fetch(&held, "held"));
+    OK(deck_collective_barrier(&all));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
+        return 0;
+    }
+    begin(&argc, &argv);
+    victim = atoi(argv[2]);
+    prepare();
+    int (*run)(void) = NULL;
+    for (int at = 0; at < OPERATIONS; at++)
+        if (strcmp(operations[at].name, argv[1]) == 0) run = operations[at].run;
+    CHECK(run != NULL);
+    OK(run());
+    printf("in %d %d\n", node, (int)getpid());
+    fflush(stdout);
+    int error;
+    do {
+        error = run();
+    } while (error == DECK_OK);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int is_death = error == DECK_EDEAD || error == DECK_EMEMBERDIED || error == DECK_EOWNERDIED;
+    printf("told %d %lld %s %s: %s\n", node, now.tv_sec * 1000000000LL + now.tv_nsec, is_death ? "dead" : "other",
+           deck_error_name(error), deck_error_text());
+    fflush(stdout);
+    /* In a group that goes on without the dead, the others still wait for those that live. */
+    while (run == crowd_sync || run == served_sync || run == crowd_bcast_and_sync) run();
+    for (;;) pause();
+}

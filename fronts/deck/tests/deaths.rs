@@ -1,0 +1,25 @@
+//! kill -9 of one node in the middle of each operation, while the others stay: every one of them is told at once.
+
+#[allow(dead_code)] // the other tests use the rest
+mod support;
+
+use std::time::Duration;
+
+use landeck_testing::deaths;
+use support::{alone, launcher, program, watched};
+
+/// How long the test may take.
+const LIMIT: Duration = Duration::from_secs(1_000);
+/// Kills of each operation.
+const ROUNDS: u64 = 2;
+const ROUNDS_SOAK: u64 = 20;
+
+#[test]
+fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
+    let _watchdog = watched(LIMIT);
+    let program = program("deaths");
+    let path = program.to_str().expect("a path of ours");
+    let rounds = if std::env::var_os("LANDECK_SOAK").is_some() { ROUNDS_SOAK } else { ROUNDS };
+    let job = |nodes: u64| launcher(&["--on-failure", "notify", "-n", &nodes.to_string(), path]);
+    deaths::kill_in_each_operation(rounds, &mut alone(&program), job, |_, _| true);
+}
