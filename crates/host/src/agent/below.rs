@@ -1,0 +1,65 @@
+//! Processes that have joined in the place of the one that was started: below a shell, a debugger, a
+//! tool that measures.
+//!
+//! The driver sees the end of what it has started. What joins below asks to be watched, so the others
+//! learn of its death while what stands above it goes on.
+
+use std::os::fd::OwnedFd;
+
+use landeck_groups::membership::Input;
+use landeck_memory::Presence;
+use landeck_wire::ProcessId;
+use rustix::event::epoll;
+
+use super::{Agent, Effect, Standing};
+use crate::peer;
+use crate::socket::{Answer, Verdict};
+
+impl Agent {
+    /// Watches the process at the other end of a connection, which has joined in this place.
+    pub(super) fn watch_below(&mut self, connection: u64, process: ProcessId) {
+        let Some(pid) = self.connections.get(&connection).map(|found| found.pid) else { return };
+        let slot = process.slot;
+        let has_joined = self.segment.presence(slot.0) == Presence::Attached;
+        let is_ours = self.membership.rank_of(slot).is_some() && self.membership.is_alive(process);
+        if !is_ours || !has_joined {
+            return self.refuse(connection, Verdict::NotAlive);
+        }
+        if self.membership.record(slot).pid == pid || self.is_watched_below(process) {
+            return self.refuse(connection, Verdict::Taken);
+        }
+        let watch = self.watch_peer(connection);
+        let Some(found) = self.connections.get_mut(&connection) else { return };
+        if watch.is_some() {
+            // The end of the process says more than that of its connection. It was watched before,
+            // so this cannot fail.
+            let _ = epoll::delete(&self.epoll, &found.socket);
+        }
+        found.standing = Standing::Below { process, watch };
+        let answer = Answer::bare(process.host, Verdict::Granted);
+        // Who does not take its answer is watched all the same.
+        let _ = answer.send(&found.socket, None);
+        self.tell(Input::Found { slot, pid });
+    }
+
+    fn is_watched_below(&self, process: ProcessId) -> bool {
+        self.connections.values().any(|connection| {
+            matches!(connection.standing, Standing::Below { process: other, .. } if other == process)
+        })
+    }
+
+    /// A process is gone that was watched below another. After its goodbye that means nothing: what
+    /// was started goes on, and its end counts.
+    pub(super) fn lose(&mut self, process: ProcessId, pid: u32, pidfd: Option<OwnedFd>) {
+        let has_left = self.segment.presence(process.slot.0) == Presence::Finalized;
+        if !has_left && self.membership.is_alive(process) {
+            let status = pidfd.and_then(|pidfd| peer::end_status(&pidfd, pid));
+            self.effects.push(Effect::Lost { process, status });
+        }
+    }
+
+    /// Whether this very process lives.
+    pub(crate) fn is_alive(&self, process: ProcessId) -> bool {
+        self.membership.is_alive(process)
+    }
+}
