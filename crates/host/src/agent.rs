@@ -122,8 +122,9 @@ enum Standing {
     /// It was let in. The process is watched as well where that is possible: its connection may
     /// be open in a child that it forked.
     Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
-    /// It has joined in the place of the process that was started, and is watched besides.
-    Below { process: ProcessId, watch: Option<(u64, OwnedFd)> },
+    /// It has joined in the place of the process that was started, and is watched besides. Where that
+    /// is possible, what stands for its connection is the process itself.
+    Below { process: ProcessId },
 }
 
 /// Tokens below are the driver's.
@@ -518,17 +519,15 @@ impl Agent {
     fn close(&mut self, connection: u64) {
         self.watched.remove(&connection);
         let Some(closed) = self.connections.remove(&connection) else { return };
-        let (process, watch, is_below) = match closed.standing {
-            Standing::Inside { process, watch } => (process, watch, false),
-            Standing::Below { process, watch } => (process, watch, true),
+        let (process, watch) = match closed.standing {
+            Standing::Inside { process, watch } => (process, watch),
+            Standing::Below { process } => return self.lose(process, closed.pid, &closed.socket),
             Standing::Asking { .. } | Standing::Waiting { .. } => return,
         };
-        if let Some((token, _)) = &watch {
-            self.watched.remove(token);
+        if let Some((token, _pidfd)) = watch {
+            self.watched.remove(&token);
         }
-        if is_below {
-            self.lose(process, closed.pid, watch.map(|(_, pidfd)| pidfd));
-        } else if self.membership.is_alive(process) {
+        if self.membership.is_alive(process) {
             let presence = presence_of(self.segment.presence(process.slot.0));
             // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
             let status = match presence {

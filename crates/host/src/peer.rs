@@ -57,7 +57,8 @@ pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
 }
 
 /// The raw wait status of a process that has ended, as far as the kernel tells somebody who is not
-/// its parent: before Linux 6.15 only while its parent has not asked for it.
+/// its parent: before Linux 6.15 only while its parent has not asked for it. Where `pidfd` is something
+/// else, only that.
 pub(crate) fn end_status(pidfd: &OwnedFd, pid: u32) -> Option<i32> {
     // Its parent may ask between the two looks at other places.
     reaped_status(pidfd).or_else(|| zombie_status(pid)).or_else(|| reaped_status(pidfd))

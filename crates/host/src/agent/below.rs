@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use landeck_groups::membership::Input;
 use landeck_memory::Presence;
 use landeck_wire::ProcessId;
-use rustix::event::epoll;
+use rustix::event::epoll::EventFlags;
 
 use super::{Agent, Effect, Standing};
 use crate::peer;
@@ -28,32 +28,31 @@ impl Agent {
         if self.membership.record(slot).pid == pid || self.is_watched_below(process) {
             return self.refuse(connection, Verdict::Taken);
         }
-        let watch = self.watch_peer(connection);
-        let Some(found) = self.connections.get_mut(&connection) else { return };
-        if watch.is_some() {
-            // The end of the process says more than that of its connection. It was watched before,
-            // so this cannot fail.
-            let _ = epoll::delete(&self.epoll, &found.socket);
-        }
-        found.standing = Standing::Below { process, watch };
-        let answer = Answer::bare(process.host, Verdict::Granted);
-        // Who does not take its answer is watched all the same.
-        let _ = answer.send(&found.socket, None);
         self.tell(Input::Found { slot, pid });
+        let Some(found) = self.connections.get(&connection) else { return };
+        // Who does not take its answer is watched all the same.
+        let _ = Answer::bare(process.host, Verdict::Granted).send(&found.socket, None);
+        // The end of the process says more than that of its connection, and one descriptor is enough.
+        let itself = peer::pidfd(&found.socket, pid);
+        let itself = itself.filter(|pidfd| self.watch(pidfd, connection, EventFlags::IN).is_ok());
+        if let Some(found) = self.connections.get_mut(&connection) {
+            found.standing = Standing::Below { process };
+            itself.into_iter().for_each(|pidfd| found.socket = pidfd);
+        }
     }
 
     fn is_watched_below(&self, process: ProcessId) -> bool {
         self.connections.values().any(|connection| {
-            matches!(connection.standing, Standing::Below { process: other, .. } if other == process)
+            matches!(connection.standing, Standing::Below { process: other } if other == process)
         })
     }
 
     /// A process is gone that was watched below another. After its goodbye that means nothing: what
     /// was started goes on, and its end counts.
-    pub(super) fn lose(&mut self, process: ProcessId, pid: u32, pidfd: Option<OwnedFd>) {
+    pub(super) fn lose(&mut self, process: ProcessId, pid: u32, watched: &OwnedFd) {
         let has_left = self.segment.presence(process.slot.0) == Presence::Finalized;
         if !has_left && self.membership.is_alive(process) {
-            let status = pidfd.and_then(|pidfd| peer::end_status(&pidfd, pid));
+            let status = peer::end_status(watched, pid);
             self.effects.push(Effect::Lost { process, status });
         }
     }
