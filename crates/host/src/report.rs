@@ -126,8 +126,7 @@ impl Failure {
             }
             Failure::NotLeft => "ended with exit code 0 but without leaving the job".to_owned(),
             Failure::Unseen => {
-                "ended without leaving the job; only the program that started it knows how"
-                    .to_owned()
+                "ended without leaving the job (how, only what started it has been told)".to_owned()
             }
             Failure::Aborted(code) => format!("ended the job with exit code {code}"),
         }
