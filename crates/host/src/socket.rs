@@ -747,6 +747,7 @@ mod tests {
             Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
             Question::LookUp,
             Question::Observe,
+            Question::Found { process: process(2) },
         ] {
             assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
         }

@@ -387,6 +387,22 @@ mod tests {
     }
 
     #[test]
+    fn a_presence_is_read_as_written_and_nonsense_as_none() {
+        let segment = segment();
+        for presence in [
+            Presence::Attached,
+            Presence::Finalized,
+            Presence::Aborted(0),
+            Presence::Aborted(255),
+            Presence::NotAttached,
+        ] {
+            segment.set_presence(1, presence);
+            assert_eq!(segment.presence(1), presence);
+        }
+        assert_eq!(Presence::from_bits(0xffff_ff77), Presence::NotAttached);
+    }
+
+    #[test]
     fn a_wait_is_read_as_written() {
         let segment = segment();
         let exact = WaitRecord {

@@ -62,3 +62,34 @@ impl Agent {
         self.membership.is_alive(process)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landeck_memory::Presence;
+    use landeck_wire::{Incarnation, ProcessId, Slot};
+
+    use super::super::tests::{PATIENCE, host, limited, segment};
+    use crate::agent_thread::serve_in_thread;
+    use crate::socket::{self, JoinError, Verdict};
+
+    #[test]
+    fn only_who_has_joined_in_anothers_place_is_watched() {
+        let _watchdog = limited();
+        let segment = segment(2);
+        let _agent = serve_in_thread(&segment, 0, None).unwrap();
+        let refused = |slot, incarnation| {
+            let (slot, incarnation) = (Slot(slot), Incarnation(incarnation));
+            let process = ProcessId { host: host(&segment), slot, incarnation };
+            match socket::be_found(process, PATIENCE) {
+                Err(JoinError::Refused(verdict)) => verdict,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused(0, 1), Verdict::NotAlive, "it has not joined");
+        segment.set_presence(0, Presence::Attached);
+        assert_eq!(refused(0, 1), Verdict::Taken, "it is the one that was started");
+        assert_eq!(refused(0, 2), Verdict::NotAlive, "there is no next one yet");
+        assert_eq!(refused(1, 1), Verdict::NotAlive, "nobody was started there");
+        assert_eq!(refused(99, 1), Verdict::NotAlive, "there is no such slot");
+    }
+}
