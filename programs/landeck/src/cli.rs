@@ -221,8 +221,8 @@ the signal to the launcher that ended a job whose processes waited to be started
 launcher itself fails, 2 when the command line is not understood.
 
 Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
-time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. What was ignored or blocked when the
-launcher was started is so in the processes; of the launcher itself only what was ignored, but for CHLD.
+time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
+were ignored (but for PIPE) or blocked when the launcher was started; the launcher hears the blocked ones.
 
 Examples:
   landeck run -n 4 ./heat 512

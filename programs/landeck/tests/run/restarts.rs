@@ -117,8 +117,8 @@ fn a_signal_while_somebody_is_to_come_ends_all() {
 
 #[test]
 fn a_signal_while_all_are_to_come_is_what_ended_the_job() {
-    let script = "[ $RANK$LANDECK_RESTART = 04 ] && echo last; exit 5";
-    let arguments = ["-n", "2", "--on-failure", "restart:30", "sh", "-c", script];
+    let script = "[ \"$LANDECK_RESTART\" = 4 ] && echo last; exit 5";
+    let arguments = ["-n", "1", "--on-failure", "restart:30", "sh", "-c", script];
     let cases = [
         (Signal::TERM, "SIGTERM", 143),
         (Signal::INT, "SIGINT", 130),
