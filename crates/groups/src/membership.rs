@@ -21,9 +21,12 @@ use std::time::Duration;
 
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+pub use self::steps::{Input, Output, Presence, Refusal};
 pub use crate::record::{Record, State};
-use crate::restarts::{Replaced, Restart, Restarts};
+use crate::restarts::{Replaced, Restarts};
 use crate::view::View;
+
+mod steps;
 
 /// What a membership is made for.
 #[derive(Clone, Copy, Debug)]
@@ -55,147 +58,6 @@ pub enum OnFailure {
         /// go on without it.
         then_abort: bool,
     },
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub enum Input {
-    /// The process of a reserved slot runs.
-    Started {
-        /// Its slot.
-        slot: Slot,
-        /// Its process number.
-        pid: u32,
-    },
-    /// The process of a reserved slot cannot be started.
-    NotStarted {
-        /// Its slot.
-        slot: Slot,
-    },
-    /// A process, or a guest, is no more.
-    Ended {
-        /// Its slot.
-        slot: Slot,
-        /// The raw wait status; zero where it is not known, as for guests.
-        status: i32,
-        /// How far it had come.
-        presence: Presence,
-    },
-    /// A process was stopped.
-    Stopped {
-        /// Its slot.
-        slot: Slot,
-    },
-    /// A stopped process goes on.
-    Continued {
-        /// Its slot.
-        slot: Slot,
-    },
-    /// Somebody wants to join. [`Output::Admit`] or [`Output::Refuse`] answers.
-    Asked {
-        /// The driver's name for the question.
-        request: u64,
-        /// The reserved slot it is the process of; none for a guest.
-        wanted: Option<Slot>,
-        /// Its process number.
-        pid: u32,
-    },
-    /// The job is to end: its processes are asked to, and killed after the grace time.
-    End {
-        /// Time between the two.
-        grace: Duration,
-    },
-    /// The job's processes are to be killed.
-    Kill,
-    /// No process is started again from now on.
-    NoRestarts,
-    /// Time has passed.
-    Tick,
-}
-
-/// How far a process had come with joining and leaving.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presence {
-    /// It never joined.
-    NotAttached,
-    /// It joined, and said no goodbye.
-    Attached,
-    /// It said goodbye.
-    Finalized,
-}
-
-/// What the driver is to do, in this order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// Write this record where all can read it.
-    SetRecord {
-        /// Of this slot.
-        slot: Slot,
-        /// The whole record.
-        record: Record,
-    },
-    /// Say everywhere that the job ends: waits end.
-    SetEnding,
-    /// Make everybody look at the records again.
-    Announce,
-    /// There is a new view; [`Membership::view`] is it.
-    NewView,
-    /// Ask the process of this slot, and what it started, to end.
-    Terminate {
-        /// The slot.
-        slot: Slot,
-    },
-    /// Kill the process of this slot, and what is left of what it started.
-    Kill {
-        /// The slot.
-        slot: Slot,
-    },
-    /// Let this one in.
-    Admit {
-        /// The driver's name for the question.
-        request: u64,
-        /// Who it is from now on.
-        process: ProcessId,
-    },
-    /// Do not let this one in.
-    Refuse {
-        /// The driver's name for the question.
-        request: u64,
-        /// Why.
-        why: Refusal,
-    },
-    /// The failed process of this slot will be started again.
-    WillRestart {
-        /// The slot that it had.
-        slot: Slot,
-        /// When, and how often it was before.
-        restart: Restart,
-    },
-    /// Start the process of a rank again, in this slot.
-    Start {
-        /// The slot, which is reserved for it.
-        slot: Slot,
-        /// The rank that it was started as at first.
-        rank: u32,
-        /// Which new start it is: 1 is the first.
-        number: u32,
-    },
-    /// No process of the job is left, and none will come.
-    Over,
-}
-
-/// Why somebody may not join.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// Every slot has a living process, or is for one that is to come, or somebody may need what the
-    /// last one left there.
-    Full,
-    /// The slot it wants is not one of the job's processes.
-    NoSuchSlot,
-    /// The slot it wants has, or had, its process.
-    Taken,
-    /// The job is ending.
-    Ending,
 }
 
 /// The machine.
@@ -267,6 +129,7 @@ impl Membership {
             Input::Ended { slot, status, presence } => {
                 self.ended(now, slot, status, presence, &mut out);
             }
+            Input::Found { slot, pid } => self.found(slot, pid, &mut out),
             Input::Stopped { slot } => self.set_stopped(slot, true, &mut out),
             Input::Continued { slot } => self.set_stopped(slot, false, &mut out),
             Input::Asked { request, wanted, pid } => self.asked(request, wanted, pid, &mut out),
@@ -372,12 +235,33 @@ impl Membership {
         if before.state != State::Alive {
             return;
         }
-        let well = status == 0 && presence != Presence::Attached;
+        let well = status == 0 && matches!(presence, Presence::NotAttached | Presence::Finalized);
         let state = if well { State::Departed } else { State::Dead };
         self.set(slot, Record { state, status, stopped: false, ..before }, out);
         self.vacate(slot);
-        if self.rank_of(slot).is_some() && state == State::Dead {
-            self.failed(now, slot, status != 0, out);
+        match (presence, self.rank_of(slot)) {
+            (Presence::Aborted, _) => self.aborted(now, slot, out),
+            (_, Some(_)) if state == State::Dead => self.failed(now, slot, status != 0, out),
+            _ => {}
+        }
+    }
+
+    /// The process that a slot has is another one than was started for it.
+    fn found(&mut self, slot: Slot, pid: u32, out: &mut Vec<Output>) {
+        let before = self.record(slot);
+        if before.state == State::Alive && before.pid != pid {
+            self.set(slot, Record { pid, ..before }, out);
+        }
+    }
+
+    /// A process has ended the whole job: whatever a failure means there, this ends it.
+    fn aborted(&mut self, now: Duration, slot: Slot, out: &mut Vec<Output>) {
+        if self.phase == Phase::Running {
+            out.push(match self.rank_of(slot) {
+                Some(_) => Output::Terminate { slot }, // what it started
+                None => Output::GuestAborted { slot },
+            });
+            self.end(now + self.plan.grace, out);
         }
     }
 
@@ -595,6 +479,8 @@ impl Membership {
 mod tests {
     use super::*;
 
+    use crate::restarts::Restart;
+
     const NOW: Duration = Duration::from_secs(5);
     const GRACE: Duration = Duration::from_secs(1);
 
@@ -712,6 +598,40 @@ mod tests {
         assert_eq!(membership.record(Slot(2)).state, State::Dead, "it will not be started");
         let out = membership.handle(NOW, ended(0, 15, Presence::NotAttached));
         assert!(out.contains(&Output::Over));
+    }
+
+    #[test]
+    fn an_abort_ends_the_job_whatever_a_failure_means() {
+        let restart = OnFailure::Restart { times: 3, then_abort: false };
+        for on_failure in [OnFailure::Abort, OnFailure::Notify, restart] {
+            let mut membership = membership(on_failure);
+            let out = membership.handle(NOW, ended(1, 3 << 8, Presence::Aborted));
+            assert!(!membership.is_running(), "{on_failure:?}");
+            for slot in 0..3 {
+                assert!(out.contains(&Output::Terminate { slot: Slot(slot) }), "{on_failure:?}");
+            }
+            assert_eq!(membership.deadline(), Some(NOW + GRACE), "nobody is started again");
+        }
+    }
+
+    #[test]
+    fn a_guest_may_end_the_job() {
+        let mut membership = membership(OnFailure::Notify);
+        asked(&mut membership, None).unwrap();
+        let out = membership.handle(NOW, ended(3, 0, Presence::Aborted));
+        assert!(out.contains(&Output::GuestAborted { slot: Slot(3) }), "{out:?}");
+        assert!(out.contains(&Output::Terminate { slot: Slot(0) }) && !membership.is_running());
+        assert!(!out.contains(&Output::Terminate { slot: Slot(3) }), "it is not ours");
+    }
+
+    #[test]
+    fn a_process_below_the_started_one_is_known_by_its_own_number() {
+        let mut membership = membership(OnFailure::Notify);
+        let out = membership.handle(NOW, Input::Found { slot: Slot(1), pid: 900 });
+        assert_eq!((membership.record(Slot(1)).pid, out.last()), (900, Some(&Output::Announce)));
+        assert_eq!(membership.handle(NOW, Input::Found { slot: Slot(1), pid: 900 }), []);
+        membership.handle(NOW, ended(1, 9, Presence::Attached));
+        assert_eq!(membership.handle(NOW, Input::Found { slot: Slot(1), pid: 901 }), []);
     }
 
     #[test]

@@ -13,13 +13,15 @@ fn any_input() -> impl Strategy<Value = Input> {
     let presence = prop_oneof![
         Just(Presence::NotAttached),
         Just(Presence::Attached),
-        Just(Presence::Finalized)
+        Just(Presence::Finalized),
+        Just(Presence::Aborted)
     ];
     prop_oneof![
         8 => (slot(), 1_u32..99).prop_map(|(slot, pid)| Input::Started { slot, pid }),
         1 => slot().prop_map(|slot| Input::NotStarted { slot }),
         6 => (slot(), prop_oneof![Just(0), Just(9), Just(256)], presence)
             .prop_map(|(slot, status, presence)| Input::Ended { slot, status, presence }),
+        2 => (slot(), 1_u32..99).prop_map(|(slot, pid)| Input::Found { slot, pid }),
         2 => slot().prop_map(|slot| Input::Stopped { slot }),
         2 => slot().prop_map(|slot| Input::Continued { slot }),
         8 => (proptest::option::weighted(0.2, slot()), 1_u32..99)

@@ -23,14 +23,17 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SocketFlags, accept_with, recv};
 use rustix::time::Timespec;
 
+use self::names::Name;
 use self::record::written;
 use self::vacancy::VACANCY_LOOK;
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
 use crate::peer;
-use crate::socket::{self, Address, Answer, PublicName, Published, Question, Verdict};
+use crate::socket::{self, Address, Answer, Question, Verdict};
 
+mod below;
+mod names;
 mod record;
 mod vacancy;
 
@@ -51,6 +54,16 @@ pub(crate) enum Effect {
         rank: u32,
         /// Which new start it is.
         number: u32,
+    },
+    /// This guest has ended the job.
+    GuestAborted(u32),
+    /// A process is gone that joined in the place of the one that was started, with this raw wait
+    /// status, if it is known. The membership knows nothing of it yet.
+    Lost {
+        /// Who.
+        process: ProcessId,
+        /// How it ended.
+        status: Option<i32>,
     },
     /// No process of the job is left.
     Over,
@@ -75,6 +88,8 @@ pub(crate) struct Agent {
     last_token: u64,
     effects: Vec<Effect>,
     unannounced: bool,
+    /// The job ends, which stands nowhere yet.
+    unwritten_end: bool,
     doors_shut_until: Option<Instant>,
 }
 
@@ -107,12 +122,9 @@ enum Standing {
     /// It was let in. The process is watched as well where that is possible: its connection may
     /// be open in a child that it forked.
     Inside { process: ProcessId, watch: Option<(u64, OwnedFd)> },
-}
-
-struct Name {
-    name: PublicName,
-    published: Published,
-    door: OwnedFd,
+    /// It has joined in the place of the process that was started, and is watched besides. Where that
+    /// is possible, what stands for its connection is the process itself.
+    Below { process: ProcessId },
 }
 
 /// Tokens below are the driver's.
@@ -123,7 +135,6 @@ const QUESTION_TIME: Duration = Duration::from_secs(2);
 const SHUT_TIME: Duration = Duration::from_millis(100);
 /// Connections beyond one for each slot.
 const CONNECTIONS_BEYOND_SLOTS: usize = 32;
-const NAMES_MAX: usize = 256;
 
 impl Agent {
     /// The agent of a segment's job, before any process runs. Times are counted from `began`.
@@ -149,6 +160,7 @@ impl Agent {
             last_token: DRIVER_TOKENS,
             effects: Vec::new(),
             unannounced: false,
+            unwritten_end: false,
             doors_shut_until: None,
         };
         let token = agent.new_token(Watched::Door);
@@ -207,15 +219,26 @@ impl Agent {
         Ok(epoll::modify(&self.epoll, descriptor, EventData::new_u64(token), what)?)
     }
 
-    /// Tells the membership what happened, and writes what follows. All but the start of a process
-    /// is announced at once: starts come in crowds, and wake nobody who waits for them.
+    /// Tells the membership what happened, and writes what follows. All is announced at once but the
+    /// start of a process and the end of the job: starts come in crowds, and wake nobody who waits for
+    /// them; for the end see [`Agent::write_end`].
     pub(crate) fn tell(&mut self, input: Input) {
         if matches!(input, Input::Asked { .. } | Input::Tick) {
             self.look_for_vacancy();
         }
         let outputs = self.membership.handle(self.began.elapsed(), input);
         self.perform(outputs);
-        if !matches!(input, Input::Started { .. }) {
+        if !matches!(input, Input::Started { .. }) && !self.unwritten_end {
+            self.announce();
+        }
+    }
+
+    /// Writes that the job ends, if it does. The driver calls this after each time that it has carried
+    /// out the effects: a process that is to end has its signal before its calls fail, so it ends by
+    /// the signal and not by what it makes of the failure.
+    pub(crate) fn write_end(&mut self) {
+        if std::mem::take(&mut self.unwritten_end) {
+            self.segment.set_job_state(JobState::Ending);
             self.announce();
         }
     }
@@ -268,7 +291,7 @@ impl Agent {
         for output in outputs {
             match output {
                 Output::SetRecord { slot, record } => self.set_record(slot, record),
-                Output::SetEnding => self.segment.set_job_state(JobState::Ending),
+                Output::SetEnding => self.unwritten_end = true,
                 Output::Announce => self.unannounced = true,
                 Output::NewView => {}
                 Output::Terminate { slot } => self.effects.push(Effect::Terminate(slot.0)),
@@ -282,6 +305,7 @@ impl Agent {
                 Output::Start { slot, rank, number } => {
                     self.effects.push(Effect::Start { slot: slot.0, rank, number });
                 }
+                Output::GuestAborted { slot } => self.effects.push(Effect::GuestAborted(slot.0)),
                 Output::Over => self.effects.push(Effect::Over),
             }
         }
@@ -299,20 +323,6 @@ impl Agent {
             self.gone_since.insert(slot, self.segment.membership_generation().wrapping_add(1));
             self.drop_names(|published| published.process.slot == slot);
             self.keeper.forget(slot);
-        }
-    }
-
-    /// Takes back the names of which this holds.
-    fn drop_names(&mut self, is_meant: impl Fn(&Published) -> bool) {
-        let doomed: Vec<u64> = self
-            .names
-            .iter()
-            .filter(|(_, name)| is_meant(&name.published))
-            .map(|(&token, _)| token)
-            .collect();
-        for token in doomed {
-            self.names.remove(&token);
-            self.watched.remove(&token);
         }
     }
 
@@ -355,7 +365,7 @@ impl Agent {
 
     /// Takes a new connection in, unless it is a stranger's or one too many.
     fn receive(&mut self, socket: OwnedFd, name: Option<u64>) {
-        let Ok((uid, pid)) = socket::peer(&socket) else { return };
+        let Ok((uid, pid)) = peer::credentials(&socket) else { return };
         if uid != self.trusted_uid {
             return;
         }
@@ -412,6 +422,7 @@ impl Agent {
                 self.tell(Input::Asked { request: connection, wanted: None, pid });
             }
             (Question::Observe, None) => self.show(connection),
+            (Question::Found { process }, None) => self.watch_below(connection, process),
             (Question::LookUp, Some(token)) => match self.names.get(&token) {
                 Some(name) => {
                     let bare = Answer::bare(self.host(), Verdict::Granted);
@@ -461,46 +472,6 @@ impl Agent {
         self.close(connection);
     }
 
-    fn publish(&mut self, process: ProcessId, context: u32, name: PublicName) -> Answer {
-        let bare = |verdict| Answer::bare(process.host, verdict);
-        if !self.membership.is_alive(process) {
-            return bare(Verdict::NotAlive);
-        }
-        if let Some(present) = self.names.values().find(|present| present.name == name) {
-            return Answer { published: present.published, ..bare(Verdict::InUse) };
-        }
-        if self.names.len() >= NAMES_MAX {
-            return bare(Verdict::TooMany);
-        }
-        let door = match Address::of_public_name(&name).listen() {
-            Ok(door) => door,
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return bare(Verdict::InUse),
-            Err(_) => return bare(Verdict::TooMany),
-        };
-        let token = self.new_token(Watched::NameDoor);
-        if self.watch(&door, token, EventFlags::IN).is_err() {
-            self.watched.remove(&token);
-            return bare(Verdict::TooMany);
-        }
-        let pid = self.membership.record(process.slot).pid;
-        let published = Published { process, pid, context };
-        self.names.insert(token, Name { name, published, door });
-        Answer { published, ..bare(Verdict::Granted) }
-    }
-
-    fn unpublish(&mut self, process: ProcessId, name: &PublicName) -> Verdict {
-        let found = self.names.iter().find(|(_, present)| present.name == *name);
-        match found.map(|(&token, present)| (token, present.published.process)) {
-            Some((token, owner)) if owner == process => {
-                self.names.remove(&token);
-                self.watched.remove(&token);
-                Verdict::Granted
-            }
-            Some(_) => Verdict::InUse,
-            None => Verdict::NotAlive,
-        }
-    }
-
     fn admit(&mut self, connection: u64, process: ProcessId) {
         let Some(found) = self.connections.get(&connection) else { return };
         let mut answer = Answer::bare(self.host(), Verdict::Granted);
@@ -548,7 +519,11 @@ impl Agent {
     fn close(&mut self, connection: u64) {
         self.watched.remove(&connection);
         let Some(closed) = self.connections.remove(&connection) else { return };
-        let Standing::Inside { process, watch } = closed.standing else { return };
+        let (process, watch) = match closed.standing {
+            Standing::Inside { process, watch } => (process, watch),
+            Standing::Below { process } => return self.lose(process, closed.pid, &closed.socket),
+            Standing::Asking { .. } | Standing::Waiting { .. } => return,
+        };
         if let Some((token, _pidfd)) = watch {
             self.watched.remove(&token);
         }
@@ -556,7 +531,7 @@ impl Agent {
             let presence = presence_of(self.segment.presence(process.slot.0));
             // Its parent knows how it ended, and is not asked; a goodbye is as good as a zero.
             let status = match presence {
-                Presence::Attached => SlotRecord::UNKNOWN_STATUS,
+                Presence::Attached | Presence::Aborted => SlotRecord::UNKNOWN_STATUS,
                 Presence::NotAttached | Presence::Finalized => 0,
             };
             self.tell(Input::Ended { slot: process.slot, status, presence });
@@ -571,7 +546,7 @@ impl Agent {
         }
         let is_late = |connection: &Connection| match connection.standing {
             Standing::Asking { until } => until <= now,
-            Standing::Waiting { .. } | Standing::Inside { .. } => false,
+            Standing::Waiting { .. } | Standing::Inside { .. } | Standing::Below { .. } => false,
         };
         let late: Vec<u64> = self
             .connections
@@ -600,7 +575,7 @@ impl Agent {
         let asking = self.connections.values().filter_map(|connection| match connection.standing {
             Standing::Asking { until } => Some(until),
             Standing::Waiting { .. } => Some(Instant::now() + VACANCY_LOOK),
-            Standing::Inside { .. } => None,
+            Standing::Inside { .. } | Standing::Below { .. } => None,
         });
         asking.chain(self.doors_shut_until).min()
     }
@@ -633,6 +608,7 @@ pub(crate) fn presence_of(presence: landeck_memory::Presence) -> Presence {
         landeck_memory::Presence::NotAttached => Presence::NotAttached,
         landeck_memory::Presence::Attached => Presence::Attached,
         landeck_memory::Presence::Finalized => Presence::Finalized,
+        landeck_memory::Presence::Aborted(_) => Presence::Aborted,
     }
 }
 
@@ -785,18 +761,41 @@ mod tests {
         drop(joined.connection);
     }
 
-    #[test]
-    fn another_user_is_let_in_nowhere() {
-        let _watchdog = limited();
-        let segment = segment(1);
-        let plan = Plan {
-            host: host(&segment),
+    fn plan(segment: &Segment) -> Plan {
+        Plan {
+            host: host(segment),
             processes: 1,
             guests: GUESTS,
             on_failure: OnFailure::Notify,
             grace: Duration::ZERO,
-        };
-        let mut agent = Agent::new(segment.clone(), plan, Instant::now()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_process_has_its_signal_before_its_calls_fail() {
+        let _watchdog = limited();
+        for (input, effect) in
+            [(Input::End { grace: PATIENCE }, Effect::Terminate(0)), (Input::Kill, Effect::Kill(0))]
+        {
+            let segment = segment(1);
+            let mut agent = Agent::new(segment.clone(), plan(&segment), Instant::now()).unwrap();
+            agent.tell(Input::Started { slot: Slot(0), pid: 4711 });
+            let generation = segment.membership_generation();
+            agent.tell(input);
+            let seen = (segment.job_state(), segment.membership_generation());
+            assert_eq!(seen, (JobState::Running, generation), "{input:?}: nobody is woken yet");
+            assert_eq!(agent.take_effects(), [effect]);
+            agent.write_end();
+            assert_eq!(segment.job_state(), JobState::Ending);
+            assert_ne!(segment.membership_generation(), generation);
+        }
+    }
+
+    #[test]
+    fn another_user_is_let_in_nowhere() {
+        let _watchdog = limited();
+        let segment = segment(1);
+        let mut agent = Agent::new(segment.clone(), plan(&segment), Instant::now()).unwrap();
         agent.trusted_uid = socket::own_uid() + 1;
         let _agent = start_thread(agent, 0, None).unwrap();
         let refused = socket::join(host(&segment), PATIENCE);

@@ -139,8 +139,10 @@ fn serve(mut agent: Agent, orders: &OwnedFd, own_slot: u32) {
         }
         // Processes are not ours to end.
         agent.take_effects();
+        agent.write_end();
     }
     agent.tell(Input::Kill);
     let presence = presence_of(agent.segment().presence(own_slot));
     agent.tell(Input::Ended { slot: Slot(own_slot), status: 0, presence });
+    agent.write_end();
 }

@@ -22,7 +22,7 @@ use landeck_memory::system::now_ns;
 use landeck_memory::{
     JobName, JobState, Presence, Segment, SegmentError, SegmentPlan, SlotState, processors, waiter,
 };
-use landeck_wire::{HostId, ProcessId, Slot};
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use rustix::fs::SealFlags;
 
 use crate::agent_thread::{self, AgentError, AgentThread};
@@ -61,6 +61,9 @@ pub struct Attachment {
     pub restart: Option<Restarted>,
     /// What ties this process to its agent, if it came over the socket.
     tie: Option<Tie>,
+    /// The connection by which the agent watches this process, where that is not the one that the
+    /// launcher started. Closed with the rest.
+    _watched_by: Option<OwnedFd>,
     /// The agent, if this process is where it lives.
     agent: Option<AgentThread>,
 }
@@ -137,6 +140,7 @@ pub enum AttachError {
     #[error("process {slot} of this job {}; give another program a `landeck run` of its own",
         match presence {
             Presence::Finalized => "has left it, and cannot come back",
+            Presence::Aborted(_) => "has ended it",
             _ => "is in it already, and a program that it starts cannot be it as well",
         })]
     SlotInUse {
@@ -219,6 +223,7 @@ pub enum AttachError {
 /// # Errors
 /// [`AttachError`].
 pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachError> {
+    inherited::reserve_standard();
     // Our launcher leaves no way to another in the environment of its processes. One that is there
     // all the same belongs to a launcher that one of them has started.
     let inner = pmi::Address::from_environment()?;
@@ -269,6 +274,7 @@ pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
 /// # Errors
 /// [`AttachError::Find`], [`AttachError::Join`] and what follows from another version there.
 pub fn running(job: &str) -> Result<Attachment, AttachError> {
+    inherited::reserve_standard();
     let host = match job.parse() {
         Ok(host) => host,
         Err(_) => observe::find(Some(job))?.host,
@@ -298,7 +304,7 @@ impl Attachment {
         ProcessId {
             host: HostId(self.segment.plan().host),
             slot: Slot(self.slot),
-            incarnation: landeck_wire::Incarnation(self.incarnation),
+            incarnation: Incarnation(self.incarnation),
         }
     }
 
@@ -319,8 +325,8 @@ impl Attachment {
         }
     }
 
-    /// Tells another launcher to end the whole job. Ours sees how this process ends. To be followed
-    /// by the end of this process.
+    /// Says that the whole job is to end: to another launcher, or in this process's page, where ours
+    /// finds it when it sees the end of this process. To be followed by that.
     ///
     /// Where the job is ending already, or somebody has died, the launcher is about to end it for
     /// that, and gets time to do so: what the first has ended with is what the user is to see.
@@ -338,7 +344,11 @@ impl Attachment {
                 client.wait_for_end();
                 Ok(())
             }
-            Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
+            Origin::Launcher | Origin::Socket | Origin::Alone => {
+                let presence = Presence::Aborted(exit_code as u8);
+                self.segment.set_presence(self.slot, presence);
+                Ok(())
+            }
         }
     }
 }
@@ -384,6 +394,9 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         Presence::NotAttached => segment.set_presence(slot, Presence::Attached),
         presence => return Err(AttachError::SlotInUse { slot, presence }),
     }
+    let incarnation = Incarnation(record.incarnation);
+    let process = ProcessId { host: HostId(segment.plan().host), slot: Slot(slot), incarnation };
+    let watched_by = if record.pid == std::process::id() { None } else { be_watched(process) };
     Ok(Attachment {
         segment,
         slot,
@@ -392,8 +405,15 @@ fn in_slot(segment: Segment, slot: u32, origin: Origin) -> Result<Attachment, At
         origin,
         restart,
         tie: None,
+        _watched_by: watched_by,
         agent: None,
     })
+}
+
+/// Lets the agent watch this process, which is not the one that the launcher started: a shell above it,
+/// say, may outlive it. Where the agent cannot be reached, the launcher sees what it has started alone.
+fn be_watched(process: ProcessId) -> Option<OwnedFd> {
+    socket::be_found(process, START_TIME).ok()
 }
 
 /// What the launcher says of a process that it has started again.
@@ -450,6 +470,7 @@ fn as_joined(
         origin,
         restart: None,
         tie: Some(tie),
+        _watched_by: None,
         agent: None,
     })
 }
@@ -482,6 +503,7 @@ fn found_job(
         origin: Origin::Alone,
         restart: None,
         tie: None,
+        _watched_by: None,
         agent: Some(agent),
     })
 }

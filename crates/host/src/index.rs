@@ -10,7 +10,7 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use landeck_memory::JobName;
@@ -26,6 +26,8 @@ const UNFINISHED: &str = ".new-";
 const LOOKED_AT: usize = 4;
 /// Only the user may do anything.
 const PRIVATE: u32 = 0o700;
+/// Only the user may connect.
+const WRITABLE: u32 = 0o600;
 
 /// The index of this user.
 #[derive(Debug, Clone)]
@@ -108,7 +110,14 @@ impl Index {
         // Not followed: in /tmp anybody can put a link there first.
         let found = fs::symlink_metadata(&directory).map_err(system)?;
         let is_private = found.is_dir() && found.uid() == own_uid() && found.mode() & 0o077 == 0;
-        if is_private { Ok(Self { directory }) } else { Err(IndexError::NotPrivate { directory }) }
+        if !is_private {
+            return Err(IndexError::NotPrivate { directory });
+        }
+        if found.mode() & PRIVATE != PRIVATE {
+            // It was made under a umask that takes rights from the user itself.
+            fs::set_permissions(&directory, fs::Permissions::from_mode(PRIVATE)).map_err(system)?;
+        }
+        Ok(Self { directory })
     }
 
     /// Where it is.
@@ -122,8 +131,10 @@ impl Index {
         let unfinished = self.directory.join(format!("{UNFINISHED}{host}"));
         let path = self.directory.join(format!("{host}-{:016x}{SUFFIX}", number_of(name)));
         let socket = Address::File(unfinished.clone()).listen()?;
-        // From here on it is listened at: nobody takes it for a dead one.
-        if let Err(error) = fs::rename(&unfinished, &path) {
+        // From here on it is listened at: nobody takes it for a dead one. Who connects must be allowed
+        // to write there, whatever the umask is.
+        let allowed = fs::set_permissions(&unfinished, fs::Permissions::from_mode(WRITABLE));
+        if let Err(error) = allowed.and_then(|()| fs::rename(&unfinished, &path)) {
             let _ = fs::remove_file(&unfinished);
             return Err(error);
         }
@@ -227,7 +238,7 @@ impl Drop for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     struct Place(PathBuf);
 

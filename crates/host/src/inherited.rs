@@ -1,10 +1,12 @@
-//! Descriptors that a launcher left open for this process and named in the environment.
+//! Descriptors that this process was started with: those that a launcher left open for it and named in
+//! the environment, and the standard ones, which a parent may have closed.
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags, fcntl_getfd, fcntl_setfd};
 
 /// The descriptors taken so far: each can be owned once.
@@ -71,10 +73,25 @@ pub fn take(
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// Takes the numbers of standard input, output and error where nothing is open under them: else the
+/// next descriptors of this library would get them, and the program would write its output into the
+/// memory of the job. For the program nothing changes: calls on these numbers fail as on closed ones, and
+/// so they are for what it starts.
+pub fn reserve_standard() {
+    let open = || rustix::fs::open("/dev/null", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    // The lowest free number is taken each time.
+    while let Ok(descriptor) = open() {
+        if descriptor.as_raw_fd() > libc::STDERR_FILENO {
+            break;
+        }
+        let _ = descriptor.into_raw_fd();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+    use std::os::fd::AsFd;
 
     #[test]
     fn a_descriptor_is_taken_once_and_kept_from_children() {

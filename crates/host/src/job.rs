@@ -49,6 +49,8 @@ pub(crate) struct Job<'a> {
     ranks: HashMap<u32, u32>,
     /// The failure that the job's exit code comes from.
     first: Option<First>,
+    /// The end that a process has put to the job, whatever failed before.
+    aborted: Option<First>,
     /// What the launcher was told by a signal, if that ends the job.
     told: Option<i32>,
     timed_out: bool,
@@ -88,10 +90,30 @@ enum State {
     Ended,
 }
 
-/// The first failure.
+/// A failure from which something follows for the job.
+#[derive(Clone, Copy)]
 enum First {
-    NotStarted { rank: u32, error: StartError },
+    NotStarted {
+        rank: u32,
+        error: StartError,
+    },
     Failed(Failed),
+    /// A guest has ended the job.
+    Guest {
+        pid: u32,
+        code: u8,
+        at: Duration,
+    },
+}
+
+impl First {
+    fn exit_code(self) -> u8 {
+        match self {
+            First::NotStarted { error, .. } => not_started_code(error),
+            First::Failed(Failed { failure, .. }) => failure.exit_code(),
+            First::Guest { code, .. } => code,
+        }
+    }
 }
 
 /// How a process failed.
@@ -119,6 +141,7 @@ impl Job<'_> {
                 .collect(),
             ranks: (0..plan.processes()).map(|rank| (rank, rank)).collect(),
             first: None,
+            aborted: None,
             told: None,
             timed_out: false,
             guardian_gone: false,
@@ -224,12 +247,14 @@ impl Job<'_> {
                     self.ranks.insert(slot, rank);
                     self.take_failed_start(rank, error, again);
                 }
-                Event::Ended { slot, status, at, wait, presence, again } => {
+                Event::Ended { slot, pid, status, at, wait, presence, again } => {
                     let Some(&rank) = self.ranks.get(&slot) else { continue };
                     let deeds = self.deeds_in(slot);
-                    self.change(slot, |process| process.deeds = Some(deeds));
-                    let joined = presence == Presence::Attached;
-                    if let Some(failure) = Failure::of_status(status, joined) {
+                    self.change(slot, |process| {
+                        process.pid = pid;
+                        process.deeds = Some(deeds);
+                    });
+                    if let Some(failure) = failure_of(status, presence) {
                         let failure = self.with_reason(failure);
                         let since_ns = clock::now_ns().saturating_sub(wait.since_ns);
                         let waiting = (wait, Duration::from_nanos(since_ns));
@@ -244,6 +269,7 @@ impl Job<'_> {
                 Event::Continued { slot } => {
                     self.change(slot, |process| process.state = State::Running);
                 }
+                Event::GuestAborted { pid, code, at } => self.take_abort_of_guest(pid, code, at),
                 Event::AllEnded => self.is_over = true,
                 Event::GuardianGone => {
                     self.is_over = true;
@@ -300,6 +326,9 @@ impl Job<'_> {
             return;
         }
         self.started.output.read_rest(rank as usize, Instant::now());
+        if let Failure::Aborted(_) = failed.failure {
+            return self.take_abort(First::Failed(failed));
+        }
         let is_told = self.told.is_some() || self.timed_out;
         let others = self.alive().count() as u32;
         match (again, self.launch.on_failure) {
@@ -315,9 +344,31 @@ impl Job<'_> {
         }
     }
 
+    /// The job ends for this. What is said of it is said at the end.
+    fn take_abort(&mut self, abort: First) {
+        self.first.get_or_insert(abort);
+        self.aborted = Some(abort);
+    }
+
+    /// A guest has ended the job: another library in one of its processes, or somebody else.
+    fn take_abort_of_guest(&mut self, pid: u32, code: u8, at: Duration) {
+        let is_host = |(_, process): &(u32, &Process)| process.pid == pid;
+        let host = self.alive().find(is_host).map(|(rank, _)| rank);
+        match host {
+            Some(rank) => {
+                let waiting = (WaitRecord::default(), Duration::ZERO);
+                let failure = Failure::Aborted(code);
+                self.take_failure(Failed { rank, failure, at, waiting }, None);
+            }
+            None if self.first.is_some() && !self.goes_on() => {}
+            None => self.take_abort(First::Guest { pid, code, at }),
+        }
+    }
+
     /// Whether the others go on after a failure that no new start follows.
     const fn goes_on(&self) -> bool {
         match self.launch.on_failure {
+            _ if self.aborted.is_some() => false,
             OnFailure::Abort => false,
             OnFailure::Notify => true,
             OnFailure::Restart { then_abort, .. } => !then_abort,
@@ -385,9 +436,11 @@ impl Job<'_> {
         );
         let give_up = Instant::now() + STACKS_MAX;
         for (rank, process) in alive.iter().take(LISTED_MAX) {
-            text += &format!("  rank {rank} (pid {}): {}\n", process.pid, self.place(process));
+            // It may be another one than was started, below that.
+            let pid = self.started.segment.slot_record(process.slot).pid;
+            text += &format!("  rank {rank} (pid {pid}): {}\n", self.place(process));
             if self.launch.stacks {
-                text += &stacks::of_process(process.pid, give_up);
+                text += &stacks::of_process(pid, give_up);
             }
         }
         if alive.len() > LISTED_MAX {
@@ -461,13 +514,18 @@ impl Job<'_> {
     }
 
     fn exit_code(&self) -> u8 {
-        match &self.first {
+        match (self.first, self.told) {
             _ if self.timed_out => TIMED_OUT,
-            Some(First::Failed(Failed { failure, .. })) => failure.exit_code(),
-            Some(First::NotStarted { error, .. }) => not_started_code(*error),
-            None if self.guardian_gone => 128 + libc::SIGKILL as u8,
-            None => 0,
+            (Some(first), _) => first.exit_code(),
+            _ if self.guardian_gone => 128 + libc::SIGKILL as u8,
+            (None, Some(signal)) if self.awaits_any() => 128 + signal as u8,
+            (None, _) => 0,
         }
+    }
+
+    /// Whether a process was to be started again, and was not, as the job had to end.
+    fn awaits_any(&self) -> bool {
+        self.processes.iter().any(|process| process.state == State::Awaited)
     }
 
     fn say_the_end(&mut self, code: u8) {
@@ -477,15 +535,14 @@ impl Job<'_> {
             ));
             return;
         }
-        match self.first.take() {
+        match self.aborted.or(self.first) {
             _ if self.timed_out => self.started.output.say(&format!("Exit code {code}.")),
+            None if self.told.is_some() && self.awaits_any() => self.say_told(code),
             None if self.launch.summary => self.say_summary(),
             None => {}
             Some(First::NotStarted { rank, error }) => self.say_not_started(rank, error, code),
-            Some(First::Failed(_)) if self.told.is_some() => {
-                let (name, _) = signals::name(self.told.unwrap_or_default());
-                self.started.output.say(&format!("The job was ended by {name}. Exit code {code}."));
-            }
+            Some(First::Guest { pid, at, .. }) => self.say_guest(pid, at, code),
+            Some(First::Failed(_)) if self.told.is_some() => self.say_told(code),
             Some(First::Failed(Failed { failure: Failure::Signal(libc::SIGPIPE), .. }))
                 if self.started.output.is_broken(Stream::Output) => {}
             Some(First::Failed(_)) if self.goes_on() => {
@@ -494,6 +551,18 @@ impl Job<'_> {
             Some(First::Failed(failed)) => self.say_failure(failed, self.others(failed.rank)),
         }
         self.say_restarts();
+    }
+
+    fn say_told(&mut self, code: u8) {
+        let (name, _) = signals::name(self.told.unwrap_or_default());
+        self.started.output.say(&format!("The job was ended by {name}. Exit code {code}."));
+    }
+
+    fn say_guest(&mut self, pid: u32, at: Duration, code: u8) {
+        let (after, host) = (report::duration(at), &self.plan.host);
+        self.started.output.say(&format!(
+            "A guest of the job (pid {pid}, host {host}) ended it after {after}. Exit code {code}."
+        ));
     }
 
     fn say_restarts(&mut self) {
@@ -534,6 +603,7 @@ impl Job<'_> {
             last_lines: &last_lines,
             others,
             restarts,
+            exit_code: self.exit_code(),
         };
         self.started.output.say(&report.text());
     }
@@ -589,6 +659,14 @@ fn watch_sources(watch: &mut Watch, output: &Output) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// How a process failed that has ended so; none if it did not.
+fn failure_of(status: i32, presence: Presence) -> Option<Failure> {
+    match presence {
+        Presence::Aborted(code) => Some(Failure::Aborted(code)),
+        _ => Failure::of_status(status, presence == Presence::Attached),
+    }
 }
 
 /// As shells have it: 127 for what is not there, 126 for what cannot be executed.

@@ -34,6 +34,7 @@ pub mod report;
 pub mod signals;
 pub mod socket;
 pub mod stacks;
+pub mod start_signals;
 mod terminal;
 pub mod tie;
 pub mod topology;

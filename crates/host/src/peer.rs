@@ -1,5 +1,7 @@
 //! The process at the other end of a connection.
 
+use std::fs;
+use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -31,4 +33,88 @@ pub(crate) fn pidfd(connection: &OwnedFd, pid: u32) -> Option<OwnedFd> {
         return Some(unsafe { OwnedFd::from_raw_fd(pidfd) });
     }
     pidfd_open(Pid::from_raw(pid.cast_signed())?, PidfdFlags::empty()).ok()
+}
+
+/// The user and the process number of the other end.
+pub(crate) fn credentials(connection: &OwnedFd) -> io::Result<(u32, u32)> {
+    // Not by rustix: a process in another namespace has the number zero, which it cannot express.
+    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `bytes` bytes to the structure of that size.
+    let answer = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut bytes,
+        )
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((credentials.uid, credentials.pid.cast_unsigned()))
+}
+
+/// The raw wait status of a process that has ended, as far as the kernel tells somebody who is not
+/// its parent: before Linux 6.15 only while its parent has not asked for it. Where `pidfd` is something
+/// else, only that.
+pub(crate) fn end_status(pidfd: &OwnedFd, pid: u32) -> Option<i32> {
+    // Its parent may ask between the two looks at other places.
+    reaped_status(pidfd).or_else(|| zombie_status(pid)).or_else(|| reaped_status(pidfd))
+}
+
+/// What the kernel keeps of a process whose parent has asked for its status.
+fn reaped_status(pidfd: &OwnedFd) -> Option<i32> {
+    /// `struct pidfd_info` in its first form.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info {
+        mask: u64,
+        control_group: u64,
+        numbers: [u32; 11],
+        exit_code: i32,
+    }
+    const GET_INFO: libc::Ioctl = 0xc040_ff0b_u32 as libc::Ioctl;
+    const EXIT: u64 = 1 << 3;
+    let mut info = Info { mask: EXIT, ..Info::default() };
+    // SAFETY: the kernel writes at most the bytes whose number the request contains: those of `Info`.
+    let answer = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO, &raw mut info) };
+    (answer == 0 && info.mask & EXIT != 0).then_some(info.exit_code)
+}
+
+/// The status of an ended process whose parent has not asked for it yet.
+fn zombie_status(pid: u32) -> Option<i32> {
+    /// Counted from the state, which is the first field behind the name.
+    const EXIT_CODE: usize = 49;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    fields.next().filter(|state| *state == "Z")?;
+    fields.nth(EXIT_CODE - 1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
+    use std::process::Command;
+
+    #[test]
+    fn how_a_process_ended_is_known_while_it_is_a_zombie() {
+        let _watchdog = landeck_testing::Watchdog::start(std::time::Duration::from_secs(200));
+        for (script, status) in [("exit 7", 7 << 8), ("kill -9 $$", 9)] {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let number = Pid::from_raw(child.id().cast_signed()).unwrap();
+            let pidfd = pidfd_open(number, PidfdFlags::empty()).unwrap();
+            while let Err(rustix::io::Errno::INTR) =
+                poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None)
+            {}
+            assert_eq!(end_status(&pidfd, child.id()), Some(status));
+            child.wait().unwrap();
+            // Older kernels keep nothing.
+            assert!(reaped_status(&pidfd).is_none_or(|kept| kept == status));
+            assert_eq!(zombie_status(child.id()), None);
+        }
+        assert_eq!(zombie_status(std::process::id()), None, "this process runs");
+    }
 }

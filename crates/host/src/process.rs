@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use crate::cpu_set::CpuSet;
+use crate::start_signals::{self, StartSignals};
 
 /// A program with everything it is started with.
 #[derive(Debug)]
@@ -73,7 +74,8 @@ pub struct Child {
     pub pidfd: OwnedFd,
 }
 
-/// Starts processes, each in a process group of its own, with default signal handling.
+/// Starts processes, each in a process group of its own. What this process handles they do not; what
+/// its parent had ignored or blocked they have so too ([`crate::start_signals`]).
 ///
 /// Each is killed when the *thread* that started it ends, so starts belong in a thread that
 /// lives as long as the processes may.
@@ -120,6 +122,18 @@ pub fn look() -> io::Result<Look> {
         Err(error) if error.raw_os_error() == Some(libc::ECHILD) => Ok(Look::Childless),
         Err(error) => Err(error),
     }
+}
+
+/// The raw wait status of a child, if it has ended; it is not reaped.
+///
+/// # Errors
+/// What the kernel answered: the process is no child of this one.
+pub fn end_of(pid: u32) -> io::Result<Option<i32>> {
+    let looked = wait_id(libc::P_PID, pid, libc::WEXITED | libc::WNOWAIT | libc::WNOHANG)?;
+    Ok(match looked {
+        Some((_, Change::Ended(status))) => Some(status),
+        _ => None,
+    })
 }
 
 /// Takes note of a change: an ended child is reaped.
@@ -253,6 +267,7 @@ impl Starter {
             standard,
             inherited: inherited.map(|descriptor| descriptor.as_raw_fd()),
             handled: &self.handled,
+            signals: start_signals::of_programs(),
             failed_step: AtomicU8::new(0),
             errno: AtomicI32::new(0),
         };
@@ -348,6 +363,7 @@ struct Plan<'a> {
     standard: [c_int; 3],
     inherited: Option<c_int>,
     handled: &'a [c_int],
+    signals: StartSignals,
     failed_step: AtomicU8,
     errno: AtomicI32,
 }
@@ -395,9 +411,10 @@ fn become_program(plan: &Plan<'_>) -> Step {
             return Step::Descriptors;
         }
         reset_signals(plan.handled);
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+        if plan.signals.ignores_children {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const plan.signals.mask, ptr::null_mut());
         libc::execve(plan.program, plan.arguments, plan.environment);
         Step::Execute
     }

@@ -4,7 +4,7 @@
 
 use crate::signals;
 use landeck_groups::restarts::Restart;
-use landeck_memory::{Counters, Operation, WaitRecord, WaitedFor};
+use landeck_memory::{Counters, Operation, SlotRecord, WaitRecord, WaitedFor};
 use landeck_wire::ContextId;
 use std::time::Duration;
 
@@ -32,6 +32,10 @@ pub enum Failure {
     OutOfMemory(Option<u64>),
     /// It joined the job and ended with exit code 0, but did not leave the job.
     NotLeft,
+    /// It did not leave the job, and how it ended only its parent knows, which is none of ours.
+    Unseen,
+    /// It ended the whole job, with this exit code.
+    Aborted(u8),
 }
 
 /// What became of the processes that did not fail first.
@@ -74,12 +78,17 @@ pub struct FailureReport<'a> {
     pub others: Others,
     /// Whether processes are started again, and how often this one was.
     pub restarts: Option<u32>,
+    /// That of the job: of another process, if that failed before.
+    pub exit_code: u8,
 }
 
 impl Failure {
     /// How a process with this raw wait status failed; `None` if it did not. `joined` says whether
     /// it had joined the job and not left it.
     pub fn of_status(status: i32, joined: bool) -> Option<Failure> {
+        if status == SlotRecord::UNKNOWN_STATUS {
+            return Some(Failure::Unseen);
+        }
         if libc::WIFSIGNALED(status) {
             return Some(Failure::Signal(libc::WTERMSIG(status)));
         }
@@ -96,7 +105,8 @@ impl Failure {
             Failure::Code(code) => code,
             Failure::Signal(signal) => 128 + signal as u8,
             Failure::OutOfMemory(_) => 128 + libc::SIGKILL as u8,
-            Failure::NotLeft => 1,
+            Failure::NotLeft | Failure::Unseen => 1,
+            Failure::Aborted(code) => code,
         }
     }
 
@@ -115,6 +125,10 @@ impl Failure {
                 )
             }
             Failure::NotLeft => "ended with exit code 0 but without leaving the job".to_owned(),
+            Failure::Unseen => {
+                "ended without leaving the job (how, only what started it has been told)".to_owned()
+            }
+            Failure::Aborted(code) => format!("ended the job with exit code {code}"),
         }
     }
 }
@@ -143,9 +157,13 @@ impl FailureReport<'_> {
         {
             text += &format!("  It had been started again {} before.\n", self::times(times));
         }
-        let code = self.failure.exit_code();
-        let policy = self.restarts.map_or("abort", |_| "restart");
-        match (self.others, self.others.sentence(policy)) {
+        let code = self.exit_code;
+        let why = match (self.failure, self.restarts) {
+            (Failure::Aborted(_), _) => "",
+            (_, None) => " (--on-failure abort)",
+            (_, Some(_)) => " (--on-failure restart)",
+        };
+        match (self.others, self.others.sentence(why)) {
             (Others::GoOn(_) | Others::GoOnWithNext { .. }, Some(sentence)) => {
                 text += &format!("{sentence}\n");
             }
@@ -158,8 +176,8 @@ impl FailureReport<'_> {
 }
 
 impl Others {
-    /// `None` if there is nothing to say of them. `policy` is what made them end.
-    fn sentence(self, policy: &str) -> Option<String> {
+    /// `None` if there is nothing to say of them. `why` stands behind what was done to them.
+    fn sentence(self, why: &str) -> Option<String> {
         let themselves = |count| if count == 1 { "itself" } else { "themselves" };
         Some(match self {
             Others::Gone { ended: 0, by_themselves: 0 } | Others::GoOn(0) => return None,
@@ -168,16 +186,16 @@ impl Others {
             }
             Others::Gone { ended, by_themselves: 0 } => {
                 let were = were(ended);
-                format!("{} {were} ended (--on-failure {policy}).", the_others(ended))
+                format!("{} {were} ended{why}.", the_others(ended))
             }
             Others::Gone { ended, by_themselves } => format!(
-                "Of the others {ended} {} ended (--on-failure {policy}), {by_themselves} ended by {}.",
+                "Of the others {ended} {} ended{why}, {by_themselves} ended by {}.",
                 were(ended),
                 themselves(by_themselves)
             ),
             Others::GoOn(count) => {
-                let policy = if policy == "restart" { policy } else { "notify" };
-                format!("{} {} on (--on-failure {policy}).", the_others(count), go(count))
+                let why = if why.contains("restart") { why } else { " (--on-failure notify)" };
+                format!("{} {} on{why}.", the_others(count), go(count))
             }
             Others::GoOnWithNext { others, again: Restart { number, after }, most } => {
                 let after = duration(after);
@@ -374,6 +392,7 @@ mod tests {
             last_lines: &["reading part 17".to_owned()],
             others: Others::Gone { ended: 3, by_themselves: 0 },
             restarts: None,
+            exit_code: 139,
         };
         let expected = "\
 rank 2 of 4 (pid 4711, host a) was killed by signal 11 (segmentation fault) after 0.4 s.
@@ -394,6 +413,7 @@ The other 3 processes were ended (--on-failure abort). Exit code 139.
             last_lines: &[],
             others: Others::Gone { ended: 0, by_themselves: 0 },
             restarts: None,
+            exit_code: 3,
         };
         let expected = "\
 rank 0 of 1 (pid 4711, host a) ended with exit code 3 after 7 ms.
@@ -412,6 +432,25 @@ The other process goes on (--on-failure notify).
     }
 
     #[test]
+    fn an_abort_is_told_with_the_exit_code_of_the_job() {
+        let report = FailureReport {
+            who: WHO,
+            failure: Failure::Aborted(3),
+            after: Duration::from_secs(2),
+            waiting: None,
+            last_lines: &[],
+            others: Others::Gone { ended: 2, by_themselves: 1 },
+            restarts: Some(0),
+            exit_code: 137,
+        };
+        let expected = "\
+rank 2 of 4 (pid 4711, host a) ended the job with exit code 3 after 2.0 s.
+Of the others 2 were ended, 1 ended by itself. Exit code 137.
+";
+        assert_eq!(report.text(), expected);
+    }
+
+    #[test]
     fn new_starts_are_told() {
         let again = Restart { number: 2, after: Duration::from_millis(200) };
         let report = FailureReport {
@@ -422,6 +461,7 @@ The other process goes on (--on-failure notify).
             last_lines: &[],
             others: Others::GoOnWithNext { others: 3, again, most: 3 },
             restarts: Some(1),
+            exit_code: 137,
         };
         let expected = "\
 rank 2 of 4 (pid 4711, host a) was killed by signal 9 (kill) after 2.0 s.
@@ -444,7 +484,9 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
 
     #[test]
     fn the_others_are_counted() {
-        let of = |ended, by_themselves| Others::Gone { ended, by_themselves }.sentence("abort");
+        let of = |ended, by_themselves| {
+            Others::Gone { ended, by_themselves }.sentence(" (--on-failure abort)")
+        };
         assert_eq!(of(0, 0), None);
         assert_eq!(of(0, 1).unwrap(), "The other process ended by itself.");
         assert_eq!(of(1, 0).unwrap(), "The other process was ended (--on-failure abort).");
@@ -462,10 +504,12 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
         assert_eq!(of(3 << 8, true), Some(Failure::Code(3)));
         assert_eq!(of(9, false), Some(Failure::Signal(9)));
         assert_eq!(of(11 | 0x80, false), Some(Failure::Signal(11)));
+        assert_eq!(of(SlotRecord::UNKNOWN_STATUS, true), Some(Failure::Unseen));
         let code = |failure: Failure| failure.exit_code();
         assert_eq!(code(Failure::Signal(15)), 143);
         assert_eq!(code(Failure::OutOfMemory(None)), 137);
         assert_eq!(code(Failure::NotLeft), 1);
+        assert_eq!((code(Failure::Unseen), code(Failure::Aborted(3))), (1, 3));
     }
 
     #[test]

@@ -15,6 +15,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use crate::start_signals::is_ignored;
+
 /// Two interrupts within this time kill the job.
 pub const TWICE_MAX: Duration = Duration::from_secs(2);
 
@@ -147,16 +149,6 @@ pub fn name(signal: i32) -> (&'static str, &'static str) {
         libc::SIGSYS => ("SIGSYS", "forbidden system call"),
         _ => ("signal", "unnamed"),
     }
-}
-
-fn is_ignored(signal: i32) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: the call only writes the present action; zero is a valid value of all its fields.
-    let action = unsafe {
-        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
-        action.assume_init()
-    };
-    action.sa_sigaction == libc::SIG_IGN
 }
 
 #[cfg(test)]

@@ -32,7 +32,11 @@ use rustix::net::{
     listen, recvmsg, sendmsg, socket_with,
 };
 
+pub use self::verdict::Verdict;
 use crate::index::Index;
+use crate::peer;
+
+mod verdict;
 
 /// Most bytes of a published name.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -167,65 +171,45 @@ pub struct NameError {
     name: String,
 }
 
-/// The short form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[repr(u8)]
-pub enum Verdict {
-    /// Yes.
-    #[error("granted")]
-    Granted = 0,
-    /// No slot is free.
-    #[error("it has as many guests as it can take; wait until one leaves")]
-    Full = 1,
-    /// The wanted slot is not one of the job's.
-    #[error("it has no process of that number")]
-    NoSuchSlot = 2,
-    /// The wanted slot has its process.
-    #[error("its process of that number has joined already")]
-    Taken = 3,
-    /// The job ends.
-    #[error("it is ending")]
-    Ending = 4,
-    /// The process that asks is none of the job's living ones.
-    #[error("the process that asks is none of the job's living ones")]
-    NotAlive = 5,
-    /// The name is somebody else's.
-    #[error("the name is another process's")]
-    InUse = 6,
-    /// The job has published all it can.
-    #[error("the job has as many names or connections as it can; take some back")]
-    TooMany = 7,
-    /// The question has no sense there.
-    #[error("it does not understand the question; use the same version of Landeck on both sides")]
-    Senseless = 8,
-    /// There is no such object.
-    #[error("there is no such object")]
-    Unknown = 9,
-    /// There is no memory for the object.
-    #[error("there is no memory for it; make it smaller, or raise the limits of the job")]
-    NoMemory = 10,
-}
-
 /// Joins the job of a host as a guest.
 ///
 /// # Errors
 /// [`JoinError`].
 pub fn join(host: HostId, timeout: Duration) -> Result<Joined, JoinError> {
-    let join = |address: &Address| {
+    at_job(host, |address| {
         join_at(address, Question::Join { wanted: None }, timeout).map(|(_, joined)| joined)
-    };
-    match join(&Address::of_job(host)) {
-        // It may be in another network namespace, and be reached by its file.
-        Err(error @ JoinError::Exchange(ExchangeError::NobodyThere { .. })) => {
+    })
+}
+
+/// Lets the agent watch this process, which has the place of one that was started above it. The
+/// connection is to be kept for as long as this process stays.
+///
+/// # Errors
+/// [`JoinError`].
+pub(crate) fn be_found(process: ProcessId, timeout: Duration) -> Result<OwnedFd, JoinError> {
+    at_job(process.host, |address| {
+        let exchanged = exchange(address, &Question::Found { process }, timeout)?;
+        match exchanged.answer.verdict {
+            Verdict::Granted => Ok(exchanged.connection),
+            verdict => Err(JoinError::Refused(verdict)),
+        }
+    })
+}
+
+/// Asks the agent of a job; by its file, where its socket is in another network namespace.
+fn at_job<T>(host: HostId, ask: impl Fn(&Address) -> Result<T, JoinError>) -> Result<T, JoinError> {
+    let is_not_there =
+        |error: &JoinError| matches!(error, JoinError::Exchange(ExchangeError::NobodyThere { .. }));
+    match ask(&Address::of_job(host)) {
+        Err(error) if is_not_there(&error) => {
             let entry = Index::of_user().and_then(|index| index.address(host));
-            match entry.map(|entry| join(&entry)) {
-                None | Some(Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))) => {
-                    Err(error)
-                }
-                Some(joined) => joined,
+            match entry.map(|entry| ask(&entry)) {
+                None => Err(error),
+                Some(Err(other)) if is_not_there(&other) => Err(error),
+                Some(answer) => answer,
             }
         }
-        joined => joined,
+        answer => answer,
     }
 }
 
@@ -268,7 +252,7 @@ pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, 
     let Exchanged { answer, passed, connection } = exchange(address, &Question::Observe, timeout)?;
     match (answer.verdict, passed) {
         (Verdict::Granted, Some(segment)) => {
-            Ok((segment, peer(&connection).map_or(0, |own| own.1)))
+            Ok((segment, peer::credentials(&connection).map_or(0, |own| own.1)))
         }
         (Verdict::Granted, None) => {
             Err(ExchangeError::Garbled { address: address.to_string() }.into())
@@ -414,27 +398,6 @@ pub(crate) fn own_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// The user and the process number of the other end.
-pub(crate) fn peer(connection: &OwnedFd) -> io::Result<(u32, u32)> {
-    // Not by rustix: a process in another namespace has the number zero, which it cannot express.
-    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `bytes` bytes to the structure of that size.
-    let answer = unsafe {
-        libc::getsockopt(
-            connection.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut credentials).cast(),
-            &raw mut bytes,
-        )
-    };
-    if answer != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((credentials.uid, credentials.pid.cast_unsigned()))
-}
-
 /// What may be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
@@ -448,6 +411,8 @@ pub(crate) enum Question {
     LookUp,
     /// To look at the job without being in it.
     Observe,
+    /// To be watched as a process of the job that is not the one that was started.
+    Found { process: ProcessId },
 }
 
 /// What is answered.
@@ -468,6 +433,7 @@ const PUBLISH: u8 = 2;
 const UNPUBLISH: u8 = 3;
 const LOOK_UP: u8 = 4;
 const OBSERVE: u8 = 5;
+const FOUND: u8 = 6;
 /// Where a guest writes the slot it wants.
 const ANY_SLOT: u32 = u32::MAX;
 
@@ -493,6 +459,7 @@ impl Question {
             }
             Self::LookUp => about(LOOK_UP, 0, 0, 0, ""),
             Self::Observe => about(OBSERVE, 0, 0, 0, ""),
+            Self::Found { process } => about(FOUND, process.slot.0, process.incarnation.0, 0, ""),
         }
         bytes
     }
@@ -515,6 +482,7 @@ impl Question {
             UNPUBLISH => Some(Self::Unpublish { process, name: name()? }),
             LOOK_UP => Some(Self::LookUp),
             OBSERVE => Some(Self::Observe),
+            FOUND => Some(Self::Found { process }),
             _ => None,
         }
     }
@@ -571,26 +539,6 @@ impl Answer {
         let published =
             Published { process: process(24), pid: word(bytes, 32), context: word(bytes, 36) };
         Some(Self { verdict: Verdict::from_bits(bytes[4])?, joined: process(16), published })
-    }
-}
-
-impl Verdict {
-    const ALL: [Self; 11] = [
-        Self::Granted,
-        Self::Full,
-        Self::NoSuchSlot,
-        Self::Taken,
-        Self::Ending,
-        Self::NotAlive,
-        Self::InUse,
-        Self::TooMany,
-        Self::Senseless,
-        Self::Unknown,
-        Self::NoMemory,
-    ];
-
-    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(bits)).copied()
     }
 }
 
@@ -692,7 +640,7 @@ fn exchange_bytes_as(
         _ => ExchangeError::System { address: address.to_string(), source },
     };
     let connection = dial(address, give_up).map_err(failed)?;
-    let (uid, _) = peer(&connection).map_err(failed)?;
+    let (uid, _) = peer::credentials(&connection).map_err(failed)?;
     if uid != trusted_uid {
         return Err(ExchangeError::Stranger { address: address.to_string(), uid });
     }
@@ -799,6 +747,7 @@ mod tests {
             Question::Unpublish { process: process(2), name: PublicName::new("ü").unwrap() },
             Question::LookUp,
             Question::Observe,
+            Question::Found { process: process(2) },
         ] {
             assert_eq!(Question::decode(&question.encode(), HOST), Some(question));
         }

@@ -14,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Child, Command as Program, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use landeck_host::attach;
 use landeck_host::descendants;
 use landeck_host::guardian::{
     self, Command, Event, Guardian, GuardianError, OnFailure, Order, Start,
@@ -35,7 +36,7 @@ const LEFTOVERS_GONE: Duration = Duration::from_secs(10);
 /// How long a launcher has to end by itself after one of its job was killed, which may not end it.
 const ENDED_BY_ITSELF: Duration = Duration::from_secs(1);
 
-const SCENARIOS: [(&str, fn()); 27] = [
+const SCENARIOS: [(&str, fn()); 31] = [
     ("statuses_come_back", statuses_come_back),
     (
         "attached_processes_are_judged_by_their_goodbye",
@@ -67,6 +68,10 @@ const SCENARIOS: [(&str, fn()); 27] = [
     ("a_failed_process_is_started_again_as_another", a_failed_process_is_started_again_as_another),
     ("a_new_start_that_fails_is_tried_again", a_new_start_that_fails_is_tried_again),
     ("random_kills_are_made_good", random_kills_are_made_good),
+    ("a_death_below_a_shell_is_seen_at_once", a_death_below_a_shell_is_seen_at_once),
+    ("a_process_that_has_left_below_a_shell_is_no_loss", who_has_left_below_a_shell_is_no_loss),
+    ("an_abort_ends_the_job_under_every_policy", an_abort_ends_the_job_under_every_policy),
+    ("closed_streams_stay_closed", closed_streams_stay_closed),
     ("a_guests_death_frees_its_slot", a_guests_death_frees_its_slot),
     ("names_end_with_their_owner", names_end_with_their_owner),
 ];
@@ -97,6 +102,7 @@ fn play(part: &str) {
     match part {
         "job" => play_job(),
         "member" => play_member(),
+        "joined" => play_joined(),
         "guest" => play_guest(),
         _ => match SCENARIOS.iter().find(|(name, _)| *name == part) {
             Some((_, scenario)) => scenario(),
@@ -151,6 +157,86 @@ fn attached_processes_are_judged_by_their_goodbye() {
         })
     };
     assert!(says(0, Presence::Finalized) && says(1, Presence::Attached));
+}
+
+/// A script that runs this program as a member of the job, and does something else afterwards.
+fn below_a_shell(what: &str, then: &str) -> String {
+    let me = std::env::current_exe().unwrap();
+    format!("{PART}=joined {} {what}; {then}", me.display())
+}
+
+fn a_death_below_a_shell_is_seen_at_once() {
+    for on_failure in [OnFailure::Notify, OnFailure::Abort] {
+        let scripts = [&below_a_shell("wait", "sleep 300"), "sleep 300"];
+        let mut job = Job::start(on_failure, &scripts);
+        let member: u32 = job.read_lines(1)[0].parse().unwrap();
+        let is_member =
+            |event: &Event| matches!(event, Event::Started { pid, .. } if *pid == member);
+        assert!(!job.events.iter().any(is_member), "the shell was started");
+        assert_eq!(job.pid(0), member, "the process that has joined has the place");
+        process::signal_process(member, libc::SIGKILL);
+        let began = Instant::now();
+        job.wait_for_state(0, SlotState::Dead);
+        println!("     dead {:?} after the kill, below a shell", began.elapsed());
+        assert_eq!(job.segment.slot_record(0).status, libc::SIGKILL);
+        job.until(|events| ended(events, 0).is_some());
+        let is_told = |event: &Event| matches!(event, Event::Ended { slot: 0, pid, status: libc::SIGKILL, .. } if *pid == member);
+        assert!(job.events.iter().any(is_told), "{:?}", job.events);
+        if on_failure == OnFailure::Notify {
+            assert_eq!(job.segment.job_state(), JobState::Running);
+            job.guardian.send(Command::End { grace: GRACE }).unwrap();
+        }
+        let events = job.until_all_ended();
+        let ends = events.iter().filter(|event| matches!(event, Event::Ended { .. })).count();
+        assert_eq!(ends, 2, "the end of the shell is no second one: {events:?}");
+    }
+}
+
+fn who_has_left_below_a_shell_is_no_loss() {
+    let leaves = below_a_shell("leave", "echo gone; read line; exit 5");
+    let mut job = Job::start(OnFailure::Notify, &[&leaves]);
+    assert_eq!(job.read_lines(2)[1], "gone");
+    let events = job.until_all_ended();
+    assert_eq!(ended(&events, 0), Some(5 << 8), "the shell's end counts: {events:?}");
+}
+
+fn an_abort_ends_the_job_under_every_policy() {
+    let restart = OnFailure::Restart { times: 3, then_abort: false };
+    for on_failure in [OnFailure::Abort, OnFailure::Notify, restart] {
+        for then in ["exit $?", "sleep 300"] {
+            let scripts = ["sleep 300", &below_a_shell("abort", then)];
+            let mut job = Job::with(order(on_failure, &scripts));
+            let events = job.until_all_ended();
+            assert_eq!(ended(&events, 0), Some(libc::SIGTERM), "{on_failure:?}: {events:?}");
+            let is_told = |event: &&Event| {
+                matches!(
+                    event,
+                    Event::Ended { slot: 1, presence: Presence::Aborted(3), again: None, .. }
+                )
+            };
+            assert_eq!(events.iter().filter(is_told).count(), 1, "{on_failure:?}: {events:?}");
+        }
+    }
+}
+
+/// In a process without standard streams none of the library's descriptors gets their numbers.
+fn closed_streams_stay_closed() {
+    let stderr = std::os::fd::AsFd::as_fd(&std::io::stderr()).try_clone_to_owned().unwrap();
+    // SAFETY: nothing in this process owns these numbers.
+    (0..3).for_each(|number| drop(unsafe { OwnedFd::from_raw_fd(number) }));
+    let attachment = attach::attach(|| Ok([0; landeck_memory::plan::SETTINGS_WORDS])).unwrap();
+    let answers = [0, 1, 2].map(|number| {
+        let place = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
+        // SAFETY: the bytes are there.
+        let written = unsafe { libc::write(number, b"x".as_ptr().cast(), 1) };
+        (place, written, std::io::Error::last_os_error().raw_os_error())
+    });
+    let _ = attachment.leave();
+    // SAFETY: number 2 is the library's placeholder.
+    unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(&stderr), 2) };
+    for answer in answers {
+        assert_eq!(answer, ("/dev/null".into(), -1, Some(libc::EBADF)));
+    }
 }
 
 fn what_cannot_start_is_named() {
@@ -559,6 +645,8 @@ impl Job {
         }
         drop(writer);
         let segment = segment(order.starts.len() as u32);
+        let job = CString::new(format!("LANDECK_JOB={}", HostId(segment.plan().host))).unwrap();
+        order.starts.iter_mut().for_each(|start| start.image.environment.push(job.clone()));
         let guardian = guardian::fork(&segment, order).unwrap();
         let output = BufReader::new(File::from(OwnedFd::from(reader)));
         Self { guardian, segment, output, events: Vec::new() }
@@ -705,6 +793,21 @@ fn play_member() {
         Some("finalize") => segment.set_presence(slot, Presence::Finalized),
         Some("attach") => segment.set_presence(slot, Presence::Attached),
         _ => {}
+    }
+}
+
+/// The part "joined": a process of a job that joins as programs do, and says so.
+fn play_joined() {
+    let mut attachment = attach::from_environment().unwrap().unwrap();
+    println!("{}", std::process::id());
+    std::io::stdout().flush().unwrap();
+    match std::env::args().nth(1).as_deref() {
+        Some("leave") => attachment.leave().unwrap(),
+        Some("abort") => {
+            attachment.abort(3, "").unwrap();
+            std::process::exit(3);
+        }
+        _ => pause(300_000),
     }
 }
 

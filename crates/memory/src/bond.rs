@@ -116,7 +116,7 @@ impl Segment {
                 let has_looked = seen.wrapping_sub(since) as i32 >= 0;
                 self.is_bonded(process, gone) || self.is_bonded(gone, process) && !has_looked
             }
-            Presence::Finalized => false,
+            Presence::Finalized | Presence::Aborted(_) => false,
         };
         let others = (0..plan.slots()).filter(|&process| process != gone);
         gone == 0 || others.filter(|&other| self.is_there(other)).any(is_kept_by)

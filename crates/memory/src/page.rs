@@ -35,15 +35,16 @@ pub const WAITED_FOR: usize = 8;
 
 /// Whether the program of a process has joined and left in good order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u32)]
 pub enum Presence {
     /// The process runs but has not joined (it may never, as `/bin/true` does not).
     #[default]
-    NotAttached = 0,
+    NotAttached,
     /// It has joined.
-    Attached = 1,
+    Attached,
     /// It has said goodbye.
-    Finalized = 2,
+    Finalized,
+    /// It ends, and the whole job with it, with this exit code.
+    Aborted(u8),
 }
 
 /// What a process is doing when it waits.
@@ -114,10 +115,22 @@ impl Operation {
 }
 
 impl Presence {
-    pub(crate) fn from_bits(bits: u32) -> Self {
-        match bits {
+    /// As it stands in the page: the exit code of an abort in the second byte.
+    pub const fn to_bits(self) -> u32 {
+        match self {
+            Self::NotAttached => 0,
+            Self::Attached => 1,
+            Self::Finalized => 2,
+            Self::Aborted(code) => 3 | (code as u32) << 8,
+        }
+    }
+
+    /// The presence in this word, which may be anything.
+    pub const fn from_bits(bits: u32) -> Self {
+        match bits & 0xff {
             1 => Self::Attached,
             2 => Self::Finalized,
+            3 => Self::Aborted((bits >> 8) as u8),
             _ => Self::NotAttached,
         }
     }
@@ -293,7 +306,7 @@ impl Segment {
                 self.bond_first_world(slot);
             }
         }
-        self.word(self.plan().own_page(slot)).store(presence as u32, Ordering::Release);
+        self.word(self.plan().own_page(slot)).store(presence.to_bits(), Ordering::Release);
     }
 
     /// The processor on which the process of a slot last began to wait; none when it never has.
@@ -371,6 +384,22 @@ mod tests {
 
     fn segment() -> Segment {
         Segment::local(&SegmentPlan { heap_bytes_per_process: 0, ..SegmentPlan::new(1, 2) })
+    }
+
+    #[test]
+    fn a_presence_is_read_as_written_and_nonsense_as_none() {
+        let segment = segment();
+        for presence in [
+            Presence::Attached,
+            Presence::Finalized,
+            Presence::Aborted(0),
+            Presence::Aborted(255),
+            Presence::NotAttached,
+        ] {
+            segment.set_presence(1, presence);
+            assert_eq!(segment.presence(1), presence);
+        }
+        assert_eq!(Presence::from_bits(0xffff_ff77), Presence::NotAttached);
     }
 
     #[test]

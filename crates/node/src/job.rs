@@ -206,13 +206,15 @@ impl Job {
         Ok(peers.into_iter().map(|peer| peer.0 as usize).collect())
     }
 
-    /// Tells the launcher to end the whole job, and ends this process.
+    /// Ends the whole job, whatever the failure of a process means in it, and this process. What the
+    /// system keeps of the exit code are its lowest 8 bits; 1 stands for 0, which would be success.
     pub fn abort(mut self, exit_code: i32, message: &str) -> ! {
+        let exit_code = if exit_code & 0xff == 0 { 1 } else { exit_code };
         if let Some(attachment) = &mut self.attachment {
-            // The exit code below says the same to our own launcher.
+            // Where a launcher cannot be told, it sees the exit code below.
             let _ = attachment.abort(exit_code, message);
         }
-        std::process::exit(if exit_code == 0 { 1 } else { exit_code })
+        std::process::exit(exit_code)
     }
 
     /// Waits until what was sent is out of this process's hands.

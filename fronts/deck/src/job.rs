@@ -1,6 +1,7 @@
 //! The job of this process, and where between deck_init and deck_done it is.
 
 use std::ffi::c_int;
+use std::io::Write;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -104,11 +105,17 @@ pub(crate) fn is_second() -> bool {
     read().as_ref().is_some_and(|member| member.is_second)
 }
 
-/// Tells the launcher to end the whole job, and ends this process.
-pub(crate) fn abort(code: c_int, text: &str) -> Result<(), Mistake> {
+/// Ends the whole job, and this process; says so and why, as far as the program does.
+pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
     check()?;
     let member = write().take().ok_or_else(too_late)?;
-    member.job.abort(code, text)
+    let pid = std::process::id();
+    let name = member.node.map_or_else(String::new, |node| format!("node {node} "));
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let text = format!("{name}(pid {pid}) called deck_abort with code {code}{why}");
+    // Standard error may be closed; the job ends all the same.
+    let _ = writeln!(std::io::stderr(), "{text}");
+    member.job.abort(code, &text)
 }
 
 /// Which function of DECK this thread is in, for those who look from outside.

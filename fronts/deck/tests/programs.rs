@@ -94,6 +94,24 @@ fn who_comes_into_a_job_takes_part_in_its_operations() {
     assert!(rest.iter().all(|line| line.ends_with("is one of 3")), "{rest:?}");
 }
 
+#[test]
+fn an_abort_ends_the_job_whatever_a_failure_means() {
+    let _watchdog = watched(LIMIT);
+    let program = program("abort");
+    let program = program.to_str().expect("a path of ours");
+    for policy in ["abort", "notify", "restart"] {
+        for (asked, code) in [("7", 7), ("0", 1), ("256", 1)] {
+            let output = run(&["--on-failure", policy, "-n", "3", program, asked, "enough"]);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{policy}, {asked}: {errors}");
+            let said = format!(") called deck_abort with code {asked}: enough\n");
+            assert!(errors.contains(&said), "{policy}: {errors}");
+            let ended = format!(") ended the job with exit code {code} after ");
+            assert!(errors.contains(&ended) && !errors.contains("again"), "{policy}: {errors}");
+        }
+    }
+}
+
 /// Runs a program whose last node dies, and checks what the others say.
 fn survives(name: &str, says: impl Fn(u32) -> String) {
     let _watchdog = watched(LIMIT);

@@ -284,7 +284,7 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
     match lock().job.take() {
         Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
-        None => std::process::exit(if code == 0 { 1 } else { code }),
+        None => std::process::exit(if code & 0xff == 0 { 1 } else { code }),
     }
 }
 

@@ -3,12 +3,14 @@
 #[allow(dead_code)] // the other tests use the rest
 mod support;
 
+use std::process::Command;
 use std::time::Duration;
 
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
 use support::{
-    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_with_files_of, skip,
+    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_command,
+    run_with_files_of, skip,
 };
 
 /// How long one test may take, with compiling.
@@ -249,6 +251,26 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
         assert!(!String::from_utf8_lossy(&output.stdout).contains("nobody noticed"), "{mistake}");
         for word in words {
             assert!(errors.contains(word), "{mistake}: no {word:?} in:\n{errors}");
+        }
+    }
+}
+
+#[test]
+fn an_abort_ends_the_job_whatever_a_failure_means() {
+    let _watchdog = Watchdog::start(LIMIT);
+    const MPI_ERR_RANK: i32 = 6;
+    let program = program("errors");
+    for policy in ["notify", "restart"] {
+        for (mistake, code) in [("abort", 17), ("rank", MPI_ERR_RANK)] {
+            let mut command = Command::new(support::launcher());
+            command.args(["run", "-n", "3", "--on-failure", policy]).arg(&program).arg(mistake);
+            command.env("LD_LIBRARY_PATH", support::libraries());
+            let output = run_command(&mut command);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{policy}, {mistake}: {errors}");
+            let said = format!(") ended the job with exit code {code} after ");
+            assert!(errors.contains(&said), "{policy}, {mistake}: {errors}");
+            assert!(!errors.contains("again"), "{policy}, {mistake}: {errors}");
         }
     }
 }

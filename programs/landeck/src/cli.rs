@@ -215,12 +215,14 @@ struct TuneArguments {
 }
 
 const RUN_NOTES: &str = "\
-Exit code: that of the process that failed first (128 and the signal, if one killed it), else 0.
+Exit code: that of the process that failed first (128 and the signal, if one killed it), else 0; 128 and
+the signal to the launcher that ended a job whose processes waited to be started again.
 124 after --timeout, 127 and 126 when a program is not found or may not be executed, 125 when the
 launcher itself fails, 2 when the command line is not understood.
 
 Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
-time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on.
+time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
+were ignored (but for PIPE) or blocked when the launcher was started; the launcher hears the blocked ones.
 
 Examples:
   landeck run -n 4 ./heat 512
@@ -275,7 +277,7 @@ struct JobArguments {
     stdin: InputTo,
     /// When a process fails: end the others (abort), tell them and let them go on (notify), or start
     /// it again besides (restart), up to 3 times or as in restart:5. When it has failed once more the
-    /// others are ended; they go on as in restart:5,notify
+    /// others are ended; they go on as in restart:5,notify. An abort of a process always ends the job
     #[arg(long, value_name = "WHAT", value_parser = on_failure, default_value = "abort")]
     on_failure: OnFailure,
     /// Let each process only read what another one alone writes: a stray write into that ends its writer

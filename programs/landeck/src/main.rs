@@ -16,6 +16,7 @@ mod tune;
 use cli::{Command, Usage, Wishes};
 use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::host::start_signals;
 use landeck::tuning;
 use mpiexec::Asked;
 use std::error::Error;
@@ -27,6 +28,7 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    start_signals::take_over();
     let line: Vec<OsString> = std::env::args_os().collect();
     match mpiexec::read(&line, |name| std::env::var_os(name)) {
         Ok(Asked::Nothing) => follow(line),

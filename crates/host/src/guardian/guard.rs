@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use landeck_groups::membership::{Input, OnFailure, Plan};
 use landeck_groups::restarts::Restart;
-use landeck_memory::Segment;
-use landeck_wire::{HostId, Slot};
+use landeck_memory::{Presence, Segment, SlotRecord};
+use landeck_wire::{HostId, ProcessId, Slot};
 use rustix::event::epoll::EventFlags;
+use rustix::event::poll;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::time::Timespec;
 
 use super::message::Message;
 use super::{GuardianError, Order, Start};
@@ -216,32 +218,49 @@ impl Guard {
 
     /// A process of the job changed. An ended one is not reaped yet: its group can be signalled.
     fn changed(&mut self, slot: u32, change: Change) {
-        let mut message = Message { slot, ..Message::default() };
-        let input = match change {
-            Change::Stopped => {
-                message.kind = Message::STOPPED;
-                Input::Stopped { slot: Slot(slot) }
-            }
-            Change::Continued => {
-                message.kind = Message::CONTINUED;
-                Input::Continued { slot: Slot(slot) }
-            }
-            Change::Ended(status) => {
-                let presence = self.agent.segment().presence(slot);
-                message.kind = Message::ENDED;
-                message.number = status;
-                message.detail = presence as u32;
-                message.time_ns = self.began.elapsed().as_nanos() as u64;
-                Input::Ended { slot: Slot(slot), status, presence: agent::presence_of(presence) }
-            }
+        let (kind, input) = match change {
+            Change::Stopped => (Message::STOPPED, Input::Stopped { slot: Slot(slot) }),
+            Change::Continued => (Message::CONTINUED, Input::Continued { slot: Slot(slot) }),
+            Change::Ended(status) => return self.ended(slot, status),
+        };
+        self.agent.tell(input);
+        self.carry_out();
+        self.report(Message { kind, slot, ..Message::default() });
+    }
+
+    /// The process of a slot is gone.
+    fn ended(&mut self, slot: u32, status: i32) {
+        let presence = self.agent.segment().presence(slot);
+        let message = Message {
+            kind: Message::ENDED,
+            slot,
+            number: status,
+            detail: presence.to_bits(),
+            time_ns: self.began.elapsed().as_nanos() as u64,
+            ..Message::default()
         };
         let rank = self.agent.rank_of(slot);
-        self.agent.tell(input);
+        let presence = agent::presence_of(presence);
+        self.agent.tell(Input::Ended { slot: Slot(slot), status, presence });
         let again = self.carry_out();
-        if let (Change::Ended(_), None, Some(rank)) = (change, again, rank) {
+        if let (None, Some(rank)) = (again, rank) {
             self.images.remove(&rank); // with it go its ends of the pipes
         }
         self.report(message.followed_by(again));
+    }
+
+    /// A process is gone that joined below the one that was started. With it the process of the slot
+    /// has ended: what was started is no more than what it leaves, and says nothing by its own end.
+    fn lost(&mut self, process: ProcessId, status: Option<i32>) {
+        let slot = process.slot.0;
+        let Some(&started) = self.pids.get(&slot) else { return };
+        if !self.agent.is_alive(process) {
+            return;
+        }
+        let status = status.or_else(|| status_soon(started)).unwrap_or(SlotRecord::UNKNOWN_STATUS);
+        self.slots.remove(&started);
+        self.ended(slot, status);
+        self.pids.remove(&slot);
     }
 
     /// Does what follows from what the agent was told last. Says what new start follows from it.
@@ -256,6 +275,8 @@ impl Guard {
                 }
                 Effect::Kill(slot) => self.signal(slot, libc::SIGKILL),
                 Effect::WillRestart(restart) => again = Some(restart),
+                Effect::Lost { process, status } => self.lost(process, status),
+                Effect::GuestAborted(slot) => self.report_abort(slot),
                 Effect::Start { slot, rank, number } => self.start_again(slot, rank, number),
                 Effect::Over => {
                     self.linger_until = Some(self.lingering_end());
@@ -265,7 +286,23 @@ impl Guard {
                 }
             }
         }
+        self.agent.write_end();
         again
+    }
+
+    /// Says that the guest of a slot has ended the job.
+    fn report_abort(&mut self, slot: u32) {
+        let segment = self.agent.segment();
+        let Presence::Aborted(code) = segment.presence(slot) else { return };
+        let message = Message {
+            kind: Message::GUEST_ABORTED,
+            slot,
+            number: segment.slot_record(slot).pid.cast_signed(),
+            detail: u32::from(code),
+            time_ns: self.began.elapsed().as_nanos() as u64,
+            ..Message::default()
+        };
+        self.report(message);
     }
 
     fn signal(&self, slot: u32, signal: i32) {
@@ -405,6 +442,20 @@ impl Guard {
             }
         }
     }
+}
+
+/// The status of a child that may be about to end: a shell that passes on how its command ended. Where
+/// the kernel says nothing of the command itself, this is the next best.
+fn status_soon(child: u32) -> Option<i32> {
+    const LOOKS: u32 = 20;
+    let moment = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    (0..LOOKS).find_map(|_| {
+        let status = process::end_of(child).ok().flatten();
+        if status.is_none() {
+            let _ = poll(&mut [], Some(&moment));
+        }
+        status
+    })
 }
 
 /// Whether a signal says that the user wants the job to end.

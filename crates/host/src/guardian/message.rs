@@ -30,6 +30,7 @@ impl Message {
     pub(super) const SIGNAL: u32 = 7;
     pub(super) const END: u32 = 8;
     pub(super) const KILL: u32 = 9;
+    pub(super) const GUEST_ABORTED: u32 = 10;
 
     pub(super) fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];

@@ -82,7 +82,9 @@ pub enum Event {
     Ended {
         /// Its slot.
         slot: u32,
-        /// The raw wait status.
+        /// Its process number: not the one that was started, if it joined below that.
+        pid: u32,
+        /// The raw wait status; [`SlotRecord::UNKNOWN_STATUS`] where only its parent knows it.
         status: i32,
         /// Time since the job began.
         at: Duration,
@@ -102,6 +104,15 @@ pub enum Event {
     Continued {
         /// Its slot.
         slot: u32,
+    },
+    /// A guest has ended the job.
+    GuestAborted {
+        /// Its process number.
+        pid: u32,
+        /// The exit code that it wants.
+        code: u8,
+        /// Time since the job began.
+        at: Duration,
     },
     /// The last process is gone, and everything that any of them started.
     AllEnded,
@@ -291,14 +302,20 @@ impl Guardian {
             }
             Message::ENDED => Event::Ended {
                 slot,
+                pid: self.segment.slot_record(slot).pid,
                 status: message.number,
                 at: Duration::from_nanos(message.time_ns),
                 wait: self.segment.wait_record(slot),
-                presence: presence_from(message.detail),
+                presence: Presence::from_bits(message.detail),
                 again: message.again(),
             },
             Message::STOPPED => Event::Stopped { slot },
             Message::CONTINUED => Event::Continued { slot },
+            Message::GUEST_ABORTED => Event::GuestAborted {
+                pid: message.number.cast_unsigned(),
+                code: message.detail as u8,
+                at: Duration::from_nanos(message.time_ns),
+            },
             Message::ALL_ENDED => Event::AllEnded,
             _ => return None,
         })
@@ -341,14 +358,6 @@ impl Drop for Guardian {
         if self.state != State::Reaped {
             self.clean_up();
         }
-    }
-}
-
-fn presence_from(number: u32) -> Presence {
-    match number {
-        1 => Presence::Attached,
-        2 => Presence::Finalized,
-        _ => Presence::NotAttached,
     }
 }
 

@@ -45,11 +45,11 @@ pub(crate) unsafe fn node_num(nodes: *mut c_int) -> Result<(), Mistake> {
 
 pub(crate) unsafe fn abort(code: c_int, text: *const c_char) -> Result<(), Mistake> {
     if text.is_null() {
-        return job::abort(code, "the program has ended the job");
+        return job::abort(code, None);
     }
     // SAFETY: the program gave a text.
     let text = unsafe { string::read("text", text, TEXT_BYTES_MAX) }?;
-    job::abort(code, &text.to_string_lossy())
+    job::abort(code, Some(&text.to_string_lossy()))
 }
 
 pub(crate) fn strerror(error: c_int) -> *const c_char {

@@ -80,7 +80,8 @@ pub(crate) fn run_with_files_of(bytes: u64, processes: u32, program: &Path) -> O
     run_command(&mut command)
 }
 
-fn run_command(command: &mut Command) -> Output {
+/// Runs a command to its end, and checks that nothing is left of it.
+pub(crate) fn run_command(command: &mut Command) -> Output {
     let trail = Trail::new();
     // Where every access is looked at, it takes many times as long.
     let slowness = if sanitizer::wanted().is_some() { 5 } else { 1 };

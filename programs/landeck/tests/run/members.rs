@@ -3,6 +3,7 @@
 
 use super::*;
 use landeck::{Job, Tag};
+use std::time::Instant;
 
 fn is_member() -> bool {
     std::env::var_os("LANDECK_SLOT").is_some()
@@ -10,11 +11,21 @@ fn is_member() -> bool {
 
 /// Runs a test of this file as the program of a job of two.
 fn run_members(test: &str, options: &[&str]) -> Ended {
+    run_below(&[], test, options)
+}
+
+/// The same, with a command before the program.
+fn run_below(command: &[&str], test: &str, options: &[&str]) -> Ended {
     let program = std::env::current_exe().unwrap();
     let test = format!("members::{test}");
     let program = [program.to_str().unwrap(), &test, "--exact", "--nocapture", "--test-threads=1"];
-    run(&[&["-n", "2"], options, &program].concat())
+    run(&[&["-n", "2"], options, command, &program].concat())
 }
+
+/// A shell that runs the program and goes on after it: for long, where that is rank 1.
+const SHELL: [&str; 4] = ["sh", "-c", "\"$@\"; [ $RANK = 0 ] || exec sleep 100", "sh"];
+/// Nothing that waits for a process may go on for longer after its death: the shell above it does.
+const AT_ONCE: Duration = Duration::from_secs(50);
 
 #[test]
 fn the_report_says_what_the_dead_waited_for() {
@@ -91,4 +102,90 @@ fn who_does_not_leave_has_failed() {
     }
     let _job = Job::join().unwrap();
     std::process::exit(0);
+}
+
+#[test]
+fn a_death_below_a_shell_is_told_at_once() {
+    if !is_member() {
+        let began = Instant::now();
+        let test = "a_death_below_a_shell_is_told_at_once";
+        let ended = run_below(&SHELL, test, &["--on-failure", "notify"]);
+        assert_eq!(ended.code, Some(137), "{}", ended.err);
+        // The test's own name may stand in the same line.
+        let line = ended.out.lines().find_map(|line| line.split_once("noticed ")).unwrap().1;
+        let (pid, error) = line.split_once(' ').unwrap();
+        let told = format!("rank 1 (pid {pid}) was killed by signal 9");
+        assert!(error.contains(&told), "{error}");
+        let report = format!("rank 1 of 2 (pid {pid}, host ");
+        assert!(ended.err.contains(&report), "{}", ended.err);
+        assert!(ended.err.contains(") was killed by signal 9 (kill) after "), "{}", ended.err);
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+        return;
+    }
+    let job = Job::join().unwrap();
+    let world = job.world();
+    if world.rank() == 1 {
+        world.send(&[std::process::id()], 0, Tag(1)).unwrap();
+        send(std::process::id(), rustix::process::Signal::KILL);
+    }
+    let (pid, _) = world.receive::<u32>(1, Tag(1)).unwrap();
+    println!("noticed {pid} {}", world.receive::<u32>(1, Tag(2)).unwrap_err());
+    job.leave().unwrap();
+}
+
+#[test]
+fn an_abort_ends_the_job_whatever_a_failure_means() {
+    if !is_member() {
+        let test = "an_abort_ends_the_job_whatever_a_failure_means";
+        for policy in ["abort", "notify", "restart", "restart:2,notify"] {
+            for command in [&[][..], &SHELL] {
+                let began = Instant::now();
+                let ended = run_below(command, test, &["--on-failure", policy]);
+                assert_eq!(ended.code, Some(3), "{policy}: {}", ended.err);
+                assert!(ended.err.contains(") ended the job with exit code 3 after "), "{policy}");
+                let end = "The other process was ended. Exit code 3.\n";
+                assert!(ended.err.ends_with(end), "{policy}: {}", ended.err);
+                assert!(began.elapsed() < AT_ONCE, "{policy}: {:?}", began.elapsed());
+            }
+        }
+        return;
+    }
+    let job = Job::join().unwrap();
+    if job.world().rank() == 1 {
+        job.abort(3, "enough");
+    }
+    std::thread::sleep(2 * AT_ONCE);
+}
+
+#[test]
+fn an_abort_with_a_code_that_exits_cut_off_is_no_success() {
+    if !is_member() {
+        let test = "an_abort_with_a_code_that_exits_cut_off_is_no_success";
+        let ended = run_members(test, &["--on-failure", "notify"]);
+        assert_eq!(ended.code, Some(1), "{}", ended.err);
+        assert!(ended.err.contains(") ended the job with exit code 1 after "), "{}", ended.err);
+        return;
+    }
+    Job::join().unwrap().abort(256, "");
+}
+
+#[test]
+fn a_guest_may_end_the_job() {
+    if !is_member() {
+        for (command, words) in
+            [(&[][..], "rank 1 of 2 (pid "), (&SHELL, "A guest of the job (pid ")]
+        {
+            let ended = run_below(command, "a_guest_may_end_the_job", &["--on-failure", "notify"]);
+            assert_eq!(ended.code, Some(4), "{}", ended.err);
+            assert!(ended.err.contains(words), "{words}: {}", ended.err);
+            assert!(ended.err.ends_with(" Exit code 4.\n"), "{}", ended.err);
+        }
+        return;
+    }
+    if std::env::var("RANK").unwrap() == "1" {
+        let job = std::env::var("LANDECK_JOB").unwrap();
+        Job::join_running(&job, landeck::Options::default()).unwrap().abort(4, "");
+    }
+    let _job = Job::join().unwrap();
+    std::thread::sleep(2 * AT_ONCE);
 }

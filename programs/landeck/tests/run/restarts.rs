@@ -116,6 +116,31 @@ fn a_signal_while_somebody_is_to_come_ends_all() {
 }
 
 #[test]
+fn a_signal_while_all_are_to_come_is_what_ended_the_job() {
+    let script = "[ \"$LANDECK_RESTART\" = 4 ] && echo last; exit 5";
+    let arguments = ["-n", "1", "--on-failure", "restart:30", "sh", "-c", script];
+    let cases = [
+        (Signal::TERM, "SIGTERM", 143),
+        (Signal::INT, "SIGINT", 130),
+        (Signal::HUP, "SIGHUP", 129),
+        (Signal::QUIT, "SIGQUIT", 131),
+    ];
+    let running: Vec<Running> = cases.iter().map(|_| start(&mut landeck_run(&arguments))).collect();
+    for ((signal, name, code), mut running) in cases.into_iter().zip(running) {
+        assert_eq!(running.line(), "last");
+        // It is started again 1.6 s after it has ended.
+        while !running.members().is_empty() {
+            std::thread::yield_now();
+        }
+        running.signal(signal);
+        let ended = running.end();
+        assert_eq!(ended.code, Some(code), "{}", ended.err);
+        let said = format!("The job was ended by {name}. Exit code {code}.");
+        assert!(ended.err.contains(&said), "{said} {}", ended.err);
+    }
+}
+
+#[test]
 fn a_killed_launcher_or_guardian_leaves_nobody_who_starts_again() {
     for of_guardian in [false, true] {
         let script = "[ $RANK = 1 ] && exit 1; echo ready; exec sleep 50";

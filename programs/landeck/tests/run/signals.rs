@@ -101,3 +101,55 @@ fn a_signal_reaches_what_a_script_started() {
     running.signal(Signal::INT);
     assert_eq!(running.end().code, Some(130));
 }
+
+#[test]
+fn what_a_parent_has_blocked_or_ignored_holds_nobody_up() {
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let masks = "grep -E '^Sig(Blk|Ign)' /proc/self/status";
+    let changed = ["--ignore-signal=CHLD", "--block-signal=USR1,TERM,CHLD"];
+    let understands = Command::new("env").args(changed).arg("true").output();
+    if !understands.is_ok_and(|output| output.status.success()) {
+        return crate::support::skipped(
+            "what_a_parent_has_blocked_or_ignored_holds_nobody_up",
+            "`env` cannot block signals here",
+        );
+    }
+    let bare = run_command(Command::new("env").args(changed).args(["sh", "-c", masks]));
+    let under = |script: &str| {
+        let mut command = Command::new("env");
+        command.args(changed).args([launcher, "run", "-n", "1", "sh", "-c", script]);
+        command
+    };
+    let ended = run_command(&mut under(masks));
+    assert_eq!((ended.code, ended.out), (Some(0), bare.out), "the program has what the user had");
+    // The launcher hears of its children and of signals all the same.
+    let script = "trap 'echo got; exit 0' USR2; echo ready; while :; do sleep 0.05; done";
+    let mut running = start(&mut under(script));
+    assert_eq!(running.line(), "ready");
+    running.signal(Signal::USR2);
+    assert_eq!((running.line(), running.end().code), ("got".into(), Some(0)));
+    let mut running = start(&mut under("echo ready; exec sleep 100"));
+    assert_eq!(running.line(), "ready");
+    running.signal(Signal::INT);
+    assert_eq!(running.end().code, Some(130));
+}
+
+#[test]
+fn no_umask_takes_the_index_from_its_user() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = std::env::temp_dir().join(format!("landeck-umask-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let line = format!("umask 777; exec {launcher} run -n 1 sh -c 'echo ready; read line'");
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]).env("XDG_RUNTIME_DIR", &directory).stdin(Stdio::piped());
+    let mut running = start(&mut command);
+    assert_eq!(running.line(), "ready");
+    let index = directory.join("landeck");
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let entry = std::fs::read_dir(&index).unwrap().next().unwrap().unwrap();
+    assert_eq!((mode(&index), mode(&entry.path())), (0o700, 0o600));
+    drop(running.child.stdin.take());
+    running.end();
+    std::fs::remove_dir_all(&directory).unwrap();
+}

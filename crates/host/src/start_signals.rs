@@ -1,0 +1,70 @@
+//! The signals that the parent of this process had blocked or ignored: both outlive an exec.
+//!
+//! A command that waits for what it starts must not ignore SIGCHLD: the kernel would reap its children
+//! unasked, and tell it nothing. One that is to be interrupted must not have that blocked. So a command
+//! takes back what it needs, and the programs that it starts get what the user had.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// What the programs of a job are started with.
+#[derive(Clone, Copy)]
+pub(crate) struct StartSignals {
+    /// The signals that are blocked.
+    pub(crate) mask: libc::sigset_t,
+    /// Whether SIGCHLD is ignored.
+    pub(crate) ignores_children: bool,
+}
+
+static AT_START: OnceLock<StartSignals> = OnceLock::new();
+
+/// Remembers the signals as they are, then blocks none and lets this process hear of its children. For
+/// the beginning of a command, before it has a second thread; a second call changes nothing.
+pub fn take_over() {
+    AT_START.get_or_init(|| {
+        let at_start =
+            StartSignals { mask: blocked(), ignores_children: is_ignored(libc::SIGCHLD) };
+        let none = no_signals();
+        // SAFETY: SIG_DFL needs no handler; the mask is initialised, and no old one is asked for.
+        unsafe {
+            libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+        }
+        at_start
+    });
+}
+
+/// What programs are started with: as this process was, if it has remembered that.
+pub(crate) fn of_programs() -> StartSignals {
+    let usual = StartSignals { mask: no_signals(), ignores_children: false };
+    AT_START.get().copied().unwrap_or(usual)
+}
+
+fn no_signals() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises the set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn blocked() -> libc::sigset_t {
+    let mut set = no_signals();
+    // SAFETY: no new mask is set, so the call only writes the present one.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set) };
+    set
+}
+
+/// Whether this process ignores a signal.
+pub(crate) fn is_ignored(signal: c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: the call only writes the present action; zero is a valid value of all its fields.
+    let action = unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}
