@@ -123,7 +123,8 @@ const QUESTION_TIME: Duration = Duration::from_secs(2);
 const SHUT_TIME: Duration = Duration::from_millis(100);
 /// Connections beyond one for each slot.
 const CONNECTIONS_BEYOND_SLOTS: usize = 32;
-const NAMES_MAX: usize = 256;
+/// Most names that the processes of a job publish.
+pub(crate) const NAMES_MAX: usize = 256;
 
 impl Agent {
     /// The agent of a segment's job, before any process runs. Times are counted from `began`.

@@ -37,4 +37,5 @@ pub mod stacks;
 mod terminal;
 pub mod tie;
 pub mod topology;
+mod verdict;
 mod watch;

@@ -22,6 +22,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landeck_memory::GateError;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -33,6 +34,7 @@ use rustix::net::{
 };
 
 use crate::index::Index;
+pub use crate::verdict::Verdict;
 
 /// Most bytes of a published name.
 pub const NAME_BYTES_MAX: usize = 64;
@@ -65,6 +67,9 @@ pub struct Published {
 /// Why nobody answers as one should.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
+    /// A child made by fork asks: what is answered would be its parent's.
+    #[error(transparent)]
+    Forked(#[from] GateError),
     /// There is no such socket: there was none, or its job is over.
     #[error("nobody listens at {address}: the job is over, or runs in another network namespace")]
     NobodyThere {
@@ -165,45 +170,6 @@ pub enum PublishError {
     .name.escape_debug())]
 pub struct NameError {
     name: String,
-}
-
-/// The short form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[repr(u8)]
-pub enum Verdict {
-    /// Yes.
-    #[error("granted")]
-    Granted = 0,
-    /// No slot is free.
-    #[error("it has as many guests as it can take; wait until one leaves")]
-    Full = 1,
-    /// The wanted slot is not one of the job's.
-    #[error("it has no process of that number")]
-    NoSuchSlot = 2,
-    /// The wanted slot has its process.
-    #[error("its process of that number has joined already")]
-    Taken = 3,
-    /// The job ends.
-    #[error("it is ending")]
-    Ending = 4,
-    /// The process that asks is none of the job's living ones.
-    #[error("the process that asks is none of the job's living ones")]
-    NotAlive = 5,
-    /// The name is somebody else's.
-    #[error("the name is another process's")]
-    InUse = 6,
-    /// The job has published all it can.
-    #[error("the job has as many names or connections as it can; take some back")]
-    TooMany = 7,
-    /// The question has no sense there.
-    #[error("it does not understand the question; use the same version of Landeck on both sides")]
-    Senseless = 8,
-    /// There is no such object.
-    #[error("there is no such object")]
-    Unknown = 9,
-    /// There is no memory for the object.
-    #[error("there is no memory for it; make it smaller, or raise the limits of the job")]
-    NoMemory = 10,
 }
 
 /// Joins the job of a host as a guest.
@@ -574,26 +540,6 @@ impl Answer {
     }
 }
 
-impl Verdict {
-    const ALL: [Self; 11] = [
-        Self::Granted,
-        Self::Full,
-        Self::NoSuchSlot,
-        Self::Taken,
-        Self::Ending,
-        Self::NotAlive,
-        Self::InUse,
-        Self::TooMany,
-        Self::Senseless,
-        Self::Unknown,
-        Self::NoMemory,
-    ];
-
-    pub(crate) fn from_bits(bits: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(bits)).copied()
-    }
-}
-
 /// Sends an answer, with a descriptor where there is one.
 pub(crate) fn send_answer(
     connection: &OwnedFd,
@@ -681,6 +627,7 @@ fn exchange_bytes_as(
     question: &[u8],
     timeout: Duration,
 ) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
+    GateError::refuse_children()?;
     let give_up = Instant::now() + timeout;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
