@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::host::attach::AttachError;
-use landeck::memory::Presence;
 use landeck::memory::remark::{CallName, name_calls};
+use landeck::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;
@@ -104,8 +104,16 @@ pub(crate) fn is_second() -> bool {
     read().as_ref().is_some_and(|member| member.is_second)
 }
 
-/// Tells the launcher to end the whole job, and ends this process.
+/// Tells the launcher to end the whole job, and ends this process. A child made by fork ends alone.
 pub(crate) fn abort(code: c_int, text: &str) -> Result<(), Mistake> {
+    if fork::is_child() {
+        let pid = std::process::id();
+        fork::say(&format!(
+            "deck_abort with code {code} ({text}): pid {pid} was made by fork and ends alone, for it is \
+             no member of the job, which goes on."
+        ));
+        fork::end_child(code)
+    }
     check()?;
     let member = write().take().ok_or_else(too_late)?;
     member.job.abort(code, text)
