@@ -33,7 +33,7 @@ use crate::peer;
 use crate::socket::{self, Address, Answer, Question, Verdict};
 
 mod below;
-mod names;
+pub(crate) mod names;
 mod record;
 mod vacancy;
 

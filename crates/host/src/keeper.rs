@@ -11,7 +11,7 @@ use crate::objects::{Answer, Asked, Object, ObjectKind, ObjectName, Question};
 use crate::socket::Verdict;
 
 /// Most objects of a job.
-const KEPT_MAX: usize = 4096;
+pub(crate) const KEPT_MAX: usize = 4096;
 
 /// The objects of a job.
 #[derive(Default)]

@@ -21,8 +21,10 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use crate::report::thousands;
 use crate::socket::{self, Address, ExchangeError, Verdict};
 
 /// Most bytes of an object's name.
@@ -121,6 +123,14 @@ pub enum ObjectError {
         /// What it was.
         kind: ObjectKind,
     },
+    /// It cannot have so many bytes.
+    #[error("a {kind} cannot have {} bytes: give it 1 to {}", thousands(*.bytes), thousands(AREA_BYTES_MAX))]
+    Size {
+        /// What it was to be.
+        kind: ObjectKind,
+        /// Bytes asked for.
+        bytes: u64,
+    },
     /// There is no memory for it.
     #[error(
         "there is no memory for a {kind} of {bytes} bytes: make it smaller, or raise the limits of the job"
@@ -216,6 +226,9 @@ pub fn make(
     bytes: u64,
     words: [u64; 2],
 ) -> Result<(Object, OwnedFd), ObjectError> {
+    if !(1..=AREA_BYTES_MAX).contains(&bytes) {
+        return Err(ObjectError::Size { kind, bytes });
+    }
     let question = Question { bytes, words, ..Question::new(process, kind, Asked::Make) };
     with_memory(&Question { name: name.cloned(), ..question })
 }

@@ -22,6 +22,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use landeck_memory::GateError;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -69,6 +70,9 @@ pub struct Published {
 /// Why nobody answers as one should.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
+    /// A child made by fork asks: what is answered would be its parent's.
+    #[error(transparent)]
+    Forked(#[from] GateError),
     /// There is no such socket: there was none, or its job is over.
     #[error("nobody listens at {address}: the job is over, or runs in another network namespace")]
     NobodyThere {
@@ -629,6 +633,7 @@ fn exchange_bytes_as(
     question: &[u8],
     timeout: Duration,
 ) -> Result<(Vec<u8>, Option<OwnedFd>, OwnedFd), ExchangeError> {
+    GateError::refuse_children()?;
     let give_up = Instant::now() + timeout;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {

@@ -7,11 +7,11 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 pub use crate::favouring_lock::Favour;
 use crate::favouring_lock::{FavouringLock, Way};
+use crate::fork;
 use crate::lock::Lock;
 use crate::system;
 
@@ -37,9 +37,20 @@ pub enum GateError {
     Reentered,
     /// A child made by fork called.
     #[error(
-        "this process was made by fork: it is no member of the job; start it with the launcher, or exec"
+        "this process was made by fork and is no member of the job: let its parent call, or run another program here (exec)"
     )]
     Forked,
+}
+
+impl GateError {
+    /// Turns away a child made by fork: for calls that pass no gate.
+    ///
+    /// # Errors
+    /// [`GateError::Forked`].
+    #[inline(always)]
+    pub fn refuse_children() -> Result<(), Self> {
+        if fork::is_child() { Err(Self::Forked) } else { Ok(()) }
+    }
 }
 
 /// A value that threads enter in turn.
@@ -70,12 +81,6 @@ impl Favour {
     }
 }
 
-static FORKED: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn mark_child() {
-    FORKED.store(true, Ordering::Relaxed);
-}
-
 impl<T> Gate<T> {
     /// A gate in this mode; its owner in mode single is the calling thread.
     pub fn new(mode: ThreadMode, value: T) -> Self {
@@ -93,11 +98,7 @@ impl<T> Gate<T> {
     }
 
     fn with(mode: ThreadMode, favour: Arc<Favour>, value: T) -> Self {
-        static HOOK: Once = Once::new();
-        HOOK.call_once(|| {
-            // SAFETY: the handler stores to an atomic and nothing else, which is allowed in a child.
-            unsafe { libc::pthread_atfork(None, None, Some(mark_child)) };
-        });
+        fork::watch();
         let (owner, lock) = (system::this_thread(), FavouringLock::new(favour));
         Self { mode, owner, alone: Lock::new(), lock, value: UnsafeCell::new(value) }
     }
@@ -119,9 +120,7 @@ impl<T> Gate<T> {
     /// [`GateError`].
     #[inline]
     pub fn enter(&self) -> Result<Entry<'_, T>, GateError> {
-        if FORKED.load(Ordering::Relaxed) {
-            return Err(GateError::Forked);
-        }
+        GateError::refuse_children()?;
         let way = match self.mode {
             ThreadMode::Single => self.enter_alone()?,
             ThreadMode::Multiple => self.enter_with_others(),
@@ -135,9 +134,7 @@ impl<T> Gate<T> {
     /// [`GateError::WrongThread`], [`GateError::Forked`].
     #[inline]
     pub fn try_enter(&self) -> Result<Option<Entry<'_, T>>, GateError> {
-        if FORKED.load(Ordering::Relaxed) {
-            return Err(GateError::Forked);
-        }
+        GateError::refuse_children()?;
         let way = match self.mode {
             ThreadMode::Single => match self.enter_alone() {
                 Err(GateError::Reentered) => return Ok(None),
@@ -188,8 +185,7 @@ impl<T> Gate<T> {
     /// None where this takes more: nobody is favoured in mode single.
     #[inline(always)]
     fn enter_favoured(&self) -> Option<Entry<'_, T>> {
-        let is_favoured =
-            !FORKED.load(Ordering::Relaxed) && self.lock.enter_favoured(system::this_thread());
+        let is_favoured = !fork::is_child() && self.lock.enter_favoured(system::this_thread());
         // An entry that is made leaves when it is dropped: none is made for who is not inside.
         is_favoured.then(|| Entry { gate: self, way: Some(Way::Favoured) })
     }

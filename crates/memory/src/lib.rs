@@ -26,6 +26,7 @@
 //! | [`group_log`] | what happens to a named group, accepted by one exchange each |
 //! | [`waiter`] | the one way to wait |
 //! | [`gate`] | one thread at a time, or one thread only |
+//! | [`fork`] | children made by fork, which are no members |
 //! | [`processors`] | how many processors there are for how many processes |
 //! | [`bytes`] | places to read from and to write to |
 //! | [`blocks`] | many of them at once, at equal distances |
@@ -43,6 +44,8 @@ pub mod bytes;
 pub mod crash_point;
 mod favouring_lock;
 mod filled;
+#[cfg(not(loom))]
+pub mod fork;
 #[cfg(not(loom))]
 pub mod gate;
 #[cfg(not(loom))]

@@ -23,7 +23,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bond::Holdings;
 use crate::bytes::Bytes;
-use crate::plan::{JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SegmentPlan};
+use crate::fork;
+use crate::plan::{
+    HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX, SegmentPlan,
+};
 use crate::system;
 use crate::waiter;
 
@@ -84,7 +87,7 @@ unsafe impl Sync for Inner {}
 pub enum SegmentError {
     /// The numbers of the plan are out of range.
     #[error(
-        "a segment for {processes} processes with {heap_bytes} bytes of heap each cannot be: use fewer or less"
+        "a segment for {processes} processes with {heap_bytes} bytes of heap each cannot be: at most {SLOTS_MAX} processes and guests with {HEAP_BYTES_MAX} bytes, a multiple of {PAGE_BYTES}, can"
     )]
     ImpossiblePlan {
         /// Processes asked for.
@@ -183,6 +186,14 @@ impl Segment {
     /// The anonymous file, to be handed to other processes. None in the local form.
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.0.file.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Gives children that this process makes by fork copies of it: nothing that they write to it reaches
+    /// the job.
+    pub fn keep_from_children(&self) {
+        if let Some(file) = self.descriptor() {
+            fork::keep_from_children(self.0.start, self.0.bytes as usize, file);
+        }
     }
 
     /// The private copy of the plan: the only source of bounds.
@@ -349,6 +360,7 @@ impl Segment {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.file.is_some() {
+            fork::forget(self.start);
             // SAFETY: the last handle goes; everything that points inside holds a handle.
             unsafe { system::unmap(self.start, self.bytes as usize) };
         } else {

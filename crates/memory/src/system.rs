@@ -79,6 +79,30 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, bytes: usize) -> io::Result<NonNu
     NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
+/// Replaces a mapping of [`map_shared`] by a copy of this process's own: what is written to it from now on
+/// stays here.
+///
+/// # Safety
+/// So many bytes of this file are mapped at `start`, from the file's beginning on.
+pub(crate) unsafe fn map_copy(
+    start: NonNull<u8>,
+    file: BorrowedFd<'_>,
+    bytes: usize,
+) -> io::Result<()> {
+    // SAFETY: the same bytes are at the same place afterwards, as the caller promises.
+    let copied = unsafe {
+        libc::mmap(
+            start.as_ptr().cast(),
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_FIXED | libc::MAP_NORESERVE,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if copied == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Changes whether pages of a mapping of [`map_shared`] can be written.
 ///
 /// # Safety

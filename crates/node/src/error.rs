@@ -15,6 +15,7 @@ use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
+use crate::collective::groups::NUMBERS;
 use crate::group_service::GroupError;
 use crate::mailbox::MailboxError;
 use crate::message::MessageError;
@@ -279,7 +280,7 @@ pub enum Error {
     NotAMember,
     /// No number is left for a new world.
     #[error(
-        "this host has no number left for a new world: end the job and start it anew, and make fewer worlds"
+        "this job has made {NUMBERS} worlds on this host, and no number is left for another one: end it and start it anew"
     )]
     TooManyGroups,
     /// A rank was named twice.

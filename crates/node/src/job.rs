@@ -7,7 +7,7 @@ use landeck_channel::Channel;
 pub use landeck_host::attach::Restarted;
 use landeck_host::attach::{self, Attachment};
 use landeck_kernel::Peer;
-use landeck_memory::{Counters, Presence, Segment, ThreadMode};
+use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
 
 use crate::error::{Error, Result};
 use crate::loan::Loan;
@@ -61,8 +61,10 @@ impl Job {
     /// The same with options.
     ///
     /// # Errors
-    /// [`Error::Attach`], [`Error::ProgressThread`].
+    /// [`Error::Attach`], [`Error::ProgressThread`]; [`Error::Thread`] in a child that a process of a
+    /// job has made by fork.
     pub fn join_with(options: Options) -> Result<Self> {
+        GateError::refuse_children()?;
         Self::with_attachment(attach::attach(settings)?, options)
     }
 
@@ -89,6 +91,7 @@ impl Job {
         };
         let shared = Shared::new(segment, slot, threads, options.progress).ok_or(Error::Ended)?;
         let shared = Arc::new(shared);
+        segment.keep_from_children();
         let thread = shared.start_helper().map_err(Error::ProgressThread)?;
         segment.set_presence(slot, Presence::Attached);
         Ok(Self { shared, progress: thread, attachment: Some(attachment) })
@@ -207,8 +210,17 @@ impl Job {
     }
 
     /// Ends the whole job, whatever the failure of a process means in it, and this process. What the
-    /// system keeps of the exit code are its lowest 8 bits; 1 stands for 0, which would be success.
+    /// system keeps of the exit code are its lowest 8 bits; 1 stands for 0, which would be success. A
+    /// child made by fork ends alone, and says so on standard error.
     pub fn abort(mut self, exit_code: i32, message: &str) -> ! {
+        if fork::is_child() {
+            let (pid, slot) = (std::process::id(), self.shared.slot);
+            fork::say(&format!(
+                "pid {pid}, made by fork from process {slot} of the job, called abort with code \
+                 {exit_code} ({message}): it ends alone, for it is no member of the job, which goes on."
+            ));
+            fork::end_child(exit_code)
+        }
         let exit_code = if exit_code & 0xff == 0 { 1 } else { exit_code };
         if let Some(attachment) = &mut self.attachment {
             // Where a launcher cannot be told, it sees the exit code below.
@@ -239,6 +251,11 @@ impl Job {
 
     fn leave_once(&mut self) -> Result<()> {
         let Some(attachment) = self.attachment.take() else { return Ok(()) };
+        if fork::is_child() {
+            // The place in the job is the parent's, and so are the threads that keep it.
+            std::mem::forget(attachment);
+            return Err(GateError::Forked.into());
+        }
         self.shared.employment.end();
         // Who could not send everything has not left in good order.
         let drained = self.shared.drain(None).and_then(|()| self.shared.say_goodbye());

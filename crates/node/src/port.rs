@@ -239,6 +239,7 @@ impl Drop for Remote {
 fn enter(joined: Joined) -> Result<(Segment, u32, OwnedFd)> {
     let segment = Segment::attach(joined.segment)?;
     let own_slot = joined.process.slot.0;
+    segment.keep_from_children();
     segment.harden(own_slot).map_err(AttachError::Harden)?;
     segment.set_presence(own_slot, Presence::Attached);
     Ok((segment, own_slot, joined.connection))

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use landeck_host::objects::{self, Object, ObjectKind, ObjectName};
 use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
-use landeck_memory::{Operation, SharedArea, WaitRecord};
+use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_wire::ProcessId;
 
 use crate::error::{Error, Result};
@@ -174,12 +174,14 @@ impl Semaphore {
     /// Takes a unit if one is there.
     ///
     /// # Errors
-    /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead.
+    /// [`SemaphoreError::OwnerDied`] where none is there, or this process has the place of the dead;
+    /// [`Error::Thread`].
     pub fn try_take(&self) -> Result<Option<Permit<'_>>> {
-        match self.0.words.try_take() {
+        let words = self.words()?;
+        match words.try_take() {
             Take::Taken => Ok(Some(Permit { semaphore: self })),
             Take::OwnerDied { slot } => Err(self.owner_died(slot)),
-            Take::Empty => match self.0.words.dead_holder() {
+            Take::Empty => match words.dead_holder() {
                 Some(slot) => Err(self.owner_died(slot)),
                 None => Ok(None),
             },
@@ -189,9 +191,9 @@ impl Semaphore {
     /// Adds units that nobody held: what a producer does.
     ///
     /// # Errors
-    /// [`SemaphoreError::TooManyUnits`].
+    /// [`SemaphoreError::TooManyUnits`], [`Error::Thread`].
     pub fn give(&self, units: u32) -> Result<()> {
-        match self.0.words.give(units) {
+        match self.words()?.give(units) {
             true => Ok(()),
             false => Err(SemaphoreError::TooManyUnits { units }.into()),
         }
@@ -199,29 +201,41 @@ impl Semaphore {
 
     /// Brings a unit back that this process holds by [`Permit::keep`]; false when it holds none.
     pub fn put_back(&self) -> bool {
-        self.0.words.release(true)
+        self.release(true)
     }
 
     /// Holds such a unit no more, and does not bring it back; false when this process holds none.
     pub fn use_up(&self) -> bool {
-        self.0.words.release(false)
+        self.release(false)
     }
 
     /// Has the units of the dead come back; says how many.
     ///
     /// # Errors
-    /// None so far.
+    /// [`Error::Thread`].
     pub fn recover(&self) -> Result<u32> {
-        Ok(self.0.words.recover())
+        Ok(self.words()?.recover())
+    }
+
+    /// What is shared of it, for all that changes it. A child made by fork would do that for its parent.
+    fn words(&self) -> Result<&SemaphoreWords> {
+        GateError::refuse_children()?;
+        Ok(&self.0.words)
+    }
+
+    /// Holds a unit no more; false when this process holds none, as a child made by fork does not.
+    fn release(&self, comes_back: bool) -> bool {
+        !fork::is_child() && self.0.words.release(comes_back)
     }
 
     fn take_until(&self, time: Option<Duration>) -> Result<Permit<'_>> {
-        if self.0.words.try_take() == Take::Taken {
+        let words = self.words()?;
+        if words.try_take() == Take::Taken {
             return Ok(Permit { semaphore: self });
         }
-        self.0.words.waits(true);
+        words.waits(true);
         let taken = self.wait(time);
-        self.0.words.waits(false);
+        words.waits(false);
         match taken {
             Ok(Take::Taken) => Ok(Permit { semaphore: self }),
             Ok(Take::OwnerDied { slot }) => Err(self.owner_died(slot)),
@@ -262,14 +276,14 @@ impl Permit<'_> {
 
     /// Holds the unit no more, and does not bring it back: what a consumer does.
     pub fn spend(self) {
-        self.semaphore.0.words.release(false);
+        self.semaphore.release(false);
         std::mem::forget(self);
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        self.semaphore.0.words.release(true);
+        self.semaphore.release(true);
     }
 }
 

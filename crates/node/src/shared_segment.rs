@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use landeck_host::objects::{self, Object, ObjectError, ObjectKind, ObjectName};
-use landeck_memory::{Bytes, Plain, SharedArea};
+use landeck_memory::{Bytes, GateError, Plain, SharedArea};
 use landeck_wire::ProcessId;
 
 use crate::error::Result;
@@ -48,7 +48,7 @@ impl Job {
     ///
     /// # Errors
     /// [`crate::Error::Object`]: the bytes are no name, the name is taken, there is no such memory
-    /// (none or too much was asked for), the agent does not answer.
+    /// (0 bytes or more than 2^40 are refused by name), the agent does not answer.
     pub fn make_segment(&self, name: impl AsRef<[u8]>, bytes: u64) -> Result<SharedSegment> {
         let name = ObjectName::new(name).map_err(ObjectError::from)?;
         let process = self.process();
@@ -111,16 +111,19 @@ impl SharedSegment {
     /// Copies values out, from byte `offset` on.
     ///
     /// # Errors
-    /// [`crate::Error::OutsideSegment`]; nothing is copied then.
+    /// [`crate::Error::OutsideSegment`], [`crate::Error::Thread`] in a child made by fork; nothing is
+    /// copied then.
     pub fn read<T: Plain>(&self, offset: usize, into: &mut [T]) -> Result<()> {
+        GateError::refuse_children()?;
         Ok(self.area.read(offset, into)?)
     }
 
     /// Copies values in, from byte `offset` on.
     ///
     /// # Errors
-    /// [`crate::Error::OutsideSegment`]; nothing is copied then.
+    /// As [`SharedSegment::read`].
     pub fn write<T: Plain>(&self, offset: usize, values: &[T]) -> Result<()> {
+        GateError::refuse_children()?;
         Ok(self.area.write(offset, values)?)
     }
 
@@ -134,8 +137,8 @@ impl SharedSegment {
         self.area.bytes()
     }
 
-    /// Where it begins, for who shares it with code that knows pointers. It is there as long as
-    /// this handle or a clone of it.
+    /// Where it begins, for code that knows pointers. It is there as long as this handle or a clone
+    /// of it; a child made by fork shares it too.
     pub fn as_ptr(&self) -> *mut u8 {
         self.area.as_ptr()
     }

@@ -103,12 +103,14 @@ impl Threads {
     /// Starts a thread.
     ///
     /// # Errors
-    /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`].
+    /// [`ThreadError::Name`], [`ThreadError::TooMany`], [`ThreadError::System`]; [`Error::Thread`] in a
+    /// child made by fork.
     pub fn start<T: Send + 'static>(
         &self,
         name: &str,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> Result<Thread<T>> {
+        GateError::refuse_children()?;
         let owned = || name.to_owned();
         let is_name = (1..=THREAD_NAME_BYTES_MAX).contains(&name.len());
         if !is_name || name.contains(char::is_control) {

@@ -22,7 +22,9 @@ pub enum PointerError {
         alignment: usize,
     },
     /// So many elements do not fit into an address space.
-    #[error("{argument} cannot have {count} elements of {size_bytes} bytes: no memory is so large")]
+    #[error(
+        "{argument} cannot have {count} elements of {size_bytes} bytes: the largest memory holds {}", largest(*size_bytes)
+    )]
     TooLong {
         /// The argument it was passed as.
         argument: &'static str,
@@ -31,6 +33,11 @@ pub enum PointerError {
         /// The size of one.
         size_bytes: usize,
     },
+}
+
+/// How many elements of this size fit into the largest object that there can be.
+fn largest(size_bytes: usize) -> usize {
+    isize::MAX as usize / size_bytes.max(1)
 }
 
 /// Checks that a pointer may point to `count` values of its type. A null pointer may, to none.
@@ -158,6 +165,7 @@ mod tests {
             assert!(matches!(error, PointerError::Misaligned { alignment: 4, .. }), "{error}");
             let error = slice("x", pointer, usize::MAX / 2).unwrap_err();
             assert!(matches!(error, PointerError::TooLong { size_bytes: 4, .. }), "{error}");
+            assert!(error.to_string().ends_with("the largest memory holds 2305843009213693951"));
         }
         assert_eq!(values, [9, 2, 4]);
     }

@@ -168,7 +168,9 @@ enum deck_error {
 
 
 /* Starting and ending. A DECK program is started by `landeck run -n 4 ./program`: a copy of it for
- * each node. Started by hand it is a job of one. Any thread may call any function at any time. */
+ * each node. Started by hand it is a job of one. Any thread may call any function at any time. A
+ * child made by fork is no member of the job: every function gives it DECK_EFORKED, but for
+ * `deck_abort`, which ends it alone, and the texts of errors. */
 
 /* Joins the job that this process was started for. */
 int deck_init(int *argc, char ***argv);
@@ -205,7 +207,7 @@ const char *deck_error_text(void);
 /* Starts a thread, which runs the body with the argument. */
 int deck_thread_create(deck_thread_t *t, deck_thread_body_t body, void *argument);
 
-/* The same with a name that the system shows, and a stack of so many bytes. */
+/* The same with a name of 1 to 15 bytes, which the system shows, and a stack of so many bytes. */
 int deck_thread_create_with(deck_thread_t *t, deck_thread_body_t body, void *argument, const char *name, size_t stack_bytes);
 
 /* Waits until a thread has ended, and takes what it returned. */
@@ -348,7 +350,7 @@ int deck_mbox_destroy(deck_mbox_t *mb);
  * them has destroyed its object or is gone. Its bytes are zero at first. A semaphore or a message
  * tells when what is there is whole. */
 
-/* Makes a segment of so many bytes under a name. */
+/* Makes a segment of so many bytes, at least 1, under a name. */
 int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes);
 
 /* Finds the segment with a name. */

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landeck::arithmetic::Operation;
 use landeck::host::objects::OBJECT_NAME_BYTES_MAX;
-use landeck::{ObjectError, ObjectNameError};
+use landeck::thread::THREAD_NAME_BYTES_MAX;
 use landeck_c_boundary::{StringError, pointer, string};
 
 use crate::errors;
@@ -23,20 +23,7 @@ pub(crate) unsafe fn name<'a>(
     start: *const c_char,
 ) -> Result<&'a [u8], Mistake> {
     // SAFETY: the caller's promise.
-    match unsafe { string::read(argument, start, OBJECT_NAME_BYTES_MAX) } {
-        Ok(name) => Ok(name.to_bytes()),
-        Err(StringError::Pointer(error)) => Err(error.into()),
-        Err(StringError::TooLong { .. }) => {
-            // SAFETY: no byte so far was the end, so as many are readable.
-            let bytes = unsafe { pointer::slice(argument, start.cast(), OBJECT_NAME_BYTES_MAX) }?;
-            let start = String::from_utf8_lossy(bytes);
-            let text = format!(
-                "{argument} begins with \"{}\" and has more than {OBJECT_NAME_BYTES_MAX} bytes: choose a shorter one",
-                start.escape_debug()
-            );
-            Err(Mistake::new(errors::NAMELONG, text))
-        }
-    }
+    unsafe { name_within(argument, start, OBJECT_NAME_BYTES_MAX) }
 }
 
 /// The same where none is allowed.
@@ -54,17 +41,59 @@ pub(crate) unsafe fn name_or_none<'a>(
     unsafe { name(argument, start) }.map(Some)
 }
 
-/// A name that nobody else looks at.
-pub(crate) fn checked_name(bytes: &[u8], most: usize) -> Result<&str, Mistake> {
-    let lossy = || String::from_utf8_lossy(bytes).into_owned();
-    let error = match std::str::from_utf8(bytes) {
-        _ if bytes.is_empty() => ObjectNameError::Empty,
-        _ if bytes.len() > most => ObjectNameError::TooLong(lossy()),
-        Err(_) => ObjectNameError::NotUtf8(lossy()),
-        Ok(name) if name.contains(char::is_control) => ObjectNameError::Control(lossy()),
-        Ok(name) => return Ok(name),
+/// The name of a thread, or none for a null pointer. The system keeps 15 bytes of it: a longer one is
+/// refused, for two that differ behind those would become one.
+///
+/// # Safety
+/// Unless null, the pointer leads to a string, or to 16 readable bytes.
+pub(crate) unsafe fn thread_name<'a>(
+    argument: &'static str,
+    start: *const c_char,
+) -> Result<Option<&'a str>, Mistake> {
+    if start.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { name_within(argument, start, THREAD_NAME_BYTES_MAX) }?;
+    let lossy = String::from_utf8_lossy(bytes);
+    let (code, what) = match std::str::from_utf8(bytes) {
+        Ok("") => (errors::NAMEEMPTY, "is empty"),
+        Ok(name) if name.contains(char::is_control) => {
+            (errors::NAMECONTROL, "has a control character in it")
+        }
+        Ok(name) => return Ok(Some(name)),
+        Err(_) => (errors::NAMEUTF8, "is no UTF-8"),
     };
-    Err(landeck::Error::from(ObjectError::from(error)).into())
+    let text = format!(
+        "{argument} is \"{}\", which {what}: give a thread a name of 1 to {THREAD_NAME_BYTES_MAX} bytes \
+         that can be read, or a null pointer for none",
+        lossy.escape_debug()
+    );
+    Err(Mistake::new(code, text))
+}
+
+/// # Safety
+/// Unless null, the pointer leads to a string, or to one readable byte more than `most`.
+unsafe fn name_within<'a>(
+    argument: &'static str,
+    start: *const c_char,
+    most: usize,
+) -> Result<&'a [u8], Mistake> {
+    // SAFETY: the caller's promise.
+    match unsafe { string::read(argument, start, most) } {
+        Ok(name) => Ok(name.to_bytes()),
+        Err(StringError::Pointer(error)) => Err(error.into()),
+        Err(StringError::TooLong { .. }) => {
+            // SAFETY: no byte so far was the end, so as many are readable.
+            let bytes = unsafe { pointer::slice(argument, start.cast(), most) }?;
+            let start = String::from_utf8_lossy(bytes);
+            let text = format!(
+                "{argument} begins with \"{}\" and has more than {most} bytes: give it 1 to {most}",
+                start.escape_debug()
+            );
+            Err(Mistake::new(errors::NAMELONG, text))
+        }
+    }
 }
 
 /// A time in milliseconds; none where there is no limit.

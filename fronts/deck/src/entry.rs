@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use landeck::memory::GateError;
 use landeck_c_boundary::guarded;
 
 use crate::errors;
@@ -21,6 +22,18 @@ macro_rules! shell {
     };
 }
 pub(crate) use shell;
+
+/// The same for a function that a child made by fork may call as well.
+macro_rules! shell_of_all {
+    (fn $name:ident ($($argument:ident: $type:ty),*) => $body:expr) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C-unwind" fn $name($($argument: $type),*) -> c_int {
+            // SAFETY: as above.
+            $crate::entry::entered_by_all(stringify!($name), || unsafe { $body })
+        }
+    };
+}
+pub(crate) use shell_of_all;
 
 /// Defines a function that gives a value and has no mistakes.
 macro_rules! value {
@@ -46,9 +59,22 @@ thread_local! {
         const { RefCell::new(Last { function: "", mistake: None, text: None }) };
 }
 
-/// Runs the body of a function.
+/// Runs the body of a function. A child made by fork is turned away: whatever it did would pass for its
+/// parent's.
 #[inline(always)]
 pub(crate) fn entered(function: &'static str, body: impl FnOnce() -> Result<(), Mistake>) -> c_int {
+    entered_by_all(function, || match GateError::refuse_children() {
+        Ok(()) => body(),
+        Err(refused) => Err(landeck::Error::from(refused).into()),
+    })
+}
+
+/// The same, whoever calls.
+#[inline(always)]
+pub(crate) fn entered_by_all(
+    function: &'static str,
+    body: impl FnOnce() -> Result<(), Mistake>,
+) -> c_int {
     guarded(function, errors::FAULT, || match body() {
         Ok(()) => errors::OK,
         Err(mistake) => remember(function, mistake),

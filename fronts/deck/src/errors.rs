@@ -22,9 +22,9 @@ pub(crate) const NOTINIT: c_int = 7;
 pub(crate) const AGAIN: c_int = 8;
 /// Deck_done was called: nothing but messages can be used after it.
 pub(crate) const DONE: c_int = 9;
-/// A name cannot be empty: give it 1 to 64 bytes.
+/// A name cannot be empty: give it 1 to 64 bytes, a thread's 1 to 15.
 pub(crate) const NAMEEMPTY: c_int = 10;
-/// The name is too long: give it 1 to 64 bytes.
+/// The name is too long: give it 1 to 64 bytes, a thread's 1 to 15.
 pub(crate) const NAMELONG: c_int = 11;
 /// The name is no UTF-8: names are texts.
 pub(crate) const NAMEUTF8: c_int = 12;
@@ -92,7 +92,7 @@ pub(crate) const JOB: c_int = 42;
 pub(crate) const AGENT: c_int = 43;
 /// The system has refused what was needed: deck_error_text says what.
 pub(crate) const SYSTEM: c_int = 44;
-/// This process was made by fork and is no member of the job: start it with the launcher, or exec.
+/// This process was made by fork and is no member of the job: let its parent call, or run another program here (exec).
 pub(crate) const FORKED: c_int = 45;
 /// The library failed by a fault of its own: please report what it wrote to standard error.
 pub(crate) const FAULT: c_int = 46;
@@ -135,8 +135,8 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (7, c"DECK_ENOTINIT", c"this process is not in its job: call deck_init first"),
     (8, c"DECK_EAGAIN", c"deck_init was called before: call it once"),
     (9, c"DECK_EDONE", c"deck_done was called: nothing but messages can be used after it"),
-    (10, c"DECK_ENAMEEMPTY", c"a name cannot be empty: give it 1 to 64 bytes"),
-    (11, c"DECK_ENAMELONG", c"the name is too long: give it 1 to 64 bytes"),
+    (10, c"DECK_ENAMEEMPTY", c"a name cannot be empty: give it 1 to 64 bytes, a thread's 1 to 15"),
+    (11, c"DECK_ENAMELONG", c"the name is too long: give it 1 to 64 bytes, a thread's 1 to 15"),
     (12, c"DECK_ENAMEUTF8", c"the name is no UTF-8: names are texts"),
     (13, c"DECK_ENAMECONTROL", c"the name has a control character in it: choose one that can be read"),
     (14, c"DECK_ETAKEN", c"the name is taken: choose another, or fetch what has it"),
@@ -170,7 +170,7 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (42, c"DECK_EJOB", c"this process cannot find its job: start it with `landeck run`"),
     (43, c"DECK_EAGENT", c"the agent of the job does not answer: the job is over or broken, start it again"),
     (44, c"DECK_ESYSTEM", c"the system has refused what was needed: deck_error_text says what"),
-    (45, c"DECK_EFORKED", c"this process was made by fork and is no member of the job: start it with the launcher, or exec"),
+    (45, c"DECK_EFORKED", c"this process was made by fork and is no member of the job: let its parent call, or run another program here (exec)"),
     (46, c"DECK_EFAULT", c"the library failed by a fault of its own: please report what it wrote to standard error"),
     (47, c"DECK_EMINIMUM", c"the group has not started yet, as there never were as many members as it takes: call again when more have joined"),
     (48, c"DECK_EDESTROYING", c"the group is being destroyed: close the object, and create or join another group"),

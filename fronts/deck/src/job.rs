@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use landeck::host::attach::AttachError;
-use landeck::memory::Presence;
 use landeck::memory::remark::{CallName, name_calls};
+use landeck::memory::{Presence, fork};
 use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;
@@ -105,13 +105,22 @@ pub(crate) fn is_second() -> bool {
     read().as_ref().is_some_and(|member| member.is_second)
 }
 
-/// Ends the whole job, and this process; says so and why, as far as the program does.
+/// Ends the whole job, and this process; says so and why, as far as the program does. A child made by fork
+/// ends alone.
 pub(crate) fn abort(code: c_int, why: Option<&str>) -> Result<(), Mistake> {
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    if fork::is_child() {
+        let pid = std::process::id();
+        fork::say(&format!(
+            "deck_abort with code {code}{why}. pid {pid} was made by fork and ends alone, for it is no \
+             member of the job, which goes on."
+        ));
+        fork::end_child(code)
+    }
     check()?;
     let member = write().take().ok_or_else(too_late)?;
     let pid = std::process::id();
     let name = member.node.map_or_else(String::new, |node| format!("node {node} "));
-    let why = why.map_or_else(String::new, |why| format!(": {why}"));
     let text = format!("{name}(pid {pid}) called deck_abort with code {code}{why}");
     // Standard error may be closed; the job ends all the same.
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -7,6 +7,7 @@
 //! | `errors` | the errors, made of the same |
 //! | `entry` | how every function is entered and left |
 //! | `mistake` | what is wrong with a call |
+//! | `words` | what errors of the Rust API say in the vocabulary of `deck.h` |
 //! | `arguments` | arguments that many functions have |
 //! | `handle` | the numbers by which programs hold objects |
 //! | `recent` | what a thread used last, found without counting references |
@@ -24,3 +25,4 @@ mod mistake;
 mod objects;
 mod recent;
 mod shells;
+mod words;

@@ -11,7 +11,7 @@ use landeck::{
 };
 use landeck_c_boundary::{HandleError, PointerError, StringError};
 
-use crate::errors;
+use crate::{errors, words};
 
 /// What is wrong with a call. Words are made of it when somebody asks for them.
 ///
@@ -65,7 +65,7 @@ impl fmt::Display for Mistake {
         match &self.0.cause {
             Cause::Known(text) => formatter.write_str(text),
             Cause::Told(text) => formatter.write_str(text),
-            Cause::Error(error) => error.fmt(formatter),
+            Cause::Error(error) => formatter.write_str(&words::of(error)),
         }
     }
 }
@@ -213,6 +213,7 @@ fn code_of_object(error: &ObjectError) -> c_int {
         ObjectError::Taken { .. } => errors::TAKEN,
         ObjectError::Unknown { .. } => errors::UNKNOWN,
         ObjectError::Gone { .. } => errors::GONE,
-        ObjectError::NoMemory { .. } => errors::NOMEMORY,
+        ObjectError::Size { bytes: 0, .. } => errors::VALUE,
+        ObjectError::Size { .. } | ObjectError::NoMemory { .. } => errors::NOMEMORY,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::entry::{shell, value};
+use crate::entry::{shell, shell_of_all, value};
 use crate::functions::group::Options;
 use crate::functions::*;
 use crate::handle::Handle;
@@ -28,7 +28,7 @@ shell! {
     fn deck_node_num(nodes: *mut c_int) => environment::node_num(nodes)
 }
 
-shell! {
+shell_of_all! {
     fn deck_abort(code: c_int, text: *const c_char) => environment::abort(code, text)
 }
 

@@ -137,3 +137,36 @@ fn a_death_is_told_to_all_who_need_the_dead() {
 fn a_group_goes_on_without_a_dead_member() {
     survives("group_killed", |node| format!("group: node {node} goes on"));
 }
+
+/// All functions that give an error, but for the one that ends a child.
+fn functions() -> Vec<String> {
+    let header = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("include/deck.h");
+    let header = std::fs::read_to_string(header).expect("a file of ours");
+    let declared = header.lines().filter_map(|line| line.strip_prefix("int deck_"));
+    let named = declared.filter_map(|line| line.split_once('(').map(|(name, _)| name));
+    named.filter(|&name| name != "abort").map(|name| format!("deck_{name}")).collect()
+}
+
+#[test]
+fn a_child_made_by_fork_is_refused_by_every_function() {
+    let _watchdog = watched(LIMIT);
+    let program = program("forked");
+    let functions = functions();
+    assert!(functions.len() > 70, "{functions:?}");
+    for nodes in ["1", "2"] {
+        let mut arguments = vec!["-n", nodes, program.to_str().expect("a path of ours")];
+        arguments.extend(functions.iter().map(String::as_str));
+        assert_wrote(&run(&arguments), &format!("forked: {nodes} nodes agree"));
+    }
+}
+
+#[test]
+fn a_child_made_by_fork_aborts_alone_and_says_so() {
+    let _watchdog = watched(LIMIT);
+    let program = program("forked");
+    let output = run(&["-n", "2", program.to_str().expect("a path of ours"), "abort"]);
+    assert_wrote(&output, "forked: 2 nodes agree");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("deck_abort with code 7 (a child gives up): pid "), "{said}");
+    assert!(said.contains("was made by fork and ends alone"), "{said}");
+}

@@ -2,12 +2,15 @@
 //!
 //! A process is in its job from the first MPI_Init or MPI_Session_init to MPI_Finalize, or to its end
 //! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
-//! between [`start`] and [`finish`].
+//! between [`start`] and [`finish`]. A child made by fork has all of this and is no member: what needs the job is
+//! refused there ([`current`], [`check_joined`]), as it is after MPI_Finalize.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
+use landeck::memory::GateError;
+use landeck::memory::fork;
 use landeck::memory::remark::{CallName, name_calls};
 use landeck::{Loan, Options, Peer, ThreadMode, World};
 
@@ -45,7 +48,7 @@ static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 static USERS: AtomicU32 = AtomicU32::new(0);
 static MEMBERSHIP: Mutex<Membership> =
     Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
-/// The process that joined. A child that it makes by fork has all of this, and is no member.
+/// The process that joined: in a child made by fork not this one.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 /// Whether one thread alone may call.
 static IS_SINGLE: AtomicBool = AtomicBool::new(false);
@@ -57,6 +60,7 @@ const MYSELF: u32 = 1 << 20 | 2;
 
 /// MPI_Init.
 pub(crate) fn start(thread_level: c_int) -> Result<c_int, Mistake> {
+    refuse_children()?;
     let begun = PHASE.compare_exchange(BEFORE, STARTING, Ordering::AcqRel, Ordering::Acquire);
     if begun.is_err() {
         return Err(if begun == Err(AFTER) { too_late() } else { again() });
@@ -91,6 +95,7 @@ fn called() -> Option<CallName> {
 
 /// Joins the job, if this process is not in it yet. Returns the thread level there is.
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
+    refuse_children()?;
     let mut membership = lock();
     if membership.job.is_none() {
         error_handler::initial()?;
@@ -136,13 +141,12 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
 /// come, so the process stays in it until it ends, or until MPI_Finalize.
 pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     extern "C" fn at_exit() {
-        let is_member = MEMBER.load(Ordering::Acquire) == std::process::id();
-        let job = lock().job.take();
-        match job {
-            // Nobody is left to tell that it went wrong.
-            Some(job) if is_member => drop(job.leave()),
-            other => std::mem::forget(other),
+        if fork::is_child() {
+            return;
         }
+        let job = lock().job.take();
+        // Nobody is left to tell that it went wrong.
+        drop(job.map(landeck::Job::leave));
     }
     static IS_REGISTERED: Once = Once::new();
     let mut membership = lock();
@@ -176,6 +180,7 @@ pub(crate) fn leave() -> Result<(), Mistake> {
 /// What is there between MPI_Init and MPI_Finalize.
 #[inline]
 pub(crate) fn current() -> Result<&'static Job, Mistake> {
+    refuse_children()?;
     if_running().ok_or_else(not_running)
 }
 
@@ -195,15 +200,20 @@ fn not_running() -> Mistake {
 /// Checks that the process is in its job: between MPI_Init and MPI_Finalize, or in a session.
 #[inline]
 pub(crate) fn check_joined() -> Result<(), Mistake> {
-    if USERS.load(Ordering::Acquire) > 0 {
-        return Ok(());
-    }
-    Err(not_running())
+    refuse_children()?;
+    if is_joined() { Ok(()) } else { Err(not_running()) }
 }
 
-/// MPI_COMM_SELF, if it is there.
-pub(crate) fn myself() -> Option<&'static Arc<Communicator>> {
-    current().ok().map(|job| &job.myself)
+/// The same, where nothing is said, and children made by fork are not told apart.
+#[inline]
+pub(crate) fn is_joined() -> bool {
+    USERS.load(Ordering::Acquire) > 0
+}
+
+/// Refuses a child made by fork: what it did would pass for its parent's.
+#[inline]
+fn refuse_children() -> Result<(), Mistake> {
+    if fork::is_child() { Err(made_by_fork()) } else { Ok(()) }
 }
 
 /// Uses the membership itself, while the process is in its job.
@@ -224,12 +234,11 @@ pub(crate) fn own_peer() -> Result<Peer, Mistake> {
     with_membership(|membership| Ok(membership.own_peer()))
 }
 
-/// Memory of the shared heap; none if this process is no member of a job, or if less than half of
-/// the heap would be left for messages.
+/// Memory of the shared heap; none if this process is in no job, or if less than half of the heap would
+/// be left for messages.
 pub(crate) fn lend_memory(bytes: usize) -> Result<Option<Loan<u8>>, Mistake> {
     let membership = lock();
-    let is_member = MEMBER.load(Ordering::Acquire) == std::process::id();
-    let Some(job) = membership.job.as_ref().filter(|_| is_member) else { return Ok(None) };
+    let Some(job) = &membership.job else { return Ok(None) };
     let half = job.segment().plan().heap_bytes_per_process / 2;
     if job.heap_in_use()?.saturating_add(bytes as u64) > half {
         return Ok(None);
@@ -247,9 +256,12 @@ pub(crate) fn is_initialized() -> bool {
     matches!(PHASE.load(Ordering::Acquire), RUNNING | AFTER)
 }
 
-/// Whether MPI_Finalize was called.
+/// Whether MPI_Finalize was called; in a child made by fork of a process that is in MPI, all is over too.
 pub(crate) fn is_finalized() -> bool {
-    PHASE.load(Ordering::Acquire) == AFTER
+    match PHASE.load(Ordering::Acquire) {
+        RUNNING => fork::is_child(),
+        phase => phase == AFTER,
+    }
 }
 
 /// The thread level there is.
@@ -274,12 +286,10 @@ pub(crate) fn is_main_thread() -> Result<bool, Mistake> {
 /// the handlers that its parent registered.
 #[cold]
 pub(crate) fn abort(code: c_int, why: &str) -> ! {
-    PHASE.store(AFTER, Ordering::Release);
-    let member = MEMBER.load(Ordering::Acquire);
-    if member != 0 && member != std::process::id() {
-        // SAFETY: ends the process at once; nothing of it is used afterwards.
-        unsafe { libc::_exit(code) }
+    if fork::is_child() {
+        fork::end_child(code)
     }
+    PHASE.store(AFTER, Ordering::Release);
     flush_output();
     match lock().job.take() {
         Some(job) => job.abort(code, why),
@@ -306,13 +316,28 @@ fn flush_output() {
     }
 }
 
+/// What [`abort`] ends, for messages.
+pub(crate) fn what_ends() -> &'static str {
+    if fork::is_child() {
+        "This process ends alone and the job goes on"
+    } else if is_joined() {
+        "The job is aborted"
+    } else {
+        "This process ends"
+    }
+}
+
 /// This process as messages name it.
 pub(crate) fn own_name() -> String {
-    let pid = std::process::id();
+    let (pid, member) = (std::process::id(), MEMBER.load(Ordering::Acquire));
     // SAFETY: the pointer is null or that of a job that is never freed.
-    match unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
-        Some(job) => format!("rank {} of {} (pid {pid})", job.world.rank, job.world.size),
-        None => format!("pid {pid}"),
+    let job = unsafe { CURRENT.load(Ordering::Acquire).as_ref() };
+    let rank = job.map(|job| format!("rank {} of {}", job.world.rank, job.world.size));
+    match (rank, fork::is_child()) {
+        (Some(rank), false) => format!("{rank} (pid {pid})"),
+        (None, false) => format!("pid {pid}"),
+        (Some(rank), true) => format!("pid {pid} (made by fork from {rank}, pid {member})"),
+        (None, true) => format!("pid {pid} (made by fork from pid {member})"),
     }
 }
 
@@ -339,6 +364,11 @@ fn this_thread() -> *mut u8 {
 
 fn lock() -> MutexGuard<'static, Membership> {
     MEMBERSHIP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cold]
+fn made_by_fork() -> Mistake {
+    landeck::Error::from(GateError::Forked).into()
 }
 
 #[cold]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use landeck::arithmetic::ReductionError;
 use landeck::layout::LayoutError;
+use landeck::memory::GateError;
 use landeck_c_boundary::{PointerError, StringError};
 
 use crate::abi::{
@@ -161,6 +162,58 @@ impl From<landeck::Error> for Mistake {
             Error::Reduction(_) => ERR_OP,
             _ => ERR_OTHER,
         };
-        Self::new(class, error)
+        Self::new(class, in_words_of_mpi(&error))
+    }
+}
+
+/// What an error of the Rust API says in the vocabulary of MPI.
+fn in_words_of_mpi(error: &landeck::Error) -> String {
+    use landeck::Error;
+    let text = error.to_string();
+    match error {
+        Error::Thread(GateError::WrongThread) => {
+            "this thread did not call MPI_Init, and the program asked for calls of one thread; call \
+             MPI_Init_thread with MPI_THREAD_MULTIPLE"
+                .to_owned()
+        }
+        Error::Thread(GateError::Reentered) => {
+            "this call was made from inside another call of MPI; return from that first".to_owned()
+        }
+        // In these are no words of the program.
+        Error::Revoked
+        | Error::NoSuchRank { .. }
+        | Error::Mismatch { .. }
+        | Error::WrongCount { .. }
+        | Error::PeerHeapFull { .. }
+        | Error::Spoiled { .. }
+        | Error::NoBoard
+        | Error::NotAMember
+        | Error::TooManyGroups
+        | Error::RankTwice { .. }
+        | Error::Clusters(_)
+        | Error::Excluded
+        | Error::OutOfStep => text.replace("world", "communicator"),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck::Error;
+
+    #[test]
+    fn errors_are_told_in_words_of_mpi() {
+        let said: [(Error, &str); 4] = [
+            (GateError::WrongThread.into(), "call MPI_Init_thread with MPI_THREAD_MULTIPLE"),
+            (GateError::Reentered.into(), "from inside another call of MPI"),
+            (Error::NoSuchRank { rank: 4, size: 2 }, "rank 4 is not in this communicator of 2"),
+            (Error::Revoked, "the communicator was revoked by one of its members"),
+        ];
+        for (error, words) in said {
+            let text = Mistake::from(error).text().to_owned();
+            assert!(text.contains(words), "{text}");
+            assert!(!text.contains('`') && !text.contains("::"), "{text}");
+        }
     }
 }

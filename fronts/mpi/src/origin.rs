@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::io::Write;
 
+use landeck::memory::fork;
 use landeck_c_boundary::guarded;
 
-use crate::abi::{ERR_INTERN, ErrorFunction, Handle};
+use crate::abi::{COMM_SELF, ERR_INTERN, ErrorFunction, Handle};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::communicator;
@@ -126,7 +126,7 @@ fn reaction(origin: Origin, mistake: &Mistake) -> (Reaction, Handle) {
         Origin::Nothing => None,
     };
     found
-        .or_else(|| job::myself().map(|it| (it.error_handler.reaction(), it.handle())))
+        .or_else(|| communicator::reaction(COMM_SELF).map(|it| (it, COMM_SELF)))
         .unwrap_or((error_handler::initial_reaction(), 0))
 }
 
@@ -146,11 +146,10 @@ fn react(function: &'static str, reaction: Reaction, object: Handle, mistake: &M
     match reaction {
         Reaction::Fatal | Reaction::Abort => {
             let text = format!(
-                "{text}.\nThe job is aborted: errors are fatal unless the program asks for another \
-                 handler."
+                "{text}.\n{}: errors are fatal unless the program asks for another handler.",
+                job::what_ends()
             );
-            // Standard error may be closed; the job ends all the same.
-            let _ = writeln!(std::io::stderr(), "{text}");
+            fork::say(&text);
             job::abort(code, &text)
         }
         Reaction::Return => {

@@ -212,16 +212,73 @@ fn counts_beyond_an_int_work() {
     assert_wrote(&output, "large: 2 processes agree");
 }
 
+/// The functions that a child made by fork is refused: those that are there between MPI_Init and MPI_Finalize
+/// alone.
+fn refused_to_children() -> Vec<String> {
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(own.join(path)).expect("a file of ours");
+    let any_time = read("abi/any-time.txt");
+    let is_any_time = |name: &str| any_time.lines().any(|line| line == name);
+    let header = read("include/mpi.h");
+    let declared = header.lines().filter_map(|line| line.strip_prefix("int MPI_"));
+    let named = declared.filter_map(|line| line.split_once('(').map(|(name, _)| name));
+    // Those that give no code, and MPI_Abort, which ends the child.
+    let gives_no_code = |name: &str| {
+        name.ends_with("_toint")
+            || name == "Abort"
+            || name.starts_with("T_")
+            || name.starts_with("DUP_FN")
+    };
+    let refused = named.filter(|name| !gives_no_code(name)).map(|name| format!("MPI_{name}"));
+    refused.filter(|name| !is_any_time(name)).collect()
+}
+
 #[test]
 fn a_child_made_by_fork_is_refused_and_harms_nobody() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("fork");
-    let output = run(Launcher::Landeck, Library::Ours, 2, &program, &[]);
+    let functions = refused_to_children();
+    assert!(functions.len() > 300, "{functions:?}");
+    let mut arguments = vec!["all"];
+    arguments.extend(functions.iter().map(String::as_str));
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program, &arguments);
     assert_wrote(&output, "fork: 2 processes agree");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("made by fork"), "{output:?}");
+    let output = run(Launcher::Landeck, Library::Ours, 2, &program, &["session"]);
+    assert_wrote(&output, "fork: 2 processes agree");
     if mpich_or_skip("a_child_made_by_fork_is_refused_and_harms_nobody (mpiexec)") {
         let output = run(Launcher::Mpiexec, Library::Ours, 2, &program, &[]);
         assert_wrote(&output, "fork: 2 processes agree");
+    }
+}
+
+#[test]
+fn a_child_made_by_fork_ends_alone_and_says_so() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("fork");
+    let ways: [(&[&str], &[&str]); 3] = [
+        (
+            &["abort"],
+            &[
+                "(made by fork from rank 0 of 2, pid ",
+                "called MPI_Abort with code 3. This process ends alone and the job goes on.",
+            ],
+        ),
+        (&["abort", "256"], &["called MPI_Abort with code 256. This process ends alone"]),
+        (
+            &["fatal"],
+            &[
+                "MPI_Barrier failed on pid ",
+                "(made by fork from rank 1 of 2, pid ",
+                "This process ends alone and the job goes on: errors are fatal unless",
+            ],
+        ),
+    ];
+    for (way, words) in ways {
+        let output = run(Launcher::Landeck, Library::Ours, 2, &program, way);
+        assert_wrote(&output, "fork: 2 processes agree");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(words.iter().all(|words| said.contains(words)), "{said}");
+        assert!(!said.contains("is aborted"), "{said}");
     }
 }
 

@@ -70,6 +70,9 @@ pub(super) struct Function {
     pub(super) text: String,
     #[serde(default)]
     pub(super) errors: Vec<String>,
+    /// Whether it does something in a child made by fork as well.
+    #[serde(default)]
+    pub(super) in_children: bool,
 }
 
 /// An error.
@@ -170,6 +173,7 @@ mod tests {
             brief: String::new(),
             text: String::new(),
             errors: errors.iter().map(|&name| name.to_owned()).collect(),
+            in_children: false,
         }
     }
 

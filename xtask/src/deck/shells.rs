@@ -9,7 +9,7 @@ const HEAD: &str = "\
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::entry::{shell, value};
+use crate::entry::{shell, shell_of_all, value};
 use crate::functions::group::Options;
 use crate::functions::*;
 use crate::handle::Handle;
@@ -37,7 +37,8 @@ fn shell(chapter: &Chapter, function: &Function) -> String {
     let mut text = String::new();
     let _ = match &function.returns {
         None => {
-            write!(text, "\nshell! {{\n    fn {name}({list}) => {module}::{body}({names})\n}}\n")
+            let shell = if function.in_children { "shell_of_all" } else { "shell" };
+            write!(text, "\n{shell}! {{\n    fn {name}({list}) => {module}::{body}({names})\n}}\n")
         }
         Some(_) => write!(
             text,

@@ -9,7 +9,8 @@ use rustix::event::epoll::EventFlags;
 use super::{Agent, Watched};
 use crate::socket::{Address, Answer, PublicName, Published, Verdict};
 
-const NAMES_MAX: usize = 256;
+/// Most names that the processes of a job publish.
+pub(crate) const NAMES_MAX: usize = 256;
 
 /// A published name.
 pub(super) struct Name {

@@ -1,5 +1,8 @@
 //! What an agent says to a question, in one byte.
 
+use crate::agent::names::NAMES_MAX;
+use crate::keeper::KEPT_MAX;
+
 /// The short form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
@@ -26,7 +29,9 @@ pub enum Verdict {
     #[error("the name is another process's")]
     InUse = 6,
     /// The job has published all it can.
-    #[error("the job has as many names or connections as it can; take some back")]
+    #[error(
+        "the job has as many as it can of connections, of published names ({NAMES_MAX}), or of mailboxes with names, segments, semaphores and groups ({KEPT_MAX}); take some back"
+    )]
     TooMany = 7,
     /// The question has no sense there.
     #[error("it does not understand the question; use the same version of Landeck on both sides")]

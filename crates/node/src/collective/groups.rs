@@ -36,7 +36,7 @@ const FOUNDING_GENERATION: u32 = 1 << 9;
 /// Contexts in which members of a group agree and revoke have this bit set besides.
 const COUNCIL_GENERATION: u32 = 1 << 8;
 /// Groups on a host that can be told apart.
-const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
+pub(crate) const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
 
 /// The memory that this process has in groups, or had.
 pub(super) struct Estate {

@@ -1,5 +1,7 @@
 //! Why a group does not do what was asked.
 
+use landeck_groups::service::MEMBERS_MAX;
+
 /// Why a group does not do what was asked. It is as it was before, unless the text says otherwise.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
@@ -71,7 +73,7 @@ pub enum GroupError {
     },
     /// There are as many members as there can be.
     #[error(
-        "the group \"{group}\" has as many members as a group can have: leave one, or make another group"
+        "the group \"{group}\" has {MEMBERS_MAX} members, as many as a group can have: leave one, or make another group"
     )]
     TooManyMembers {
         /// The group.
@@ -102,12 +104,10 @@ pub enum GroupError {
         most: u64,
     },
     /// What was asked for cannot be the shape of a group.
-    #[error(
-        "a group cannot be made so ({what}): have 1 to 65,536 messages wait, with a minimum of at most 1,024 members"
-    )]
+    #[error("a group cannot be made so: {what}")]
     Options {
-        /// What cannot be.
-        what: &'static str,
+        /// What cannot be, and what can.
+        what: String,
     },
     /// A world has each process once.
     #[error(

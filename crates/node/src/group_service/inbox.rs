@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_memory::gate::Entry;
 use landeck_memory::group_log::{Described, WaitsFor};
-use landeck_memory::{Bytes, Gate, ThreadMode};
+use landeck_memory::{Bytes, Gate, ThreadMode, fork};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;
@@ -510,6 +510,9 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.0.live.log.waits(WaitsFor::Messages, false);
+        // What its parent waits for is not a child's to end.
+        if !fork::is_child() {
+            self.0.live.log.waits(WaitsFor::Messages, false);
+        }
     }
 }

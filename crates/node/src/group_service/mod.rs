@@ -131,9 +131,7 @@ impl Job {
         let name = ObjectName::new(name).map_err(ObjectError::from)?;
         let launcher = self.serving_launcher(&name, options)?;
         let options = options.made_by(self.shared.slot, launcher.as_ref());
-        options.check()?;
-        let shape =
-            options.shape().ok_or(GroupError::Options { what: "the bytes are too many" })?;
+        let shape = options.check()?;
         let (process, words) = (self.process(), options.to_words());
         let bytes = shape.memory_bytes(self.segment().plan().slots());
         for _ in 0..ATTEMPTS {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use landeck_groups::service::{MEMBERS_MAX, Rules, SNAPSHOT_WORDS_MAX};
+use landeck_host::report::thousands;
 use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
+use landeck_memory::shared_area::AREA_BYTES_MAX;
 
 use super::GroupError;
 use super::launcher::ServingLauncher;
@@ -11,6 +13,8 @@ use super::launcher::ServingLauncher;
 /// Bits that the bytes have room in; above them stands a slot.
 const BYTES_BITS: u32 = 48;
 const SLOT_MASK: u64 = (1 << 16) - 1;
+/// Most bytes that the messages of a group have together: beside them lie 8 bytes for each 4 KiB, and the log.
+const BYTES_MAX: u64 = AREA_BYTES_MAX - (4 << 30);
 
 /// How a group is made. What is not said is as [`GroupOptions::default`] has it.
 ///
@@ -166,16 +170,29 @@ impl GroupOptions {
         u64::from(self.messages.next_power_of_two() / 2).max(1)
     }
 
-    pub(super) fn check(&self) -> Result<(), GroupError> {
+    /// The shape of the group, if there can be such a one.
+    pub(super) fn check(&self) -> Result<GroupShape, GroupError> {
+        let Self { minimum, messages, bytes, .. } = *self;
         let wrong = |what| Err(GroupError::Options { what });
-        match self {
-            _ if self.minimum as usize > MEMBERS_MAX => wrong("the minimum is too large"),
-            _ if !(1..=MESSAGES_MAX).contains(&self.messages) => wrong("the number of messages"),
-            _ if self.shape().is_none() => wrong("the bytes are too many"),
-            _ if self.first_server().is_some_and(|slot| slot > SLOT_MASK as u32) => {
-                wrong("there is no such process to serve it")
+        if minimum as usize > MEMBERS_MAX {
+            let (minimum, most) = (thousands(minimum.into()), thousands(MEMBERS_MAX as u64));
+            return wrong(format!("the minimum is {minimum} members, at most {most} can be"));
+        }
+        if !(1..=MESSAGES_MAX).contains(&messages) {
+            let (messages, most) = (thousands(messages.into()), thousands(MESSAGES_MAX.into()));
+            return wrong(format!("{messages} messages are to wait, 1 to {most} can"));
+        }
+        if let Some(slot) = self.first_server().filter(|&slot| slot > SLOT_MASK as u32) {
+            return wrong(format!("process {slot} is to serve it, and there is none"));
+        }
+        match self.shape() {
+            Some(shape) if bytes <= BYTES_MAX => Ok(shape),
+            _ => {
+                let (bytes, most) = (thousands(bytes), thousands(BYTES_MAX));
+                wrong(format!(
+                    "its messages are to have {bytes} bytes together, at most {most} fit"
+                ))
             }
-            _ => Ok(()),
         }
     }
 
@@ -250,6 +267,13 @@ mod tests {
         ] {
             assert!(matches!(wrong.check(), Err(GroupError::Options { .. })), "{wrong:?}");
         }
+        let text = default.bytes(1 << 41).check().unwrap_err().to_string();
+        assert!(
+            text.ends_with("have 2,199,023,255,552 bytes together, at most 1,095,216,660,480 fit"),
+            "{text}"
+        );
+        let most = default.bytes(BYTES_MAX).messages(MESSAGES_MAX);
+        assert!(most.check().unwrap().memory_bytes(1 << 14) <= AREA_BYTES_MAX);
         for words in [[0x1100, 0], [u64::MAX, 0], [40 << 16, 0], [3 << 25, 0]] {
             assert_eq!(GroupOptions::from_words(words), None, "{words:x?}");
         }

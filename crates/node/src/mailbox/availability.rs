@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use landeck_memory::fork;
 use landeck_transports::wake_thread::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -93,6 +94,11 @@ impl Availability {
 
 impl Drop for Availability {
     fn drop(&mut self) {
+        if fork::is_child() {
+            // The counters and the threads are the parent's.
+            self.callers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.is_over.store(true, Ordering::Release);
         for caller in self.callers.drain(..) {
             add(&self.arrivals, 1);

@@ -2,10 +2,9 @@
 
 use std::ffi::{CString, c_char, c_void};
 
-use landeck::thread::THREAD_NAME_BYTES_MAX;
 use landeck_c_boundary::pointer;
 
-use crate::arguments::{checked_name, name_or_none};
+use crate::arguments::thread_name;
 use crate::errors;
 use crate::handle::Handle;
 use crate::mistake::Mistake;
@@ -31,13 +30,8 @@ pub(crate) unsafe fn create_with(
     let text = "body is a null pointer; pass the function that the thread runs";
     let body = body.ok_or_else(|| Mistake::known(errors::NULL, text))?;
     // SAFETY: the program gave a name, or none.
-    let name = match unsafe { name_or_none("name", name) }? {
-        None => None,
-        Some(bytes) => {
-            let name = checked_name(bytes, THREAD_NAME_BYTES_MAX)?;
-            Some(CString::new(name).unwrap_or_default())
-        }
-    };
+    let name = unsafe { thread_name("name", name) }?;
+    let name = name.map(|name| CString::new(name).unwrap_or_default());
     let handle = thread::start(body, argument, name.as_deref(), stack_bytes)?;
     // SAFETY: the program gave the place of an object.
     Ok(unsafe { pointer::write("t", t, handle) }?)

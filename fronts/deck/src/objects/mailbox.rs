@@ -3,6 +3,7 @@
 use std::cell::{RefCell, UnsafeCell};
 
 use landeck::Outbox;
+use landeck::memory::fork;
 
 use super::MAILBOXES;
 use crate::errors;
@@ -96,6 +97,10 @@ impl Drop for Mailbox {
 
 impl Drop for OfThread {
     fn drop(&mut self) {
+        if fork::is_child() {
+            // They are its parent's.
+            return;
+        }
         let is_over = job::check().is_err();
         for handle in self.0.get_mut().drain(..) {
             if let Ok(mailbox) = MAILBOXES.remove(handle)

@@ -410,7 +410,7 @@ static void together(void)
 static void mistakes(void)
 {
     deck_group_t g = DECK_NOTHING;
-    deck_group_options_t options = { .when_full = 7 };
+    deck_group_options_t options = { .when_full = 7 }, endless = { .bytes = SIZE_MAX };
     deck_msg_t m;
     deck_mbox_t mb, none = DECK_NOTHING;
     char empty[] = "", not_utf8[] = "\xff", control[] = "a\tb", name[] = "nobody made it";
@@ -428,6 +428,8 @@ static void mistakes(void)
     FAILS(DECK_EVALUE, deck_group_create(&g, name, -1));
     FAILS(DECK_EVALUE, deck_group_create(&g, name, 100000));
     FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &options));
+    FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &endless));
+    CHECK(strstr(deck_error_text(), "have 18,446,744,073,709,551,615 bytes together, at most 1,095,216,660,480 fit"));
     FAILS(DECK_EUNKNOWN, deck_group_join(&g, &mb, name));
     FAILS(DECK_EHANDLE, deck_group_join(&g, &none, name));
     FAILS(DECK_EUNKNOWN, deck_group_open(&g, name));

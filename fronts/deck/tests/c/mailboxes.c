@@ -170,6 +170,7 @@ static void threads_and_ends(void)
     FAILS(DECK_EVALUE, deck_mbox_retrv_timed(&mb, &m, -2));
     FAILS(DECK_EHANDLE, deck_mbox_post(&mb, &(deck_msg_t)DECK_NOTHING));
     FAILS(DECK_ENOPROGRESS, deck_mbox_descriptor(&mb, &number));
+    CHECK(strstr(deck_error_text(), "start with deck_init_flags and DECK_PROGRESS"));
     OK(deck_mbox_post_try(&mb, &m));
     OK(deck_mbox_retrv_try(&mb, &m));
     OK(deck_mbox_destroy(&mb));

@@ -100,6 +100,7 @@ static void parts(void)
     FAILS(DECK_EPART, deck_msg_part(&part, &whole, 4, 3));
     FAILS(DECK_EPART, deck_msg_part(&part, &whole, SIZE_MAX, 2));
     FAILS(DECK_EPART, deck_msg_split(parts, &whole, 4));
+    CHECK(strstr(deck_error_text(), "equal parts: cut them with deck_msg_part"));
     FAILS(DECK_EPART, deck_msg_split(parts, &whole, 0));
     FAILS(DECK_EVALUE, deck_msg_split(parts, &whole, -1));
     OK(deck_msg_part(&part, &whole, 4, 2));

@@ -85,8 +85,10 @@ static void mistakes(void)
     FAILS(DECK_ENAMEEMPTY, deck_sem_create(&s, "", 1));
     FAILS(DECK_EUNKNOWN, deck_sem_fetch(&s, "nobody made it"));
     FAILS(DECK_EUNKNOWN, deck_segment_fetch(&segment, "nobody made it"));
-    FAILS(DECK_ENOMEMORY, deck_segment_create(&segment, "none", 0));
+    FAILS(DECK_EVALUE, deck_segment_create(&segment, "none", 0));
+    CHECK(strstr(deck_error_text(), "cannot have 0 bytes: give it 1 to 1,099,511,627,776"));
     FAILS(DECK_ENOMEMORY, deck_segment_create(&segment, "all", SIZE_MAX / 2));
+    CHECK(strstr(deck_error_text(), "cannot have 9,223,372,036,854,775,807 bytes: give it 1 to"));
 }
 
 int main(int argc, char **argv)

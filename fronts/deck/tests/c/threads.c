@@ -90,7 +90,9 @@ int main(int argc, char **argv)
     FAILS(DECK_ENULL, deck_thread_create(&thread, NULL, NULL));
     FAILS(DECK_ENULL, deck_thread_create(NULL, returns, NULL));
     FAILS(DECK_ENAMELONG, deck_thread_create_with(&thread, returns, NULL, "a name of sixteen", 0));
+    CHECK(strstr(deck_error_text(), "begins with \"a name of sixte\" and has more than 15 bytes: give it 1 to 15"));
     FAILS(DECK_ENAMEEMPTY, deck_thread_create_with(&thread, returns, NULL, "", 0));
+    CHECK(strstr(deck_error_text(), "is empty: give a thread a name of 1 to 15 bytes"));
     FAILS(DECK_ENOTHREAD, deck_thread_create_with(&thread, returns, NULL, NULL, (size_t)1 << 46));
     joined_at_once();
     return end("threads");

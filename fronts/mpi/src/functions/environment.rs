@@ -1,8 +1,8 @@
 //! Beginning and end, the versions, the clock, and memory.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write;
 
+use landeck::memory::fork;
 use landeck_c_boundary::pointer;
 
 use crate::abi::{
@@ -80,12 +80,13 @@ pub(crate) unsafe fn is_thread_main(flag: *mut c_int) -> Result<(), Mistake> {
     unsafe { give("flag", flag, c_int::from(job::is_main_thread()?)) }
 }
 
-/// Ends the whole job.
+/// Ends the whole job; a child made by fork ends alone.
 pub(crate) unsafe fn abort(comm: Handle, errorcode: c_int) -> Result<(), Mistake> {
-    communicator::get("comm", comm)?;
+    if !fork::is_child() {
+        communicator::get("comm", comm)?;
+    }
     let text = format!("{} called MPI_Abort with code {errorcode}", job::own_name());
-    // Standard error may be closed; the job ends all the same.
-    let _ = writeln!(std::io::stderr(), "{text}.");
+    fork::say(&format!("{text}. {}.", job::what_ends()));
     job::abort(errorcode, &text)
 }
 

@@ -262,9 +262,17 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Communicator>, 
     removed.map_err(|error| Kind::Communicator.refuse(argument, handle, error))
 }
 
-/// What the error handler of a communicator does; none if there is no such communicator.
+/// What the error handler of a communicator does; none if there is no such communicator. A child made by
+/// fork has the handlers that its parent had.
 pub(crate) fn reaction(handle: Handle) -> Option<Reaction> {
-    get("comm", handle).ok().map(|communicator| communicator.error_handler.reaction())
+    let communicator = match handle {
+        COMM_WORLD => job::if_running().map(|job| &job.world),
+        COMM_SELF => job::if_running().map(|job| &job.myself),
+        // SAFETY: as said of `get`.
+        handle if job::is_joined() => unsafe { TABLE.get(handle as u64) }.ok(),
+        _ => None,
+    };
+    communicator.map(|communicator| communicator.error_handler.reaction())
 }
 
 /// The number of a handle, and the handle of a number.

@@ -49,7 +49,9 @@ pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Session>, Mista
 
 /// What the error handler of a session does; none if there is no such session.
 pub(crate) fn reaction(handle: Handle) -> Option<Reaction> {
-    get("session", handle).ok().map(|session| session.error_handler.reaction())
+    // SAFETY: as in `get`, whose words to children made by fork this is to pass on.
+    let session = job::is_joined().then(|| unsafe { TABLE.get(handle as u64) }.ok()).flatten();
+    session.map(|session| session.error_handler.reaction())
 }
 
 /// The number of a handle, and the handle of a number.

@@ -13,7 +13,7 @@ pub(crate) struct Numbers(pub(crate) Vec<u64>);
 pub(crate) enum NumbersError {
     #[error("{0:?} is no number; write 40, 40K (thousands), 16Ki, 4M, 1Mi")]
     Number(String),
-    #[error("{0:?} is too large; write less")]
+    #[error("{0:?} is too large; write {max} or less", max = u64::MAX)]
     Large(String),
     #[error("{0:?} goes backwards; write the smaller number first, as in 4..40K")]
     Backwards(String),

@@ -136,7 +136,8 @@ fn bad_input_of_semaphores_and_segments_is_told() {
         }
         for bytes in [0, u64::MAX, (1 << 40) + 1] {
             let none = job.shared_segment(bytes).unwrap_err();
-            assert!(matches!(none, Error::Object(ObjectError::NoMemory { .. })), "{none}");
+            assert!(matches!(none, Error::Object(ObjectError::Size { .. })), "{none}");
+            assert!(none.to_string().ends_with("give it 1 to 1,099,511,627,776"), "{none}");
         }
         // A name stands for one kind of object at a time.
         let both = (job.make_semaphore("both", 0).unwrap(), job.make_segment("both", 8).unwrap());

@@ -2,6 +2,7 @@
 //! launcher.
 #![allow(clippy::unwrap_used)] // tests may, and so may what helps them
 
+mod forks;
 mod messages;
 mod requests;
 #[path = "../support/mod.rs"]
