@@ -1,20 +1,20 @@
 //! The job of this process, and where between MPI_Init and MPI_Finalize it is.
 //!
 //! A process is in its job from the first MPI_Init or MPI_Session_init to MPI_Finalize, or to its end
-//! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
-//! between [`start`] and [`finish`].
+//! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. A session may begin after
+//! MPI_Finalize. MPI_COMM_WORLD and MPI_COMM_SELF are there between [`start`] and [`finish`].
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use landeck::memory::remark::{CallName, name_calls};
-use landeck::{Loan, Options, Peer, ThreadMode, World};
+use landeck::{Loan, Options, Peer, ThreadMode, WayBack, World, raw};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
-use crate::objects::error_handler;
+use crate::objects::{error_handler, freed};
 
 /// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
@@ -30,6 +30,8 @@ struct Membership {
     users: u32,
     /// Of the first who joined; what the others ask for changes nothing.
     thread_level: c_int,
+    /// It was left, and the launcher lets nobody come back.
+    has_left_for_good: bool,
 }
 
 const BEFORE: u8 = 0;
@@ -44,7 +46,7 @@ static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
 static MEMBERSHIP: Mutex<Membership> =
-    Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
+    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: false });
 /// The process that joined. A child that it makes by fork has all of this, and is no member.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 /// Whether one thread alone may call.
@@ -89,10 +91,16 @@ fn called() -> Option<CallName> {
     Some(CallName::new(name.strip_prefix('P').unwrap_or(&name)))
 }
 
-/// Joins the job, if this process is not in it yet. Returns the thread level there is.
+/// Joins the job, if this process is not in it. Returns the thread level there is.
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     let mut membership = lock();
-    if membership.job.is_none() {
+    if membership.has_left_for_good {
+        return Err(left_for_good());
+    }
+    if let Some(job) = &membership.job {
+        // MPI_Finalize may have left it.
+        job.come_back();
+    } else {
         error_handler::initial()?;
         // At level serialised any thread may call, though only one at a time.
         let is_single = thread_level < THREAD_SERIALIZED;
@@ -145,32 +153,58 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
         }
     }
     static IS_REGISTERED: Once = Once::new();
-    let mut membership = lock();
-    membership.users = membership.users.saturating_sub(1);
-    USERS.store(membership.users, Ordering::Release);
-    if let (0, Some(job)) = (membership.users, &membership.job) {
-        job.drain()?;
+    let finished = finish_operations();
+    if lock().end_use() {
         IS_REGISTERED.call_once(|| {
             // SAFETY: the function is one of this library, which is never unloaded. Where it cannot
             // be registered, the end of the process is all that the others see of it.
             let _ = unsafe { libc::atexit(at_exit) };
         });
     }
-    Ok(())
+    finished
 }
 
-/// Leaves the job, if nobody else in this process needs it.
+/// Leaves the job, if nobody else in this process needs it. Where our launcher has started the process,
+/// its place is kept for sessions that may follow.
 pub(crate) fn leave() -> Result<(), Mistake> {
+    let finished = finish_operations();
     let mut membership = lock();
-    membership.users = membership.users.saturating_sub(1);
-    USERS.store(membership.users, Ordering::Release);
-    if membership.users > 0 {
-        return Ok(());
+    if !membership.end_use() {
+        return finished;
     }
-    // Somebody who ends the job at the same time has it.
-    let Some(job) = membership.job.take() else { return Ok(()) };
+    // Another thread may be ending the job at the same time.
+    let Some(job) = membership.job.take() else { return finished };
+    let way_back = job.way_back();
+    if way_back == WayBack::SamePlace {
+        let rested = job.rest();
+        membership.job = Some(job);
+        return finished.and(rested.map_err(Mistake::from));
+    }
+    membership.has_left_for_good = way_back == WayBack::None;
     drop(membership);
-    Ok(job.leave()?)
+    finished.and(job.leave().map_err(Mistake::from))
+}
+
+/// Before the last use of the membership ends: brings requests that the program has freed to their end,
+/// and waits until what was sent is out of this process's hands. Nothing is locked meanwhile: another
+/// thread may end the job.
+fn finish_operations() -> Result<(), Mistake> {
+    let membership = lock();
+    let is_last = membership.users == 1;
+    let world = membership.job.as_ref().filter(|_| is_last).map(landeck::Job::world);
+    drop(membership);
+    let Some(world) = world else { return Ok(()) };
+    freed::finish_all();
+    Ok(raw::drain(&world)?)
+}
+
+impl Membership {
+    /// Counts a use less; whether it was the last.
+    fn end_use(&mut self) -> bool {
+        self.users = self.users.saturating_sub(1);
+        USERS.store(self.users, Ordering::Release);
+        self.users == 0
+    }
 }
 
 /// What is there between MPI_Init and MPI_Finalize.
@@ -281,7 +315,9 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
         unsafe { libc::_exit(code) }
     }
     flush_output();
-    match lock().job.take() {
+    // The guard goes before the process ends: the handlers of its exit lock again.
+    let job = lock().job.take();
+    match job {
         Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
         None => std::process::exit(if code == 0 { 1 } else { code }),
@@ -349,6 +385,14 @@ fn too_early() -> Mistake {
 #[cold]
 fn too_late() -> Mistake {
     Mistake::new(ERR_OTHER, "MPI is finalised; this function may not be called after MPI_Finalize")
+}
+
+#[cold]
+fn left_for_good() -> Mistake {
+    let text = "this process has left its job with MPI_Finalize, and the launcher that has started it lets \
+                nobody come back; begin the session before MPI_Finalize, or start the program with \
+                `landeck run`";
+    Mistake::new(ERR_OTHER, text)
 }
 
 #[cold]

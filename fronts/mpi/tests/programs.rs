@@ -254,6 +254,22 @@ fn a_mistake_names_function_argument_and_value_and_ends_the_job() {
 }
 
 #[test]
+fn the_job_ends_at_a_fatal_mistake_also_where_a_session_is_over() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("after_session");
+    let endings = [
+        ("abort", 3, "called MPI_Abort with code 3"),
+        ("mistake", 2, "MPI_ERR_COUNT"),
+        ("session", 34, "MPI_ERR_INFO"),
+    ];
+    for (ending, code, words) in endings {
+        let output = run(Launcher::Landeck, Library::Ours, 2, &program, &[ending]);
+        assert_eq!(output.status.code(), Some(code), "{ending}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{ending}: {output:?}");
+    }
+}
+
+#[test]
 fn whoever_starts_the_program_chooses_the_first_error_handler() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("initial");
