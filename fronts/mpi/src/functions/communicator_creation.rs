@@ -129,7 +129,8 @@ pub(crate) unsafe fn comm_create_from_group(
     let made = match group.members.is_empty() {
         true => COMM_NULL,
         false => {
-            let made = Communicator::new(named("group", &group, &format!("group {name}"))?);
+            let world = named("group", &group, &format!("group {name}"))?;
+            let made = Communicator::new(world, group.session.clone());
             made.error_handler.set("errhandler", errhandler)?;
             made.set_hints(hints);
             communicator::keep(made)

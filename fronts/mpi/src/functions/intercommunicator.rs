@@ -97,13 +97,14 @@ pub(crate) unsafe fn intercomm_create_from_groups(
             // Both leaders name the two of them in the same order.
             let own = local.members[leader];
             let (first, second) = if own.0 < other.0 { (own, other) } else { (other, own) };
-            let both = Group::new([first, second].into(), own);
+            let both = Group::new([first, second].into(), own, None);
             let between = named("local_group", &both, &format!("leaders {name}"))?;
             Some((between, usize::from(first == own)))
         }
     };
     let other = between.as_ref().map(|(between, rank)| (between, *rank));
-    let made = Communicator::across(world.bridge(leader, other, landeck::Tag(0))?)?;
+    let made = world.bridge(leader, other, landeck::Tag(0))?;
+    let made = Communicator::across(made, local.session.clone())?;
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);
     // SAFETY: checked above; the program says that it is writable.
