@@ -140,8 +140,8 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
     Err(Mistake::new(ERR_OTHER, text))
 }
 
-/// Ends the use that a session makes of the job. A job can be joined once, and another session may
-/// come, so the process stays in it until it ends, or until MPI_Finalize.
+/// Ends the use that a session makes of the job. Another session may come, so where nobody keeps its place
+/// the process stays in the job until it ends, or until MPI_Finalize.
 pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     extern "C" fn at_exit() {
         let is_member = MEMBER.load(Ordering::Acquire) == std::process::id();
@@ -154,7 +154,8 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     }
     static IS_REGISTERED: Once = Once::new();
     let finished = finish_operations();
-    if lock().end_use() {
+    let rested = lock().end_use()?;
+    if rested == Rested::MustLeave {
         IS_REGISTERED.call_once(|| {
             // SAFETY: the function is one of this library, which is never unloaded. Where it cannot
             // be registered, the end of the process is all that the others see of it.
@@ -164,23 +165,16 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     finished
 }
 
-/// Leaves the job, if nobody else in this process needs it. Where our launcher has started the process,
-/// its place is kept for sessions that may follow.
+/// Leaves the job, if nobody else in this process needs it.
 pub(crate) fn leave() -> Result<(), Mistake> {
     let finished = finish_operations();
     let mut membership = lock();
-    if !membership.end_use() {
+    if membership.end_use()? != Rested::MustLeave {
         return finished;
     }
     // Another thread may be ending the job at the same time.
     let Some(job) = membership.job.take() else { return finished };
-    let way_back = job.way_back();
-    if way_back == WayBack::SamePlace {
-        let rested = job.rest();
-        membership.job = Some(job);
-        return finished.and(rested.map_err(Mistake::from));
-    }
-    membership.has_left_for_good = way_back == WayBack::None;
+    membership.has_left_for_good = job.way_back() == WayBack::None;
     drop(membership);
     finished.and(job.leave().map_err(Mistake::from))
 }
@@ -198,12 +192,30 @@ fn finish_operations() -> Result<(), Mistake> {
     Ok(raw::drain(&world)?)
 }
 
+/// What became of the membership when a use of it ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rested {
+    /// Others use it.
+    StillUsed,
+    /// The process has left, and its place is kept: our launcher has started it.
+    Away,
+    /// The last use is over, and nobody keeps its place.
+    MustLeave,
+}
+
 impl Membership {
-    /// Counts a use less; whether it was the last.
-    fn end_use(&mut self) -> bool {
+    /// Counts a use less.
+    fn end_use(&mut self) -> Result<Rested, Mistake> {
         self.users = self.users.saturating_sub(1);
         USERS.store(self.users, Ordering::Release);
-        self.users == 0
+        match &self.job {
+            _ if self.users > 0 => Ok(Rested::StillUsed),
+            Some(job) if job.way_back() == WayBack::SamePlace => {
+                job.rest()?;
+                Ok(Rested::Away)
+            }
+            _ => Ok(Rested::MustLeave),
+        }
     }
 }
 
