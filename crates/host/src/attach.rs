@@ -77,6 +77,17 @@ pub struct Restarted {
     pub number: u32,
 }
 
+/// How a process that has left its job can be in one again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayBack {
+    /// Our launcher keeps its place until it ends.
+    SamePlace,
+    /// It was a job of one, and makes another.
+    AnotherJob,
+    /// The agent, or another launcher, has taken leave of it.
+    None,
+}
+
 /// What all processes of a job are to compute with; asked for by whoever makes its segment.
 pub type Settings = Result<[u64; SETTINGS_WORDS], Box<dyn std::error::Error + Send + Sync>>;
 
@@ -305,6 +316,15 @@ impl Attachment {
             host: HostId(self.segment.plan().host),
             slot: Slot(self.slot),
             incarnation: Incarnation(self.incarnation),
+        }
+    }
+
+    /// How this process can be in a job again after it has left this one.
+    pub fn way_back(&self) -> WayBack {
+        match self.origin {
+            Origin::Launcher | Origin::Socket if self.tie.is_none() => WayBack::SamePlace,
+            Origin::Alone => WayBack::AnotherJob,
+            _ => WayBack::None,
         }
     }
 

@@ -68,6 +68,7 @@ pub struct Gate<T> {
 unsafe impl<T: Send> Sync for Gate<T> {}
 
 /// The right to use the value, until dropped.
+#[clippy::has_significant_drop]
 pub struct Entry<'a, T> {
     gate: &'a Gate<T>,
     /// None in mode single.

@@ -1,17 +1,17 @@
 //! Joining a job and leaving it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use landeck_channel::Channel;
-pub use landeck_host::attach::Restarted;
 use landeck_host::attach::{self, Attachment};
+pub use landeck_host::attach::{Restarted, WayBack};
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
 
 use crate::error::{Error, Result};
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
+use crate::raw;
 use crate::shared::Shared;
 use crate::tuning;
 use crate::world::World;
@@ -234,8 +234,7 @@ impl Job {
     /// # Errors
     /// [`Error::Ended`].
     pub fn drain(&self) -> Result<()> {
-        let drained = self.shared.drain(None);
-        drained.map_err(|error| self.shared.error(error, None::<Duration>, |_| None))
+        raw::drain(&self.world())
     }
 
     /// Leaves in good order: waits until what was sent is out of this process's hands, then says
@@ -247,6 +246,26 @@ impl Job {
     /// call was told so: this process has left all the same.
     pub fn leave(mut self) -> Result<()> {
         self.leave_once()
+    }
+
+    /// How this process can be in a job again after it has left this one.
+    pub fn way_back(&self) -> WayBack {
+        self.attachment.as_ref().map_or(WayBack::None, Attachment::way_back)
+    }
+
+    /// Says that this process has left, but keeps its place ([`WayBack::SamePlace`]): it may end now
+    /// as it likes, or [come back](Job::come_back). After [`Job::drain`].
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] as [`Job::leave`].
+    pub fn rest(&self) -> Result<()> {
+        self.shared.segment.set_presence(self.shared.slot, Presence::Finalized);
+        self.shared.unnoticed_mismatch().map_or(Ok(()), Err)
+    }
+
+    /// Takes back that this process has left.
+    pub fn come_back(&self) {
+        self.shared.segment.set_presence(self.shared.slot, Presence::Attached);
     }
 
     fn leave_once(&mut self) -> Result<()> {

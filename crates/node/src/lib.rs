@@ -90,7 +90,7 @@ pub use group_service::{
     Group, GroupError, GroupMember, GroupOptions, GroupView, Member, ServedBy, WhenFull,
 };
 pub use groups::Agreement;
-pub use job::{Job, Options, Restarted};
+pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::region::AccessError;

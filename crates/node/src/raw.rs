@@ -167,6 +167,14 @@ pub unsafe fn start_receive(
     started_receive(world, area, from.into(), tag.into())
 }
 
+/// Waits until everything that was sent has left this process's hands.
+///
+/// # Errors
+/// [`Error::Ended`](crate::Error::Ended).
+pub fn drain(world: &World) -> Result<()> {
+    world.shared.drain(None).map_err(|error| world.error(error, None))
+}
+
 #[inline(always)]
 fn started_send(
     world: &World,

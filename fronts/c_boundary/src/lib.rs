@@ -58,12 +58,14 @@
 pub mod caller;
 mod guard;
 mod handles;
+mod lingering;
 pub mod pointer;
 mod steps;
 pub mod string;
 
 pub use guard::guarded;
 pub use handles::{HandleError, Table};
+pub use lingering::Lingering;
 pub use pointer::PointerError;
 pub use steps::{Next, Steps};
 pub use string::StringError;

@@ -46,6 +46,30 @@ pub unsafe fn read<'a>(
     CStr::from_bytes_with_nul(bytes).map_err(|_| StringError::TooLong { argument, limit })
 }
 
+/// The beginning of the string at a pointer: at most `limit` bytes, cut off between letters.
+///
+/// # Errors
+/// [`PointerError`].
+///
+/// # Safety
+/// As [`read`].
+pub unsafe fn read_start(
+    argument: &'static str,
+    pointer: *const c_char,
+    limit: usize,
+) -> Result<String, PointerError> {
+    pointer::check(argument, pointer, 1)?;
+    // SAFETY: all bytes before this one are no end, so it is part of the string or within the limit; the
+    // caller says that both are readable.
+    let length = (0..limit).find(|index| unsafe { *pointer.add(*index) } == 0).unwrap_or(limit);
+    // SAFETY: as above.
+    let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), length) };
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    // The last letter may have been cut in two, and what stands for it is longer.
+    text.truncate(cut(&text, limit));
+    Ok(text)
+}
+
 /// Writes a text and its end into `capacity` bytes and returns how many bytes it has without its
 /// end. What does not fit is cut off between letters; so is what follows a zero byte.
 ///
@@ -80,6 +104,20 @@ fn cut(text: &str, limit: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_string_is_cut_off_between_letters() {
+        let text = c"l\u{f6}nger";
+        // SAFETY: the string ends with a zero byte.
+        let start = |limit| unsafe { read_start("name", text.as_ptr(), limit) }.unwrap();
+        assert_eq!(
+            [start(1), start(3), start(7), start(100)],
+            ["l", "l\u{f6}", "l\u{f6}nger", "l\u{f6}nger"]
+        );
+        assert!(start(2).len() <= 2 && start(0).is_empty());
+        // SAFETY: a null pointer is refused.
+        assert!(unsafe { read_start("name", std::ptr::null(), 1) }.is_err());
+    }
 
     #[test]
     fn a_string_is_read_up_to_its_limit() {

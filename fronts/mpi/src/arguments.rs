@@ -9,7 +9,10 @@ use landeck::world::{From, Tagged};
 use landeck::{Any, Tag};
 use landeck_c_boundary::{pointer, string};
 
-use crate::abi::{ANY_SOURCE, ANY_TAG, ERR_BUFFER, ERR_ROOT, Handle, IN_PLACE, PROC_NULL, Status};
+use crate::abi::{
+    ANY_SOURCE, ANY_TAG, BYTE, DATATYPE_NULL, ERR_BUFFER, ERR_ROOT, Handle, IN_PLACE,
+    MAX_OBJECT_NAME, PROC_NULL, Status,
+};
 use crate::mistake::Mistake;
 use crate::objects::datatype::{self, Datatype};
 
@@ -40,6 +43,19 @@ impl Items {
                 .map_err(|error| Mistake::new(ERR_BUFFER, error))?;
         }
         Ok(Self { start, count, datatype })
+    }
+
+    /// The same of a message to or from a rank. No items of MPI_PROC_NULL need no datatype.
+    #[inline]
+    pub(crate) fn of_message(
+        argument: &'static str,
+        buffer: *const c_void,
+        count: (&'static str, i64),
+        datatype: Handle,
+        partner: c_int,
+    ) -> Result<Self, Mistake> {
+        let is_nothing = partner == PROC_NULL && count.1 == 0 && datatype == DATATYPE_NULL;
+        Self::new(argument, buffer, count, if is_nothing { BYTE } else { datatype })
     }
 
     /// As messages see them.
@@ -230,6 +246,15 @@ pub(crate) unsafe fn text(
     // SAFETY: as the caller says.
     let text = unsafe { string::read(argument, place, limit)? };
     Ok(text.to_string_lossy().into_owned())
+}
+
+/// A name that the program gives an object. The standard has a long one cut off.
+///
+/// # Safety
+/// As [`string::read_start`].
+pub(crate) unsafe fn name(argument: &'static str, place: *const c_char) -> Result<String, Mistake> {
+    // SAFETY: as the caller says.
+    Ok(unsafe { string::read_start(argument, place, MAX_OBJECT_NAME as usize - 1)? })
 }
 
 /// Writes a text where the program has `capacity` bytes, and its length.

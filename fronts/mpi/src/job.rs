@@ -1,9 +1,10 @@
 //! The job of this process, and where between MPI_Init and MPI_Finalize it is.
 //!
 //! A process is in its job from the first MPI_Init or MPI_Session_init to MPI_Finalize, or to its end
-//! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. MPI_COMM_WORLD and MPI_COMM_SELF are there
-//! between [`start`] and [`finish`]. A child made by fork has all of this and is no member: what needs the job is
-//! refused there ([`current`], [`check_joined`]), as it is after MPI_Finalize.
+//! where there are sessions: [`join`], [`leave`] and [`leave_at_exit`] count. A session may begin after
+//! MPI_Finalize. MPI_COMM_WORLD and MPI_COMM_SELF are there between [`start`] and [`finish`]. A child made by fork has
+//! all of this and is no member: what needs the job is refused there ([`current`], [`check_joined`]), as it is after
+//! MPI_Finalize.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
@@ -12,12 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use landeck::memory::GateError;
 use landeck::memory::fork;
 use landeck::memory::remark::{CallName, name_calls};
-use landeck::{Loan, Options, Peer, ThreadMode, World};
+use landeck::{Loan, Options, Peer, ThreadMode, WayBack, World, raw};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERR_OTHER, THREAD_SERIALIZED};
 use crate::mistake::Mistake;
 use crate::objects::communicator::Communicator;
-use crate::objects::error_handler;
+use crate::objects::{error_handler, freed};
 
 /// What is there between MPI_Init and MPI_Finalize.
 pub(crate) struct Job {
@@ -33,6 +34,8 @@ struct Membership {
     users: u32,
     /// Of the first who joined; what the others ask for changes nothing.
     thread_level: c_int,
+    /// It was left, and the launcher lets nobody come back.
+    has_left_for_good: bool,
 }
 
 const BEFORE: u8 = 0;
@@ -47,7 +50,7 @@ static CURRENT: AtomicPtr<Job> = AtomicPtr::new(std::ptr::null_mut());
 /// How many need the membership, readable without the lock.
 static USERS: AtomicU32 = AtomicU32::new(0);
 static MEMBERSHIP: Mutex<Membership> =
-    Mutex::new(Membership { job: None, users: 0, thread_level: 0 });
+    Mutex::new(Membership { job: None, users: 0, thread_level: 0, has_left_for_good: false });
 /// The process that joined: in a child made by fork not this one.
 static MEMBER: AtomicU32 = AtomicU32::new(0);
 /// Whether one thread alone may call.
@@ -93,11 +96,17 @@ fn called() -> Option<CallName> {
     Some(CallName::new(name.strip_prefix('P').unwrap_or(&name)))
 }
 
-/// Joins the job, if this process is not in it yet. Returns the thread level there is.
+/// Joins the job, if this process is not in it. Returns the thread level there is.
 pub(crate) fn join(thread_level: c_int) -> Result<c_int, Mistake> {
     refuse_children()?;
     let mut membership = lock();
-    if membership.job.is_none() {
+    if membership.has_left_for_good {
+        return Err(left_for_good());
+    }
+    if let Some(job) = &membership.job {
+        // MPI_Finalize may have left it.
+        job.come_back();
+    } else {
         error_handler::initial()?;
         // At level serialised any thread may call, though only one at a time.
         let is_single = thread_level < THREAD_SERIALIZED;
@@ -137,8 +146,8 @@ fn as_member(job: landeck::Job) -> Result<landeck::Job, Mistake> {
     Err(Mistake::new(ERR_OTHER, text))
 }
 
-/// Ends the use that a session makes of the job. A job can be joined once, and another session may
-/// come, so the process stays in it until it ends, or until MPI_Finalize.
+/// Ends the use that a session makes of the job. Another session may come, so where nobody keeps its place
+/// the process stays in the job until it ends, or until MPI_Finalize.
 pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
     extern "C" fn at_exit() {
         if fork::is_child() {
@@ -149,32 +158,70 @@ pub(crate) fn leave_at_exit() -> Result<(), Mistake> {
         drop(job.map(landeck::Job::leave));
     }
     static IS_REGISTERED: Once = Once::new();
-    let mut membership = lock();
-    membership.users = membership.users.saturating_sub(1);
-    USERS.store(membership.users, Ordering::Release);
-    if let (0, Some(job)) = (membership.users, &membership.job) {
-        job.drain()?;
+    let finished = finish_operations();
+    let rested = lock().end_use()?;
+    if rested == Rested::MustLeave {
         IS_REGISTERED.call_once(|| {
             // SAFETY: the function is one of this library, which is never unloaded. Where it cannot
             // be registered, the end of the process is all that the others see of it.
             let _ = unsafe { libc::atexit(at_exit) };
         });
     }
-    Ok(())
+    finished
 }
 
 /// Leaves the job, if nobody else in this process needs it.
 pub(crate) fn leave() -> Result<(), Mistake> {
+    let finished = finish_operations();
     let mut membership = lock();
-    membership.users = membership.users.saturating_sub(1);
-    USERS.store(membership.users, Ordering::Release);
-    if membership.users > 0 {
-        return Ok(());
+    if membership.end_use()? != Rested::MustLeave {
+        return finished;
     }
-    // Somebody who ends the job at the same time has it.
-    let Some(job) = membership.job.take() else { return Ok(()) };
+    // Another thread may be ending the job at the same time.
+    let Some(job) = membership.job.take() else { return finished };
+    membership.has_left_for_good = job.way_back() == WayBack::None;
     drop(membership);
-    Ok(job.leave()?)
+    finished.and(job.leave().map_err(Mistake::from))
+}
+
+/// Before the last use of the membership ends: brings requests that the program has freed to their end,
+/// and waits until what was sent is out of this process's hands. Nothing is locked meanwhile: another
+/// thread may end the job.
+fn finish_operations() -> Result<(), Mistake> {
+    let membership = lock();
+    let is_last = membership.users == 1;
+    let world = membership.job.as_ref().filter(|_| is_last).map(landeck::Job::world);
+    drop(membership);
+    let Some(world) = world else { return Ok(()) };
+    freed::finish_all();
+    Ok(raw::drain(&world)?)
+}
+
+/// What became of the membership when a use of it ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rested {
+    /// Others use it.
+    StillUsed,
+    /// The process has left, and its place is kept: our launcher has started it.
+    Away,
+    /// The last use is over, and nobody keeps its place.
+    MustLeave,
+}
+
+impl Membership {
+    /// Counts a use less.
+    fn end_use(&mut self) -> Result<Rested, Mistake> {
+        self.users = self.users.saturating_sub(1);
+        USERS.store(self.users, Ordering::Release);
+        match &self.job {
+            _ if self.users > 0 => Ok(Rested::StillUsed),
+            Some(job) if job.way_back() == WayBack::SamePlace => {
+                job.rest()?;
+                Ok(Rested::Away)
+            }
+            _ => Ok(Rested::MustLeave),
+        }
+    }
 }
 
 /// What is there between MPI_Init and MPI_Finalize.
@@ -291,7 +338,9 @@ pub(crate) fn abort(code: c_int, why: &str) -> ! {
     }
     PHASE.store(AFTER, Ordering::Release);
     flush_output();
-    match lock().job.take() {
+    // The guard goes before the process ends: the handlers of its exit lock again.
+    let job = lock().job.take();
+    match job {
         Some(job) => job.abort(code, why),
         // Not joined, left, or another thread is ending it.
         None => std::process::exit(if code & 0xff == 0 { 1 } else { code }),
@@ -379,6 +428,14 @@ fn too_early() -> Mistake {
 #[cold]
 fn too_late() -> Mistake {
     Mistake::new(ERR_OTHER, "MPI is finalised; this function may not be called after MPI_Finalize")
+}
+
+#[cold]
+fn left_for_good() -> Mistake {
+    let text = "this process has left its job with MPI_Finalize, and the launcher that has started it lets \
+                nobody come back; begin the session before MPI_Finalize, or start the program with \
+                `landeck run`";
+    Mistake::new(ERR_OTHER, text)
 }
 
 #[cold]

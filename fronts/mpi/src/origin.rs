@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use landeck::memory::fork;
 use landeck_c_boundary::guarded;
@@ -9,9 +10,10 @@ use landeck_c_boundary::guarded;
 use crate::abi::{COMM_SELF, ERR_INTERN, ErrorFunction, Handle};
 use crate::job;
 use crate::mistake::Mistake;
-use crate::objects::communicator;
+use crate::objects::communicator::{self, Communicator};
 use crate::objects::error_code;
 use crate::objects::error_handler::{self, Reaction};
+use crate::objects::kind::Kind;
 use crate::objects::session;
 use crate::walk::{Call, Walk};
 
@@ -26,6 +28,8 @@ pub(crate) enum Origin {
     CommunicatorAt(*const Handle),
     Session(Handle),
     SessionAt(*const Handle),
+    /// The handler that the call was given for the object of this kind that it makes.
+    Handler(Kind, Handle),
     /// A file, whose handler returns unless the program sets another.
     File,
     /// The tool interface, which has no error handlers.
@@ -39,24 +43,49 @@ enum Answer {
     Call { function: ErrorFunction, object: Handle, code: c_int },
 }
 
+/// A communicator that stays while its error handler runs, also when it has been freed: a plain pointer,
+/// null for none. It leaks if the handler jumps out.
+#[derive(Clone, Copy)]
+struct Held(*const Communicator);
+
+impl Held {
+    fn of(communicator: Option<&Arc<Communicator>>) -> Self {
+        Self(communicator.map_or(std::ptr::null(), |it| Arc::into_raw(Arc::clone(it))))
+    }
+
+    /// # Safety
+    /// It is called once.
+    unsafe fn release(self) {
+        if !self.0.is_null() {
+            // SAFETY: `of` made the pointer of an `Arc`, and this is called once, says the caller.
+            drop(unsafe { Arc::from_raw(self.0) });
+        }
+    }
+}
+
 /// Tells the error handler of a mistake; returns what the function returns. The frame owns nothing
 /// while the program's handler runs, so that may jump or throw.
 #[cold]
 #[inline(never)]
 pub(crate) fn raise(function: &'static str, origin: Origin, mistake: Mistake) -> c_int {
-    let answer = guarded(function, Answer::Code(ERR_INTERN), move || {
+    let nobody = (Answer::Code(ERR_INTERN), Held::of(None));
+    let (answer, held) = guarded(function, nobody, move || {
         let mistake = mistake;
         let (reaction, object) = reaction(origin, &mistake);
-        react(function, reaction, object, &mistake)
+        (react(function, reaction, object, &mistake), Held::of(mistake.raised_on()))
     });
-    match answer {
+    let code = match answer {
         Answer::Code(code) => code,
         Answer::Call { function, mut object, mut code } => {
             // SAFETY: the program gave this function as an error handler for such objects.
             unsafe { function(&raw mut object, &raw mut code) };
             code
         }
-    }
+    };
+    // A panic in it is reported; the call is over all the same.
+    // SAFETY: this is the only time.
+    guarded(function, (), || unsafe { held.release() });
+    code
 }
 
 /// Calls a handler as the program asks for it, with a code of its own. The function itself succeeds,
@@ -122,6 +151,10 @@ fn reaction(origin: Origin, mistake: &Mistake) -> (Reaction, Handle) {
         // SAFETY: as above.
         Origin::SessionAt(place) => unsafe { read(place) }
             .and_then(|handle| session::reaction(handle).map(|it| (it, handle))),
+        // There is no object yet.
+        Origin::Handler(kind, handler) => error_handler::reaction("errhandler", handler, kind)
+            .ok()
+            .map(|reaction| (reaction, kind.null())),
         Origin::File | Origin::Tool => Some((Reaction::Return, 0)),
         Origin::Nothing => None,
     };

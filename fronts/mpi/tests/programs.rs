@@ -333,6 +333,34 @@ fn an_abort_ends_the_job_whatever_a_failure_means() {
 }
 
 #[test]
+fn the_job_ends_at_a_fatal_mistake_also_where_a_session_is_over() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("after_session");
+    let endings = [
+        ("abort", 3, "called MPI_Abort with code 3"),
+        ("mistake", 2, "MPI_ERR_COUNT"),
+        ("session", 34, "MPI_ERR_INFO"),
+    ];
+    for (ending, code, words) in endings {
+        let output = run(Launcher::Landeck, Library::Ours, 2, &program, &[ending]);
+        assert_eq!(output.status.code(), Some(code), "{ending}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(words), "{ending}: {output:?}");
+    }
+}
+
+#[test]
+fn a_session_after_finalize_is_refused_where_another_launcher_has_taken_leave() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let test = "a_session_after_finalize_is_refused_where_another_launcher_has_taken_leave";
+    if !mpich_or_skip(test) {
+        return;
+    }
+    let output = run(Launcher::Mpiexec, Library::Ours, 2, &program("after_session"), &["late"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && errors.contains("lets nobody come back"), "{output:?}");
+}
+
+#[test]
 fn whoever_starts_the_program_chooses_the_first_error_handler() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("initial");

@@ -158,9 +158,14 @@ fn origin(function: &Function) -> String {
     // the place of a result, and may hold anything.
     let ends_with = |end| function.name.ends_with(end);
     let frees = ["_free", "_disconnect", "_finalize"].into_iter().any(ends_with);
-    match (frees, find("MPI_Comm", 1), find("MPI_Session", 1)) {
-        (true, Some(name), _) => format!("Origin::CommunicatorAt({name})"),
-        (true, _, Some(name)) => format!("Origin::SessionAt({name})"),
+    let (comm, session) = (find("MPI_Comm", 1), find("MPI_Session", 1));
+    // A function that makes an object with a handler is given that for its own mistakes too.
+    let handler = find("MPI_Errhandler", 0);
+    match (frees, comm, session, handler) {
+        (true, Some(name), ..) => format!("Origin::CommunicatorAt({name})"),
+        (true, _, Some(name), _) => format!("Origin::SessionAt({name})"),
+        (_, Some(_), _, Some(name)) => format!("Origin::Handler(Kind::Communicator, {name})"),
+        (_, _, Some(_), Some(name)) => format!("Origin::Handler(Kind::Session, {name})"),
         _ => "Origin::Nothing".to_owned(),
     }
 }
@@ -220,5 +225,20 @@ mod tests {
         assert_eq!(origin("MPI_Session_finalize", "MPI_Session *s"), "Origin::SessionAt(s)");
         assert_eq!(origin("MPI_Comm_get_parent", "MPI_Comm *parent"), "Origin::Nothing");
         assert_eq!(origin("MPI_Comm_dup", "MPI_Comm c; MPI_Comm *n"), "Origin::Communicator(c)");
+        assert_eq!(
+            origin("MPI_Session_init", "MPI_Info i; MPI_Errhandler e; MPI_Session *s"),
+            "Origin::Handler(Kind::Session, e)"
+        );
+        assert_eq!(
+            origin("MPI_Comm_create_from_group", "MPI_Group g; MPI_Errhandler e; MPI_Comm *c"),
+            "Origin::Handler(Kind::Communicator, e)"
+        );
+        assert_eq!(
+            origin(
+                "MPI_Comm_create_errhandler",
+                "MPI_Comm_errhandler_function *f; MPI_Errhandler *e"
+            ),
+            "Origin::Nothing"
+        );
     }
 }

@@ -107,9 +107,11 @@ pub(crate) unsafe fn session_iflush_buffer(
 /// The buffer that messages of a communicator go by way of: its own, that of its session, or that
 /// of the process.
 pub(crate) fn buffer_of(communicator: &Communicator) -> Result<Arc<Buffer>, Mistake> {
-    communicator.buffer.get().or_else(|| PROCESS.get()).ok_or_else(|| {
-        let text = "no buffer is attached, to the communicator or to the process; attach one with \
-                    MPI_Buffer_attach";
+    let of_session = || communicator.session().and_then(|session| session.buffer.get());
+    let found = communicator.buffer.get().or_else(of_session).or_else(|| PROCESS.get());
+    found.ok_or_else(|| {
+        let text = "no buffer is attached, to the communicator, to its session or to the process; attach \
+                    one with MPI_Buffer_attach";
         Mistake::new(ERR_BUFFER, text)
     })
 }

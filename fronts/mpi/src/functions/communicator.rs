@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use landeck_c_boundary::pointer;
 
 use crate::abi::{COMM_NULL, Handle, IDENT, MAX_OBJECT_NAME, UNEQUAL};
-use crate::arguments::{give, give_text, text};
+use crate::arguments::{give, give_text, name as name_of};
 use crate::functions::group::alike;
 use crate::job;
 use crate::mistake::Mistake;
@@ -82,7 +82,7 @@ pub(crate) unsafe fn comm_get_name(
 pub(crate) unsafe fn comm_set_name(comm: Handle, comm_name: *const c_char) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     // SAFETY: the program gives a text, or it is refused.
-    let name = unsafe { text("comm_name", comm_name, MAX_OBJECT_NAME as usize - 1)? };
+    let name = unsafe { name_of("comm_name", comm_name)? };
     *communicator.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
     Ok(())
 }

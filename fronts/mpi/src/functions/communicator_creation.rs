@@ -131,7 +131,7 @@ pub(crate) unsafe fn comm_create_from_group(
         false => {
             check_member("group", &group)?;
             let world = job::everybody()?.named(&ranks_of(&group), &format!("group {name}"))?;
-            let made = Communicator::new(world);
+            let made = Communicator::new(world, group.session.clone());
             made.error_handler.set("errhandler", errhandler)?;
             made.set_hints(hints);
             communicator::keep(made)

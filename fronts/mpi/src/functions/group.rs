@@ -85,7 +85,7 @@ pub(crate) unsafe fn group_union(
     let places = places_in(&one);
     let added = other.members.iter().filter(|member| !places.contains_key(member));
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(one.members.iter().chain(added), newgroup) }
+    unsafe { keep(one.members.iter().chain(added), [&one, &other], newgroup) }
 }
 
 /// Those of the first that are in the second too.
@@ -97,7 +97,10 @@ pub(crate) unsafe fn group_intersection(
     let (one, other) = (group::get("group1", group1)?, group::get("group2", group2)?);
     let places = places_in(&other);
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(one.members.iter().filter(|member| places.contains_key(member)), newgroup) }
+    unsafe {
+        let members = one.members.iter().filter(|member| places.contains_key(member));
+        keep(members, [&one], newgroup)
+    }
 }
 
 /// Those of the first that are not in the second.
@@ -109,7 +112,10 @@ pub(crate) unsafe fn group_difference(
     let (one, other) = (group::get("group1", group1)?, group::get("group2", group2)?);
     let places = places_in(&other);
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(one.members.iter().filter(|member| !places.contains_key(member)), newgroup) }
+    unsafe {
+        let members = one.members.iter().filter(|member| !places.contains_key(member));
+        keep(members, [&one], newgroup)
+    }
 }
 
 /// Those of these ranks, in the order in which they are named.
@@ -123,7 +129,7 @@ pub(crate) unsafe fn group_incl(
     // SAFETY: the program gives an array of so many ranks.
     let places = unsafe { named(&group, n, ranks)? };
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(places.iter().map(|place| &group.members[*place]), newgroup) }
+    unsafe { keep(places.iter().map(|place| &group.members[*place]), [&group], newgroup) }
 }
 
 /// Those that do not have these ranks.
@@ -137,7 +143,7 @@ pub(crate) unsafe fn group_excl(
     // SAFETY: the program gives an array of so many ranks.
     let places = unsafe { named(&group, n, ranks)? };
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(others(&group, &places), newgroup) }
+    unsafe { keep(others(&group, &places), [&group], newgroup) }
 }
 
 /// Those of these ranges of ranks, in their order.
@@ -151,7 +157,7 @@ pub(crate) unsafe fn group_range_incl(
     // SAFETY: the program gives an array of so many ranges.
     let places = unsafe { ranged(&group, n, ranges)? };
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(places.iter().map(|place| &group.members[*place]), newgroup) }
+    unsafe { keep(places.iter().map(|place| &group.members[*place]), [&group], newgroup) }
 }
 
 /// Those that are in none of these ranges of ranks.
@@ -165,7 +171,7 @@ pub(crate) unsafe fn group_range_excl(
     // SAFETY: the program gives an array of so many ranges.
     let places = unsafe { ranged(&group, n, ranges)? };
     // SAFETY: the program says that the place is writable.
-    unsafe { keep(others(&group, &places), newgroup) }
+    unsafe { keep(others(&group, &places), [&group], newgroup) }
 }
 
 /// Frees one.
@@ -192,13 +198,15 @@ pub(super) fn places_in(group: &Group) -> HashMap<Peer, usize> {
     group.members.iter().enumerate().map(|(place, member)| (*member, place)).collect()
 }
 
-/// Gives out a group of these members.
-unsafe fn keep<'a>(
+/// Gives out a group of these members, in the session of the groups that it was made of.
+unsafe fn keep<'a, const N: usize>(
     members: impl Iterator<Item = &'a Peer>,
+    parents: [&Group; N],
     newgroup: *mut Handle,
 ) -> Result<(), Mistake> {
     pointer::check("newgroup", newgroup, 1)?;
-    let made = Arc::new(Group::new(members.copied().collect(), job::own_peer()?));
+    let session = parents.into_iter().find_map(|parent| parent.session.clone());
+    let made = Arc::new(Group::new(members.copied().collect(), job::own_peer()?, session));
     // SAFETY: checked above; the caller says that it is writable.
     unsafe { give("newgroup", newgroup, group::keep(made)) }
 }

@@ -94,7 +94,7 @@ pub(crate) unsafe fn intercomm_create_from_groups(
         }
     };
     let bridge = job::everybody()?.bridge_named(&ranks_of(&local), leader, other, &name)?;
-    let made = Communicator::across(bridge);
+    let made = Communicator::across(bridge, local.session.clone());
     made.error_handler.set("errhandler", errhandler)?;
     made.set_hints(hints);
     // SAFETY: checked above; the program says that it is writable.

@@ -91,7 +91,7 @@ pub(crate) unsafe fn recv_init(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, source)?;
     let Incoming { tag, from, .. } = Incoming::new(items, source, tag, communicator.messages().1)?;
     pointer::check("request", request, 1)?;
     let (items, own) = (items.keep(), Arc::clone(communicator));
@@ -149,7 +149,7 @@ unsafe fn init(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, dest)?;
     let outgoing = Outgoing::new(items, dest, tag, communicator.messages().1)?;
     pointer::check("request", request, 1)?;
     let Outgoing { tag, to, .. } = outgoing;

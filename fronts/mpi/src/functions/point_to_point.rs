@@ -115,7 +115,7 @@ pub(crate) unsafe fn bsend(
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     let (world, size) = communicator.messages();
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, dest)?;
     let outgoing = Outgoing::new(items, dest, tag, size)?;
     let Some(to) = outgoing.to else { return Ok(()) };
     // SAFETY: the program keeps the items as they are until this returns.
@@ -152,7 +152,7 @@ unsafe fn receive_in(
     status: *mut Status,
 ) -> Result<(), Mistake> {
     let (world, size) = communicator::get("comm", comm)?.messages();
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, source)?;
     let incoming = Incoming::new(items, source, tag, size)?;
     // SAFETY: the program leaves the items to us until this returns, and gives a writable status,
     // or none.
@@ -267,7 +267,7 @@ unsafe fn start_receive_in(
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     let (world, size) = communicator.messages();
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, source)?;
     let incoming = Incoming::new(items, source, tag, size)?;
     pointer::check("request", request, 1)?;
     // SAFETY: the program leaves the items to us until the request is complete, and says that the
@@ -294,8 +294,9 @@ pub(crate) unsafe fn sendrecv(
     status: *mut Status,
 ) -> Result<(), Mistake> {
     let (world, size) = communicator::get("comm", comm)?.messages();
-    let sent = Items::new("sendbuf", sendbuf, ("sendcount", sendcount), sendtype)?;
-    let received = Items::new("recvbuf", recvbuf, ("recvcount", recvcount), recvtype)?;
+    let sent = Items::of_message("sendbuf", sendbuf, ("sendcount", sendcount), sendtype, dest)?;
+    let received =
+        Items::of_message("recvbuf", recvbuf, ("recvcount", recvcount), recvtype, source)?;
     let outgoing = Outgoing::new(sent, dest, sendtag, size)?;
     let incoming = Incoming::new(received, source, recvtag, size)?;
     // SAFETY: the program leaves both buffers to us until this returns, and gives a writable
@@ -344,8 +345,9 @@ pub(crate) unsafe fn isendrecv(
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     let (world, size) = communicator.messages();
-    let sent = Items::new("sendbuf", sendbuf, ("sendcount", sendcount), sendtype)?;
-    let received = Items::new("recvbuf", recvbuf, ("recvcount", recvcount), recvtype)?;
+    let sent = Items::of_message("sendbuf", sendbuf, ("sendcount", sendcount), sendtype, dest)?;
+    let received =
+        Items::of_message("recvbuf", recvbuf, ("recvcount", recvcount), recvtype, source)?;
     let outgoing = Outgoing::new(sent, dest, sendtag, size)?;
     let incoming = Incoming::new(received, source, recvtag, size)?;
     pointer::check("request", request, 1)?;
@@ -397,7 +399,7 @@ unsafe fn send_in(
     comm: Handle,
 ) -> Result<(), Mistake> {
     let (world, size) = communicator::get("comm", comm)?.messages();
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, dest)?;
     let Outgoing { to: Some(to), tag, .. } = Outgoing::new(items, dest, tag, size)? else {
         return Ok(());
     };
@@ -417,7 +419,7 @@ unsafe fn start_in(
 ) -> Result<(), Mistake> {
     let communicator = communicator::get("comm", comm)?;
     let (world, size) = communicator.messages();
-    let items = Items::new("buf", buf, ("count", count), datatype)?;
+    let items = Items::of_message("buf", buf, ("count", count), datatype, dest)?;
     let outgoing = Outgoing::new(items, dest, tag, size)?;
     pointer::check("request", request, 1)?;
     let started = match outgoing.to {

@@ -48,10 +48,11 @@ pub(crate) unsafe fn session_finalize(session: *mut Handle) -> Result<(), Mistak
     // SAFETY: the program gives the address of a handle, or it is refused.
     let handle = unsafe { pointer::read("session", session)? };
     session::get("session", handle)?;
-    drop(session::free("session", handle)?);
+    let freed = session::free("session", handle)?;
     // SAFETY: read above; the program says that it is writable too.
     unsafe { give("session", session, SESSION_NULL)? };
-    job::leave_at_exit()
+    // Groups and communicators may have it for longer, but its buffer is the program's again.
+    freed.buffer.flush().and(job::leave_at_exit())
 }
 
 /// What is known of a session: its thread level.
@@ -106,12 +107,12 @@ pub(crate) unsafe fn session_get_pset_info(
     pset_name: *const c_char,
     info: *mut Handle,
 ) -> Result<(), Mistake> {
-    session::get("session", session)?;
+    let session = session::get("session", session)?;
     // SAFETY: the program gives a text, or it is refused.
     let set = unsafe { set_of(pset_name)? };
     pointer::check("info", info, 1)?;
     let mut known = Info::default();
-    known.set("mpi_size", &set.group()?.size().to_string());
+    known.set("mpi_size", &set.group(session)?.size().to_string());
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("info", info, info::keep(known)) }
 }
@@ -122,11 +123,11 @@ pub(crate) unsafe fn group_from_session_pset(
     pset_name: *const c_char,
     newgroup: *mut Handle,
 ) -> Result<(), Mistake> {
-    session::get("session", session)?;
+    let session = session::get("session", session)?;
     // SAFETY: the program gives a text, or it is refused.
     let set = unsafe { set_of(pset_name)? };
     pointer::check("newgroup", newgroup, 1)?;
-    let made = set.group()?;
+    let made = set.group(session)?;
     // SAFETY: checked above; the program says that it is writable.
     unsafe { give("newgroup", newgroup, group::keep(made)) }
 }

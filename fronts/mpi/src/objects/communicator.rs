@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use landeck::{Bridge, World};
-use landeck_c_boundary::Table;
+use landeck_c_boundary::{Lingering, Table};
 
 use crate::abi::{COMM_SELF, COMM_WORLD, ERRORS_ARE_FATAL, Handle};
 use crate::job;
@@ -18,6 +18,7 @@ use crate::objects::group::Group;
 use crate::objects::info::Info;
 use crate::objects::kind::Kind;
 use crate::objects::neighbours::Neighbours;
+use crate::objects::session::Session;
 use crate::objects::topology::Topology;
 
 /// A communicator.
@@ -70,15 +71,16 @@ impl Remote {
 }
 
 static TABLE: Table<Arc<Communicator>> = Table::new(Kind::Communicator as u8);
+static LINGERING: Lingering = Lingering::new();
 
 impl Communicator {
-    /// A communicator over a world, with nothing attached.
-    pub(crate) fn new(world: World) -> Self {
+    /// A communicator over a world, in a session if there is one, with nothing attached.
+    pub(crate) fn new(world: World, session: Option<Arc<Session>>) -> Self {
         Self {
             handle: AtomicUsize::new(0),
             rank: world.rank() as u32,
             size: world.size() as u32,
-            group: Group::of(&world),
+            group: Group::of(&world, session),
             world,
             inside: OnceLock::new(),
             remote: None,
@@ -94,27 +96,30 @@ impl Communicator {
     }
 
     /// A communicator of two groups, with nothing attached.
-    pub(crate) fn across(bridge: Bridge) -> Self {
-        let made = Self::new(bridge.local().clone());
-        Self { remote: Some(Remote { group: Group::of(bridge.remote()), bridge }), ..made }
+    pub(crate) fn across(bridge: Bridge, session: Option<Arc<Session>>) -> Self {
+        let made = Self::new(bridge.local().clone(), session.clone());
+        let group = Group::of(bridge.remote(), session);
+        Self { remote: Some(Remote { group, bridge }), ..made }
     }
 
     /// One that is predefined, with the error handler that there is at first.
     pub(crate) fn predefined(handle: Handle, name: &str, world: World) -> Result<Self, Mistake> {
-        let made = Self::new(world);
+        let made = Self::new(world, None);
         made.handle.store(handle, Ordering::Release);
         made.error_handler.set("errhandler", error_handler::initial()?)?;
         Ok(Self { name: Mutex::new(name.to_owned()), ..made })
     }
 
-    /// A communicator that is made of this one: it inherits the error handler.
+    /// A communicator that is made of this one: it inherits the error handler, and the session.
     pub(crate) fn child(&self, world: World) -> Self {
-        Self { error_handler: self.error_handler.inherit(), ..Self::new(world) }
+        let made = Self::new(world, self.session().cloned());
+        Self { error_handler: self.error_handler.inherit(), ..made }
     }
 
     /// The same of two groups.
     pub(crate) fn child_across(&self, bridge: Bridge) -> Self {
-        Self { error_handler: self.error_handler.inherit(), ..Self::across(bridge) }
+        let made = Self::across(bridge, self.session().cloned());
+        Self { error_handler: self.error_handler.inherit(), ..made }
     }
 
     /// Makes this child a copy of its parent: with its topology and these hints.
@@ -125,6 +130,11 @@ impl Communicator {
     /// Whether it stays until MPI_Finalize.
     pub(crate) fn is_predefined(&self) -> bool {
         matches!(self.handle(), COMM_WORLD | COMM_SELF)
+    }
+
+    /// The session that it was made in; none of those that MPI_Init has made, and their children.
+    pub(crate) fn session(&self) -> Option<&Arc<Session>> {
+        self.group.session.as_ref()
     }
 
     /// Its hints.
@@ -253,13 +263,14 @@ fn find_other(handle: Handle) -> Option<&'static Arc<Communicator>> {
     get_other("comm", handle).ok()
 }
 
-/// Takes a communicator out of the table: its handle is stale from now on.
-pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Communicator>, Mistake> {
+/// Frees a communicator. Its handle is stale when no operation needs it any more: error handlers are told
+/// of it until then.
+pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
     if matches!(handle, COMM_WORLD | COMM_SELF) {
         return Err(Kind::Communicator.refuse_predefined(argument, handle));
     }
-    let removed = TABLE.remove(handle as u64);
-    removed.map_err(|error| Kind::Communicator.refuse(argument, handle, error))
+    let freed = LINGERING.free(&TABLE, handle as u64);
+    freed.map_err(|error| Kind::Communicator.refuse(argument, handle, error))
 }
 
 /// What the error handler of a communicator does; none if there is no such communicator. A child made by

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use landeck::arithmetic::Element;
 use landeck::layout::Layout;
 use landeck::raw::Moves;
-use landeck_c_boundary::Table;
+use landeck_c_boundary::{Lingering, Table};
 
 use crate::abi::{DATATYPES, ERR_TYPE, Handle};
 use crate::mistake::Mistake;
@@ -40,6 +40,7 @@ pub(crate) struct Datatype {
 }
 
 static TABLE: Table<Arc<Datatype>> = Table::new(Kind::Datatype as u8);
+static LINGERING: Lingering = Lingering::new();
 static PREDEFINED: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
     let predefined: Vec<_> =
         (FIRST..=LAST).map(|handle| Datatype::predefined(handle).map(Arc::new)).collect();
@@ -217,11 +218,12 @@ pub(crate) fn get_own(argument: &str, handle: Handle) -> Result<&'static Arc<Dat
     Ok(datatype)
 }
 
-/// Takes a datatype of the program out of the table.
-pub(crate) fn free(argument: &str, handle: Handle) -> Result<Arc<Datatype>, Mistake> {
+/// Frees a datatype of the program. Its handle is stale when no operation needs it any more: operations of
+/// the program are told of it until then.
+pub(crate) fn free(argument: &str, handle: Handle) -> Result<(), Mistake> {
     get_own(argument, handle)?;
-    let removed = TABLE.remove(handle as u64);
-    removed.map_err(|error| Kind::Datatype.refuse(argument, handle, error))
+    let freed = LINGERING.free(&TABLE, handle as u64);
+    freed.map_err(|error| Kind::Datatype.refuse(argument, handle, error))
 }
 
 /// The number of a handle, and the handle of a number.

@@ -9,6 +9,7 @@ use crate::abi::{GROUP_EMPTY, Handle};
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::kind::Kind;
+use crate::objects::session::Session;
 
 /// Processes in the order of their ranks.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct Group {
     pub(crate) members: Arc<[Peer]>,
     /// This process's rank, if it is a member.
     pub(crate) rank: Option<u32>,
+    /// The session that it was derived from; none where that is MPI_COMM_WORLD or MPI_COMM_SELF.
+    pub(crate) session: Option<Arc<Session>>,
 }
 
 static TABLE: Table<Arc<Group>> = Table::new(Kind::Group as u8);
@@ -23,15 +26,15 @@ static EMPTY: LazyLock<Arc<Group>> = LazyLock::new(Arc::default);
 
 impl Group {
     /// The group of these processes, of which this process is `own`.
-    pub(crate) fn new(members: Arc<[Peer]>, own: Peer) -> Self {
+    pub(crate) fn new(members: Arc<[Peer]>, own: Peer, session: Option<Arc<Session>>) -> Self {
         let rank = members.iter().position(|member| *member == own).map(|rank| rank as u32);
-        Self { members, rank }
+        Self { members, rank, session }
     }
 
     /// The group of a world.
-    pub(crate) fn of(world: &World) -> Arc<Self> {
+    pub(crate) fn of(world: &World, session: Option<Arc<Session>>) -> Arc<Self> {
         let rank = u32::try_from(world.rank()).ok().filter(|rank| *rank < world.size() as u32);
-        Arc::new(Self { members: Arc::clone(world.peers()), rank })
+        Arc::new(Self { members: Arc::clone(world.peers()), rank, session })
     }
 
     pub(crate) fn size(&self) -> u32 {

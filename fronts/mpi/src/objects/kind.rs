@@ -90,6 +90,11 @@ impl Kind {
         }
     }
 
+    /// The null handle of this kind: the first of those that are predefined.
+    pub(crate) fn null(self) -> Handle {
+        PREDEFINED.iter().find(|(.., kind)| *kind == self).map_or(0, |(first, ..)| *first)
+    }
+
     /// Whether this is the null handle of its kind: the low bits of those are 0.
     fn is_null(handle: Handle) -> bool {
         handle == crate::abi::OP_NULL
@@ -143,5 +148,13 @@ mod tests {
         let stale = Kind::Request.refuse("request", 1, HandleError::Stale(1));
         assert!(stale.text().ends_with("used after it was freed; free it after its last use"));
         assert_eq!(stale.code(), ERR_REQUEST);
+    }
+
+    #[test]
+    fn a_kind_has_a_null_handle() {
+        use crate::abi;
+        assert_eq!(Kind::Communicator.null(), abi::COMM_NULL);
+        assert_eq!(Kind::Session.null(), abi::SESSION_NULL);
+        assert_eq!(Kind::Operation.null(), abi::OP_NULL);
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod datatype;
 pub(crate) mod error_code;
 pub(crate) mod error_handler;
 pub(crate) mod exchange;
+pub(crate) mod freed;
 pub(crate) mod generalized;
 pub(crate) mod group;
 pub(crate) mod info;

@@ -1,6 +1,6 @@
 //! The predefined datatypes: what their elements are.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 use landeck::arithmetic::{Element, Place, Value};
 use landeck::layout::{Family, Kind, Layout, Member};
@@ -88,9 +88,14 @@ pub(crate) fn kind_of(handle: Handle) -> Option<Kind> {
 pub(crate) fn element_of_name(handle: Handle) -> Option<Element> {
     match pair_of(handle) {
         Some(kinds) => element_of_pair(kinds),
+        None if handle == abi::CHAR => Some(CHAR),
         None => kind_of(handle).and_then(element_of),
     }
 }
+
+/// The standard has no reductions of MPI_CHAR. Other libraries compute it as the number that `char` of C is,
+/// and programs count on that.
+const CHAR: Element = if c_char::MIN < 0 { Element::I8 } else { Element::U8 };
 
 /// What elements of a kind are in a reduction, if the standard has any for them: it has none for
 /// characters and for what was packed.

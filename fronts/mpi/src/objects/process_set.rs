@@ -7,6 +7,7 @@ use landeck::Peer;
 use crate::job;
 use crate::mistake::Mistake;
 use crate::objects::group::Group;
+use crate::objects::session::Session;
 
 /// A set of processes with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +34,12 @@ impl ProcessSet {
         }
     }
 
-    /// Its members, in the order of their numbers.
-    pub(crate) fn group(self) -> Result<Arc<Group>, Mistake> {
-        let own = job::own_peer()?;
+    /// Its members in a session, in the order of their numbers.
+    pub(crate) fn group(self, session: &Arc<Session>) -> Result<Arc<Group>, Mistake> {
+        let (own, session) = (job::own_peer()?, Some(Arc::clone(session)));
         Ok(match self {
-            Self::World => Group::of(&job::everybody()?),
-            Self::Myself => Arc::new(Group::new([own].into(), own)),
+            Self::World => Group::of(&job::everybody()?, session),
+            Self::Myself => Arc::new(Group::new([own].into(), own, session)),
         })
     }
 

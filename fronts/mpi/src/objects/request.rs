@@ -263,6 +263,10 @@ impl Pending {
     pub(crate) fn world(&self) -> &World {
         self.communicator.messages().0
     }
+
+    fn has_rest(&self) -> bool {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
 }
 
 impl Persistent {
@@ -295,6 +299,29 @@ impl Entry {
             WaitsFor::Operation(operation) => Some(operation),
             WaitsFor::Inactive | WaitsFor::Nothing => None,
         })
+    }
+
+    /// Whether it is over, or was not started.
+    #[inline]
+    pub(crate) fn is_over(&self) -> Result<bool, Mistake> {
+        match self.waits_for()? {
+            WaitsFor::Inactive | WaitsFor::Nothing => Ok(true),
+            WaitsFor::Operation(operation) => {
+                Ok(raw::are_over(self.world(), &[Some(operation)])? && self.waits_next()?.is_none())
+            }
+        }
+    }
+
+    /// Whether something is left to do when its operation is over.
+    pub(crate) fn has_rest(&self) -> bool {
+        match &self.request {
+            Request::Collective(pending) => pending.has_rest(),
+            Request::Persistent(persistent) => match &*persistent.active() {
+                Some(Started::Pending(pending)) => pending.has_rest(),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// A world of this process, to wait in.

@@ -13,6 +13,7 @@ use crate::objects::info::Info;
 use crate::objects::kind::Kind;
 
 /// A session.
+#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) error_handler: Slot,
     pub(crate) info: Info,

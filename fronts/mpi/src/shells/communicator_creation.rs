@@ -9,7 +9,7 @@ works! {
 }
 
 works! {
-    fn MPI_Comm_create_from_group / PMPI_Comm_create_from_group(group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Handle) on Origin::Nothing =>
+    fn MPI_Comm_create_from_group / PMPI_Comm_create_from_group(group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Handle) on Origin::Handler(Kind::Communicator, errhandler) =>
     { inside()?; bodies::comm_create_from_group(group, stringtag, info, errhandler, newcomm) }
 }
 

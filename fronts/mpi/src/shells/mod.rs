@@ -10,6 +10,7 @@ use crate::entry::{
 };
 use crate::job::check_joined as inside;
 use crate::mistake::Mistake;
+use crate::objects::kind::Kind;
 use crate::origin::{Origin, raise};
 
 #[rustfmt::skip]

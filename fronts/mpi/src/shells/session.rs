@@ -49,7 +49,7 @@ works! {
 }
 
 works! {
-    fn MPI_Session_init / PMPI_Session_init(info: Handle, errhandler: Handle, session: *mut Handle) on Origin::Nothing =>
+    fn MPI_Session_init / PMPI_Session_init(info: Handle, errhandler: Handle, session: *mut Handle) on Origin::Handler(Kind::Session, errhandler) =>
     bodies::session_init(info, errhandler, session)
 }
 

@@ -4,6 +4,7 @@
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
+use landeck::World;
 use landeck::arithmetic::{Operator, Reduction};
 use landeck::collectives::Operation as Collective;
 use landeck::raw;
@@ -81,7 +82,7 @@ impl Role {
 
 /// A collective operation as the layer below does it, and what is left to do when it is over.
 pub(super) struct Below<'a> {
-    pub(super) world: &'a landeck::World,
+    pub(super) world: &'a World,
     pub(super) operation: Collective,
     pub(super) root: usize,
     pub(super) input: Data<'a>,
@@ -180,7 +181,8 @@ impl Asked {
         unsafe { give("request", request, request::keep(Request::Collective(pending))) }
     }
 
-    /// Keeps it, to be started any number of times.
+    /// Keeps it, to be started any number of times, in any order beside others. All members call this, in
+    /// the same order.
     pub(crate) unsafe fn keep(&self, hints: Handle, request: *mut Handle) -> Result<(), Mistake> {
         info::snapshot_or_empty("info", hints)?;
         pointer::check("request", request, 1)?;
@@ -188,12 +190,13 @@ impl Asked {
         // SAFETY: the program leaves the memory to each operation that is started.
         let prepared = self.below(folds.as_ref(), |below| unsafe { below.prepare() })?;
         let own = Arc::clone(self.communicator);
+        let world = world_of_kept(&own)?;
         let begin = move || {
             if let Some(folds) = &folds {
                 fold::begin_again(folds);
             }
             // SAFETY: as was promised when it was made; one at a time, else it is refused.
-            let operation = unsafe { collective::start_prepared(world_of(&own), &prepared)? };
+            let operation = unsafe { collective::start_prepared(&world, &prepared)? };
             Ok(Started::Pending(pending(operation, &own, folds.clone())))
         };
         let (begin, active) = (Box::new(begin), Mutex::new(None));
@@ -239,13 +242,21 @@ impl Asked {
     }
 }
 
-/// The world in which the collective operations of a communicator go on.
-fn world_of(communicator: &Communicator) -> &landeck::World {
-    match &communicator.remote {
+/// The world in which an operation goes on that is kept. Members of a world begin its operations in one
+/// order, so each that is kept has a world of its own: then its starts are counted apart from all others.
+fn world_of_kept(communicator: &Communicator) -> Result<World, Mistake> {
+    let world = match &communicator.remote {
         None => &communicator.world,
         Some(remote) => remote.both(),
+    };
+    if communicator.hints().get(STRICT_ORDER) == Some("true") {
+        return Ok(world.clone());
     }
+    Ok(world.duplicate()?)
 }
+
+/// The hint of a communicator by which the program vouches for the order of all starts.
+const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
 fn pending(
     operation: raw::Operation,

@@ -15,6 +15,7 @@ use super::side::Side;
 use crate::abi::Handle;
 use crate::arguments::Items;
 use crate::mistake::Mistake;
+use crate::objects::datatype::Datatype;
 use crate::objects::operation::{Function, Own};
 use crate::walk::{Call, Walk};
 
@@ -26,6 +27,8 @@ pub(crate) struct Fold {
     /// Items of a value.
     length: u64,
     combines: Combines,
+    /// What the items are. The program's functions are told of it, also when it has been freed.
+    _datatype: Arc<Datatype>,
     result: Outcome,
     /// What the program combines at the moment.
     call: Option<Box<Combination>>,
@@ -127,7 +130,8 @@ impl Fold {
         };
         let collected = Collected::new(&layout, length, held, combined)?;
         let combines = asked.combines;
-        Ok(Some(Self { collected, layout, length, combines, result, call: None }))
+        let _datatype = Arc::clone(items.datatype);
+        Ok(Some(Self { collected, layout, length, combines, _datatype, result, call: None }))
     }
 
     /// Where the values are brought together, as one side of the operation that does it.

@@ -27,7 +27,7 @@ pub(crate) use self::unnamed::{
     type_match_size,
 };
 use crate::abi::{COMBINER_DUP, DATATYPE_NULL, Handle, MAX_OBJECT_NAME, UNDEFINED};
-use crate::arguments::{give, give_text, text};
+use crate::arguments::{give, give_text, name as name_of};
 use crate::counts::CountPlace;
 use crate::mistake::Mistake;
 use crate::objects::attributes;
@@ -150,7 +150,7 @@ pub(crate) unsafe fn type_set_name(
 ) -> Result<(), Mistake> {
     let datatype = datatype::get("datatype", datatype)?;
     // SAFETY: the program gives a text, or it is refused.
-    let name = unsafe { text("type_name", type_name, MAX_OBJECT_NAME as usize - 1)? };
+    let name = unsafe { name_of("type_name", type_name)? };
     *datatype.name.lock().unwrap_or_else(PoisonError::into_inner) = name;
     Ok(())
 }

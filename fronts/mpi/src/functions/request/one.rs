@@ -7,12 +7,12 @@ use landeck_c_boundary::pointer;
 
 use super::Several;
 use super::batch::{Batch, Chosen};
-use crate::abi::{ERR_REQUEST, Handle, REQUEST_NULL, Status};
+use crate::abi::{Handle, REQUEST_NULL, Status};
 use crate::arguments::{give, tell};
 use crate::mistake::Mistake;
-use crate::objects::completion;
 use crate::objects::generalized::Generalized;
-use crate::objects::request::{self, Entry, Found, Persistent, Request, Started, WaitsFor};
+use crate::objects::request::{self, Entry, Found, Request, Started};
+use crate::objects::{completion, freed};
 use crate::walk::Walk;
 
 /// Waits until a request is complete.
@@ -43,7 +43,7 @@ pub(crate) unsafe fn test(
     // SAFETY: the program gives the address of a request, or it is refused.
     let handle = unsafe { pointer::read("request", request)? };
     if let Found::Kept(entry) = request::find("request", handle)? {
-        let is_over = is_over(entry)?;
+        let is_over = entry.is_over()?;
         // SAFETY: checked above; the program says that it is writable.
         unsafe { give("flag", flag, c_int::from(is_over))? };
         if !is_over {
@@ -65,7 +65,7 @@ pub(crate) unsafe fn request_get_status(
 ) -> Result<Walk, Mistake> {
     pointer::check("flag", flag, 1)?;
     let is_over = match request::find("request", request)? {
-        Found::Kept(entry) => is_over(entry)?,
+        Found::Kept(entry) => entry.is_over()?,
         Found::Null | Found::Immediate(_) => true,
     };
     // SAFETY: checked above; the program says that it is writable.
@@ -144,17 +144,6 @@ fn not_cancellable(handle: Handle) -> Mistake {
     request::wrong("request", handle, "a message that was started, or a generalized request")
 }
 
-/// Whether a request is over, or was not started.
-#[inline]
-fn is_over(entry: &Entry) -> Result<bool, Mistake> {
-    match entry.waits_for()? {
-        WaitsFor::Inactive | WaitsFor::Nothing => Ok(true),
-        WaitsFor::Operation(operation) => {
-            Ok(raw::are_over(entry.world(), &[Some(operation)])? && entry.waits_next()?.is_none())
-        }
-    }
-}
-
 fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
     match &entry.request {
         Request::PointToPoint(message) => release(entry, Some(message.operation))?,
@@ -162,22 +151,19 @@ fn free(handle: Handle, entry: &Entry) -> Result<Walk, Mistake> {
             release(entry, pair.receive)?;
             release(entry, Some(pair.send))?;
         }
-        Request::Collective(_) | Request::Exchange(_) => return Err(goes_on(handle)),
-        Request::Persistent(persistent) => free_persistent(handle, entry, persistent)?,
+        Request::Persistent(persistent) if persistent.is_message => {
+            if let Some(Started::Pending(pending)) = &*persistent.active() {
+                release(entry, Some(pending.operation))?;
+            }
+        }
         Request::Generalized(own) => return free_generalized(handle, own),
+        Request::Collective(_) | Request::Exchange(_) | Request::Persistent(_) => {
+            return freed::free(request::take("request", handle)?);
+        }
         Request::Flush(_) => {}
     }
     request::take("request", handle)?;
     Ok(Walk::Done)
-}
-
-fn free_persistent(handle: Handle, entry: &Entry, persistent: &Persistent) -> Result<(), Mistake> {
-    match &*persistent.active() {
-        Some(Started::Pending(_)) if !persistent.is_message => Err(goes_on(handle)),
-        Some(Started::Exchange(_)) => Err(goes_on(handle)),
-        Some(Started::Pending(pending)) => release(entry, Some(pending.operation)),
-        Some(Started::Complete(_)) | None => Ok(()),
-    }
 }
 
 fn free_generalized(handle: Handle, own: &Generalized) -> Result<Walk, Mistake> {
@@ -197,12 +183,6 @@ fn release(entry: &Entry, operation: Option<raw::Operation>) -> Result<(), Mista
         raw::release(entry.world(), operation)?;
     }
     Ok(())
-}
-
-#[cold]
-fn goes_on(handle: Handle) -> Mistake {
-    let text = format!("request is {handle:#x}, a collective operation that goes on; complete it");
-    Mistake::new(ERR_REQUEST, text)
 }
 
 /// A request alone.

@@ -125,7 +125,7 @@ unsafe fn graph_of(
     indx: *const c_int,
     edges: *const c_int,
 ) -> Result<Graph, Mistake> {
-    let (last, size) = (nnodes - 1, communicator.size);
+    let size = communicator.size;
     let nodes = usize::try_from(nnodes).ok().filter(|nodes| *nodes <= size as usize);
     let nodes = nodes.ok_or_else(|| {
         let text = format!("nnodes is {nnodes}, but the communicator has {size} processes");
@@ -141,8 +141,10 @@ unsafe fn graph_of(
     let count = index.last().map_or(0, |last| *last as usize);
     // SAFETY: as the caller says.
     let edges = unsafe { pointer::slice("edges", edges, count)? };
-    if let Some(edge) = edges.iter().find(|edge| !(0..nnodes).contains(edge)) {
-        let text = format!("edges has {edge}, but the nodes are 0 to {last}");
+    // An edge may lead to a process that is no node: then nobody talks along it.
+    if let Some(edge) = edges.iter().find(|edge| !(0..size as c_int).contains(edge)) {
+        let last = size - 1;
+        let text = format!("edges has {edge}, but the communicator has the ranks 0 to {last}");
         return Err(Mistake::new(ERR_ARG, text));
     }
     Ok(Graph { index: index.to_vec(), edges: edges.to_vec() })

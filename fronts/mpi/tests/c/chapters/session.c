@@ -87,6 +87,37 @@ static void buffers(MPI_Session session)
     CHECK(place == room + 1 && many == sizeof room - 1);
 }
 
+/* Messages on communicators of the session, and on those made of them, wait in its buffer. */
+static void buffered(MPI_Session session)
+{
+    static char room[1000 + MPI_BSEND_OVERHEAD];
+    void *place = NULL;
+    int bytes = 0, out = 5, in, own, class_ = -1;
+    MPI_Group group, derived;
+    MPI_Comm comms[3];
+    CHECK(MPI_Group_from_session_pset(session, "mpi://SELF", &group) == MPI_SUCCESS);
+    CHECK(MPI_Group_rank(group, &own) == MPI_SUCCESS);
+    CHECK(MPI_Group_incl(group, 1, &own, &derived) == MPI_SUCCESS);
+    CHECK(MPI_Comm_create_from_group(derived, "buffered", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                     &comms[0]) == MPI_SUCCESS);
+    CHECK(MPI_Comm_dup(comms[0], &comms[1]) == MPI_SUCCESS);
+    CHECK(MPI_Comm_split(comms[1], 0, 0, &comms[2]) == MPI_SUCCESS);
+    CHECK(MPI_Session_attach_buffer(session, room, sizeof room) == MPI_SUCCESS);
+    for (int which = 0; which < 3; which++) {
+        CHECK(MPI_Bsend(&out, 1, MPI_INT, 0, 3, comms[which]) == MPI_SUCCESS);
+        in = 0;
+        CHECK(MPI_Recv(&in, 1, MPI_INT, 0, 3, comms[which], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(in == 5);
+    }
+    CHECK(MPI_Session_detach_buffer(session, &place, &bytes) == MPI_SUCCESS && place == room);
+    for (int which = 0; which < 3; which++) {
+        MPI_Error_class(MPI_Bsend(&out, 1, MPI_INT, 0, 3, comms[which]), &class_);
+        CHECK(class_ == MPI_ERR_BUFFER || !is_ours());
+        CHECK(MPI_Comm_free(&comms[which]) == MPI_SUCCESS);
+    }
+    CHECK(MPI_Group_free(&group) == MPI_SUCCESS && MPI_Group_free(&derived) == MPI_SUCCESS);
+}
+
 static void handlers(MPI_Session session)
 {
     MPI_Errhandler handler, before;
@@ -115,6 +146,7 @@ int main(int argc, char **argv)
     of_set(first, "mpi://WORLD", "all", &rank, &size);
     names(first);
     buffers(first);
+    buffered(first);
     handlers(first);
     CHECK(MPI_Session_finalize(&first) == MPI_SUCCESS && first == MPI_SESSION_NULL);
 
