@@ -46,7 +46,7 @@ impl Target {
             }
             Self::Own(own) => own,
             Self::Through(through) => through.0,
-            Self::Nowhere => Vec::new(),
+            Self::Nowhere | Self::Missing(_) => Vec::new(),
         }
     }
 

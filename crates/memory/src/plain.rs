@@ -40,11 +40,6 @@ pub fn zero<T: Plain>() -> T {
     unsafe { std::mem::zeroed() }
 }
 
-/// So many values of zero bytes.
-pub fn zeroes<T: Plain>(count: usize) -> Vec<T> {
-    vec![zero(); count]
-}
-
 impl Buffer {
     /// The memory of values that are to be sent.
     ///

@@ -59,11 +59,13 @@ pub mod caller;
 mod guard;
 mod handles;
 pub mod pointer;
+pub mod room;
 mod steps;
 pub mod string;
 
 pub use guard::guarded;
 pub use handles::{HandleError, Table};
 pub use pointer::PointerError;
+pub use room::NoRoom;
 pub use steps::{Next, Steps};
 pub use string::StringError;

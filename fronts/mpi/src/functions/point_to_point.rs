@@ -420,6 +420,7 @@ unsafe fn start_in(
     let items = Items::new("buf", buf, ("count", count), datatype)?;
     let outgoing = Outgoing::new(items, dest, tag, size)?;
     pointer::check("request", request, 1)?;
+    request::make_room()?;
     let started = match outgoing.to {
         None => request::SENT,
         Some(to) => {
@@ -482,6 +483,7 @@ unsafe fn start_receive(
     incoming: &Incoming,
 ) -> Result<Handle, Mistake> {
     let Some(from) = incoming.from else { return Ok(request::OF_NOBODY) };
+    request::make_room()?;
     // SAFETY: as the caller says.
     let operation =
         unsafe { message::start_receive(world, &incoming.items.memory(), from, incoming.tag)? };
@@ -521,6 +523,7 @@ unsafe fn start_exchange(
     outgoing: &Outgoing,
     incoming: &Incoming,
 ) -> Result<Handle, Mistake> {
+    request::make_room()?;
     let memory = outgoing.items.memory();
     let send = match outgoing.to {
         None => None,

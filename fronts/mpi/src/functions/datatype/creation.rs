@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use landeck::layout::{Block, Bounds, Layout, LayoutError, Member};
-use landeck_c_boundary::pointer;
+use landeck_c_boundary::{pointer, room};
 
 use crate::abi::{
     COMBINER_CONTIGUOUS, COMBINER_HINDEXED, COMBINER_HINDEXED_BLOCK, COMBINER_HVECTOR,
@@ -335,7 +335,7 @@ pub(super) unsafe fn finish(
     layout: Layout,
     contents: Contents,
 ) -> Result<(), Mistake> {
-    let handle = datatype::keep(Datatype::new(layout, contents));
+    let handle = datatype::keep(Datatype::new(layout, contents))?;
     // SAFETY: as the caller says.
     unsafe { give("newtype", newtype, handle) }
 }
@@ -345,6 +345,9 @@ pub(super) unsafe fn finish(
 pub(super) fn unfit(error: LayoutError) -> Mistake {
     Mistake::new(ERR_ARG, error)
 }
+
+/// What a block of a datatype takes while that is made, about.
+const BYTES_PER_BLOCK: usize = 512;
 
 /// Numbers of the program.
 ///
@@ -356,6 +359,7 @@ pub(super) unsafe fn numbers(
     length: usize,
 ) -> Result<Vec<i64>, Mistake> {
     counts.check(argument, length)?;
+    room::for_many(length, BYTES_PER_BLOCK)?;
     // SAFETY: checked above; the program has so many there.
     Ok((0..length).map(|index| unsafe { counts.get(index) }).collect())
 }
