@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
 
+use crate::reserve;
 use crate::room::{self, NoRoom};
 
 /// Why a handle leads nowhere.
@@ -90,11 +91,20 @@ impl<T> Table<T> {
     /// [`NoRoom`].
     #[inline(always)]
     pub fn make_room(&self) -> Result<(), NoRoom> {
-        if self.free.load(Ordering::Relaxed) as u32 > 0 { Ok(()) } else { self.make_more_room() }
+        match self.free.load(Ordering::Relaxed) as u32 {
+            1.. if !reserve::is_in_use() => Ok(()),
+            _ => self.make_more_room(),
+        }
     }
 
     #[cold]
     fn make_more_room(&self) -> Result<(), NoRoom> {
+        if reserve::is_in_use() {
+            room::for_bytes(0)?;
+        }
+        if self.free.load(Ordering::Relaxed) as u32 > 0 {
+            return Ok(());
+        }
         let index = self.length.load(Ordering::Relaxed);
         if index >= i32::MAX as u32 {
             return Err(NoRoom { bytes: usize::MAX });

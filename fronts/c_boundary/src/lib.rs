@@ -59,6 +59,7 @@ pub mod caller;
 mod guard;
 mod handles;
 pub mod pointer;
+mod reserve;
 pub mod room;
 mod steps;
 pub mod string;

@@ -72,6 +72,36 @@ static void unmake(enum kind kind, int at)
     }
 }
 
+/* The program has all memory itself: what it has works, and what it makes is made or refused. */
+static void go_on_without_any(void)
+{
+    struct piece { struct piece *next; } *pieces = NULL, *piece;
+    int refused = 0, sum, code;
+    leave(2 << 20);
+    for (size_t bytes = 1 << 20; bytes >= sizeof *piece; bytes /= 4)
+        while ((piece = malloc(bytes))) piece->next = pieces, pieces = piece;
+    for (int at = 0; at < 1000; at++) {
+        char text[MPI_MAX_ERROR_STRING], sent = (char)at, got = 0;
+        int length, to = (rank + 1) % size, from = (rank + size - 1) % size;
+        CHECK(MPI_Sendrecv(&sent, 1, MPI_CHAR, to, at, &got, 1, MPI_CHAR, from, at, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        CHECK(got == sent);
+        CHECK(MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS && sum == at * size);
+        for (enum kind kind = 0; kind < COMMUNICATORS; kind++) {
+            if ((code = make(kind, at)) == MPI_SUCCESS) {
+                unmake(kind, at);
+                continue;
+            }
+            MPI_Error_string(code, text, &length);
+            CHECK(strstr(text, "no memory"));
+            refused++;
+        }
+    }
+    CHECK(refused > 0);
+    CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+    while ((piece = pieces)) pieces = piece->next, free(piece);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -91,5 +121,6 @@ int main(int argc, char **argv)
         for (int at = 0; at < 10; at++) unmake(kind, at);
         CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
     }
+    go_on_without_any();
     return end("many_objects");
 }
