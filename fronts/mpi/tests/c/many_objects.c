@@ -19,6 +19,7 @@ static union {
 static char data[1];
 static struct rlimit usual;
 
+/* From now on there are so many bytes beside those that the process has. */
 static void leave(size_t bytes)
 {
     unsigned long pages = 0;
@@ -72,6 +73,32 @@ static void unmake(enum kind kind, int at)
     }
 }
 
+/* Rank 0 starts operations that the others come to later. The one that it has no memory for it takes part in all the
+ * same: nobody waits for it for ever. */
+static void start_ahead(void)
+{
+    int count = 0, code = MPI_SUCCESS, class;
+    if (rank == 0) {
+        leave(2 << 20);
+        while (count < MOST && (code = MPI_Ibarrier(MPI_COMM_WORLD, &made[count].request)) == MPI_SUCCESS) count++;
+        MPI_Error_class(code, &class);
+        CHECK(class == MPI_ERR_NO_MEM && count > 20);
+        CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+        for (int to = 1; to < size; to++) CHECK(MPI_Send(&count, 1, MPI_INT, to, 0, MPI_COMM_WORLD) == MPI_SUCCESS);
+        CHECK(MPI_Waitall(count, &made[0].request, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    } else {
+        MPI_Request request;
+        CHECK(MPI_Recv(&count, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+        for (int at = 0; at <= count; at++) {
+            code = MPI_Ibarrier(MPI_COMM_WORLD, &request);
+            if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Error_class(code, &class);
+            CHECK(code == MPI_SUCCESS || (at == count && class == MPI_ERR_NO_MEM));
+        }
+    }
+    meet(MPI_COMM_WORLD);
+}
+
 /* The program has all memory itself: what it has works, and what it makes is made or refused. */
 static void go_on_without_any(void)
 {
@@ -108,6 +135,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     CHECK(getrlimit(RLIMIT_AS, &usual) == 0);
+    if (size > 1) start_ahead();
     for (enum kind kind = 0; kind < KINDS; kind++) {
         int count = 0, code = MPI_SUCCESS, class;
         meet(MPI_COMM_WORLD);

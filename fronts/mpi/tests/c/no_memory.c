@@ -10,13 +10,14 @@ enum { BYTES = 4 << 20, COUNT = BYTES / sizeof(int), LEFT = 2 << 20 };
 enum form {
     PACK_EXTERNAL, UNPACK_EXTERNAL, ALLREDUCE, ALLREDUCE_IN_PLACE, ALLREDUCE_OWN, REDUCE, REDUCE_OWN, SCAN,
     SCAN_OWN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_IN_PLACE, REDUCE_SCATTER_BLOCK, ALLTOALL_IN_PLACE, ALLTOALLV_IN_PLACE,
-    IALLREDUCE, IALLREDUCE_OWN, IREDUCE, ISCAN, IREDUCE_SCATTER, IALLTOALL_IN_PLACE, ALLREDUCE_KEPT, SENDRECV_REPLACE,
-    FORMS
+    IALLREDUCE, IALLREDUCE_OWN, IREDUCE, ISCAN, IREDUCE_SCATTER, IALLTOALL_IN_PLACE, ALLREDUCE_KEPT, ALLREDUCE_ACROSS, SENDRECV_REPLACE, FORMS
 };
 
 static int *in, *out, counts[8], places[8];
 static MPI_Datatype whole;
 static MPI_Op own;
+/* Between the even ranks and the odd ones. */
+static MPI_Comm across;
 static struct rlimit usual;
 
 static void add(void *from, void *to, int *length, MPI_Datatype *type)
@@ -75,6 +76,7 @@ static int call(enum form form)
     case IALLTOALL_IN_PLACE:
         code = MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_INT, out, each, MPI_INT, comm, &request);
         break;
+    case ALLREDUCE_ACROSS: return MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_SUM, across);
     case ALLREDUCE_KEPT:
         code = MPI_Allreduce_init(in, out, COUNT, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &request);
         if (code == MPI_SUCCESS) code = MPI_Start(&request);
@@ -111,6 +113,11 @@ static int is_right(enum form form)
         for (int from = 0; from < size; from++)
             if (!are(out + from * each, each, rank * each, 1, from, 1)) return 0;
         return 1;
+    case ALLREDUCE_ACROSS: {
+        int others = 0, sum = 0;
+        for (int other = !(rank % 2); other < size; other += 2) others++, sum += other;
+        return are(out, COUNT, 0, others, sum, 1);
+    }
     case SENDRECV_REPLACE: return are(in, COUNT, 0, 1, (rank + size - 1) % size, 1);
     default: return are(out, COUNT, 0, size, all, 1);
     }
@@ -171,11 +178,19 @@ int main(int argc, char **argv)
     MPI_Type_contiguous(COUNT, MPI_INT, &whole);
     MPI_Type_commit(&whole);
     MPI_Op_create(add, 1, &own);
+    if (size > 1) {
+        MPI_Comm half;
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+        MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, !(rank % 2), 1, &across);
+        MPI_Comm_free(&half);
+        MPI_Comm_set_errhandler(across, MPI_ERRORS_RETURN);
+    }
     for (int member = 0; member < size; member++)
         counts[member] = COUNT / size, places[member] = member * counts[member];
     int failed = 0, all_failed;
     ask_for_the_impossible();
     for (enum form form = 0; form < FORMS; form++) {
+        if (form == ALLREDUCE_ACROSS && size < 2) continue;
         /* All members, the first, the last. */
         const int shorts[] = {(1 << size) - 1, 1, 1 << (size - 1)};
         /* A message has nobody but its receiver. */
@@ -197,6 +212,7 @@ int main(int argc, char **argv)
     CHECK(all_failed > 0);
     MPI_Type_free(&whole);
     MPI_Op_free(&own);
+    if (size > 1) MPI_Comm_free(&across);
     free(in);
     free(out);
     return end("no_memory");
