@@ -6,7 +6,7 @@ use landeck::collectives::architecture::{Flat, Ring};
 use landeck::{Error, Job, Sum, Tag, ThreadMode, World};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::in_job;
+use crate::support::{in_job, is_member, job_of, run_well};
 
 const VALUES: usize = 1 << 19;
 const LEFT_BYTES: u64 = 2 << 20;
@@ -60,6 +60,16 @@ fn sum_up_to(members: usize) -> u64 {
     (1..=members as u64).sum()
 }
 
+/// Runs `body` in every process of a job in which much memory that is freed is the system's at once, and no
+/// thread has set any aside.
+fn in_exact_job(processes: usize, test: &str, body: impl FnOnce(&Job)) {
+    if is_member() {
+        return in_job(processes, test, ThreadMode::Single, body);
+    }
+    let mut job = job_of(processes, test, &[]);
+    run_well(job.env("MALLOC_MMAP_THRESHOLD_", "131072").env("MALLOC_ARENA_MAX", "1"));
+}
+
 fn fail_and_go_on(world: &World, call: Call, is_short: bool) -> bool {
     let (mut own, mut result) = (vec![1 + world.rank() as u64; VALUES], vec![0; VALUES]);
     world.barrier().unwrap();
@@ -83,7 +93,7 @@ fn fail_and_go_on(world: &World, call: Call, is_short: bool) -> bool {
 #[test]
 fn members_without_memory_are_told_so_and_the_world_goes_on() {
     let name = "memory::members_without_memory_are_told_so_and_the_world_goes_on";
-    in_job(4, name, ThreadMode::Single, |job: &Job| {
+    in_exact_job(4, name, |job| {
         let world = job.world();
         let ways = [Way::by(Ring), Way::by(Flat)].map(|way| world.via(way));
         let mut failed = 0;
@@ -101,7 +111,7 @@ fn members_without_memory_are_told_so_and_the_world_goes_on() {
 #[test]
 fn a_message_that_there_is_no_memory_for_is_an_error() {
     let name = "memory::a_message_that_there_is_no_memory_for_is_an_error";
-    in_job(2, name, ThreadMode::Single, |job: &Job| {
+    in_exact_job(2, name, |job| {
         let world = job.world();
         let values = vec![7u64; VALUES];
         for tag in [Tag(1), Tag(2)] {
