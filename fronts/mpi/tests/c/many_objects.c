@@ -129,6 +129,30 @@ static void go_on_without_any(void)
     while ((piece = pieces)) pieces = piece->next, free(piece);
 }
 
+/* Datatypes of many blocks, and those that are made of them. */
+static void lay_out_much(void)
+{
+    enum { BLOCKS = 1 << 16 };
+    static int lengths[BLOCKS], places[BLOCKS];
+    const MPI_Aint none = 0;
+    const int one = 1;
+    MPI_Datatype blocks, other;
+    int class, codes[3];
+    for (int at = 0; at < BLOCKS; at++) lengths[at] = 4, places[at] = 8 * at + at * 7 % 3;
+    CHECK(MPI_Type_indexed(BLOCKS, lengths, places, MPI_INT, &blocks) == MPI_SUCCESS);
+    leave(1 << 20);
+    codes[0] = MPI_Type_indexed(BLOCKS, lengths, places, MPI_INT, &other);
+    codes[1] = MPI_Type_contiguous(2, blocks, &other);
+    codes[2] = MPI_Type_create_struct(1, &one, &none, &blocks, &other);
+    for (int at = 0; at < 3; at++) {
+        MPI_Error_class(codes[at], &class);
+        CHECK(class == MPI_ERR_NO_MEM);
+    }
+    CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+    CHECK(MPI_Type_contiguous(2, blocks, &other) == MPI_SUCCESS && MPI_Type_free(&other) == MPI_SUCCESS);
+    CHECK(MPI_Type_free(&blocks) == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -136,6 +160,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     CHECK(getrlimit(RLIMIT_AS, &usual) == 0);
     if (size > 1) start_ahead();
+    lay_out_much();
     for (enum kind kind = 0; kind < KINDS; kind++) {
         int count = 0, code = MPI_SUCCESS, class;
         meet(MPI_COMM_WORLD);

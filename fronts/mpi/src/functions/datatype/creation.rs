@@ -265,12 +265,15 @@ pub(crate) unsafe fn type_create_struct(
     };
     let mut members = Vec::with_capacity(length);
     let mut parts = Vec::with_capacity(length);
+    let mut table_parts = length;
     for (index, handle) in types.iter().enumerate() {
         let old = datatype::get(&format!("array_of_types[{index}]"), *handle)?;
         let (offset, count) = (offsets[index], lengths[index] as u64);
         members.push(Member { offset, count, layout: old.layout.clone() });
         parts.push(old.part());
+        table_parts += old.layout.table_parts();
     }
+    room::for_many(table_parts, BYTES_PER_BLOCK)?;
     let layout = Layout::structure(&members).map_err(unfit)?;
     let contents = Contents::of(COMBINER_STRUCT, array_of_blocklengths.is_wide());
     let contents = contents.numbers(&[count]).numbers(&lengths).offsets(&offsets);
@@ -323,7 +326,9 @@ pub(super) fn old_type(
     newtype: *mut Handle,
 ) -> Result<&'static Arc<Datatype>, Mistake> {
     pointer::check("newtype", newtype, 1)?;
-    datatype::get("oldtype", oldtype)
+    let old = datatype::get("oldtype", oldtype)?;
+    room::for_many(old.layout.table_parts(), BYTES_PER_BLOCK)?;
+    Ok(old)
 }
 
 /// Gives the program the new datatype.
