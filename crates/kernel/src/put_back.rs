@@ -192,7 +192,7 @@ impl Core {
         let aside = aside.map(|work| std::mem::replace(work, Work::Passed { to: id }));
         let next = match aside {
             Some(Work::Collecting(aside)) => {
-                // What was put aside is its own already, or there was no memory for it.
+                // Data that were put aside are private already, or there was no memory for them.
                 let target = match aside.target.into_own(aside.position) {
                     Ok(has_come) => target.behind(has_come),
                     Err(missing) => Target::Missing(missing),

@@ -133,7 +133,7 @@ impl Buffer {
     /// Memory that could not be had: it has a length and no bytes.
     ///
     /// # Safety
-    /// Nobody reads or writes what is in it: it is only counted.
+    /// Its bytes are only counted: nobody reads or writes any.
     pub const unsafe fn missing(length: usize) -> Self {
         let most = isize::MAX as usize;
         Self { start: NonNull::dangling(), length: if length < most { length } else { most } }

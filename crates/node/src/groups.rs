@@ -77,7 +77,7 @@ pub(crate) struct Record {
 
 /// Six: what a line of the board has room for.
 pub(crate) const RECORD_WORDS: usize = 6;
-/// What a new group takes of a member's own memory, about, with what belongs to it elsewhere.
+/// Bytes of a member's own memory for a new group, about, objects of the fronts included.
 const GROUP_BYTES: usize = 1 << 20;
 /// In the place of a context: the member has no memory for a new group, so nobody makes it.
 const NO_MEMORY: u32 = u32::MAX;

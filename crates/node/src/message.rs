@@ -103,7 +103,7 @@ pub enum MessageError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// There is no memory for what is packed or unpacked.
+    /// There is no memory for the values that are packed or unpacked.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
 }
@@ -618,7 +618,7 @@ impl fmt::Debug for Message {
     }
 }
 
-/// For callers to whom nothing is said.
+/// The end of calls that return no error.
 #[inline]
 fn packed(result: Result<()>) {
     if let Err(error) = result {

@@ -71,7 +71,7 @@ const FIRST_CHUNK: u32 = 64;
 const GENERATIONS: u32 = 1 << 24;
 /// Of so many new places one asks whether there is memory for more.
 const PLACES_PER_QUESTION: u32 = 16;
-/// What belongs to a value elsewhere, about, with the lists and tables that it stands in and that double.
+/// Memory of a value elsewhere, about, with the lists and tables that hold it and double.
 const BYTES_EACH: usize = 1 << 10;
 
 impl<T> Table<T> {
@@ -85,7 +85,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Makes sure, before a value is made, that there is a place for it, and memory for what belongs to it.
+    /// Makes sure, before a value is made, that there is a place and memory for it.
     ///
     /// # Errors
     /// [`NoRoom`].
@@ -341,7 +341,7 @@ impl<T> Table<T> {
         assert!(index < i32::MAX as u32, "fewer than 2^31 values are kept at once");
         if self.place(index).is_none() {
             let added = self.add_chunk((index / FIRST_CHUNK + 1).ilog2());
-            added.expect("whoever keeps a value has made room for it");
+            added.expect("room is made before a value is kept");
         }
         index
     }

@@ -18,13 +18,13 @@ static ALLOCATOR: WithReserve = WithReserve;
 
 /// Bytes of the reserve.
 const BYTES: usize = 1 << 20;
-/// Larger pieces are none of its business: whoever asks for one can be told that there is none.
+/// Larger pieces do not come from it: their callers can say that there is no memory.
 const PIECE_BYTES_MAX: usize = 64 << 10;
 
 #[repr(align(4096))]
 struct Place(UnsafeCell<[u8; BYTES]>);
 
-// SAFETY: each byte is used by whoever has the piece that it is in.
+// SAFETY: each byte belongs to one piece, and only the owner of the piece uses it.
 unsafe impl Sync for Place {}
 
 static PLACE: Place = Place(UnsafeCell::new([0; BYTES]));

@@ -15,9 +15,9 @@ pub struct NoRoom {
     pub bytes: usize,
 }
 
-/// What is asked for at least: small pieces are taken from the allocator's own portions.
+/// The least that is asked for: the allocator takes small pieces from portions of its own.
 const LEAST_BYTES: usize = 1 << 20;
-/// What is not asked about: a call that makes no more takes it from what objects leave free.
+/// So little is not asked for: objects leave that much free.
 const LITTLE_BYTES: usize = 64 << 10;
 
 /// That there is memory for so many things of so many bytes each.

@@ -242,7 +242,7 @@ impl Owned {
             Ok(words) => Self::of(words, bytes),
             Err(_) if bytes <= LITTLE_BYTES => Self::of(vec![0; words], bytes),
             Err(no_memory) => {
-                // SAFETY: whoever has it asks first whether it is missing, and then counts only.
+                // SAFETY: its users ask first whether it is missing, and only count the bytes then.
                 let buffer = unsafe { Buffer::missing(bytes) };
                 Self { _words: Vec::new(), buffer, missing: Some(no_memory) }
             }

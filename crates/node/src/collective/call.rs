@@ -86,7 +86,7 @@ impl Call {
                 true => Order::Free,
                 false => Order::Canonical,
             },
-            // What was set aside is brought as if it had stood apart.
+            // A call that sets its data aside brings them as if they had stood apart.
             in_place: self.in_place && !self.needs_copy(),
         }
     }

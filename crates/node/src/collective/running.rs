@@ -33,8 +33,8 @@ use super::visit::{RefusedBlock, Visit, Visited, fault_of};
 /// other reasons.
 const LONG_LOOKS: u32 = 4;
 
-/// How long a message is that a member without data sends in the place of its data. Who expects so many bytes
-/// gets one more.
+/// The length of the message that a member without data sends in their place. A receiver that expects so many
+/// bytes gets one more.
 const NOTHING_BYTES: usize = 239;
 static NOTHING: [u8; NOTHING_BYTES + 1] = [0; NOTHING_BYTES + 1];
 
@@ -397,7 +397,7 @@ impl Running {
             }
             Ok(advanced) => return advanced == Visited::Moved,
             Err(BoardError::Lengths { .. }) if self.call.is_varying => self.refuse(kernel),
-            // What goes beside the board goes on: each message has somebody who waits for it.
+            // The messages beside the board go on: each has a member that waits for it.
             Err(error) if self.beside.is_some() && error.is_about_memory() => {
                 let fault = fault_of(error, self.call.operation, &self.place, None);
                 self.blemish.get_or_insert(fault);
@@ -728,7 +728,7 @@ fn nothing_instead_of(bytes: u64) -> usize {
     NOTHING_BYTES + usize::from(bytes == NOTHING_BYTES as u64)
 }
 
-/// What is sent in the place of data that a member does not have. No data are as good as none.
+/// The message in the place of data that a member does not have. Data of no bytes are always there.
 fn in_the_place_of(area: &Area) -> Area {
     let bytes = area.packed_bytes();
     // SAFETY: the bytes are there for good, and are only read.

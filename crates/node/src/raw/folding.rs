@@ -259,7 +259,7 @@ impl Folding {
                 }
             }
             match self.gather(world) {
-                // Who brings values only to this member does not know of it, and brings the rest.
+                // The others bring values to this member alone: they do not know of it, and bring the rest.
                 Err(error) if matches!(self.share, Share::Root(_)) && is_about_memory(&error) => {
                     self.lost.get_or_insert(error);
                 }

@@ -196,7 +196,7 @@ impl Asked {
         let started = self.below(folds.as_ref(), |below| {
             let nothing =
                 collective::Asked { missing: Some(NoMemory { bytes: 0 }), ..below.asked() };
-            // SAFETY: what takes part with nothing touches no memory once it has begun.
+            // SAFETY: an operation without memory touches none of the program's once it has begun.
             unsafe { collective::start(below.world, &nothing) }.map_err(Mistake::from)
         });
         match started {

@@ -351,7 +351,7 @@ pub(super) fn unfit(error: LayoutError) -> Mistake {
     Mistake::new(ERR_ARG, error)
 }
 
-/// What a block of a datatype takes while that is made, about.
+/// Memory of a block while its datatype is made, about.
 const BYTES_PER_BLOCK: usize = 512;
 
 /// Numbers of the program.

@@ -177,7 +177,7 @@ impl Watched<'_> {
     }
 }
 
-/// What is noted of a request that is waited for with others, about.
+/// Memory of a note on a request that is waited for with others, about.
 const BYTES_PER_REQUEST: usize = 64;
 
 /// Does something with the operations that requests wait for.
