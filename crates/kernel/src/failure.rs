@@ -1,6 +1,7 @@
 //! Why an operation cannot complete: whose fault it is, and what to do now.
 
 use landeck_channel::{BrokenPeer, Peer};
+use landeck_memory::NoMemory;
 
 use crate::area::Area;
 use crate::request::Status;
@@ -48,6 +49,9 @@ pub enum Failure {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
+    /// There is no memory for what came: it is lost.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// The request was completed before, or never was.
     #[error("the request is not there (any more): it was completed, freed or never started")]
     Gone,

@@ -6,6 +6,7 @@
 //! next receive, as it did for the first; parts are on their way and are taken.
 
 use landeck_channel::Channel;
+use landeck_memory::{NoMemory, room};
 
 use crate::arrival::{Core, Kept};
 use crate::endpoint::Endpoint;
@@ -37,17 +38,26 @@ impl Begun {
 
 impl Target {
     /// Its first bytes, which had come.
-    fn into_own(self, length: u64) -> Vec<u8> {
+    fn into_own(self, length: u64) -> Result<Vec<u8>, NoMemory> {
         match self {
             Self::Area(area) => {
-                let mut own = Vec::new();
+                let mut own = room::list(length as usize)?;
                 area.append_to(0, length as usize, &mut own);
-                own
+                Ok(own)
             }
-            Self::Own(own) => own,
-            Self::Through(through) => through.0,
-            Self::Nowhere => Vec::new(),
+            Self::Own(own) => Ok(own),
+            Self::Through(through) => Ok(through.0),
+            Self::Nowhere => Ok(Vec::new()),
+            Self::Missing(no_memory) => Err(no_memory),
         }
+    }
+
+    /// The same where a part of the message may be lost: then its receive has ended.
+    fn put_aside(self, length: u64, status: Status) -> Result<Vec<u8>, Completion> {
+        if self.has_lost_of(length) {
+            return Err(self.complete(status));
+        }
+        self.into_own(length).map_err(|no_memory| Self::Missing(no_memory).complete(status))
     }
 
     /// The same for a message of which this had come before.
@@ -98,16 +108,18 @@ impl Core {
     fn put_back_draining(&mut self, id: RequestId, draining: Draining) -> bool {
         let Draining { context, source, target, status, position, is_whole, number } = draining;
         self.active.retain(|&active| active != id);
-        if !is_whole && target.has_lost_of(position) {
-            let (rest, completion) = (Target::Nowhere, target.complete(status));
-            let rest =
-                Draining { context, source, target: rest, status, position, is_whole, number };
-            let nobodys = self.requests.insert(Work::Draining(rest));
-            self.active.push(nobodys);
-            self.requests.put(id, Work::Done(completion));
-            return false;
-        }
-        let has_come = if is_whole { Vec::new() } else { target.into_own(position) };
+        let has_come = if is_whole { Ok(Vec::new()) } else { target.put_aside(position, status) };
+        let has_come = match has_come {
+            Ok(has_come) => has_come,
+            Err(completion) => {
+                let target = Target::Nowhere;
+                let rest = Draining { context, source, target, status, position, is_whole, number };
+                let nobodys = self.requests.insert(Work::Draining(rest));
+                self.active.push(nobodys);
+                self.requests.put(id, Work::Done(completion));
+                return false;
+            }
+        };
         self.requests.remove(id);
         let message = Kept::Begun(Box::new(Begun { source, status, is_whole, has_come }));
         let label = Label { context, source: status.peer.0, tag: status.tag };
@@ -117,12 +129,14 @@ impl Core {
 
     fn put_back_collecting(&mut self, id: RequestId, collecting: Collecting) -> bool {
         let Collecting { context, target, status, position, named, number } = collecting;
-        if target.has_lost_of(position) {
-            self.requests.put(id, Work::Done(target.complete(status)));
-            self.forget_named(id, named);
-            return false;
-        }
-        let target = Target::Own(target.into_own(position));
+        let target = match target.put_aside(position, status) {
+            Ok(has_come) => Target::Own(has_come),
+            Err(completion) => {
+                self.requests.put(id, Work::Done(completion));
+                self.forget_named(id, named);
+                return false;
+            }
+        };
         let aside = Collecting { context, target, status, position, named, number };
         if named != id {
             self.requests.remove(id);
@@ -178,7 +192,11 @@ impl Core {
         let aside = aside.map(|work| std::mem::replace(work, Work::Passed { to: id }));
         let next = match aside {
             Some(Work::Collecting(aside)) => {
-                let target = target.behind(aside.target.into_own(aside.position));
+                // Data that were put aside are private already, or there was no memory for them.
+                let target = match aside.target.into_own(aside.position) {
+                    Ok(has_come) => target.behind(has_come),
+                    Err(missing) => Target::Missing(missing),
+                };
                 Work::Collecting(Collecting { target, ..aside })
             }
             ended => {

@@ -8,7 +8,7 @@
 
 use landeck_channel::Peer;
 use landeck_memory::heap::{Block, Borrowed, Lent};
-use landeck_memory::{Bytes, InCell, MessageCells};
+use landeck_memory::{Bytes, InCell, MessageCells, NoMemory, room};
 use landeck_wire::Header;
 
 use crate::area::Area;
@@ -41,17 +41,23 @@ pub(crate) enum Target {
     Through(Box<(Vec<u8>, Target)>),
     /// Nowhere: its receive has ended, and its sender waits for somebody to take it.
     Nowhere,
+    /// Nowhere: there is no memory for it, which its receive finds in the end.
+    Missing(NoMemory),
 }
 
 impl Target {
     /// Takes the bytes of packed position `position`.
     #[inline]
     pub(crate) fn write(&mut self, position: u64, bytes: Bytes<'_>) {
-        match self {
-            Self::Area(area) => area.write(position, bytes),
-            Self::Own(own) => bytes.append_to(own),
-            Self::Through(through) => bytes.append_to(&mut through.0),
-            Self::Nowhere => {}
+        let own = match self {
+            Self::Area(area) => return area.write(position, bytes),
+            Self::Nowhere | Self::Missing(_) => return,
+            Self::Own(own) => own,
+            Self::Through(through) => &mut through.0,
+        };
+        match room::grow(own, bytes.len()) {
+            Ok(()) => bytes.append_to(own),
+            Err(no_memory) => *self = Self::Missing(no_memory),
         }
     }
 
@@ -70,6 +76,7 @@ impl Target {
                 target.complete(status)
             }
             Self::Nowhere => Completion { result: Ok(status), data: None },
+            Self::Missing(no_memory) => Completion { result: Err(no_memory.into()), data: None },
         }
     }
 }

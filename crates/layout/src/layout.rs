@@ -127,6 +127,11 @@ impl Layout {
         resized
     }
 
+    /// How many parts its table has: a layout that is made of it has them as well.
+    pub fn table_parts(&self) -> usize {
+        self.tree.as_ref().map_or(0, |tree| tree.nodes.len() + tree.entries.len())
+    }
+
     /// How many bytes one item packs to.
     pub fn size_bytes(&self) -> u64 {
         self.facts.size

@@ -58,8 +58,8 @@ impl<'a> Bytes<'a> {
     #[must_use]
     pub fn part(&self, offset: usize, length: usize) -> Self {
         let offset = offset.min(self.length);
-        // SAFETY: the offset was cut to the range.
-        let start = unsafe { self.start.add(offset) };
+        // SAFETY: the offset was cut to the range, which does not reach around to address zero.
+        let start = unsafe { NonNull::new_unchecked(self.start.as_ptr().wrapping_add(offset)) };
         Self { start, length: length.min(self.length - offset), place: PhantomData }
     }
 
@@ -129,6 +129,15 @@ unsafe impl Send for Buffer {}
 impl Buffer {
     /// No memory.
     pub const EMPTY: Self = Self { start: NonNull::dangling(), length: 0 };
+
+    /// Memory that could not be had: it has a length and no bytes.
+    ///
+    /// # Safety
+    /// Its bytes are only counted: nobody reads or writes any.
+    pub const unsafe fn missing(length: usize) -> Self {
+        let most = isize::MAX as usize;
+        Self { start: NonNull::dangling(), length: if length < most { length } else { most } }
+    }
 
     /// `length` bytes from `start`, for sending from or receiving into.
     ///

@@ -31,6 +31,7 @@
 //! | [`bytes`] | places to read from and to write to |
 //! | [`blocks`] | many of them at once, at equal distances |
 //! | [`plain`] | values that are their bytes |
+//! | [`room`] | private memory whose size somebody else has said |
 
 // The model checker's build leaves out what it has no models of.
 #![cfg_attr(loom, allow(dead_code, unreachable_pub))]
@@ -85,6 +86,7 @@ pub mod region;
 #[cfg(not(loom))]
 pub mod remark;
 pub mod ring;
+pub mod room;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
@@ -102,6 +104,7 @@ pub mod waiter;
 
 pub use blocks::{Beside, Blocks, Spread, copy_spread};
 pub use bytes::{Buffer, Bytes};
+pub use room::NoMemory;
 #[cfg(not(loom))]
 pub use {
     board::{Board, BoardPool},

@@ -40,11 +40,6 @@ pub fn zero<T: Plain>() -> T {
     unsafe { std::mem::zeroed() }
 }
 
-/// So many values of zero bytes.
-pub fn zeroes<T: Plain>(count: usize) -> Vec<T> {
-    vec![zero(); count]
-}
-
 impl Buffer {
     /// The memory of values that are to be sent.
     ///
@@ -77,6 +72,6 @@ mod tests {
         assert_eq!(bytes_of(&values).len(), 8);
         bytes_of_mut(&mut values)[0] = 9;
         assert_eq!(values[0][0], u16::from_le_bytes([9, 0]));
-        assert_eq!(zeroes::<f64>(2), [0.0, 0.0]);
+        assert_eq!(zero::<[f64; 2]>(), [0.0, 0.0]);
     }
 }

@@ -23,6 +23,7 @@
 use std::sync::Arc;
 
 use landeck_kernel::Peer;
+use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::collective::circle::twin_of;
@@ -296,7 +297,9 @@ fn tell(
     let mut head: [u64; HEAD_WORDS] = [u64::from(told.context), told.words.len() as u64];
     let sent = local.broadcast(&mut head, leader).and_then(|()| {
         told.context = head[0] as u32;
-        told.words.resize(head[1] as usize, 0);
+        if local.rank() != leader {
+            told.words = room::zeroes(head[1] as usize)?;
+        }
         local.broadcast(&mut told.words, leader)
     });
     match (trouble, sent) {

@@ -11,7 +11,7 @@ use landeck_kernel::Failure;
 use landeck_memory::heap::{HeapFull, LendError};
 use landeck_memory::region::AccessError;
 use landeck_memory::shared_area::OutsideArea;
-use landeck_memory::{GateError, Segment, SegmentError, SlotRecord, SlotState};
+use landeck_memory::{GateError, NoMemory, Segment, SegmentError, SlotRecord, SlotState};
 use landeck_wire::{ProcessId, Tag};
 
 use crate::collective::Fault;
@@ -161,14 +161,9 @@ pub enum Error {
         /// Bytes of the buffer.
         buffer_bytes: usize,
     },
-    /// There is no memory for what is brought together before it is combined.
-    #[error(
-        "there is no memory for {bytes} bytes of intermediate results: combine shorter items, or in a smaller group"
-    )]
-    NoMemory {
-        /// Bytes that were wanted.
-        bytes: usize,
-    },
+    /// The process gets no memory for what the call needs.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// Members of a group called different operations.
     #[error(
         "rank {rank} called {theirs}, rank {other} called {ours}, as operation {number} of this world: all members call the same operations in the same order; this world is out of step, make a new one"
@@ -222,9 +217,10 @@ pub enum Error {
         /// The member.
         rank: usize,
     },
-    /// A member had no room for what it was to bring to a collective operation.
+    /// A member had no memory for its part in a collective operation, in its shared heap or of its own;
+    /// or one whose data it passes on had none.
     #[error(
-        "{operation}: rank {rank} had no room in its shared heap for the data it brings, and its own error says how much is in use: free blocks there, or receive what it has sent; the world goes on"
+        "{operation}: rank {rank} had no memory for its part, or for that of a rank whose data it passes on, and the error there says how much is missing: free memory there; the world goes on"
     )]
     PeerHeapFull {
         /// The operation.
@@ -348,6 +344,7 @@ impl Error {
             Failure::Revoked => Self::Revoked,
             Failure::OutsideBuffer { buffer_bytes } => Self::OutsideBuffer { buffer_bytes },
             Failure::Gone => Self::RequestGone,
+            Failure::NoMemory(no_memory) => no_memory.into(),
         }
     }
 }
@@ -409,6 +406,7 @@ impl Error {
             Fault::NoBoard => Self::NoBoard,
             Fault::BrokenBoard { member } => Self::BrokenBoard { rank: member as usize },
             Fault::Heap(full) => Self::Heap(full),
+            Fault::NoMemory(no_memory) => no_memory.into(),
             Fault::Excluded => Self::Excluded,
             Fault::NotAMember => Self::NotAMember,
         }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use landeck_collectives::{Group, GroupError, Place, Settings};
 use landeck_kernel::Peer;
 use landeck_memory::board::{Agreed, Offer};
-use landeck_memory::{Operation, WaitRecord};
+use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::groups::{Founding, Setting, founding_of, number_of};
@@ -77,6 +77,10 @@ pub(crate) struct Record {
 
 /// Six: what a line of the board has room for.
 pub(crate) const RECORD_WORDS: usize = 6;
+/// Bytes of a member's own memory for a new group, about, objects of the fronts included.
+const GROUP_BYTES: usize = 1 << 20;
+/// In the place of a context: the member has no memory for a new group, so nobody makes it.
+const NO_MEMORY: u32 = u32::MAX;
 /// The tags of what the first member of a new group tells the others have this bit.
 const ANSWER: u32 = 1 << 31;
 
@@ -194,6 +198,10 @@ impl World {
             }
         };
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
+        if let Some(error) = self.short_member(&records) {
+            self.bury(setting)?;
+            return Err(error);
+        }
         let offers: Vec<Offer> = records.iter().map(|record| record.offer).collect();
         let context = offers.iter().map(|offer| offer.context).max().unwrap_or(0);
         if context == 0 || offers.len() != self.size() {
@@ -294,6 +302,10 @@ impl World {
         setting: Setting,
     ) -> Result<Option<World>> {
         let records: Vec<Record> = records.chunks_exact(RECORD_WORDS).map(Record::decode).collect();
+        if let Some(error) = self.short_member(&records) {
+            self.shared.kernel.enter()?.withdraw(setting);
+            return Err(error);
+        }
         let context = records.iter().map(|record| record.offer.context).max().unwrap_or(0);
         let color = records.get(self.rank()).and_then(|record| record.color);
         if context == 0 || color.is_none() {
@@ -311,6 +323,17 @@ impl World {
             None => derived,
         };
         self.found(context, &ranks, offers, shape, setting).map(Some)
+    }
+
+    /// Why no group is made, if a member has no memory for it. All members find the same.
+    fn short_member(&self, records: &[Record]) -> Option<Error> {
+        let is_short = |record: &Record| record.offer.context == NO_MEMORY;
+        let rank = records.iter().position(is_short)?;
+        let operation = "the making of a group";
+        Some(match records.get(self.rank()).is_some_and(is_short) {
+            true => NoMemory { bytes: GROUP_BYTES }.into(),
+            false => Error::PeerHeapFull { operation, rank },
+        })
     }
 
     /// Where this process runs: what all know of it, else what it is bound to by now.
@@ -360,7 +383,11 @@ impl World {
         let mut kernel = self.shared.kernel.enter()?;
         // Who is in one group only with processes of its own host can leave the number to rank 0.
         let is_near = self.members.iter().all(|peer| peer.0 < self.shared.segment.plan().slots());
-        Ok(kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0))
+        let mut setting = kernel.set_aside(self.shared.slot, !is_near || self.rank() == 0);
+        if room::list::<u8>(GROUP_BYTES).is_err() {
+            setting.offer.context = NO_MEMORY;
+        }
+        Ok(setting)
     }
 
     fn found(

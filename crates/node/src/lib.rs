@@ -94,7 +94,7 @@ pub use job::{Job, Options, Restarted, WayBack};
 pub use landeck_channel::Peer;
 pub use landeck_host::objects::{ObjectError, ObjectKind, ObjectNameError};
 pub use landeck_memory::region::AccessError;
-pub use landeck_memory::{Plain, ThreadMode};
+pub use landeck_memory::{NoMemory, Plain, ThreadMode};
 pub use landeck_wire::Tag;
 pub use loan::{Loan, Loaned};
 pub use mailbox::{Mailbox, MailboxAddress, MailboxError};

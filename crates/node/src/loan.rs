@@ -112,7 +112,7 @@ impl<T: Plain> Loaned<T> {
 
     /// A private copy of the values.
     pub fn to_vec(&self) -> Vec<T> {
-        let mut values = landeck_memory::plain::zeroes(self.len());
+        let mut values = vec![landeck_memory::plain::zero(); self.len()];
         self.bytes().copy_to_slice(landeck_memory::plain::bytes_of_mut(&mut values));
         values
     }

@@ -413,7 +413,7 @@ impl Mailbox {
             return self.take_message_of_any(message, time);
         }
         // SAFETY: the look ends before the room is used again, and leaves no request behind.
-        let area = Area::contiguous(unsafe { Buffer::of_mut(message.short_room()) });
+        let area = Area::contiguous(unsafe { Buffer::of_mut(message.short_room()?) });
         let mut status = Status::NONE;
         let found = self.shared.receive_whole_now(&self.wanted(None), &area, &mut status);
         if found? {

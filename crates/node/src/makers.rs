@@ -5,7 +5,7 @@
 //! that has given up.
 
 use landeck_kernel::{Failure, Peer};
-use landeck_memory::plain::{bytes_of_mut, zeroes};
+use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::error::{Error, Result};
@@ -56,9 +56,7 @@ impl World {
             .receive_own_unless(wanted, |kernel| death_among(kernel, self.context, makers));
         let completion = received.map_err(|error| self.error(error, None))?;
         let loaned = Loaned::<u64>::new(completion.data)?;
-        let mut words = zeroes(loaned.bytes().len() / size_of::<u64>());
-        loaned.bytes().copy_to_slice(bytes_of_mut(&mut words));
-        Ok(words)
+        Ok(room::copy(loaned.bytes())?)
     }
 
     /// Why the making failed at another maker, which gave no reason: a maker that is gone, or else `otherwise`.

@@ -30,8 +30,8 @@ use std::ops::Range;
 
 use landeck_kernel::{Area, Received};
 use landeck_layout::{Kind, Layout};
-use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero, zeroes};
-use landeck_memory::{Buffer, Bytes};
+use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
+use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
 use crate::mailbox::MailboxAddress;
 use crate::typed::Typed;
@@ -103,6 +103,9 @@ pub enum MessageError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// There is no memory for the values that are packed or unpacked.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
 }
 
 type Result<T> = std::result::Result<T, MessageError>;
@@ -152,24 +155,72 @@ impl Message {
         Self { memories, ..Self::default() }
     }
 
+    /// The same where there may be no memory for so many bytes.
+    ///
+    /// # Errors
+    /// [`MessageError::NoMemory`].
+    pub fn try_with_capacity(bytes: usize) -> Result<Self> {
+        let memories = vec![Memory::Short(room::list(bytes)?)];
+        Ok(Self { memories, ..Self::default() })
+    }
+
     /// Packs values behind those that are there. They are copied.
+    ///
+    /// # Panics
+    /// When there is no memory for them: [`Message::try_pack`] says it.
     #[inline]
     pub fn pack<T: Typed>(&mut self, values: &[T]) -> &mut Self {
-        let bytes = Bytes::from(bytes_of(values));
-        if !self.begin(T::KIND, bytes) {
-            self.append_elements(T::KIND, bytes);
-        }
+        packed(self.try_pack(values).map(drop));
         self
     }
 
+    /// The same where there may be no memory for them.
+    ///
+    /// # Errors
+    /// [`MessageError::NoMemory`]; the message is as before.
+    #[inline]
+    pub fn try_pack<T: Typed>(&mut self, values: &[T]) -> Result<&mut Self> {
+        let bytes = Bytes::from(bytes_of(values));
+        if !self.begin(T::KIND, bytes) {
+            self.append_elements(T::KIND, bytes)?;
+        }
+        Ok(self)
+    }
+
     /// Packs a text; it is unpacked as a whole.
+    ///
+    /// # Panics
+    /// As [`Message::pack`].
     pub fn pack_text(&mut self, text: &str) -> &mut Self {
-        self.append(Form::Text, Bytes::from(text.as_bytes()))
+        packed(self.try_pack_text(text).map(drop));
+        self
+    }
+
+    /// The same where there may be no memory for it.
+    ///
+    /// # Errors
+    /// As [`Message::try_pack`].
+    pub fn try_pack_text(&mut self, text: &str) -> Result<&mut Self> {
+        self.append(Form::Text, Bytes::from(text.as_bytes()))?;
+        Ok(self)
     }
 
     /// Packs the address of a mailbox, so that whoever unpacks it can post there.
+    ///
+    /// # Panics
+    /// As [`Message::pack`].
     pub fn pack_mailbox(&mut self, address: MailboxAddress) -> &mut Self {
-        self.append(Form::Mailbox, Bytes::from(bytes_of(&address.to_words())))
+        packed(self.try_pack_mailbox(address).map(drop));
+        self
+    }
+
+    /// The same where there may be no memory for it.
+    ///
+    /// # Errors
+    /// As [`Message::try_pack`].
+    pub fn try_pack_mailbox(&mut self, address: MailboxAddress) -> Result<&mut Self> {
+        self.append(Form::Mailbox, Bytes::from(bytes_of(&address.to_words())))?;
+        Ok(self)
     }
 
     /// Packs `count` items of a layout, whose offset zero lies at the start of `values`. Items of
@@ -177,7 +228,7 @@ impl Message {
     /// the same signature, together.
     ///
     /// # Errors
-    /// [`MessageError::OutsideBuffer`].
+    /// [`MessageError::OutsideBuffer`], [`MessageError::NoMemory`].
     pub fn pack_layout<T: Plain>(
         &mut self,
         values: &[T],
@@ -188,7 +239,8 @@ impl Message {
         let buffer = unsafe { Buffer::of(values) };
         let area = area(buffer, layout, count)?;
         let form = Form::of_items(layout, count);
-        self.extend(form, |storage| area.append_to(0, usize::MAX, storage));
+        let length = usize::try_from(area.packed_bytes()).unwrap_or(usize::MAX);
+        self.extend(form, length, |storage| area.append_to(0, usize::MAX, storage))?;
         Ok(self)
     }
 
@@ -218,7 +270,7 @@ impl Message {
     /// Unpacks all values of the type that come next; none when the next is of another type.
     pub fn unpack_all<T: Typed>(&mut self) -> Vec<T> {
         let left = self.left_of(Form::Elements(T::KIND));
-        let mut values = zeroes(left / size_of::<T>());
+        let mut values = vec![zero(); left / size_of::<T>()];
         // Exactly what is there was asked for.
         let _ = self.unpack(&mut values);
         values
@@ -227,9 +279,10 @@ impl Message {
     /// Unpacks a text.
     ///
     /// # Errors
-    /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`], [`MessageError::NotUtf8`].
+    /// [`MessageError::OtherType`], [`MessageError::BeyondEnd`], [`MessageError::NotUtf8`],
+    /// [`MessageError::NoMemory`].
     pub fn unpack_text(&mut self) -> Result<String> {
-        let mut bytes = vec![0; self.whole_of(Form::Text)?];
+        let mut bytes = room::zeroes(self.whole_of(Form::Text)?)?;
         let before = (self.next, self.taken);
         self.take(Form::Text, &mut bytes)?;
         String::from_utf8(bytes).map_err(|_| {
@@ -383,8 +436,7 @@ impl Message {
     /// Takes a piece of another message in.
     fn share(&mut self, other: &Self, piece: Piece) {
         let Memory::Shared(storage) = &other.memories[piece.memory] else {
-            self.append(piece.form, other.bytes_of(&piece));
-            return;
+            return packed(self.append(piece.form, other.bytes_of(&piece)));
         };
         let known = self.memories.iter().rposition(|known| known.is(storage));
         let memory = known.unwrap_or_else(|| {
@@ -394,14 +446,13 @@ impl Message {
         self.pieces.push(Piece { memory, ..piece });
     }
 
-    fn append(&mut self, form: Form, bytes: Bytes<'_>) -> &mut Self {
-        self.extend(form, |storage| bytes.append_to(storage));
-        self
+    fn append(&mut self, form: Form, bytes: Bytes<'_>) -> Result<()> {
+        self.extend(form, bytes.len(), |storage| bytes.append_to(storage))
     }
 
     #[inline(never)]
-    fn append_elements(&mut self, kind: Kind, bytes: Bytes<'_>) {
-        self.append(Form::Elements(kind), bytes);
+    fn append_elements(&mut self, kind: Kind, bytes: Bytes<'_>) -> Result<()> {
+        self.append(Form::Elements(kind), bytes)
     }
 
     /// Packs the first, and most often the only, few bytes into the memory that is there; false where
@@ -423,17 +474,24 @@ impl Message {
         true
     }
 
-    /// Puts a new piece behind the others, or lets the last one grow, by what `write` appends.
-    fn extend(&mut self, form: Form, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Puts a new piece behind the others, or lets the last one grow, by the so many bytes that `write`
+    /// appends. Where there is no memory for them, the message is as before.
+    fn extend(
+        &mut self,
+        form: Form,
+        length: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<()> {
         if !self.memories.last().is_some_and(Memory::is_writable) {
             self.memories.push(Memory::Short(Vec::new()));
         }
         let number = self.memories.len() - 1;
         let Self { memories, pieces, .. } = self;
-        let Some(bytes) = memories[number].writable() else { return };
+        let Some(bytes) = memories[number].writable() else { return Ok(()) };
         if pieces.is_empty() {
             bytes.clear();
         }
+        room::grow(bytes, length)?;
         let start = bytes.len();
         write(bytes);
         let length = bytes.len() - start;
@@ -441,8 +499,12 @@ impl Message {
         match pieces.last_mut() {
             Some(last) if last.goes_on_with(form, number, start) => last.length += length,
             _ if length == 0 && form.is_elements() => {}
-            _ => pieces.push(Piece { memory: number, start, length, form }),
+            _ => {
+                room::grow(pieces, 1).inspect_err(|_| memories[number].cut(start))?;
+                pieces.push(Piece { memory: number, start, length, form });
+            }
         }
+        Ok(())
     }
 
     #[inline]
@@ -553,6 +615,14 @@ impl fmt::Debug for Message {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |piece: &Piece| format!("{} x {}", piece.values(), piece.form);
         formatter.debug_list().entries(self.pieces.iter().map(shown)).finish()
+    }
+}
+
+/// The end of calls that return no error.
+#[inline]
+fn packed(result: Result<()>) {
+    if let Err(error) = result {
+        panic!("{error}");
     }
 }
 

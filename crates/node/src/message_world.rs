@@ -39,13 +39,13 @@ use landeck_collectives::{Operation, Order};
 use landeck_kernel::Area;
 use landeck_layout::{Family, Kind, Layout};
 use landeck_memory::plain::{bytes_of, bytes_of_mut};
-use landeck_memory::{Buffer, Bytes};
+use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
 use crate::collective::binding::Blocks;
 use crate::collective::brief::HEAD_BYTES;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::{Message, MessageError, tag_of_kind};
 use crate::together::parts_of;
 use crate::world::World;
@@ -151,9 +151,9 @@ impl MessageWorld {
         let heads = Head::of_parts(&[tag], std::slice::from_ref(&body));
         let mut slots = Slots::new(room_bytes, &heads, std::slice::from_ref(&body));
         let first = slots.areas(&heads, std::slice::from_ref(&body)).swap_remove(0);
-        self.with(Operation::Broadcast, |world| broadcast(world, first, root))?;
+        self.with(Operation::Broadcast, |world| broadcast(world, (first, None), root))?;
         if heads[0].longest > room_bytes {
-            self.with(Operation::Broadcast, |world| broadcast(world, body, root))?;
+            self.with(Operation::Broadcast, |world| broadcast(world, (body, None), root))?;
         }
         self.expect(&heads[0]);
         Ok(())
@@ -180,16 +180,16 @@ impl MessageWorld {
             outgoing.map(|(part, headers)| part.outgoing_area(headers)).unzip();
         let heads = Head::of_parts(&tags, &bodies);
         let mut slots = Slots::new(room_bytes, &heads, &bodies);
-        let mut room = own.room(HEAD_BYTES + room_bytes);
+        let mut room = own.room(HEAD_BYTES + room_bytes)?;
         let first = slots.blocks(&heads, &bodies);
         self.with(Operation::Scatter, |world| {
-            scatter(world, first, writable(&mut room), root, false)
+            scatter(world, first, (writable(&mut room), None), root, false)
         })?;
         let head = Head::in_front_of(&room)?;
         if head.longest > room_bytes {
-            room = room_for(head.bytes)?;
+            let (long, own) = long_room(head.bytes, &mut room);
             self.with(Operation::Scatter, |world| {
-                scatter(world, Blocks::Areas(bodies), writable(&mut room), root, head.is_uneven)
+                scatter(world, Blocks::Areas(bodies), (long, own), root, head.is_uneven)
             })?;
         }
         self.finish(own, &head, room)
@@ -288,7 +288,7 @@ impl MessageWorld {
         {
             return Ok(false);
         }
-        let place = buffer_of(own.own_room(bytes));
+        let place = buffer_of(own.own_room(bytes)?);
         let is_done = self.hand_out(Operation::Scatter, (kind, values, bytes), place, root)?;
         if is_done {
             own.receive_run(kind, bytes);
@@ -321,7 +321,7 @@ impl MessageWorld {
     /// Takes what the root sends or hands out.
     fn take(&mut self, operation: Operation, message: &mut Message, root: usize) -> Result<()> {
         let (room_bytes, word) = (self.room_bytes, Cell::new(0));
-        let here = buffer_of(message.own_room(room_bytes));
+        let here = buffer_of(message.own_room(room_bytes)?);
         let is_here = self.preset.is_none()
             && self.world.brief_of_message(
                 (operation, root),
@@ -336,17 +336,15 @@ impl MessageWorld {
             }
             (head, Vec::new())
         } else {
-            let mut room = message.room(HEAD_BYTES + room_bytes);
+            let mut room = message.room(HEAD_BYTES + room_bytes)?;
             self.with(operation, |world| {
-                taken(world, operation, writable(&mut room), root, false)
+                taken(world, operation, (writable(&mut room), None), root, false)
             })?;
             (Head::in_front_of(&room)?, room)
         };
         if head.longest > room_bytes {
-            room = room_for(head.bytes)?;
-            self.with(operation, |world| {
-                taken(world, operation, writable(&mut room), root, head.is_uneven)
-            })?;
+            let long = long_room(head.bytes, &mut room);
+            self.with(operation, |world| taken(world, operation, long, root, head.is_uneven))?;
         }
         self.finish(message, &head, room)
     }
@@ -374,7 +372,7 @@ impl MessageWorld {
         let is_collected = matches!(operation, Operation::Gather | Operation::AllGather);
         let members = if is_collected { self.world.size() as u64 } else { 1 };
         let all = bytes.checked_mul(members).and_then(|all| isize::try_from(all).ok());
-        all.map(|all| all as usize).ok_or_else(|| Error::NoMemory { bytes: usize::MAX })
+        Ok(all.map(|all| all as usize).ok_or(NoMemory { bytes: usize::MAX })?)
     }
 
     /// An operation in which all bring equally many values of one kind, and those who have a result get it.
@@ -390,13 +388,13 @@ impl MessageWorld {
         };
         let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
         let bytes = self.result_bytes(operation, input.len() as u64)?;
-        let output =
-            result.as_mut().map_or(Buffer::EMPTY, |result| buffer_of(result.own_room(bytes)));
+        let (output, missing) = place_in(&mut result, bytes);
         let is_done = self.preset.is_none()
+            && missing.is_none()
             && self.world.brief_with(operation, (input, output), root, operator.as_ref())?;
         if !is_done {
             let input = Area::contiguous(input);
-            self.bring_by_plan((operation, root, kind, operator), input, output)?;
+            self.bring_by_plan((operation, root, kind, operator), input, (output, missing))?;
         }
         if let Some(result) = result {
             result.receive_run(kind, bytes);
@@ -414,8 +412,7 @@ impl MessageWorld {
     ) -> Result<()> {
         let operator = combine.map(|combine| operator(combine, kind)).transpose()?;
         let bytes = self.result_bytes(operation, input.packed_bytes())?;
-        let output =
-            result.as_mut().map_or(Buffer::EMPTY, |result| buffer_of(result.own_room(bytes)));
+        let output = place_in(&mut result, bytes);
         self.bring_by_plan((operation, root, kind, operator), input, output)?;
         if let Some(result) = result {
             result.receive_run(kind, bytes);
@@ -429,7 +426,7 @@ impl MessageWorld {
         &self,
         (operation, root, kind, operator): (Operation, usize, Kind, Option<Operator>),
         input: Area,
-        output: Buffer,
+        (output, missing): (Buffer, Option<NoMemory>),
     ) -> Result<()> {
         self.with(operation, |world| {
             let block_bytes = input.packed_bytes() as usize;
@@ -440,7 +437,7 @@ impl MessageWorld {
                 let count = input.packed_bytes() / kind.size_bytes();
                 call.value_type = ValueType::of_layout(&Layout::element(kind), count);
             }
-            call.operator = operator;
+            (call.operator, call.missing) = (operator, missing);
             call.input = Blocks::whole(input);
             call.output = match output.len() {
                 0 if world.rank() != root => Blocks::Nothing,
@@ -465,9 +462,8 @@ impl MessageWorld {
         self.with(Operation::AllGather, |world| world.all_gather(&[own_head], &mut heads))?;
         let has_all = operation == Operation::AllGather || self.world.rank() == root;
         let places = if has_all { places_of(&heads)? } else { Vec::new() };
-        let mut room = room_for(places.last().map_or(0, |place| place.end))?;
-        // SAFETY: the room is borrowed until the operation is over, which is before this returns.
-        let output = unsafe { Buffer::of_mut(&mut room) };
+        let (mut room, bytes) = (Vec::new(), places.last().map_or(0, |place| place.end));
+        let (output, missing) = long_buffer(bytes, &mut room);
         self.with(operation, |world| {
             let parts = parts_of::<u8>(output, &places);
             let output = match has_all {
@@ -476,11 +472,11 @@ impl MessageWorld {
             };
             let input = Blocks::whole(body);
             let call = rooted(world, operation, root);
-            world.collective(Call { input, output, is_varying: true, ..call })
+            world.collective(Call { input, output, is_varying: true, missing, ..call })
         })?;
         let message = |(head, place): (&[u64; 2], &Range<usize>)| {
             let mut message = Message::new();
-            message.receive_own(head[0] as u32, room[place.clone()].to_vec())?;
+            message.receive_own(head[0] as u32, room::copy(Bytes::from(&room[place.clone()]))?)?;
             Ok(message)
         };
         let messages = heads.iter().zip(&places).map(message).collect::<Result<Vec<_>>>()?;
@@ -640,7 +636,7 @@ fn word_at(bytes: Bytes<'_>, at: usize) -> u64 {
 fn taken(
     world: &World,
     operation: Operation,
-    data: Area,
+    data: (Area, Option<NoMemory>),
     root: usize,
     is_varying: bool,
 ) -> Result<()> {
@@ -656,37 +652,70 @@ fn rooted(world: &World, operation: Operation, root: usize) -> Call {
     call
 }
 
-fn broadcast(world: &World, data: Area, root: usize) -> Result<()> {
-    if let Some(buffer) = data.as_buffer()
+fn broadcast(world: &World, (data, missing): (Area, Option<NoMemory>), root: usize) -> Result<()> {
+    if let (Some(buffer), None) = (data.as_buffer(), missing)
         && world.brief_with(Operation::Broadcast, (buffer, buffer), root, None)?
     {
         return Ok(());
     }
     let call = rooted(world, Operation::Broadcast, root);
-    world.collective(Call { output: Blocks::whole(data), ..call })
+    world.collective(Call { output: Blocks::whole(data), missing, ..call })
 }
 
-fn scatter(world: &World, blocks: Blocks, own: Area, root: usize, is_varying: bool) -> Result<()> {
+fn scatter(
+    world: &World,
+    blocks: Blocks,
+    (own, missing): (Area, Option<NoMemory>),
+    root: usize,
+    is_varying: bool,
+) -> Result<()> {
     let input = match &blocks {
         Blocks::Equal { buffer, .. } => Some(*buffer),
         Blocks::Nothing => Some(Buffer::EMPTY),
         _ => None,
     };
     if let (Some(input), Some(output), false) = (input, own.as_buffer(), is_varying)
+        && missing.is_none()
         && world.brief_with(Operation::Scatter, (input, output), root, None)?
     {
         return Ok(());
     }
     let call = rooted(world, Operation::Scatter, root);
-    world.collective(Call { input: blocks, output: Blocks::whole(own), is_varying, ..call })
+    let output = Blocks::whole(own);
+    world.collective(Call { input: blocks, output, is_varying, missing, ..call })
 }
 
-/// Memory for a message whose length another process has said.
-fn room_for(bytes: usize) -> Result<Vec<u8>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(bytes).map_err(|_| Error::NoMemory { bytes })?;
-    room.resize(bytes, 0);
-    Ok(room)
+/// Memory for what another process has said the length of, kept in `room`. The others count on this member:
+/// without memory it takes part with nothing.
+fn long_buffer(bytes: usize, room: &mut Vec<u8>) -> (Buffer, Option<NoMemory>) {
+    match room::zeroes(bytes) {
+        Ok(long) => {
+            *room = long;
+            (buffer_of(room), None)
+        }
+        Err(no_memory) => (missing_buffer(bytes), Some(no_memory)),
+    }
+}
+
+/// The same as an area.
+fn long_room(bytes: usize, room: &mut Vec<u8>) -> (Area, Option<NoMemory>) {
+    let (buffer, missing) = long_buffer(bytes, room);
+    (Area::contiguous(buffer), missing)
+}
+
+/// Memory of a message for so many bytes of a result, where this member has one.
+#[inline]
+fn place_in(result: &mut Option<&mut Message>, bytes: usize) -> (Buffer, Option<NoMemory>) {
+    let Some(result) = result else { return (Buffer::EMPTY, None) };
+    match result.own_room(bytes) {
+        Ok(room) => (buffer_of(room), None),
+        Err(no_memory) => (missing_buffer(bytes), Some(no_memory)),
+    }
+}
+
+fn missing_buffer(bytes: usize) -> Buffer {
+    // SAFETY: it is the output of a call that says that its memory is missing, and only counted there.
+    unsafe { Buffer::missing(bytes) }
 }
 
 /// Where messages of these lengths lie, one behind the other.
@@ -696,7 +725,7 @@ fn places_of(heads: &[[u64; 2]]) -> Result<Vec<Range<usize>>> {
         let start = end;
         let length = usize::try_from(head[1]).ok();
         let next = length.and_then(|length| start.checked_add(length));
-        end = next.ok_or(Error::NoMemory { bytes: usize::MAX })?;
+        end = next.ok_or(NoMemory { bytes: usize::MAX })?;
         Ok(start..end)
     };
     heads.iter().map(place).collect()

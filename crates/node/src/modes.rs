@@ -2,8 +2,8 @@
 //! for one receive; sends and receives that are made ready once.
 
 use landeck_kernel::{Area, RequestId, Started, URGENT_BYTES_MAX};
-use landeck_memory::plain::{Plain, bytes_of, zeroes};
-use landeck_memory::{Buffer, Bytes, Operation, WaitRecord};
+use landeck_memory::plain::{Plain, bytes_of, zero};
+use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::OperationId;
@@ -230,13 +230,13 @@ impl Held {
     /// Receives all of it.
     ///
     /// # Errors
-    /// As [`Held::receive_into`], and [`Error::WrongType`].
+    /// As [`Held::receive_into`], [`Error::WrongType`], and [`Error::NoMemory`]; then the message is lost.
     pub fn receive_vec<T: Plain>(self) -> Result<Vec<T>> {
         let (message_bytes, value_bytes) = (self.status.bytes(), size_of::<T>().max(1));
         if message_bytes % value_bytes as u64 != 0 {
             return Err(Error::WrongType { message_bytes, value_bytes });
         }
-        let mut values = zeroes(message_bytes as usize / value_bytes);
+        let mut values = room::zeroes(message_bytes as usize / value_bytes)?;
         self.receive_into(&mut values)?;
         Ok(values)
     }
@@ -286,7 +286,7 @@ impl<T: Plain> Repeated<T> {
         tag: impl Into<Tagged>,
     ) -> Self {
         let what = What::Receive { from: from.into(), tag: tag.into() };
-        Self::new(world, zeroes(values), what)
+        Self::new(world, vec![zero(); values], what)
     }
 
     fn new(world: &World, values: Vec<T>, what: What) -> Self {

@@ -85,7 +85,7 @@ impl Outbox {
     /// [`Error::TimedOut`], and as [`Outbox::post`].
     pub fn post_within(&self, message: &Message, time: Duration) -> Result<()> {
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch)?;
         if !self.mark.is_set() {
             return Err(self.gone());
         }
@@ -106,7 +106,7 @@ impl Outbox {
     /// [`Error::WouldBlock`], and as [`Outbox::post`].
     pub fn try_post(&self, message: &Message) -> Result<()> {
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch)?;
         self.try_post_bytes(tag, bytes)
     }
 
@@ -216,7 +216,7 @@ impl Outbox {
 
     fn post_message(&self, message: &Message, until: Until) -> Result<()> {
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch)?;
         self.post_bytes(tag, bytes, until)
     }
 

@@ -19,7 +19,7 @@
 
 use landeck_collectives::Operation;
 use landeck_memory::Buffer;
-use landeck_memory::plain::{Plain, zeroes};
+use landeck_memory::plain::{Plain, zero};
 
 use crate::collective::OperationId;
 use crate::collective::call::Call;
@@ -172,7 +172,7 @@ impl<T: Plain> Persistent<T> {
     }
 
     fn new(world: &World, form: Form, input: Vec<T>, room: usize) -> Self {
-        Self { world: world.clone(), form, input, output: zeroes(room), going: None }
+        Self { world: world.clone(), form, input, output: vec![zero(); room], going: None }
     }
 
     /// Begins it, after the time before is over. Members begin their operations in the same order.

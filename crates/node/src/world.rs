@@ -6,9 +6,9 @@ use std::time::Duration;
 use landeck_channel::Peer;
 use landeck_kernel::{Area, Completion, Wanted};
 use landeck_layout::Layout;
-use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero, zeroes};
+use landeck_memory::plain::{Plain, bytes_of, zero};
 use landeck_memory::system::now_ns;
-use landeck_memory::{Buffer, Operation, WaitRecord};
+use landeck_memory::{Buffer, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::OperationId;
@@ -310,7 +310,7 @@ impl World {
     /// Receives a message of any length.
     ///
     /// # Errors
-    /// As [`World::receive_into`], and [`Error::WrongType`].
+    /// As [`World::receive_into`], [`Error::WrongType`], and [`Error::NoMemory`]; then the message is lost.
     pub fn receive_vec<T: Plain>(
         &self,
         from: impl Into<From>,
@@ -321,9 +321,7 @@ impl World {
         if bytes.len() % value_bytes != 0 {
             return Err(Error::WrongType { message_bytes: status.bytes, value_bytes });
         }
-        let mut values = zeroes(bytes.len() / value_bytes);
-        bytes.copy_to_slice(bytes_of_mut(&mut values));
-        Ok((values, status))
+        Ok((room::copy(bytes)?, status))
     }
 
     /// Gives memory of the shared heap away: only its reference travels.

@@ -2,11 +2,15 @@
 //! lock. A handle that was freed, or is of another kind, is noticed, even when its place has been
 //! used again.
 
+use std::alloc::Layout;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use thiserror::Error;
+
+use crate::reserve;
+use crate::room::{self, NoRoom};
 
 /// Why a handle leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -65,6 +69,10 @@ unsafe impl<T: Send> Send for Table<T> {}
 const CHUNKS: usize = 26;
 const FIRST_CHUNK: u32 = 64;
 const GENERATIONS: u32 = 1 << 24;
+/// Of so many new places one asks whether there is memory for more.
+const PLACES_PER_QUESTION: u32 = 16;
+/// Memory of a value elsewhere, about, with the lists and tables that hold it and double.
+const BYTES_EACH: usize = 1 << 10;
 
 impl<T> Table<T> {
     /// An empty table. Tables of different kinds have different numbers; zero is a number too.
@@ -77,7 +85,38 @@ impl<T> Table<T> {
         }
     }
 
-    /// Keeps a value and gives out its handle.
+    /// Makes sure, before a value is made, that there is a place and memory for it.
+    ///
+    /// # Errors
+    /// [`NoRoom`].
+    #[inline(always)]
+    pub fn make_room(&self) -> Result<(), NoRoom> {
+        match self.free.load(Ordering::Relaxed) as u32 {
+            1.. if !reserve::is_in_use() => Ok(()),
+            _ => self.make_more_room(),
+        }
+    }
+
+    #[cold]
+    fn make_more_room(&self) -> Result<(), NoRoom> {
+        if reserve::is_in_use() {
+            room::for_bytes(0)?;
+        }
+        if self.free.load(Ordering::Relaxed) as u32 > 0 {
+            return Ok(());
+        }
+        let index = self.length.load(Ordering::Relaxed);
+        if index >= i32::MAX as u32 {
+            return Err(NoRoom { bytes: usize::MAX });
+        }
+        let is_there = self.place(index).is_some();
+        if !is_there || index.is_multiple_of(PLACES_PER_QUESTION) {
+            room::for_bytes((index as usize).saturating_mul(BYTES_EACH))?;
+        }
+        if is_there { Ok(()) } else { self.add_chunk((index / FIRST_CHUNK + 1).ilog2()) }
+    }
+
+    /// Keeps a value and gives out its handle. [`Table::make_room`] has found room for it.
     ///
     /// # Panics
     /// When 2^31 values are kept at once.
@@ -300,20 +339,36 @@ impl<T> Table<T> {
     fn add_place(&self) -> u32 {
         let index = self.length.fetch_add(1, Ordering::Relaxed);
         assert!(index < i32::MAX as u32, "fewer than 2^31 values are kept at once");
-        let chunk = (index / FIRST_CHUNK + 1).ilog2();
-        let slot = &self.chunks[chunk as usize];
-        if slot.load(Ordering::Acquire).is_null() {
-            let places: Box<[Place<T>]> = (0..FIRST_CHUNK << chunk).map(|_| Place::new()).collect();
-            let length = places.len();
-            let start = Box::into_raw(places).cast::<Place<T>>();
-            let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
-            let null = std::ptr::null_mut();
-            if slot.compare_exchange(null, start, success, failure).is_err() {
-                // SAFETY: made above from a box, and nobody else has seen it.
-                drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(start, length)) });
-            }
+        if self.place(index).is_none() {
+            let added = self.add_chunk((index / FIRST_CHUNK + 1).ilog2());
+            added.expect("room is made before a value is kept");
         }
         index
+    }
+
+    /// The places of a chunk.
+    #[cold]
+    fn add_chunk(&self, chunk: u32) -> Result<(), NoRoom> {
+        let length = (FIRST_CHUNK as usize) << chunk;
+        let no_room = NoRoom { bytes: length.saturating_mul(size_of::<Place<T>>()) };
+        let layout = Layout::array::<Place<T>>(length).map_err(|_| no_room)?;
+        // SAFETY: places are not of no size, and there are some.
+        let start = unsafe { std::alloc::alloc(layout) }.cast::<Place<T>>();
+        if start.is_null() {
+            return Err(no_room);
+        }
+        for at in 0..length {
+            // SAFETY: the memory is for so many places, and nobody else has seen it.
+            unsafe { start.add(at).write(Place::new()) };
+        }
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let slot = &self.chunks[chunk as usize];
+        if slot.compare_exchange(std::ptr::null_mut(), start, success, failure).is_err() {
+            // Another thread has added it meanwhile.
+            // SAFETY: allocated above with this layout, nobody else has seen it, and empty places own nothing.
+            unsafe { std::alloc::dealloc(start.cast(), layout) };
+        }
+        Ok(())
     }
 }
 
@@ -401,6 +456,21 @@ mod tests {
         assert_eq!(get(&table, handle + 1), Err(HandleError::Unknown(handle + 1)));
         let other = Table::new(2).insert(1);
         assert_eq!(get(&table, other), Err(HandleError::OtherKind(other)));
+    }
+
+    #[test]
+    fn a_table_has_room_for_what_it_says_and_none_for_what_cannot_be() {
+        let table = Table::new(1);
+        for number in 0..200 {
+            table.make_room().unwrap();
+            table.insert(number);
+        }
+        table.make_room().unwrap();
+        assert!(table.place(200).is_some());
+        let large: Table<[u8; 1 << 50]> = Table::new(2);
+        assert!(large.make_room().is_err() && large.place(0).is_none());
+        table.length.store(i32::MAX as u32, Ordering::Relaxed);
+        assert!(table.make_room().is_err());
     }
 
     #[test]

@@ -60,6 +60,8 @@ mod guard;
 mod handles;
 mod lingering;
 pub mod pointer;
+mod reserve;
+pub mod room;
 mod steps;
 pub mod string;
 
@@ -67,5 +69,6 @@ pub use guard::guarded;
 pub use handles::{HandleError, Table};
 pub use lingering::Lingering;
 pub use pointer::PointerError;
+pub use room::NoRoom;
 pub use steps::{Next, Steps};
 pub use string::StringError;

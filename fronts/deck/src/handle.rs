@@ -32,10 +32,16 @@ impl<T: OfThread> Objects<T> {
         object: T,
     ) -> Result<(), Mistake> {
         pointer::check(argument, place, 1)?;
+        self.0.make_room()?;
         let handle = Handle(self.0.insert(Arc::new(object)));
         // SAFETY: checked above as far as it can be; the rest is the caller's promise.
         unsafe { pointer::write(argument, place, handle) }?;
         Ok(())
+    }
+
+    /// Makes sure, before an object is made, that there is room for it.
+    pub(crate) fn make_room(&self) -> Result<(), Mistake> {
+        Ok(self.0.make_room()?)
     }
 
     /// Keeps an object whose handle nobody has yet.

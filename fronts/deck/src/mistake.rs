@@ -9,7 +9,7 @@ use landeck::memory::GateError;
 use landeck::{
     Error, GroupError, MailboxError, MessageError, ObjectError, ObjectNameError, SemaphoreError,
 };
-use landeck_c_boundary::{HandleError, PointerError, StringError};
+use landeck_c_boundary::{HandleError, NoRoom, PointerError, StringError};
 
 use crate::{errors, words};
 
@@ -93,6 +93,13 @@ impl From<HandleError> for Mistake {
     }
 }
 
+impl From<NoRoom> for Mistake {
+    #[cold]
+    fn from(error: NoRoom) -> Self {
+        Self::new(errors::NOMEMORY, error.to_string())
+    }
+}
+
 /// Texts that are no names: a name says more in [`crate::arguments::name`].
 impl From<StringError> for Mistake {
     #[cold]
@@ -127,7 +134,7 @@ fn code_of(error: &Error) -> c_int {
         Error::Thread(GateError::Forked) => errors::FORKED,
         Error::Thread(_) => errors::BUSY,
         Error::ProgressThread(_) | Error::Publish(_) => errors::SYSTEM,
-        Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory { .. } => errors::NOMEMORY,
+        Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory(_) => errors::NOMEMORY,
         Error::Message(error) => code_of_message(error),
         Error::Mailbox(error) => code_of_mailbox(error),
         Error::Semaphore(error) => match error {
@@ -167,6 +174,7 @@ fn code_of_message(error: &MessageError) -> c_int {
         MessageError::NotOneKind => errors::MIXED,
         MessageError::NotUtf8 => errors::NOTTEXT,
         MessageError::NotAMessage { .. } => errors::NOTMESSAGE,
+        MessageError::NoMemory(_) => errors::NOMEMORY,
     }
 }
 

@@ -56,6 +56,19 @@ fn collective_operations() {
 }
 
 #[test]
+fn nodes_without_memory_are_told_so_and_nobody_waits_for_them() {
+    let _watchdog = watched(LIMIT);
+    let program = program("no_memory");
+    let program = program.to_str().expect("a path of ours");
+    let ways: [(&str, &[&str]); 5] =
+        [("1", &[]), ("2", &[]), ("4", &[]), ("4", &["ring"]), ("2", &["flat"])];
+    for (nodes, way) in ways {
+        let output = run(&[&["-n", nodes, program], way].concat());
+        assert_wrote(&output, &format!("no_memory: {nodes} nodes agree"));
+    }
+}
+
+#[test]
 fn groups() {
     runs("groups");
 }

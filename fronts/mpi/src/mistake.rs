@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use landeck::arithmetic::ReductionError;
 use landeck::layout::LayoutError;
-use landeck::memory::GateError;
-use landeck_c_boundary::{PointerError, StringError};
+use landeck::memory::{GateError, NoMemory};
+use landeck_c_boundary::{NoRoom, PointerError, StringError};
 
 use crate::abi::{
     ERR_ARG, ERR_COUNT, ERR_NO_MEM, ERR_OP, ERR_OTHER, ERR_PROC_ABORTED, ERR_RANK, ERR_REQUEST,
@@ -135,6 +135,20 @@ impl From<StringError> for Mistake {
     }
 }
 
+impl From<NoMemory> for Mistake {
+    #[cold]
+    fn from(error: NoMemory) -> Self {
+        Self::new(ERR_NO_MEM, error)
+    }
+}
+
+impl From<NoRoom> for Mistake {
+    #[cold]
+    fn from(error: NoRoom) -> Self {
+        Self::new(ERR_NO_MEM, error)
+    }
+}
+
 impl From<LayoutError> for Mistake {
     #[cold]
     fn from(error: LayoutError) -> Self {
@@ -158,7 +172,7 @@ impl From<landeck::Error> for Mistake {
             Error::Truncated { .. } | Error::LengthMismatch { .. } => ERR_TRUNCATE,
             Error::RequestGone => ERR_REQUEST,
             Error::NoSuchRank { .. } => ERR_RANK,
-            Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory { .. } => ERR_NO_MEM,
+            Error::Heap(_) | Error::PeerHeapFull { .. } | Error::NoMemory(_) => ERR_NO_MEM,
             Error::Reduction(_) => ERR_OP,
             _ => ERR_OTHER,
         };

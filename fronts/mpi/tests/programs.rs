@@ -9,7 +9,7 @@ use std::time::Duration;
 use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
 use support::{
-    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_command,
+    Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by, run_command,
     run_with_files_of, skip,
 };
 
@@ -199,6 +199,27 @@ fn a_message_gets_past_others_that_fill_the_heap() {
     let _watchdog = Watchdog::start(LIMIT);
     let output = run_with_files_of(160 << 20, 3, &program("past_full_heap"));
     assert_wrote(&output, "past_full_heap: 3 processes agree");
+}
+
+#[test]
+fn members_without_memory_are_told_so_and_nobody_waits_for_them() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("no_memory");
+    let ways = [("", 1), ("", 2), ("", 4), ("ring", 4), ("flat", 4), ("butterfly", 2)];
+    for (way, processes) in ways {
+        let output = run_by(way, processes, &program);
+        assert_wrote(&output, &format!("no_memory: {processes} processes agree"));
+    }
+}
+
+#[test]
+fn objects_are_refused_when_there_is_no_memory_for_them() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let program = program("many_objects");
+    for processes in [1, 2, 4] {
+        let output = run(Launcher::Landeck, Library::Ours, processes, &program, &[]);
+        assert_wrote(&output, &format!("many_objects: {processes} processes agree"));
+    }
 }
 
 /// Minutes under a sanitizer, and gigabytes of memory.

@@ -12,6 +12,7 @@
 
 use landeck_collectives::Operation;
 use landeck_kernel::{Area, Wanted};
+use landeck_memory::NoMemory;
 
 use super::binding::{Blocks, Owned};
 use super::call::Call;
@@ -98,6 +99,11 @@ impl Beside {
         }
         self.owned.push(owned);
         (Blocks::Areas(areas), replaced)
+    }
+
+    /// The memory for what stands for blocks, if there is none.
+    pub(super) fn missing(&self) -> Option<NoMemory> {
+        self.owned.iter().find_map(Owned::missing)
     }
 
     /// What is to be sent and received, the first time that it is asked.

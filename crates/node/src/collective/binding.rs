@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use landeck_collectives::course::Cut;
 use landeck_collectives::{Cells, Operation, Plan, Store};
 use landeck_kernel::Area;
-use landeck_memory::Buffer;
+use landeck_memory::{Buffer, NoMemory, room};
 
 /// Blocks in memory, counted from 0.
 #[derive(Clone, Debug)]
@@ -220,22 +220,45 @@ pub(crate) fn first_and_stride(
     }
 }
 
-/// Memory of the operation's own.
+/// Memory of the operation's own. Where there is none, it has a length and no bytes: a member whose
+/// memory is missing takes part with nothing, and only counts them.
 #[derive(Debug)]
 pub(crate) struct Owned {
     /// Never touched but through the buffer.
     _words: Vec<u64>,
     buffer: Buffer,
+    missing: Option<NoMemory>,
 }
 
+/// So little memory is always there, or the process ends: in it members tell each other how long
+/// their blocks are, which the others need.
+const LITTLE_BYTES: usize = 64 << 10;
+
 impl Owned {
-    /// So many bytes of zero.
+    /// So many bytes of zero; [`Owned::missing`] says whether they are there.
     pub(crate) fn new(bytes: usize) -> Self {
-        let mut words = vec![0u64; bytes.div_ceil(size_of::<u64>())];
+        let words = bytes.div_ceil(size_of::<u64>());
+        match room::zeroes(words) {
+            Ok(words) => Self::of(words, bytes),
+            Err(_) if bytes <= LITTLE_BYTES => Self::of(vec![0; words], bytes),
+            Err(no_memory) => {
+                // SAFETY: its users ask first whether it is missing, and only count the bytes then.
+                let buffer = unsafe { Buffer::missing(bytes) };
+                Self { _words: Vec::new(), buffer, missing: Some(no_memory) }
+            }
+        }
+    }
+
+    fn of(mut words: Vec<u64>, bytes: usize) -> Self {
         // SAFETY: the words stay where they are as long as this lives, and this lives as long as
         // the operation's requests; nobody looks at the words themselves.
         let buffer = unsafe { Buffer::of_mut(&mut words[..]) }.part(0, bytes);
-        Self { _words: words, buffer }
+        Self { _words: words, buffer, missing: None }
+    }
+
+    /// The memory that there is none of, if so.
+    pub(crate) fn missing(&self) -> Option<NoMemory> {
+        self.missing
     }
 
     /// All of it.
@@ -248,12 +271,14 @@ impl Owned {
         let areas: Vec<Area> =
             (0..blocks.count() as u32).map(|block| blocks.area(block, 1)).collect();
         let bytes: u64 = areas.iter().map(Area::packed_bytes).sum();
-        let owned = Self::new(bytes as usize);
+        let owned = Self::new(usize::try_from(bytes).unwrap_or(usize::MAX));
         let mut places = Vec::with_capacity(areas.len());
         let mut start = 0;
         for area in &areas {
             let length = area.packed_bytes() as usize;
-            area.copy_to(&Area::contiguous(owned.buffer.part(start, length)));
+            if owned.missing.is_none() {
+                area.copy_to(&Area::contiguous(owned.buffer.part(start, length)));
+            }
             places.push((start, length));
             start += length;
         }
@@ -322,15 +347,15 @@ pub(crate) struct Binding {
 }
 
 impl Binding {
-    /// Binds the stores of a plan. Data that are combined are combined in one piece: where they
-    /// lie apart, they are packed first.
+    /// Binds the stores of a plan.
     pub(crate) fn new(plan: &Plan, input: Placement, output: Placement, sizes: &Sizes) -> Self {
         let scratch = Scratch::new(plan, sizes);
-        let mut binding = Self { input, output, scratch, owned: Vec::new(), unpack: None };
-        if plan.operation.reduces() {
-            binding.pack();
-        }
-        binding
+        Self { input, output, scratch, owned: Vec::new(), unpack: None }
+    }
+
+    /// The memory that there is none of, if any is missing.
+    pub(crate) fn missing(&self) -> Option<NoMemory> {
+        self.owned.iter().chain([&self.scratch.owned]).find_map(Owned::missing)
     }
 
     /// Keeps memory that stands in the place of the caller's.
@@ -343,7 +368,8 @@ impl Binding {
         self.owned.extend(other.owned);
     }
 
-    fn pack(&mut self) {
+    /// Data that are combined are combined in one piece: where they lie apart, they are packed first.
+    pub(crate) fn pack(&mut self) {
         if !self.input.blocks.is_contiguous() {
             let (owned, blocks) = Owned::copy_of(&self.input.blocks);
             self.input.blocks = blocks;
@@ -360,7 +386,9 @@ impl Binding {
 
     /// Puts the output where the caller wants it, if it is not there yet.
     pub(crate) fn unpack(&mut self) {
-        if let Some((from, to)) = self.unpack.take() {
+        if let Some((from, to)) = self.unpack.take()
+            && self.missing().is_none()
+        {
             from.copy_to(&to);
         }
     }

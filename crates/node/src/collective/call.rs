@@ -4,6 +4,7 @@ use landeck_arithmetic::{Operator, ReductionError};
 use landeck_collectives::course::Cut;
 use landeck_collectives::{Operation, Order, Request, Task, Way};
 use landeck_kernel::Area;
+use landeck_memory::NoMemory;
 
 use super::binding::{Blocks, Owned, Sizes};
 use super::check::{Check, ValueType};
@@ -29,6 +30,9 @@ pub(crate) struct Call {
     /// Only looked at in checking mode.
     pub(crate) value_type: ValueType,
     pub(crate) manner: Manner,
+    /// The memory of its output that there is none of: the member takes part with nothing, so that the
+    /// others do not wait for it, and its output is only counted.
+    pub(crate) missing: Option<NoMemory>,
 }
 
 /// How an operation is to be done.
@@ -65,6 +69,7 @@ impl Call {
             is_varying: false,
             value_type: ValueType::default(),
             manner: manner.clone(),
+            missing: None,
         }
     }
 
@@ -81,7 +86,8 @@ impl Call {
                 true => Order::Free,
                 false => Order::Canonical,
             },
-            in_place: self.in_place,
+            // A call that sets its data aside brings them as if they had stood apart.
+            in_place: self.in_place && !self.needs_copy(),
         }
     }
 

@@ -66,11 +66,11 @@ impl Circles {
     }
 
     /// Takes a group away.
-    pub(super) fn remove(&mut self, context: &u32) -> Option<Circle> {
+    pub(super) fn remove(&mut self, context: &u32) -> Option<Box<Circle>> {
         let place = self.places.remove(context)?;
         self.last = None;
         self.free.push(place);
-        self.circles[place].take().map(|circle| *circle)
+        self.circles[place].take()
     }
 
     /// All of them.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landeck_arithmetic::{Operator, ReductionError, Scratch};
 use landeck_kernel::Area;
-use landeck_memory::{Buffer, Bytes};
+use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
 /// Why data were not combined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,14 @@ pub(crate) enum CombineError {
     Reduction(ReductionError),
     /// The user's function panicked.
     Panicked,
+    /// There is no memory for the result, which belongs where it does not lie in one piece.
+    NoMemory(NoMemory),
+}
+
+impl From<NoMemory> for CombineError {
+    fn from(no_memory: NoMemory) -> Self {
+        Self::NoMemory(no_memory)
+    }
 }
 
 /// What combining needs besides the data, kept from call to call.
@@ -45,7 +53,7 @@ impl Combiner {
             return self.combine(operator, plain.start().as_ptr(), plain.len()).map_err(E::from);
         }
         let mut packed = std::mem::take(&mut self.packed);
-        packed.resize(length, 0);
+        room::resize(&mut packed, length).map_err(CombineError::from)?;
         let result = self.combine_to_slice(operator, count, source, &mut packed);
         if result.is_ok() {
             area.write(position as u64, Bytes::from(&packed[..]));

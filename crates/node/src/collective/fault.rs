@@ -3,6 +3,7 @@
 use landeck_arithmetic::ReductionError;
 use landeck_collectives::Operation;
 use landeck_kernel::Failure;
+use landeck_memory::NoMemory;
 use landeck_memory::heap::HeapFull;
 
 use super::mismatch::Mismatch;
@@ -18,7 +19,7 @@ pub(crate) enum Fault {
     Length { member: u32, operation: Operation, message_bytes: u64, expected_bytes: u64 },
     /// A member's call does not agree with this process's: what the member does.
     Disagreement { member: u32, operation: Operation, what: String },
-    /// A member had no room in its heap for what it was to bring.
+    /// A member had no memory for its part, in its heap or of its own; or one that it depends on had none.
     NoRoom { member: u32, operation: Operation },
     /// A member could not do its part for all.
     Spoiled { member: u32, operation: Operation },
@@ -38,6 +39,8 @@ pub(crate) enum Fault {
     BrokenBoard { member: u32 },
     /// There is no room for what this member lays on the board.
     Heap(HeapFull),
+    /// This member gets no memory of its own for the operation.
+    NoMemory(NoMemory),
     /// The others have agreed that this process is gone.
     Excluded,
     /// The process is no member.

@@ -42,7 +42,7 @@ pub(crate) const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1
 pub(super) struct Estate {
     pool: BoardPool,
     /// Forgotten here, not by all; the oldest first.
-    forgotten: VecDeque<Circle>,
+    forgotten: VecDeque<Box<Circle>>,
     /// Never used again.
     buried: Vec<Holdings>,
     /// Members of a group that is no more were out of step, and nobody here was told so.
@@ -82,7 +82,7 @@ impl Estate {
 
     /// The groups that are forgotten here, and not by all.
     pub(super) fn forgotten_circles(&mut self) -> impl Iterator<Item = &mut Circle> {
-        self.forgotten.iter_mut()
+        self.forgotten.iter_mut().map(|circle| &mut **circle)
     }
 }
 

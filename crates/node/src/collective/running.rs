@@ -11,8 +11,8 @@ use landeck_arithmetic::{Operator, Scratch};
 use landeck_channel::Peer;
 use landeck_collectives::{Action, BoardStyle, Cells, Execution, Way};
 use landeck_kernel::{Area, Endpoint, Failure, RequestId, Started, Wanted};
-use landeck_memory::Bytes;
 use landeck_memory::board::Board;
+use landeck_memory::{Buffer, Bytes, NoMemory};
 use landeck_transports::SharedMemory;
 
 use super::beside::{Beside, LongBlock, STAND_IN_BYTES};
@@ -32,6 +32,11 @@ use super::visit::{RefusedBlock, Visit, Visited, fault_of};
 /// A wait is long after so many looks before sleep: some tenths of a second, unless it is woken for
 /// other reasons.
 const LONG_LOOKS: u32 = 4;
+
+/// The length of the message that a member without data sends in their place. A receiver that expects so many
+/// bytes gets one more.
+const NOTHING_BYTES: usize = 239;
+static NOTHING: [u8; NOTHING_BYTES + 1] = [0; NOTHING_BYTES + 1];
 
 /// Who takes part, and where their messages go.
 #[derive(Clone, Debug)]
@@ -91,6 +96,10 @@ pub(crate) struct Running {
     looks: u32,
     /// What was wrong, while the operation goes on for the sake of the others.
     blemish: Option<Fault>,
+    /// The memory that there is none of: this member takes part with nothing.
+    missing: Option<NoMemory>,
+    /// This member has nothing to pass on, since memory is missing here or at a member it depends on.
+    is_empty_handed: bool,
     outcome: Option<Result<(), Fault>>,
 }
 
@@ -135,6 +144,7 @@ impl Running {
         let longest = circle.longest_on_board(running.call.operation);
         let members = (circle.size(), place.member);
         running.beside = Beside::out_of(&mut running.call, longest, members);
+        running.go_without(running.beside.as_ref().and_then(|beside| beside.missing()));
         let visit = circle.visit(&running.call, style)?;
         (running.signature, running.visit) = (visit.signature(), Some(visit));
         Ok(running)
@@ -143,8 +153,18 @@ impl Running {
     /// Notes what is wrong with the call, which takes part all the same.
     #[cold]
     pub(crate) fn blame(&mut self, fault: Fault, kept: Owned) {
-        self.binding.keep(kept);
         self.blemish.get_or_insert(fault);
+        self.go_without(kept.missing());
+        self.binding.keep(kept);
+    }
+
+    /// This member takes part with nothing if memory is missing.
+    fn go_without(&mut self, missing: Option<NoMemory>) {
+        if let Some(no_memory) = missing {
+            self.missing = missing;
+            self.is_empty_handed = true;
+            self.blemish.get_or_insert(Fault::NoMemory(no_memory));
+        }
     }
 
     fn new(
@@ -177,7 +197,11 @@ impl Running {
         if let Some(owned) = kept {
             binding.keep(owned);
         }
-        Self {
+        if call.missing.is_none() && call.operation.reduces() && !is_telling {
+            binding.pack();
+        }
+        let missing = call.missing.or_else(|| binding.missing());
+        let mut running = Self {
             place: place.clone(),
             number,
             signature,
@@ -196,8 +220,12 @@ impl Running {
             roll_call: None,
             looks: 0,
             blemish: None,
+            missing: None,
+            is_empty_handed: false,
             outcome: None,
-        }
+        };
+        running.go_without(missing);
+        running
     }
 
     /// What is called.
@@ -298,10 +326,25 @@ impl Running {
                 drop(visit.fail(board, BoardError::Revoked));
                 return true;
             }
-            let advanced = visit.advance(&self.call, board, kernel, allowance);
+            let advanced = self.advance_visit(kernel, board, allowance);
             moved |= self.visited(kernel, advanced);
         }
         moved
+    }
+
+    /// The next steps at the board; without memory this member comes with nothing.
+    #[inline]
+    fn advance_visit(
+        &mut self,
+        kernel: &mut Endpoint<SharedMemory>,
+        board: &mut Board,
+        allowance: &mut u64,
+    ) -> Result<Visited, BoardError> {
+        match (&mut self.visit, self.missing) {
+            (None, _) => Ok(Visited::Waits),
+            (Some(visit), None) => visit.advance(&self.call, board, kernel, allowance),
+            (Some(visit), Some(no_memory)) => visit.fail(board, BoardError::NoMemory(no_memory)),
+        }
     }
 
     /// The messages beside the board.
@@ -354,6 +397,13 @@ impl Running {
             }
             Ok(advanced) => return advanced == Visited::Moved,
             Err(BoardError::Lengths { .. }) if self.call.is_varying => self.refuse(kernel),
+            // The messages beside the board go on: each has a member that waits for it.
+            Err(error) if self.beside.is_some() && error.is_about_memory() => {
+                let fault = fault_of(error, self.call.operation, &self.place, None);
+                self.blemish.get_or_insert(fault);
+                self.has_visited = true;
+                self.end_beside();
+            }
             Err(error) => {
                 // Another member may have said who is gone before this process heard of it.
                 kernel.refresh_from_records();
@@ -465,8 +515,10 @@ impl Running {
         {
             let Some(error) = visit.verdict(board, Sight::All) else { return };
             // What the gone have brought still counts.
-            let mut advanced = visit.advance(&self.call, board, kernel, &mut { u64::MAX });
-            if matches!(advanced, Ok(Visited::Moved | Visited::Waits)) {
+            let mut advanced = self.advance_visit(kernel, board, &mut { u64::MAX });
+            if matches!(advanced, Ok(Visited::Moved | Visited::Waits))
+                && let Some(visit) = &mut self.visit
+            {
                 advanced = visit.fail(board, error);
             }
             self.visited(kernel, advanced);
@@ -519,8 +571,12 @@ impl Running {
         let Message { peer: member, expected_bytes, is_received } = *message;
         if is_received && message_bytes != expected_bytes {
             let operation = self.call.operation;
-            let fault = Fault::Length { member, operation, message_bytes, expected_bytes };
-            self.blemish.get_or_insert(fault);
+            let is_nothing = message_bytes == nothing_instead_of(expected_bytes) as u64;
+            self.is_empty_handed |= is_nothing;
+            self.blemish.get_or_insert(match is_nothing {
+                true => Fault::NoRoom { member, operation },
+                false => Fault::Length { member, operation, message_bytes, expected_bytes },
+            });
         }
         if let Some(step) = step {
             self.execution.end(step);
@@ -575,6 +631,9 @@ impl Running {
                 let area = self.binding.message(cells);
                 Ok(self.receive(kernel, from, area))
             }
+            Action::Copy { .. } | Action::Combine { .. } if self.brings_nothing() => {
+                Ok(Stepped::Done)
+            }
             Action::Copy { from, into } => {
                 self.binding.area(from).copy_to(&self.binding.area(into));
                 Ok(Stepped::Done)
@@ -591,12 +650,18 @@ impl Running {
         }
     }
 
+    /// Whether what this member sends is nothing but the word that it has nothing. Lengths it tells all the same.
+    fn brings_nothing(&self) -> bool {
+        self.is_empty_handed && !self.is_telling
+    }
+
     fn send(
         &mut self,
         kernel: &mut Endpoint<SharedMemory>,
         to: u32,
         area: Area,
     ) -> Result<Stepped, Fault> {
+        let area = if self.brings_nothing() { in_the_place_of(&area) } else { area };
         let peer = self.place.members[to as usize];
         let id = match kernel.send(peer, self.place.twin, self.signature.tag(), area)? {
             Started::Complete(_) => return Ok(Stepped::Done),
@@ -611,6 +676,7 @@ impl Running {
         let source = Some(self.place.members[from as usize].0);
         let tag = Some(self.signature.tag());
         let expected_bytes = area.packed_bytes();
+        let area = if self.brings_nothing() { Area::EMPTY } else { area };
         let id = kernel.receive(Wanted { context: self.place.twin, source, tag }, area);
         Stepped::Out(id, Message { peer: from, expected_bytes, is_received: true })
     }
@@ -652,7 +718,24 @@ impl Running {
         let before =
             std::mem::replace(&mut self.binding, Binding::new(walk.plan(), input, output, &told));
         self.binding.keep_all_of(before);
+        self.go_without(self.binding.missing());
         self.execution = Execution::new(walk);
+    }
+}
+
+/// How long the message is that stands for so many bytes that a member does not have.
+fn nothing_instead_of(bytes: u64) -> usize {
+    NOTHING_BYTES + usize::from(bytes == NOTHING_BYTES as u64)
+}
+
+/// The message in the place of data that a member does not have. Data of no bytes are always there.
+fn in_the_place_of(area: &Area) -> Area {
+    let bytes = area.packed_bytes();
+    // SAFETY: the bytes are there for good, and are only read.
+    let nothing = unsafe { Buffer::of(&NOTHING[..]) };
+    match bytes {
+        0 => Area::EMPTY,
+        _ => Area::contiguous(nothing.part(0, nothing_instead_of(bytes))),
     }
 }
 

@@ -210,7 +210,7 @@ impl Visit {
         board: &mut Board,
         error: BoardError,
     ) -> Result<Visited, BoardError> {
-        if error.leaves_group_whole() || matches!(error, BoardError::Heap(_)) {
+        if error.leaves_group_whole() || error.is_want_of_memory() {
             self.blemish.get_or_insert(error);
             return self.come_to_the_rest(board);
         }
@@ -230,7 +230,7 @@ impl Visit {
 
     #[cold]
     fn come_to_the_rest(&mut self, board: &mut Board) -> Result<Visited, BoardError> {
-        let is_short = matches!(self.blemish, Some(BoardError::Heap(_)));
+        let is_short = self.blemish.as_ref().is_some_and(BoardError::is_about_memory);
         while self.at.has_come() || self.at.come_with_nothing(board, is_short) {
             board.end(self.at.number());
             board.wake();
@@ -492,6 +492,8 @@ pub(crate) fn fault_of(
         BoardError::Revoked => Fault::Failure(Failure::Revoked),
         BoardError::Broken(member) => Fault::BrokenBoard { member },
         BoardError::Heap(full) => Fault::Heap(full),
+        BoardError::NoMemory(no_memory)
+        | BoardError::Combine(CombineError::NoMemory(no_memory)) => Fault::NoMemory(no_memory),
         BoardError::Combine(CombineError::Reduction(error)) => Fault::Operator(error),
         BoardError::Combine(CombineError::Panicked) => Fault::Panicked,
     }

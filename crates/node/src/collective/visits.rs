@@ -32,7 +32,7 @@ impl Engine {
             checked => checked?,
         }
         match circle.way(call) {
-            Way::Board(style) if !call.needs_copy() => {
+            Way::Board(style) if !call.needs_copy() && call.missing.is_none() => {
                 let longest = circle.longest_on_board(call.operation);
                 match has_long_blocks(call, longest) {
                     false => circle.visit(call, style).map(Some),

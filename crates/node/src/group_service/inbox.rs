@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use landeck_groups::service::{EntryWord, Outcome, Phase, Seat};
 use landeck_memory::gate::Entry;
 use landeck_memory::group_log::{Described, WaitsFor};
-use landeck_memory::{Bytes, Gate, ThreadMode, fork};
+use landeck_memory::{Bytes, Gate, ThreadMode, fork, room};
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use super::asking::Answer;
@@ -367,10 +367,11 @@ impl Subscription {
             let number = place.next;
             let mut copy = |front: &Front<'_>| {
                 let from = From { process: front.process, member: front.member };
-                (Kept { number, tag: front.tag, bytes: front.bytes.to_vec(), from }, true)
+                let kept = |bytes| Kept { number, tag: front.tag, bytes, from };
+                (room::copy(front.bytes).map(kept), true)
             };
             match self.read_shared(place, Standing::Member, &mut copy)? {
-                Looked::Read(kept) => place.kept.push_back(kept),
+                Looked::Read(kept) => place.kept.push_back(kept?),
                 Looked::Again => {}
                 Looked::None => return Err(self.live.broken("an accepted message is nowhere")),
             }

@@ -90,7 +90,7 @@ impl Live {
         manner: Manner,
     ) -> Result<()> {
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch)?;
         let length = bytes.len() as u64;
         self.check_length(length)?;
         loop {

@@ -157,11 +157,14 @@ impl Mailbox {
                 }
                 message.take_spare(spare);
             }
-            let length = front.bytes.copy_to_slice(message.own_room(front.bytes.len()));
-            (Some((front.tag, length)), true)
+            match message.own_room(front.bytes.len()) {
+                Ok(room) => (Some(Ok((front.tag, front.bytes.copy_to_slice(room)))), true),
+                Err(no_memory) => (Some(Err(no_memory)), false),
+            }
         });
         let read = read.inspect_err(|_| self.forget_told())?;
         let Some((copied, process)) = read else { return Ok(false) };
+        let copied = copied.transpose()?;
         self.one_less_of_groups();
         self.last_poster = Some(process);
         if let Some((tag, length)) = copied {

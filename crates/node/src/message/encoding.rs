@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use landeck_layout::Kind;
-use landeck_memory::Bytes;
+use landeck_memory::{Bytes, NoMemory, room};
 
 use super::piece::{Form, Memory, Piece, Storage};
 use super::{Message, Result};
@@ -46,13 +46,16 @@ pub(crate) const fn tag_of_kind(kind: Kind) -> u32 {
 impl Message {
     /// The tag with which the message travels, and its bytes, written to `scratch` unless they
     /// lie in one piece as they are.
+    ///
+    /// # Errors
+    /// [`MessageError::NoMemory`](super::MessageError::NoMemory).
     #[inline]
-    pub(crate) fn outgoing<'a>(&'a self, scratch: &'a mut Vec<u8>) -> (u32, Bytes<'a>) {
+    pub(crate) fn outgoing<'a>(&'a self, scratch: &'a mut Vec<u8>) -> Result<(u32, Bytes<'a>)> {
         if let Some(outgoing) = self.outgoing_piece() {
-            return outgoing;
+            return Ok(outgoing);
         }
-        self.encode(scratch);
-        (ENCODED, Bytes::from(&scratch[..]))
+        self.encode(scratch)?;
+        Ok((ENCODED, Bytes::from(&scratch[..])))
     }
 
     /// The same for a message that lies in one piece as it travels.
@@ -68,13 +71,16 @@ impl Message {
     }
 
     #[inline(never)]
-    fn encode(&self, scratch: &mut Vec<u8>) {
+    fn encode(&self, scratch: &mut Vec<u8>) -> std::result::Result<(), NoMemory> {
         scratch.clear();
+        let of = |piece: &Piece| HEADER_BYTES + piece.length.next_multiple_of(GRAIN);
+        room::grow(scratch, self.pieces.iter().map(of).sum())?;
         for piece in &self.pieces {
             scratch.extend_from_slice(&header_of(piece));
             self.bytes_of(piece).append_to(scratch);
             scratch.resize(scratch.len().next_multiple_of(GRAIN), 0);
         }
+        Ok(())
     }
 
     /// Replaces what is in the message by what came.
@@ -188,7 +194,7 @@ mod tests {
 
     fn travel(message: &Message) -> Message {
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch).unwrap();
         let mut arrived = Message::new();
         arrived.receive_own(tag, bytes.to_vec()).unwrap();
         arrived
@@ -214,7 +220,7 @@ mod tests {
         let mut message = Message::new();
         message.pack(&[1u64]);
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch).unwrap();
         assert_eq!((tag, bytes.len()), (tag_of_values::<u64>(), 8));
         assert_eq!(tag, tag_of_kind(u64::KIND));
         assert_eq!(travel(&message).unpack_value::<u64>().unwrap(), 1);
@@ -225,7 +231,7 @@ mod tests {
         let mut message = Message::new();
         message.pack_text("abc").pack(&[1u32]);
         let mut good = Vec::new();
-        message.outgoing(&mut good);
+        message.outgoing(&mut good).unwrap();
         let refused = |tag: u32, bytes: &[u8]| {
             let refused = Message::new().receive_own(tag, bytes.to_vec());
             matches!(refused, Err(MessageError::NotAMessage { .. }))

@@ -79,6 +79,13 @@ impl Memory {
         }
     }
 
+    /// Forgets the bytes behind so many.
+    pub(super) fn cut(&mut self, length: usize) {
+        if let Some(bytes) = self.writable() {
+            bytes.truncate(length);
+        }
+    }
+
     /// What has become long is shared from now on.
     pub(super) fn share_if_long(&mut self) {
         if let Self::Short(bytes) = self

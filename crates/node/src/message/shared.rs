@@ -79,16 +79,16 @@ mod tests {
         let (mut first, mut second) = (Message::new(), Message::new());
         first.pack(&[7u8; 1000]);
         second.pack(&[1u8; 1000]);
-        let place = second.own_room(1000).as_ptr();
+        let place = second.own_room(1000).unwrap().as_ptr();
         let mut spare = second.receive_shared(first.shared_values().unwrap());
         second.take_spare(&mut spare);
-        assert_eq!(second.own_room(1000).as_ptr(), place);
+        assert_eq!(second.own_room(1000).unwrap().as_ptr(), place);
         assert!(spare.is_none() && second.is_empty());
         assert_eq!(first.unpack_all::<u8>(), [7; 1000]);
         // Who has memory of its own keeps it.
         let mut spare = Some(Spare(Memory::of(vec![0; 1000])));
         second.take_spare(&mut spare);
-        assert_eq!(second.own_room(1000).as_ptr(), place);
+        assert_eq!(second.own_room(1000).unwrap().as_ptr(), place);
         assert!(spare.is_some());
     }
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use landeck_kernel::Area;
 use landeck_layout::Kind;
-use landeck_memory::{Buffer, Bytes};
+use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
 use super::encoding::{GRAIN, HEADER_BYTES, decoded, header_of, tag_of_kind};
 use super::piece::{Form, Memory, Piece, SHORT_BYTES_MAX};
@@ -72,42 +72,51 @@ impl Message {
 
     /// Memory for so many bytes that are to come: that of the message if nobody shares it. What is
     /// in the message is gone.
-    pub(crate) fn room(&mut self, bytes: usize) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    pub(crate) fn room(&mut self, bytes: usize) -> std::result::Result<Vec<u8>, NoMemory> {
         self.pieces.clear();
         self.rewind();
         let own = self.memories.first_mut().and_then(Memory::writable);
         // Not emptied first: what is as long as before is not written twice.
         let mut room = own.map(std::mem::take).unwrap_or_default();
         self.memories.clear();
-        room.resize(bytes, 0);
-        room
+        room::resize(&mut room, bytes)?;
+        Ok(room)
     }
 
     /// Room for a short message that is to come ([`Message::receive_here`]), as [`Message::own_room`].
+    ///
+    /// # Errors
+    /// [`NoMemory`].
     #[inline]
-    pub(crate) fn short_room(&mut self) -> &mut [u8] {
+    pub(crate) fn short_room(&mut self) -> std::result::Result<&mut [u8], NoMemory> {
         self.own_room(SHORT_BYTES_MAX)
     }
 
     /// So many bytes for what is to come here: the message's own memory where it has any, as most have
     /// that were received into before. What is in the message is gone.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
     #[inline(always)]
-    pub(crate) fn own_room(&mut self, bytes: usize) -> &mut [u8] {
+    pub(crate) fn own_room(&mut self, bytes: usize) -> std::result::Result<&mut [u8], NoMemory> {
         let is_there = matches!(&self.memories[..], [Memory::Short(own)] if own.len() == bytes);
         if !is_there {
             return self.other_room(bytes);
         }
         self.pieces.clear();
         self.rewind();
-        match self.memories.first_mut() {
+        Ok(match self.memories.first_mut() {
             Some(Memory::Short(own)) => own,
             _ => &mut [],
-        }
+        })
     }
 
     /// The same where its memory is shared, or of another length.
     #[inline(never)]
-    fn other_room(&mut self, bytes: usize) -> &mut [u8] {
+    fn other_room(&mut self, bytes: usize) -> std::result::Result<&mut [u8], NoMemory> {
         let is_there = match &self.memories[..] {
             [memory] => memory.is_writable() && memory.bytes().len() == bytes,
             _ => false,
@@ -116,13 +125,13 @@ impl Message {
             self.pieces.clear();
             self.rewind();
         } else {
-            let room = self.room(bytes);
+            let room = self.room(bytes)?;
             self.memories.push(Memory::of(room));
         }
-        match self.memories.first_mut().and_then(Memory::writable) {
+        Ok(match self.memories.first_mut().and_then(Memory::writable) {
             Some(bytes) => bytes,
             None => &mut [],
-        }
+        })
     }
 
     /// Takes what came as all of [`Message::own_room`], which are values of one kind.
@@ -229,7 +238,7 @@ mod tests {
         let mut message = Message::new();
         message.pack(&[1u8, 2, 3]).pack_text("four").pack(&[5.0f64]);
         let mut scratch = Vec::new();
-        let (tag, bytes) = message.outgoing(&mut scratch);
+        let (tag, bytes) = message.outgoing(&mut scratch).unwrap();
         let bytes = bytes.to_vec();
         let mut headers = Vec::new();
         let (same_tag, area) = message.outgoing_area(&mut headers);
@@ -258,8 +267,8 @@ mod tests {
             let mut sent = Message::new();
             sent.pack(&[7u16]).pack_text(text);
             let mut scratch = Vec::new();
-            let (tag, bytes) = sent.outgoing(&mut scratch);
-            let room = message.short_room();
+            let (tag, bytes) = sent.outgoing(&mut scratch).unwrap();
+            let room = message.short_room().unwrap();
             assert_eq!(room.len(), SHORT_BYTES_MAX);
             let length = bytes.copy_to_slice(room);
             message.receive_here(tag, length).unwrap();
@@ -267,11 +276,11 @@ mod tests {
             assert_eq!(message.unpack_text().unwrap(), text);
             assert!(message.is_unpacked());
         }
-        message.short_room()[0] = 9;
+        message.short_room().unwrap()[0] = 9;
         assert!(message.receive_here(1, 5).is_err(), "no kind has this tag");
         assert!(message.is_empty() && message.is_unpacked());
-        let place = message.short_room().as_ptr();
-        assert_eq!(message.short_room().as_ptr(), place);
+        let place = message.short_room().unwrap().as_ptr();
+        assert_eq!(message.short_room().unwrap().as_ptr(), place);
         message.pack(&[1u8]);
         assert_eq!(message.bytes(), 1, "what was received is not packed behind");
     }
@@ -296,11 +305,11 @@ mod tests {
         let mut message = Message::with_capacity(1000);
         message.pack(&[7u8; 1000]);
         let place = message.run().unwrap().1.as_buffer().unwrap().bytes().start();
-        let room = message.room(1000);
+        let room = message.room(1000).unwrap();
         assert_eq!(room.as_ptr(), place.as_ptr().cast_const());
         message.receive_part(tag_of_kind(Kind::BYTE), room, 0, 1000).unwrap();
         let shared = message.clone();
-        assert_eq!(message.room(8), [0; 8]);
+        assert_eq!(message.room(8).unwrap(), [0; 8]);
         assert_eq!(shared.len(), 1000);
     }
 }

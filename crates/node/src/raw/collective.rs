@@ -6,7 +6,7 @@ use landeck_arithmetic::Operator;
 use landeck_collectives::Operation as What;
 use landeck_kernel::Area;
 use landeck_layout::Layout;
-use landeck_memory::Buffer;
+use landeck_memory::{Buffer, NoMemory};
 
 use super::{Memory, Operation, memory};
 use crate::collective::binding::Blocks;
@@ -81,6 +81,9 @@ pub struct Asked<'a> {
     pub output: Data<'a>,
     /// How data combine, in operations that reduce: packed items, which each are whole elements.
     pub operator: Option<Operator>,
+    /// The memory for the output that there is none of. Then the member takes part with nothing, so that
+    /// nobody waits for it, and its output is not touched: it need not be mapped.
+    pub missing: Option<NoMemory>,
 }
 
 /// A call that is made any number of times.
@@ -166,8 +169,10 @@ fn call_of_pieces(
 /// What the two sides name stays mapped during the call. The output is writable, and nobody else
 /// uses it; the input does not overlap it, and nobody writes to it.
 pub unsafe fn call(world: &World, asked: &Asked<'_>) -> Result<()> {
-    // SAFETY: as below.
-    if let Some(data) = unsafe { brief_data(world.size(), asked) }
+    // SAFETY: as below, where the memory is there.
+    let brief = || unsafe { brief_data(world.size(), asked) };
+    if asked.missing.is_none()
+        && let Some(data) = brief()
         && world.brief_with(asked.operation, data, asked.root, asked.operator.as_ref())?
     {
         return Ok(());
@@ -272,6 +277,7 @@ unsafe fn call_of(world: &World, asked: &Asked<'_>) -> Result<Call> {
         let mut call = Call::new(asked.operation, &world.manner);
         call.root = u32::try_from(asked.root).unwrap_or(u32::MAX);
         call.operator.clone_from(&asked.operator);
+        call.missing = asked.missing;
         (call.input, call.output) = (blocks(&asked.input)?, blocks(&asked.output)?);
         if asked.operation == What::ReduceScatter && is_in_place(&asked.output) {
             call.output = blocks(&front_of(&asked.input, world.rank()))?;

@@ -14,6 +14,7 @@ use landeck_arithmetic::{Operator, Scratch};
 use landeck_collectives::Operation as What;
 use landeck_kernel::Failure;
 use landeck_layout::{Layout, LayoutError};
+use landeck_memory::{NoMemory, room};
 
 use super::Memory;
 use super::collective::{Asked, Data, call};
@@ -68,6 +69,7 @@ pub struct Collected {
     length: u64,
     /// Never touched but through `first`.
     _memory: Vec<u128>,
+    missing: Option<NoMemory>,
     /// The base of the first item there.
     first: *mut u8,
     /// Whose values combine, in this order; a value stands where its last member's stood.
@@ -81,17 +83,18 @@ unsafe impl Send for Collected {}
 
 impl Collected {
     /// Room for the values of so many members, each so many items of a layout, one behind the
-    /// other, of which the first `combined` are to become one.
+    /// other, of which the first `combined` are to become one. Where there is no memory for them, they are
+    /// only counted: [`Collected::missing`] says so.
     ///
     /// # Errors
-    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for layouts that are too large to be anywhere.
+    /// [`Error::OutsideBuffer`] for layouts that are too large to be anywhere.
     pub fn new(layout: &Layout, length: u64, members: u32, combined: u32) -> Result<Self> {
         let span = layout.span(length.saturating_mul(u64::from(members))).map_err(too_large)?;
         let bytes = span.extent().and_then(|bytes| usize::try_from(bytes).ok());
         let bytes = bytes.unwrap_or(usize::MAX);
-        let (words, mut memory) = (bytes.div_ceil(size_of::<u128>()), Vec::new());
-        memory.try_reserve_exact(words).map_err(|_| Error::NoMemory { bytes })?;
-        memory.resize(words, 0u128);
+        let allocated = room::zeroes::<u128>(bytes.div_ceil(size_of::<u128>()));
+        let missing = allocated.as_ref().err().copied();
+        let mut memory = allocated.unwrap_or_default();
         let start = memory.as_mut_ptr().cast::<u8>();
         Ok(Self {
             layout: layout.clone(),
@@ -99,10 +102,21 @@ impl Collected {
             length,
             first: start.wrapping_offset(span.lower.saturating_neg() as isize),
             _memory: memory,
+            missing,
             merges: merges(combined),
             next: 0,
             members: combined,
         })
+    }
+
+    /// The memory for the values that there is none of, if so.
+    pub fn missing(&self) -> Option<NoMemory> {
+        self.missing
+    }
+
+    /// Its memory must be there.
+    fn is_there(&self) -> Result<()> {
+        self.missing.map_or(Ok(()), |no_memory| Err(no_memory.into()))
     }
 
     /// Where the values go: the base of the first item.
@@ -113,11 +127,12 @@ impl Collected {
     /// Puts the value of a member where it belongs.
     ///
     /// # Errors
-    /// [`Error::OutsideBuffer`] for items that are too large to be anywhere.
+    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for items that are too large to be anywhere.
     ///
     /// # Safety
     /// The items are readable.
     pub unsafe fn put(&mut self, member: u32, value: &Memory<'_>) -> Result<()> {
+        self.is_there()?;
         let place = Memory { start: self.value(member), layout: &self.layout, count: self.length };
         // SAFETY: the value is as the caller promises, the place is memory of this.
         let (value, place) = unsafe { (value.area(), place.area()) };
@@ -133,7 +148,8 @@ impl Collected {
     /// The next application of a function; none when the values are one. The function has been
     /// applied as before when this is called again.
     pub fn next_application(&mut self) -> Option<Application> {
-        let &(left, right) = self.merges.get(self.next).filter(|_| self.length > 0)?;
+        let is_any = self.length > 0 && self.missing.is_none();
+        let &(left, right) = self.merges.get(self.next).filter(|_| is_any)?;
         self.next += 1;
         let (left, right) = (self.value(left), self.value(right));
         Some(Application { left, right, count: self.length })
@@ -156,11 +172,12 @@ impl Collected {
     /// Puts the one value, from an item on, where it goes: as many packed bytes as the result has.
     ///
     /// # Errors
-    /// [`Error::OutsideBuffer`] for results that are too large to be anywhere.
+    /// [`Error::NoMemory`]; [`Error::OutsideBuffer`] for results that are too large to be anywhere.
     ///
     /// # Safety
     /// The result is writable, and nobody else uses it.
     pub unsafe fn deliver(&self, from: u64, result: &Memory<'_>) -> Result<()> {
+        self.is_there()?;
         let Some(last) = self.members.checked_sub(1) else { return Ok(()) };
         let start = self.item(self.value(last), from);
         let value = Memory { start, layout: &self.layout, count: self.length.saturating_sub(from) };
@@ -195,6 +212,8 @@ pub struct Folding {
     /// What all have brought of the current segment, if this member gets any.
     collected: Collected,
     is_begun: bool,
+    /// Why the result is lost, while the rest is gathered for the sake of the others.
+    lost: Option<Error>,
 }
 
 /// Bytes of everybody's values that are held at once, about.
@@ -217,7 +236,8 @@ impl Folding {
         let held = if share.gives_values(rank) { size as u32 } else { 0 };
         let members = share.members(rank, world.size());
         let collected = Collected::new(layout, at_once, held, members)?;
-        Ok(Self { share, own, result, count, from: 0, at_once, collected, is_begun: false })
+        let (from, is_begun, lost) = (0, false, None);
+        Ok(Self { share, own, result, count, from, at_once, collected, is_begun, lost })
     }
 
     /// The next application of the function; none when this member's part is over. The function
@@ -228,15 +248,23 @@ impl Folding {
     pub fn next(&mut self, world: &World) -> Result<Option<Application>> {
         loop {
             if self.is_begun {
-                if let Some(application) = self.collected.next_application() {
-                    return Ok(Some(application));
+                if self.lost.is_none() {
+                    if let Some(application) = self.collected.next_application() {
+                        return Ok(Some(application));
+                    }
+                    self.deliver()?;
                 }
-                self.deliver()?;
                 if self.from + self.collected.length == self.count {
-                    return Ok(None);
+                    return self.lost.take().map_or(Ok(None), Err);
                 }
             }
-            self.gather(world)?;
+            match self.gather(world) {
+                // The others bring values to this member alone: they do not know of it, and bring the rest.
+                Err(error) if matches!(self.share, Share::Root(_)) && is_about_memory(&error) => {
+                    self.lost.get_or_insert(error);
+                }
+                gathered => gathered?,
+            }
         }
     }
 
@@ -258,10 +286,11 @@ impl Folding {
             true => Data::Blocks { start: self.collected.start(), layout, count },
             false => Data::Nothing,
         };
-        let asked = Asked { operation, root, input, output, operator: None };
+        let missing = self.collected.missing;
+        let asked = Asked { operation, root, input, output, operator: None, missing };
+        self.is_begun = true;
         // SAFETY: the input is as the maker of this promised; the output is memory of this.
         unsafe { call(world, &asked) }?;
-        self.is_begun = true;
         self.collected.begin_again();
         Ok(())
     }
@@ -297,6 +326,11 @@ impl Share {
         };
         members as u32
     }
+}
+
+/// Whether a member had no memory, and the world goes on.
+fn is_about_memory(error: &Error) -> bool {
+    matches!(error, Error::NoMemory(_) | Error::Heap(_) | Error::PeerHeapFull { .. })
 }
 
 fn too_large(_: LayoutError) -> Error {

@@ -16,6 +16,7 @@ pub(crate) unsafe fn create(mb: *mut Handle, name_of_it: *const c_char) -> Resul
     pointer::check("mb", mb, 1)?;
     // SAFETY: the program gave a name, or none.
     let name = unsafe { name_or_none("name", name_of_it) }?;
+    MAILBOXES.make_room()?;
     let (mailbox, outbox) = job::with(|job| {
         let mut mailbox = job.mailbox()?;
         if let Some(name) = name {

@@ -39,14 +39,9 @@ macro_rules! with_type {
 
 pub(crate) unsafe fn create(m: *mut Handle, size: usize) -> Result<(), Mistake> {
     pointer::check("m", m, 1)?;
-    let mut room = Vec::<u8>::new();
-    if room.try_reserve_exact(size).is_err() {
-        let text = format!("there is no memory for a message of {size} bytes: make it smaller");
-        return Err(Mistake::new(errors::NOMEMORY, text));
-    }
-    drop(room);
+    let made = Message::try_with_capacity(size)?;
     // SAFETY: the program gave the place of an object.
-    unsafe { MESSAGES.keep("m", m, Message::with_capacity(size)) }
+    unsafe { MESSAGES.keep("m", m, made) }
 }
 
 pub(crate) unsafe fn destroy(m: *mut Handle) -> Result<(), Mistake> {
@@ -103,7 +98,7 @@ pub(crate) unsafe fn pack_string(m: *mut Handle, text: *const c_char) -> Result<
     let (mut message, text) =
         unsafe { (MESSAGES.at("m", m)?, string::read("text", text, TEXT_BYTES_MAX)?) };
     let not_text = |_| Mistake::known(errors::NOTTEXT, "text is no UTF-8: texts are");
-    message.pack_text(text.to_str().map_err(not_text)?);
+    message.try_pack_text(text.to_str().map_err(not_text)?)?;
     Ok(())
 }
 
@@ -138,7 +133,7 @@ pub(crate) unsafe fn unpack_string(
 pub(crate) unsafe fn pack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (mut message, mailbox) = unsafe { (MESSAGES.at("m", m)?, MAILBOXES.at("mb", mb)?) };
-    message.pack_mailbox(mailbox.outbox.address());
+    message.try_pack_mailbox(mailbox.outbox.address())?;
     Ok(())
 }
 
@@ -238,7 +233,7 @@ unsafe fn pack_as<T: Typed>(
     count: usize,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave so many values of this type.
-    message.pack(unsafe { pointer::slice::<T>("data", data.cast(), count) }?);
+    message.try_pack(unsafe { pointer::slice::<T>("data", data.cast(), count) }?)?;
     Ok(())
 }
 

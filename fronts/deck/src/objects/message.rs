@@ -63,6 +63,7 @@ impl Messages {
         inner: landeck::Message,
     ) -> Result<(), Mistake> {
         pointer::check(argument, place, 1)?;
+        self.table.make_room()?;
         let favour = self.favour.get_or_init(|| Arc::new(Favour::of_this_thread()));
         let handle = Handle(self.table.insert(Box::new(Gate::favouring(favour, inner))));
         // SAFETY: checked above as far as it can be; the rest is the caller's promise.

@@ -64,6 +64,7 @@ pub(crate) fn start(
     name: Option<&CStr>,
     stack_bytes: usize,
 ) -> Result<Handle, Mistake> {
+    THREADS.make_room()?;
     let handle = THREADS.insert(Thread::default());
     let mut start = Start { body, argument, handle, name: [0; THREAD_NAME_BYTES_MAX + 1] };
     let bytes = name.map_or(&[][..], CStr::to_bytes);

@@ -29,7 +29,7 @@ pub(crate) unsafe fn abi_get_info(info: *mut Handle) -> Result<(), Mistake> {
         widths.set(key, "8");
     }
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info", info, info::keep(widths)) }
+    unsafe { give("info", info, info::keep(widths)?) }
 }
 
 /// Of Fortran nothing is known.

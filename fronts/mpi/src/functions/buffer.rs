@@ -154,6 +154,7 @@ unsafe fn detach(slot: &Slot, buffer_addr: *mut c_void, size: CountPlace) -> Res
 /// The request is writable.
 unsafe fn start_flush(slot: &Slot, request: *mut Handle) -> Result<(), Mistake> {
     pointer::check("request", request, 1)?;
+    request::make_room()?;
     let started = match slot.start_flush()? {
         Some(flush) => request::keep(Request::Flush(Box::new(flush))),
         None => request::SENT,

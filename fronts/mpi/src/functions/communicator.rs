@@ -31,7 +31,7 @@ pub(crate) unsafe fn comm_group(comm: Handle, group: *mut Handle) -> Result<(), 
     let communicator = communicator::get("comm", comm)?;
     pointer::check("group", group, 1)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("group", group, group::keep(Arc::clone(&communicator.group))) }
+    unsafe { give("group", group, group::keep(Arc::clone(&communicator.group))?) }
 }
 
 /// The communicator with those who have started this process: nobody of the job was started so.
@@ -92,7 +92,7 @@ pub(crate) unsafe fn comm_get_info(comm: Handle, info_used: *mut Handle) -> Resu
     let communicator = communicator::get("comm", comm)?;
     pointer::check("info_used", info_used, 1)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info_used", info_used, info::keep(communicator.hints())) }
+    unsafe { give("info_used", info_used, info::keep(communicator.hints())?) }
 }
 
 /// Gives it hints.

@@ -134,7 +134,7 @@ pub(crate) unsafe fn get_hw_resource_info(hw_info: *mut Handle) -> Result<(), Mi
         kinds.set(name, if is_single { "true" } else { "false" });
     }
     // SAFETY: the program says that it is writable.
-    unsafe { give("hw_info", hw_info, info::keep(kinds)) }
+    unsafe { give("hw_info", hw_info, info::keep(kinds)?) }
 }
 
 /// Memory for messages.

@@ -58,7 +58,7 @@ pub(crate) unsafe fn create(
         Mistake::new(ERR_ARG, format_args!("{argument} is a null pointer; pass a function"))
     })?;
     // SAFETY: as the caller says.
-    unsafe { give("errhandler", errhandler, error_handler::create(function, kind)) }
+    unsafe { give("errhandler", errhandler, error_handler::create(function, kind)?) }
 }
 
 /// Sets the handler of a communicator.

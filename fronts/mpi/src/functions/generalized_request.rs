@@ -22,6 +22,7 @@ pub(crate) unsafe fn grequest_start(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     pointer::check("request", request, 1)?;
+    request::make_room()?;
     // SAFETY: the program gives functions of these types, or null pointers.
     let functions = unsafe {
         Functions {

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use landeck::Peer;
-use landeck_c_boundary::pointer;
+use landeck_c_boundary::{pointer, room};
 
 use crate::abi::{
     CONGRUENT, ERR_ARG, ERR_RANK, GROUP_NULL, Handle, IDENT, PROC_NULL, SIMILAR, UNDEFINED, UNEQUAL,
@@ -51,6 +51,7 @@ pub(crate) unsafe fn group_translate_ranks(
             Ok(places.get(&member).map_or(UNDEFINED, |place| *place as c_int))
         }
     };
+    room::for_many(count, size_of::<c_int>())?;
     let translated: Vec<c_int> = ranks.iter().map(translate).collect::<Result<_, Mistake>>()?;
     if count > 0 {
         // SAFETY: checked above; the program says that so many are writable. They may be the same
@@ -208,7 +209,7 @@ unsafe fn keep<'a, const N: usize>(
     let session = parents.into_iter().find_map(|parent| parent.session.clone());
     let made = Arc::new(Group::new(members.copied().collect(), job::own_peer()?, session));
     // SAFETY: checked above; the caller says that it is writable.
-    unsafe { give("newgroup", newgroup, group::keep(made)) }
+    unsafe { give("newgroup", newgroup, group::keep(made)?) }
 }
 
 /// The members that do not have these ranks.

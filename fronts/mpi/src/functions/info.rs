@@ -16,7 +16,7 @@ use crate::objects::info::{self, Info};
 pub(crate) unsafe fn info_create(info: *mut Handle) -> Result<(), Mistake> {
     pointer::check("info", info, 1)?;
     // SAFETY: the program says that it is writable.
-    unsafe { give("info", info, info::keep(Info::default())) }
+    unsafe { give("info", info, info::keep(Info::default())?) }
 }
 
 /// One with what is known of how the program was started; it may be called at any time.
@@ -27,7 +27,7 @@ pub(crate) unsafe fn info_create_env(
 ) -> Result<(), Mistake> {
     pointer::check("info", info, 1)?;
     // SAFETY: the program says that it is writable.
-    unsafe { give("info", info, info::keep(Info::of_environment())) }
+    unsafe { give("info", info, info::keep(Info::of_environment())?) }
 }
 
 /// A copy.
@@ -35,7 +35,7 @@ pub(crate) unsafe fn info_dup(info: Handle, newinfo: *mut Handle) -> Result<(), 
     pointer::check("newinfo", newinfo, 1)?;
     let copy = info::snapshot("info", info)?;
     // SAFETY: the program says that it is writable.
-    unsafe { give("newinfo", newinfo, info::keep(copy)) }
+    unsafe { give("newinfo", newinfo, info::keep(copy)?) }
 }
 
 /// Frees one.

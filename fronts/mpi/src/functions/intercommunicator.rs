@@ -35,7 +35,7 @@ pub(crate) unsafe fn comm_remote_group(comm: Handle, group: *mut Handle) -> Resu
     let remote = remote_of("comm", communicator::get("comm", comm)?)?;
     pointer::check("group", group, 1)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("group", group, group::keep(Arc::clone(&remote.group))) }
+    unsafe { give("group", group, group::keep(Arc::clone(&remote.group))?) }
 }
 
 /// Makes one of two communicators, whose leaders have one in common.

@@ -117,7 +117,7 @@ unsafe fn combine(reduction: Reduction, input: &Items, inout: &Items) -> Result<
 
 unsafe fn create(function: Function, commute: c_int, op: *mut Handle) -> Result<(), Mistake> {
     pointer::check("op", op, 1)?;
-    let handle = operation::keep(Own { function, is_commutative: commute != 0 });
+    let handle = operation::keep(Own { function, is_commutative: commute != 0 })?;
     // SAFETY: as the caller says.
     unsafe { give("op", op, handle) }
 }

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use landeck::layout::ConversionError;
+use landeck::memory::room;
 use landeck::raw::Moves;
 use landeck_c_boundary::{pointer, string};
 
@@ -200,7 +201,7 @@ pub(crate) unsafe fn pack_external(
     pointer::check("outbuf", outbuf.cast::<u8>(), range.end)?;
     let mut at = range.start;
     for part in Parts::new(&items)? {
-        let mut external = vec![0; part.external_bytes];
+        let mut external = room::zeroes(part.external_bytes)?;
         // SAFETY: the program says that the items are readable, and has room for what they become.
         unsafe {
             let native = part.packed(&items)?;
@@ -236,7 +237,7 @@ pub(crate) unsafe fn unpack_external(
     let bytes = unsafe { pointer::slice("inbuf", inbuf.cast::<u8>(), range.end)? };
     let mut at = range.start;
     for part in Parts::new(&items)? {
-        let mut native = vec![0; part.native_bytes];
+        let mut native = room::zeroes(part.native_bytes)?;
         let given = &bytes[at..at + part.external_bytes];
         part.datatype.layout.from_external(part.count, given, &mut native)?;
         // SAFETY: the program says that the items are writable.
@@ -360,7 +361,7 @@ impl Part {
     /// # Safety
     /// The items are readable.
     unsafe fn packed(&self, items: &Items) -> Result<Vec<u8>, Mistake> {
-        let mut packed = Vec::with_capacity(self.native_bytes);
+        let mut packed = room::list(self.native_bytes)?;
         let room = &mut packed.spare_capacity_mut()[..self.native_bytes];
         // SAFETY: as the caller says; the room is new. So many bytes are there afterwards.
         unsafe {

@@ -103,7 +103,7 @@ pub(crate) unsafe fn recv_init(
         Ok(Started::Pending(Pending::message(operation, &own)))
     };
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("request", request, keep(communicator, begin)) }
+    unsafe { give("request", request, keep(communicator, begin)?) }
 }
 
 /// Starts a persistent operation.
@@ -175,18 +175,19 @@ unsafe fn init(
         })
     };
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("request", request, keep(communicator, begin)) }
+    unsafe { give("request", request, keep(communicator, begin)?) }
 }
 
 /// Gives out the handle of a persistent message.
 fn keep(
     communicator: &Arc<Communicator>,
     begin: impl Fn() -> Result<Started, Mistake> + Send + Sync + 'static,
-) -> Handle {
-    request::keep(Request::Persistent(Arc::new(Persistent {
+) -> Result<Handle, Mistake> {
+    request::make_room()?;
+    Ok(request::keep(Request::Persistent(Arc::new(Persistent {
         communicator: Arc::clone(communicator),
         is_message: true,
         begin: Box::new(begin),
         active: Mutex::new(None),
-    })))
+    }))))
 }

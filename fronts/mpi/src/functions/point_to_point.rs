@@ -422,6 +422,7 @@ unsafe fn start_in(
     let items = Items::of_message("buf", buf, ("count", count), datatype, dest)?;
     let outgoing = Outgoing::new(items, dest, tag, size)?;
     pointer::check("request", request, 1)?;
+    request::make_room()?;
     let started = match outgoing.to {
         None => request::SENT,
         Some(to) => {
@@ -484,6 +485,7 @@ unsafe fn start_receive(
     incoming: &Incoming,
 ) -> Result<Handle, Mistake> {
     let Some(from) = incoming.from else { return Ok(request::OF_NOBODY) };
+    request::make_room()?;
     // SAFETY: as the caller says.
     let operation =
         unsafe { message::start_receive(world, &incoming.items.memory(), from, incoming.tag)? };
@@ -523,6 +525,7 @@ unsafe fn start_exchange(
     outgoing: &Outgoing,
     incoming: &Incoming,
 ) -> Result<Handle, Mistake> {
+    request::make_room()?;
     let memory = outgoing.items.memory();
     let send = match outgoing.to {
         None => None,

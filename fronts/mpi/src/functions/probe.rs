@@ -65,6 +65,7 @@ pub(crate) unsafe fn mprobe(
     let (world, size) = communicator.messages();
     let tag = wanted_tag(tag)?;
     pointer::check("message", message, 1)?;
+    messages::make_room()?;
     let (handle, found) = match source_of(source, size)? {
         None => (MESSAGE_NO_PROC, Status::of_nobody()),
         Some(from) => {
@@ -94,6 +95,7 @@ pub(crate) unsafe fn improbe(
     let tag = wanted_tag(tag)?;
     pointer::check("flag", flag, 1)?;
     pointer::check("message", message, 1)?;
+    messages::make_room()?;
     let found = match source_of(source, size)? {
         None => Some((MESSAGE_NO_PROC, Status::of_nobody())),
         Some(from) => message::try_hold(world, from, tag)?.map(|(held, found)| {
@@ -142,6 +144,7 @@ pub(crate) unsafe fn imrecv(
     request: *mut Handle,
 ) -> Result<(), Mistake> {
     pointer::check("request", request, 1)?;
+    request::make_room()?;
     // SAFETY: the program gives the address of a message, or it is refused.
     let taken = unsafe { take(buf, (count, datatype), message)? };
     let started = match taken {

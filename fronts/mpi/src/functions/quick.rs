@@ -90,6 +90,7 @@ pub(super) unsafe fn start_receive(
         return None;
     }
     let (from, tag) = (source as usize, (tag != ANY_TAG).then_some(tag as u32));
+    request::make_room().ok()?;
     let (start, length, world) = (items.start, items.bytes, &communicator.world);
     // SAFETY: the caller's promise.
     let operation = unsafe { message::start_receive_plain(world, start, length, from, tag) }?;

@@ -40,7 +40,7 @@ pub(crate) unsafe fn session_init(
     let made = Session::new(known);
     made.error_handler.set("errhandler", errhandler)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("session", session, session::keep(made)) }
+    unsafe { give("session", session, session::keep(made)?) }
 }
 
 /// Ends a session.
@@ -63,7 +63,7 @@ pub(crate) unsafe fn session_get_info(
     let session = session::get("session", session)?;
     pointer::check("info_used", info_used, 1)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info_used", info_used, info::keep(session.info.clone())) }
+    unsafe { give("info_used", info_used, info::keep(session.info.clone())?) }
 }
 
 /// How many sets of processes there are.
@@ -114,7 +114,7 @@ pub(crate) unsafe fn session_get_pset_info(
     let mut known = Info::default();
     known.set("mpi_size", &set.group(session)?.size().to_string());
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("info", info, info::keep(known)) }
+    unsafe { give("info", info, info::keep(known)?) }
 }
 
 /// The processes of a set.
@@ -129,7 +129,7 @@ pub(crate) unsafe fn group_from_session_pset(
     pointer::check("newgroup", newgroup, 1)?;
     let made = set.group(session)?;
     // SAFETY: checked above; the program says that it is writable.
-    unsafe { give("newgroup", newgroup, group::keep(made)) }
+    unsafe { give("newgroup", newgroup, group::keep(made)?) }
 }
 
 /// Makes a handler for sessions.

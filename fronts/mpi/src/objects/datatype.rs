@@ -131,8 +131,9 @@ impl Datatype {
 }
 
 /// Gives out the handle of a datatype.
-pub(crate) fn keep(datatype: Datatype) -> Handle {
-    TABLE.insert(Arc::new(datatype)) as Handle
+pub(crate) fn keep(datatype: Datatype) -> Result<Handle, Mistake> {
+    TABLE.make_room()?;
+    Ok(TABLE.insert(Arc::new(datatype)) as Handle)
 }
 
 /// The handle of the predefined datatype without a name that these arguments of a constructor ask
@@ -145,6 +146,7 @@ pub(crate) fn unnamed(
     if let Some(handle) = unnamed.get(&arguments) {
         return Ok(*handle);
     }
+    TABLE.make_room()?;
     let made = Arc::new(Datatype { is_committed: true.into(), ..make()? });
     let handle = TABLE.insert(Arc::clone(&made)) as Handle;
     // It is new, so nobody has set it.

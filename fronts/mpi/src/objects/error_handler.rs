@@ -34,8 +34,9 @@ struct Own {
 static OWN: Table<Own> = Table::new(Kind::ErrorHandler as u8);
 
 /// Makes a handler of a function of the program.
-pub(crate) fn create(function: ErrorFunction, kind: Kind) -> Handle {
-    OWN.insert(Own { function, kind, uses: AtomicU32::new(1) }) as Handle
+pub(crate) fn create(function: ErrorFunction, kind: Kind) -> Result<Handle, Mistake> {
+    OWN.make_room()?;
+    Ok(OWN.insert(Own { function, kind, uses: AtomicU32::new(1) }) as Handle)
 }
 
 /// Frees one handle of a handler; objects that have it keep it. Programs free what they got from
@@ -211,7 +212,7 @@ mod tests {
                 nothing,
             )
         };
-        create(function, Kind::Communicator)
+        create(function, Kind::Communicator).unwrap()
     }
 
     #[test]

@@ -43,8 +43,12 @@ impl Group {
 }
 
 /// Gives out a handle of a group; all empty ones are MPI_GROUP_EMPTY.
-pub(crate) fn keep(group: Arc<Group>) -> Handle {
-    if group.members.is_empty() { GROUP_EMPTY } else { TABLE.insert(group) as Handle }
+pub(crate) fn keep(group: Arc<Group>) -> Result<Handle, Mistake> {
+    if group.members.is_empty() {
+        return Ok(GROUP_EMPTY);
+    }
+    TABLE.make_room()?;
+    Ok(TABLE.insert(group) as Handle)
 }
 
 /// The group of a handle.

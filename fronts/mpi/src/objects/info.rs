@@ -18,8 +18,9 @@ pub(crate) struct Info {
 static TABLE: Table<Mutex<Info>> = Table::new(Kind::Info as u8);
 
 /// Gives out a handle of an info object.
-pub(crate) fn keep(info: Info) -> Handle {
-    TABLE.insert(Mutex::new(info)) as Handle
+pub(crate) fn keep(info: Info) -> Result<Handle, Mistake> {
+    TABLE.make_room()?;
+    Ok(TABLE.insert(Mutex::new(info)) as Handle)
 }
 
 /// Frees one of the program's info objects.
@@ -128,7 +129,7 @@ mod tests {
     fn what_is_predefined_stays() {
         assert!(free("info", INFO_ENV).is_err());
         assert!(locked("info", INFO_ENV).is_err());
-        let info = keep(Info::default());
+        let info = keep(Info::default()).unwrap();
         free("info", info).unwrap();
         assert!(snapshot("info", info).is_err());
         assert_eq!(snapshot_or_empty("info", INFO_NULL).unwrap().keys().len(), 0);

@@ -5,6 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use landeck_c_boundary::room;
+
 use crate::abi::{
     COMM_DUP_FN, Callback, CopyFunction, DeleteFunction, ERR_KEYVAL, KEYVAL_INVALID, function,
 };
@@ -64,8 +66,12 @@ impl Keyval {
     }
 }
 
+/// Memory of a key, about.
+const BYTES_PER_KEY: usize = 1 << 10;
+
 /// Gives out the number of a key.
 pub(crate) fn keep(keyval: Keyval) -> Result<c_int, Mistake> {
+    room::for_many(KEYS.read().unwrap_or_else(PoisonError::into_inner).len(), BYTES_PER_KEY)?;
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
     let number = next.map_err(|_| {
         let all = c_int::MAX - FIRST;

@@ -20,6 +20,11 @@ pub(crate) struct Message {
 
 static TABLE: Table<Message> = Table::new(Kind::Message as u8);
 
+/// Makes sure that there is room for one more.
+pub(crate) fn make_room() -> Result<(), Mistake> {
+    Ok(TABLE.make_room()?)
+}
+
 /// Gives out the handle of a message.
 pub(crate) fn keep(message: Message) -> Handle {
     TABLE.insert(message) as Handle

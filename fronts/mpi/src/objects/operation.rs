@@ -96,8 +96,9 @@ static OPERATORS: [[AtomicPtr<Operator>; datatype::LAST - datatype::FIRST + 1]; 
 static TABLE: Table<Own> = Table::new(Kind::Operation as u8);
 
 /// Gives out the handle of an operation of the program.
-pub(crate) fn keep(own: Own) -> Handle {
-    TABLE.insert(own) as Handle
+pub(crate) fn keep(own: Own) -> Result<Handle, Mistake> {
+    TABLE.make_room()?;
+    Ok(TABLE.insert(own) as Handle)
 }
 
 /// The operation of a handle.
@@ -212,7 +213,8 @@ mod tests {
 
     #[test]
     fn an_operation_of_the_program_lives_until_it_is_freed() {
-        let handle = keep(Own { function: Function::Short(nothing), is_commutative: true });
+        let handle =
+            keep(Own { function: Function::Short(nothing), is_commutative: true }).unwrap();
         assert!(matches!(get("op", handle), Ok(Operation::Own(_))));
         free("op", handle).unwrap();
         assert!(get("op", handle).is_err());

@@ -117,6 +117,12 @@ pub(crate) const SENT: Handle = (Kind::Request as Handle) << 56 | 1;
 /// A receive from nobody; as above.
 pub(crate) const OF_NOBODY: Handle = (Kind::Request as Handle) << 56 | 2;
 
+/// Makes sure, before an operation begins, that there is room for its request.
+#[inline(always)]
+pub(crate) fn make_room() -> Result<(), Mistake> {
+    Ok(TABLE.make_room()?)
+}
+
 /// Gives out the handle of a request.
 #[inline(always)]
 pub(crate) fn keep(request: Request) -> Handle {

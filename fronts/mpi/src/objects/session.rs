@@ -30,8 +30,9 @@ impl Session {
 }
 
 /// Gives out the handle of a session. The caller has joined the job for it ([`job::join`]).
-pub(crate) fn keep(session: Session) -> Handle {
-    TABLE.insert(Arc::new(session)) as Handle
+pub(crate) fn keep(session: Session) -> Result<Handle, Mistake> {
+    TABLE.make_room()?;
+    Ok(TABLE.insert(Arc::new(session)) as Handle)
 }
 
 /// The session of a handle; borrowed for the call.

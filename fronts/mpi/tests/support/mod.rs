@@ -80,6 +80,13 @@ pub(crate) fn run_with_files_of(bytes: u64, processes: u32, program: &Path) -> O
     run_command(&mut command)
 }
 
+/// Runs a program under our launcher, with collective operations that go this way; the usual one if it is
+/// empty.
+pub(crate) fn run_by(way: &str, processes: u32, program: &Path) -> Output {
+    let mut command = command(Launcher::Landeck, Library::Ours, processes, program);
+    run_command(command.env("LANDECK_COLLECTIVES", way))
+}
+
 /// Runs a command to its end, and checks that nothing is left of it.
 pub(crate) fn run_command(command: &mut Command) -> Output {
     let trail = Trail::new();

@@ -7,6 +7,7 @@ mod clusters;
 mod faults;
 mod going;
 mod kills;
+mod memory;
 mod messages;
 mod mismatch;
 mod reference;

@@ -439,7 +439,7 @@ fn packed<T: Plain>(lists: &[Vec<T>]) -> (Vec<T>, Vec<Range<usize>>) {
 }
 
 fn zeroes<T: Plain>(count: usize) -> Vec<T> {
-    landeck::memory::plain::zeroes(count)
+    vec![landeck::memory::plain::zero(); count]
 }
 
 /// First one, then the other: associative, and not commutative.

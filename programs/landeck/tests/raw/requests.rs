@@ -14,6 +14,7 @@ fn start_barrier(world: &World) -> Operation {
         input: Data::Nothing,
         output: Data::Nothing,
         operator: None,
+        missing: None,
     };
     // SAFETY: a barrier has no memory.
     unsafe { collective::start(world, &asked) }.unwrap()

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use landeck_arithmetic::Operator;
 use landeck_collectives::{Cells, Store};
-use landeck_memory::Bytes;
 use landeck_memory::board::{Board, Deposit, Outcome, PIECES_MAX, RESULT_BYTES};
+use landeck_memory::{Bytes, NoMemory, room};
 
 use super::deposit::spare_or_new;
 use super::{
@@ -37,7 +37,7 @@ impl AtBoard {
         if range.is_empty() && length > 0 {
             return Ok(Stepped::Waits);
         }
-        let own = Own::of(memory, into.at(deposited.store), &range);
+        let own = Own::of(memory, into.at(deposited.store), &range)?;
         let source = |member| -> Result<Bytes<'_>> {
             if member == board.own() {
                 return Ok(own.bytes());
@@ -141,7 +141,7 @@ impl AtBoard {
     ) -> Result<()> {
         let (number, members) = (self.number, around.board.size());
         let output = own.at(Store::Output);
-        let own = Own::of(around.memory, own, range);
+        let own = Own::of(around.memory, own, range)?;
         let place = start + range.start..start + range.end;
         if let Some(output) = around.memory.plain(output) {
             let output = output.part(range.start, range.len());
@@ -150,7 +150,7 @@ impl AtBoard {
             self.combiner.combine_to_buffer(operator, members, source, &output)?;
             return self.lay_down_result(around.board, place, output.bytes());
         }
-        let mut packed = vec![0; range.len()];
+        let mut packed = room::zeroes(range.len())?;
         let board = &*around.board;
         let source = |from| resolved_from(board, from, number, (&own, start + range.start));
         self.combiner.combine_to_slice(operator, members, source, &mut packed)?;
@@ -265,17 +265,21 @@ enum Own<'a> {
 
 impl<'a> Own<'a> {
     #[inline]
-    fn of<M: BlockMemory>(memory: &'a M, cells: Cells, range: &Range<usize>) -> Self {
+    fn of<M: BlockMemory>(
+        memory: &'a M,
+        cells: Cells,
+        range: &Range<usize>,
+    ) -> std::result::Result<Self, NoMemory> {
         if let Some(buffer) = memory.plain(cells) {
-            return Self::Place(buffer.bytes().part(range.start, range.len()));
+            return Ok(Self::Place(buffer.bytes().part(range.start, range.len())));
         }
         let area = memory.area(cells);
         if let Some(bytes) = area.one_piece() {
-            return Self::Place(bytes.part(range.start, range.len()));
+            return Ok(Self::Place(bytes.part(range.start, range.len())));
         }
-        let mut packed = vec![0; range.len()];
+        let mut packed = room::zeroes(range.len())?;
         area.pack_slice(range.start as u64, &mut packed);
-        Self::Packed(packed)
+        Ok(Self::Packed(packed))
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! Why an operation at the board cannot be done.
 
 use landeck_arithmetic::ReductionError;
+use landeck_memory::NoMemory;
 use landeck_memory::board::{Board, BoardBroken, Difference, NoDeposit, Outcome};
 use landeck_memory::heap::HeapFull;
 
@@ -28,6 +29,8 @@ pub(crate) enum BoardError {
     Broken(u32),
     /// There is no room for what this member brings.
     Heap(HeapFull),
+    /// There is no memory for what this member does.
+    NoMemory(NoMemory),
     /// The data were not combined.
     Combine(CombineError),
 }
@@ -50,7 +53,16 @@ impl From<NoDeposit> for BoardError {
 
 impl From<CombineError> for BoardError {
     fn from(error: CombineError) -> Self {
-        Self::Combine(error)
+        match error {
+            CombineError::NoMemory(no_memory) => Self::NoMemory(no_memory),
+            error => Self::Combine(error),
+        }
+    }
+}
+
+impl From<NoMemory> for BoardError {
+    fn from(no_memory: NoMemory) -> Self {
+        Self::NoMemory(no_memory)
     }
 }
 
@@ -75,7 +87,7 @@ impl BoardError {
     #[cold]
     pub(crate) fn outcome(&self, own: u32) -> Outcome {
         match self {
-            Self::Heap(_) => Outcome::NoRoom(own),
+            Self::Heap(_) | Self::NoMemory(_) => Outcome::NoRoom(own),
             Self::NoRoom(member) => Outcome::NoRoom(*member),
             _ => Outcome::Spoiled(own),
         }
@@ -91,6 +103,16 @@ impl BoardError {
         }
     }
 
+    /// Whether this member brings nothing for want of memory.
+    pub(crate) fn is_want_of_memory(&self) -> bool {
+        matches!(self, Self::Heap(_) | Self::NoMemory(_))
+    }
+
+    /// Whether a member, this one or another, had no memory for its part.
+    pub(crate) fn is_about_memory(&self) -> bool {
+        self.is_want_of_memory() || matches!(self, Self::NoRoom(_))
+    }
+
     /// Whether the operation alone is lost, which this member has come to: the group goes on.
     pub(crate) fn leaves_group_whole(&self) -> bool {
         matches!(
@@ -99,6 +121,7 @@ impl BoardError {
                 | Self::Spoiled(_)
                 | Self::Lengths { .. }
                 | Self::NoRoom(_)
+                | Self::NoMemory(_)
                 | Self::Combine(_)
                 | Self::Broken(_)
         )

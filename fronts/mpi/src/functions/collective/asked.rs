@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use landeck::World;
 use landeck::arithmetic::{Operator, Reduction};
 use landeck::collectives::Operation as Collective;
+use landeck::memory::NoMemory;
 use landeck::raw;
 use landeck::raw::collective::{self, Data, Prepared};
 use landeck_c_boundary::pointer;
@@ -88,12 +89,15 @@ pub(super) struct Below<'a> {
     pub(super) input: Data<'a>,
     pub(super) output: Data<'a>,
     pub(super) operator: Option<Operator>,
+    /// The memory for the values that there is none of.
+    pub(super) missing: Option<NoMemory>,
 }
 
 impl Below<'_> {
     fn asked(&self) -> collective::Asked<'_> {
-        let Self { operation, root, input, output, .. } = *self;
-        collective::Asked { operation, root, input, output, operator: self.operator.clone() }
+        let Self { operation, root, input, output, missing, .. } = *self;
+        let operator = self.operator.clone();
+        collective::Asked { operation, root, input, output, operator, missing }
     }
 
     /// # Safety
@@ -173,6 +177,10 @@ impl Asked {
     /// Starts it, and gives the program a request.
     pub(crate) unsafe fn start(&self, request: *mut Handle) -> Result<(), Mistake> {
         pointer::check("request", request, 1)?;
+        if let Err(no_room) = request::make_room() {
+            self.start_without_request()?;
+            return Err(no_room);
+        }
         let folds = self.fold()?;
         // SAFETY: the program leaves the memory to the operation until the request is complete.
         let operation = self.below(folds.as_ref(), |below| unsafe { below.start() })?;
@@ -181,16 +189,41 @@ impl Asked {
         unsafe { give("request", request, request::keep(Request::Collective(pending))) }
     }
 
+    /// Takes part in it with nothing, since there is no memory for a request: nobody waits for this member, and
+    /// nothing of the program's is touched.
+    #[cold]
+    fn start_without_request(&self) -> Result<(), Mistake> {
+        let folds = self.fold()?;
+        let started = self.below(folds.as_ref(), |below| {
+            let nothing =
+                collective::Asked { missing: Some(NoMemory { bytes: 0 }), ..below.asked() };
+            // SAFETY: an operation without memory touches none of the program's once it has begun.
+            unsafe { collective::start(below.world, &nothing) }.map_err(Mistake::from)
+        });
+        match started {
+            Ok(operation @ raw::Operation::Pending(_)) => {
+                Ok(raw::release(world_of(self.communicator), operation)?)
+            }
+            // It says that there is no memory, which the caller says.
+            _ => Ok(()),
+        }
+    }
+
     /// Keeps it, to be started any number of times, in any order beside others. All members call this, in
     /// the same order.
     pub(crate) unsafe fn keep(&self, hints: Handle, request: *mut Handle) -> Result<(), Mistake> {
         info::snapshot_or_empty("info", hints)?;
         pointer::check("request", request, 1)?;
+        // The others wait for this member here, whatever it has no memory for.
+        let world = world_of_kept(self.communicator)?;
+        request::make_room()?;
         let folds = self.fold()?;
+        if let Some(no_memory) = folds.as_ref().and_then(|folds| fold::lock(folds).missing()) {
+            return Err(no_memory.into());
+        }
         // SAFETY: the program leaves the memory to each operation that is started.
         let prepared = self.below(folds.as_ref(), |below| unsafe { below.prepare() })?;
         let own = Arc::clone(self.communicator);
-        let world = world_of_kept(&own)?;
         let begin = move || {
             if let Some(folds) = &folds {
                 fold::begin_again(folds);
@@ -238,17 +271,23 @@ impl Asked {
                 Combines::Predefined(reduction) => Some(reduction.into()),
                 _ => None,
             },
+            missing: None,
         }
+    }
+}
+
+/// The world in which the collective operations of a communicator go on.
+fn world_of(communicator: &Communicator) -> &World {
+    match &communicator.remote {
+        None => &communicator.world,
+        Some(remote) => remote.both(),
     }
 }
 
 /// The world in which an operation goes on that is kept. Members of a world begin its operations in one
 /// order, so each that is kept has a world of its own: then its starts are counted apart from all others.
 fn world_of_kept(communicator: &Communicator) -> Result<World, Mistake> {
-    let world = match &communicator.remote {
-        None => &communicator.world,
-        Some(remote) => remote.both(),
-    };
+    let world = world_of(communicator);
     if communicator.hints().get(STRICT_ORDER) == Some("true") {
         return Ok(world.clone());
     }

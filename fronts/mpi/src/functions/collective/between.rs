@@ -79,6 +79,7 @@ pub(super) fn exchange<R>(
         input,
         output,
         operator: None,
+        missing: folds.and_then(|folds| fold::lock(folds).missing()),
     };
     if asked.operation == Collective::Barrier {
         return use_it(&below(Collective::Barrier, Data::Nothing, Data::Nothing));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landeck::collectives::Operation as Collective;
 use landeck::layout::{Kind, Layout};
+use landeck::memory::NoMemory;
 use landeck::raw::Memory;
 use landeck::raw::collective::Data;
 use landeck::raw::folding::{Application, Collected, Folding, Share, Values};
@@ -140,6 +141,11 @@ impl Fold {
         Data::Blocks { start, layout: &self.layout, count: self.length }
     }
 
+    /// The memory for the values that there is none of.
+    pub(super) fn missing(&self) -> Option<NoMemory> {
+        self.collected.missing()
+    }
+
     /// The place and the layout of the values, and how many items each has.
     pub(super) fn place(&self) -> (*mut u8, &Layout, u64) {
         (self.collected.start(), &self.layout, self.length)
@@ -223,7 +229,7 @@ pub(super) fn collect<R>(
     use_it: impl FnOnce(&Below<'_>) -> Result<R, Mistake>,
 ) -> Result<R, Mistake> {
     let fold = lock(folds);
-    let mut below = Below { operator: None, ..asked.plain() };
+    let mut below = Below { operator: None, missing: fold.missing(), ..asked.plain() };
     below.operation = match asked.operation {
         Collective::Reduce => Collective::Gather,
         Collective::ReduceScatter => Collective::AllToAll,

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::sync::Arc;
 
 use landeck::layout::{Block, Bounds, Layout, LayoutError, Member};
-use landeck_c_boundary::pointer;
+use landeck_c_boundary::{pointer, room};
 
 use crate::abi::{
     COMBINER_CONTIGUOUS, COMBINER_HINDEXED, COMBINER_HINDEXED_BLOCK, COMBINER_HVECTOR,
@@ -265,12 +265,15 @@ pub(crate) unsafe fn type_create_struct(
     };
     let mut members = Vec::with_capacity(length);
     let mut parts = Vec::with_capacity(length);
+    let mut table_parts = length;
     for (index, handle) in types.iter().enumerate() {
         let old = datatype::get(&format!("array_of_types[{index}]"), *handle)?;
         let (offset, count) = (offsets[index], lengths[index] as u64);
         members.push(Member { offset, count, layout: old.layout.clone() });
         parts.push(old.part());
+        table_parts += old.layout.table_parts();
     }
+    room::for_many(table_parts, BYTES_PER_BLOCK)?;
     let layout = Layout::structure(&members).map_err(unfit)?;
     let contents = Contents::of(COMBINER_STRUCT, array_of_blocklengths.is_wide());
     let contents = contents.numbers(&[count]).numbers(&lengths).offsets(&offsets);
@@ -323,7 +326,9 @@ pub(super) fn old_type(
     newtype: *mut Handle,
 ) -> Result<&'static Arc<Datatype>, Mistake> {
     pointer::check("newtype", newtype, 1)?;
-    datatype::get("oldtype", oldtype)
+    let old = datatype::get("oldtype", oldtype)?;
+    room::for_many(old.layout.table_parts(), BYTES_PER_BLOCK)?;
+    Ok(old)
 }
 
 /// Gives the program the new datatype.
@@ -335,7 +340,7 @@ pub(super) unsafe fn finish(
     layout: Layout,
     contents: Contents,
 ) -> Result<(), Mistake> {
-    let handle = datatype::keep(Datatype::new(layout, contents));
+    let handle = datatype::keep(Datatype::new(layout, contents))?;
     // SAFETY: as the caller says.
     unsafe { give("newtype", newtype, handle) }
 }
@@ -345,6 +350,9 @@ pub(super) unsafe fn finish(
 pub(super) fn unfit(error: LayoutError) -> Mistake {
     Mistake::new(ERR_ARG, error)
 }
+
+/// Memory of a block while its datatype is made, about.
+const BYTES_PER_BLOCK: usize = 512;
 
 /// Numbers of the program.
 ///
@@ -356,6 +364,7 @@ pub(super) unsafe fn numbers(
     length: usize,
 ) -> Result<Vec<i64>, Mistake> {
     counts.check(argument, length)?;
+    room::for_many(length, BYTES_PER_BLOCK)?;
     // SAFETY: checked above; the program has so many there.
     Ok((0..length).map(|index| unsafe { counts.get(index) }).collect())
 }

@@ -2,12 +2,12 @@
 
 use std::ffi::c_int;
 
-use landeck_c_boundary::pointer;
+use landeck_c_boundary::{pointer, room};
 
 use crate::abi::{COMBINER_NAMED, ERR_ARG, ERR_TYPE, Handle};
 use crate::arguments::give;
 use crate::mistake::Mistake;
-use crate::objects::contents::{Contents, Part};
+use crate::objects::contents::Contents;
 use crate::objects::datatype::{self, Datatype};
 
 /// Its constructor, and how many arguments of each kind that had.
@@ -71,7 +71,7 @@ pub(crate) unsafe fn type_get_contents(
         check(&contents.parts, datatypes)?;
         fill(&contents.integers, integers)?;
         fill(&contents.addresses, addresses)?;
-        fill(&handles_of(contents), datatypes)
+        fill(&handles_of(contents)?, datatypes)
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) unsafe fn type_get_contents_c(
         fill(&contents.integers, integers)?;
         fill(&contents.addresses, addresses)?;
         fill(&contents.counts, counts)?;
-        fill(&handles_of(contents), datatypes)
+        fill(&handles_of(contents)?, datatypes)
     }
 }
 
@@ -159,11 +159,26 @@ fn check_small(contents: &Contents) -> Result<(), Mistake> {
     ))
 }
 
+/// Memory of a handle and of what it leads to, about.
+const BYTES_PER_PART: usize = 1 << 10;
+
 /// Handles of what it was made of: those that stay for ever, and new ones that the program frees.
-fn handles_of(contents: &Contents) -> Vec<Handle> {
-    let handle =
-        |part: &Part| part.permanent.unwrap_or_else(|| datatype::keep(Datatype::of_part(part)));
-    contents.parts.iter().map(handle).collect()
+fn handles_of(contents: &Contents) -> Result<Vec<Handle>, Mistake> {
+    room::for_many(contents.parts.len(), BYTES_PER_PART)?;
+    let mut handles = Vec::with_capacity(contents.parts.len());
+    for part in &contents.parts {
+        match part.permanent.map_or_else(|| datatype::keep(Datatype::of_part(part)), Ok) {
+            Ok(handle) => handles.push(handle),
+            Err(mistake) => {
+                for handle in handles {
+                    // Those that stay for ever refuse.
+                    let _ = datatype::free("array_of_datatypes", handle);
+                }
+                return Err(mistake);
+            }
+        }
+    }
+    Ok(handles)
 }
 
 fn count_of(length: usize) -> Result<c_int, Mistake> {

@@ -66,7 +66,7 @@ pub(crate) unsafe fn type_dup(oldtype: Handle, newtype: *mut Handle) -> Result<W
         let made = Datatype { element: old.element, is_committed, ..made };
         made.attributes.replace(copies);
         // SAFETY: checked at the start; the program says that it is writable.
-        unsafe { give("newtype", newtype, datatype::keep(made)) }
+        unsafe { give("newtype", newtype, datatype::keep(made)?) }
     })
 }
 

@@ -32,6 +32,7 @@ impl Asked {
     /// Starts it, and gives the program a request.
     pub(super) unsafe fn start(&self, request: *mut Handle) -> Result<(), Mistake> {
         pointer::check("request", request, 1)?;
+        request::make_room()?;
         // SAFETY: the program leaves the memory to the exchange until the request is complete.
         let exchange = Box::new(unsafe { self.begin()? });
         // SAFETY: checked above; the program says that it is writable.
@@ -42,6 +43,7 @@ impl Asked {
     pub(super) unsafe fn keep(self, hints: Handle, request: *mut Handle) -> Result<(), Mistake> {
         info::snapshot_or_empty("info", hints)?;
         pointer::check("request", request, 1)?;
+        request::make_room()?;
         let communicator = Arc::clone(self.communicator);
         let own = Arc::clone(&communicator);
         let series = Series::kept(communicator.count_exchange());

@@ -1,6 +1,7 @@
 //! Finds out which of several requests are over.
 
 use landeck::{World, raw};
+use landeck_c_boundary::room;
 
 use super::Several;
 use crate::mistake::Mistake;
@@ -176,6 +177,9 @@ impl Watched<'_> {
     }
 }
 
+/// Memory of a note on a request that is waited for with others, about.
+const BYTES_PER_REQUEST: usize = 64;
+
 /// Does something with the operations that requests wait for.
 ///
 /// # Safety
@@ -189,6 +193,7 @@ unsafe fn with_operations<R>(
         few = [None; FEW];
         &mut few[..several.count]
     } else {
+        room::for_many(several.count, BYTES_PER_REQUEST)?;
         many = vec![None; several.count];
         &mut many[..]
     };
