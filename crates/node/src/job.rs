@@ -6,6 +6,7 @@ use std::time::Duration;
 use landeck_channel::Channel;
 pub use landeck_host::attach::Restarted;
 use landeck_host::attach::{self, Attachment};
+use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, Presence, Segment, ThreadMode};
 
@@ -253,7 +254,7 @@ impl Job {
 fn settings() -> attach::Settings {
     let (settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {
-        eprintln!("landeck: {trouble}");
+        complain(format_args!("landeck: {trouble}"));
     }
     Ok(settings.to_words())
 }

@@ -38,6 +38,13 @@ fn place(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_platform_without_an_end_is_refused() {
+    let ran = simulate("barrier -a ring -n 4 --platform /dev/zero");
+    let words = "landeck: --platform: cannot read /dev/zero: it has more than 1.0 MiB";
+    assert!(ran.code == Some(2) && ran.errors.starts_with(words), "{}", ran.errors);
+}
+
+#[test]
 fn the_papers_line_gives_a_table() {
     let line =
         "broadcast --architecture daisy -n 120 --clusters 8 --platform myrinet2000 --sizes 4..40K";
