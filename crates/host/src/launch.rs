@@ -14,6 +14,7 @@ use crate::process::Image;
 use crate::program::ProgramError;
 use crate::say::{SayError, say};
 use crate::signals::Signals;
+use crate::standard_output;
 use landeck_memory::plan::{GUESTS, SETTINGS_WORDS, SLOTS_MAX};
 use landeck_memory::{JobName, Segment, SegmentError, SegmentPlan, system as clock};
 use landeck_wire::HostId;
@@ -261,7 +262,8 @@ impl Launch {
                 None => pipes(&mut output, rank, self.tag_text(plan, rank))
                     .map_err(system("open pipes for the processes"))?,
             };
-            let identity = Identity { rank, processes, job: &job };
+            let stdout_name = standard_output::name_of(&stdout);
+            let identity = Identity { rank, processes, job: &job, stdout: stdout_name.as_deref() };
             let image = Image {
                 program: c_string(program.file.as_os_str().as_bytes()),
                 arguments: arguments(program),

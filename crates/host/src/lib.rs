@@ -36,6 +36,7 @@ pub mod say;
 pub mod signals;
 pub mod socket;
 pub mod stacks;
+mod standard_output;
 mod terminal;
 pub mod tie;
 pub mod topology;

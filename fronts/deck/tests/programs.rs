@@ -119,3 +119,12 @@ fn a_death_is_told_to_all_who_need_the_dead() {
 fn a_group_goes_on_without_a_dead_member() {
     survives("group_killed", |node| format!("group: node {node} goes on"));
 }
+
+#[test]
+fn a_killed_program_loses_no_whole_line() {
+    let _watchdog = watched(LIMIT);
+    let program = program("lines");
+    let output = run(&["-n", "1", program.to_str().expect("a path of ours")]);
+    assert_eq!(output.status.code(), Some(137), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "whole\n");
+}
