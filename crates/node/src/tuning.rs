@@ -185,7 +185,11 @@ fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
     let written = make_directory(path.parent().unwrap_or(path))
         .and_then(|()| fs::write(&beside, record.to_string()))
         .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| TuningError::File { path: path.into(), source })
+    written.map_err(|source| {
+        // A part of a file is of no use to anybody.
+        let _ = fs::remove_file(&beside);
+        TuningError::File { path: path.into(), source }
+    })
 }
 
 /// This machine in words that differ where figures do: one home directory may serve many hosts.
@@ -238,6 +242,19 @@ mod tests {
         let error = read_from(&path, "own".into()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: line 1 is", path.display())), "{error}");
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn figures_that_cannot_be_kept_leave_nothing() {
+        let directory = directory("not-kept");
+        let path = directory.join("figures");
+        fs::create_dir_all(&path).unwrap();
+        let figures = Figures::default();
+        let record = Record { machine: "own".into(), figures, details: Details::of(&figures) };
+        assert!(write_to(&path, &record).is_err(), "a directory has the name");
+        let left = fs::read_dir(&directory).unwrap().count();
+        fs::remove_dir_all(directory).unwrap();
+        assert_eq!(left, 1);
     }
 
     #[test]
