@@ -35,8 +35,8 @@ pub enum BudgetError {
     },
     /// A limit of memory is too small.
     #[error(
-        "{processes} processes need a shared segment of at least {needed}, but {limit} is \
-         {allowed}; raise it ({how}) or start fewer processes"
+        "{} a shared segment of at least {needed}, but {limit} is {allowed}; raise it ({how}) or \
+         start fewer processes", need(*.processes)
     )]
     Memory {
         /// How many processes there were to be.
@@ -52,8 +52,8 @@ pub enum BudgetError {
     },
     /// A limit of open files is too small.
     #[error(
-        "{processes} processes need {needed} open files in the launcher, but the limit is \
-         {allowed}; raise it (ulimit -Hn) or start fewer processes{}", .hint
+        "{} {needed} open files in the launcher, but the limit is {allowed}; raise it (ulimit -Hn) or \
+         start fewer processes{}", need(*.processes), .hint
     )]
     Descriptors {
         /// How many processes there were to be.
@@ -154,6 +154,13 @@ pub fn make_room_for_descriptors(
     Err(BudgetError::Descriptors { processes, needed, allowed, hint })
 }
 
+fn need(processes: u32) -> String {
+    match processes {
+        1 => "1 process needs".to_owned(),
+        _ => format!("{processes} processes need"),
+    }
+}
+
 fn shrink(plan: &mut SegmentPlan, heap_bytes: u64) {
     let heap_bytes = heap_bytes / PAGE_BYTES * PAGE_BYTES;
     plan.heap_bytes_per_process = plan.heap_bytes_per_process.min(heap_bytes);
@@ -201,7 +208,8 @@ mod tests {
         let error = fit_segment(plan(1, 4), limits).unwrap_err().to_string();
         assert!(error.contains("file size is 1.0 MiB") && error.contains("ulimit -f"), "{error}");
         let limits = Limits { file_bytes: Some(512), ..Limits::default() };
-        let error = fit_segment(plan(1, 4), limits).unwrap_err().to_string();
+        let error = fit_segment(plan(1, 1), limits).unwrap_err().to_string();
+        assert!(error.starts_with("1 process needs a shared segment"), "{error}");
         assert!(error.contains("file size is 512 B;"), "{error}");
         let error = fit_segment(plan(1, 100_000), Limits::default()).unwrap_err();
         assert!(error.to_string().starts_with("a job has at most "), "{error}");

@@ -207,7 +207,8 @@ impl Launch {
     }
 
     /// Starts the job, sees it to its end and returns the exit code for it: that of the process
-    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, else 0.
+    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, 125 where nothing
+    /// failed but output is lost, else 0.
     ///
     /// To be called while this process has one thread. Its signals are caught from then on.
     ///
