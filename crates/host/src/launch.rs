@@ -23,6 +23,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -371,15 +372,25 @@ fn output_files(
     let width = digits(processes - 1);
     let mut open = |stream: &str| -> Result<OwnedFd, LaunchError> {
         let path = directory.join(format!("rank-{rank:0width$}.{stream}"));
-        // For reading as well: to open a named pipe for writing alone waits for its reader.
-        let file = File::options().create(true).truncate(true).read(true).write(true).open(&path);
-        let file = file.map_err(|source| LaunchError::OutputFile { path: path.clone(), source })?;
+        let file = output_file(&path)
+            .map_err(|source| LaunchError::OutputFile { path: path.clone(), source })?;
         let (reader, writer) = pipe().map_err(system("open pipes for the processes"))?;
         let name = path.display().to_string();
         output.add_with_file(rank as usize, reader, file.into(), name);
         Ok(writer)
     };
     Ok((open("stdout")?, open("stderr")?))
+}
+
+/// Opens a file for output. A named pipe is refused: the launcher would wait for its reader, though the
+/// job is over.
+fn output_file(path: &Path) -> io::Result<File> {
+    // For reading as well: to open a named pipe for writing alone waits for its reader.
+    let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+    match file.metadata()?.file_type().is_fifo() {
+        true => Err(io::Error::other("this is a named pipe, and a file is wanted; remove it")),
+        false => Ok(file),
+    }
 }
 
 fn arguments(program: &PlannedProgram) -> Vec<CString> {

@@ -109,6 +109,20 @@ fn each_stream_of_each_rank_can_have_a_file() {
 }
 
 #[test]
+fn a_named_pipe_is_no_file_for_output() {
+    let folder = std::env::temp_dir().join(format!("landeck-fifo-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let made = Command::new("mkfifo").arg(folder.join("rank-0.stderr")).status().unwrap();
+    let path = folder.display().to_string();
+    let ended = run(&["-n", "1", "--output-dir", &path, "true"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(made.success());
+    assert_eq!(ended.code, Some(125));
+    let words = format!("landeck: output file {path}/rank-0.stderr: this is a named pipe");
+    assert!(ended.err.starts_with(&words), "{}", ended.err);
+}
+
+#[test]
 fn a_directory_for_output_is_no_file() {
     let ended = run(&["-n", "1", "--output-dir", "/dev/null", "true"]);
     assert_eq!(ended.code, Some(125));
