@@ -35,6 +35,7 @@ use crate::memory_groups::MemoryGroups;
 use crate::observe::{self, FindError};
 use crate::pmi::{self, PmiError};
 use crate::pmix::{self, PmixError};
+use crate::say::quoted;
 use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict};
 use crate::tie::Tie;
 
@@ -107,9 +108,17 @@ pub enum Origin {
 /// Why a process cannot find its job.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
+    /// A variable names a job, and names none.
+    #[error(
+        "{name} is empty: unset it, or set it to the name of a running job, which `landeck ps` shows"
+    )]
+    NoJob {
+        /// Its name.
+        name: &'static str,
+    },
     /// A variable of ours has no sense.
     #[error("{name} is {}: start the program with `landeck run`",
-        value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
+        value.as_ref().map_or_else(|| "not set".to_owned(), |value| quoted(value)))]
     Variable {
         /// Its name.
         name: &'static str,
@@ -196,7 +205,8 @@ pub enum AttachError {
     Pmi(#[from] PmiError),
     /// The first process published something else.
     #[error(
-        "rank 0 published {value:?}, which names no job: use the same version of Landeck everywhere"
+        "rank 0 published {}, which names no job: use the same version of Landeck everywhere",
+        quoted(value)
     )]
     Address {
         /// What was published.
@@ -247,10 +257,10 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
-    if let Some(name) = pmix::claiming_variable(|name| env::var(name).ok()) {
+    if let Some(name) = pmix::claiming_variable(text_of)? {
         return of_foreign(Foreign::Pmix(Box::new(pmix::Client::connect(name)?)), settings);
     }
-    claim::refuse(|name| env::var(name).ok())?;
+    claim::refuse(text_of)?;
     alone(settings)
 }
 
@@ -260,6 +270,9 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
 /// [`AttachError`].
 pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
     let Some(job) = variable::<String>("LANDECK_JOB")? else { return Ok(None) };
+    if job.is_empty() {
+        return Err(AttachError::NoJob { name: "LANDECK_JOB" });
+    }
     let slot = variable::<u32>("LANDECK_SLOT")?;
     let host = match (job.parse(), slot) {
         (Ok(host), _) => host,
@@ -621,10 +634,14 @@ impl fmt::Display for Address {
     }
 }
 
-/// The value of a variable, if it is set.
+/// The value of a variable, if it is set. What is no text is no reason to take it for unset.
+fn text_of(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// The value of a variable of a type, if it is set.
 fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, AttachError> {
-    let Some(value) = env::var_os(name) else { return Ok(None) };
-    let text = value.to_string_lossy().into_owned();
+    let Some(text) = text_of(name) else { return Ok(None) };
     match text.parse() {
         Ok(value) => Ok(Some(value)),
         Err(_) => Err(AttachError::Variable { name, value: Some(text) }),
@@ -699,6 +716,13 @@ mod tests {
         first.leave().unwrap();
         let error = alone(|| Err("LANDECK_COLLECTIVES: what?".into())).unwrap_err();
         assert_eq!(error.to_string(), "LANDECK_COLLECTIVES: what?");
+    }
+
+    #[test]
+    fn a_long_value_is_not_repeated_whole() {
+        let value = Some("9".repeat(50_000));
+        let error = AttachError::Variable { name: "LANDECK_SLOT", value }.to_string();
+        assert!(error.starts_with("LANDECK_SLOT is \"999") && error.len() < 300, "{error}");
     }
 
     #[test]

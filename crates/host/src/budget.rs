@@ -6,6 +6,7 @@
 //! The number of processes is never changed.
 
 use crate::memory_groups::MemoryGroups;
+use crate::report::size;
 use landeck_memory::SegmentPlan;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -34,8 +35,8 @@ pub enum BudgetError {
     },
     /// A limit of memory is too small.
     #[error(
-        "{processes} processes need a shared segment of at least {needed}, but {limit} is \
-         {allowed}; raise it ({how}) or start fewer processes"
+        "{} a shared segment of at least {needed}, but {limit} is {allowed}; raise it ({how}) or \
+         start fewer processes", need(*.processes)
     )]
     Memory {
         /// How many processes there were to be.
@@ -51,8 +52,8 @@ pub enum BudgetError {
     },
     /// A limit of open files is too small.
     #[error(
-        "{processes} processes need {needed} open files in the launcher, but the limit is \
-         {allowed}; raise it (ulimit -Hn) or start fewer processes{}", .hint
+        "{} {needed} open files in the launcher, but the limit is {allowed}; raise it (ulimit -Hn) or \
+         start fewer processes{}", need(*.processes), .hint
     )]
     Descriptors {
         /// How many processes there were to be.
@@ -120,9 +121,9 @@ pub fn fit_segment(mut plan: SegmentPlan, limits: Limits) -> Result<SegmentPlan,
             let needed = least.total_bytes();
             return Err(BudgetError::Memory {
                 processes,
-                needed: mebibytes(if usable < limit { 2 * needed } else { needed }),
+                needed: size(if usable < limit { 2 * needed } else { needed }),
                 limit: name,
-                allowed: mebibytes(limit),
+                allowed: size(limit),
                 how,
             });
         }
@@ -153,13 +154,16 @@ pub fn make_room_for_descriptors(
     Err(BudgetError::Descriptors { processes, needed, allowed, hint })
 }
 
+fn need(processes: u32) -> String {
+    match processes {
+        1 => "1 process needs".to_owned(),
+        _ => format!("{processes} processes need"),
+    }
+}
+
 fn shrink(plan: &mut SegmentPlan, heap_bytes: u64) {
     let heap_bytes = heap_bytes / PAGE_BYTES * PAGE_BYTES;
     plan.heap_bytes_per_process = plan.heap_bytes_per_process.min(heap_bytes);
-}
-
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
 
 #[cfg(test)]
@@ -203,6 +207,10 @@ mod tests {
         let limits = Limits { file_bytes: Some(1 << 20), ..Limits::default() };
         let error = fit_segment(plan(1, 4), limits).unwrap_err().to_string();
         assert!(error.contains("file size is 1.0 MiB") && error.contains("ulimit -f"), "{error}");
+        let limits = Limits { file_bytes: Some(512), ..Limits::default() };
+        let error = fit_segment(plan(1, 1), limits).unwrap_err().to_string();
+        assert!(error.starts_with("1 process needs a shared segment"), "{error}");
+        assert!(error.contains("file size is 512 B;"), "{error}");
         let error = fit_segment(plan(1, 100_000), Limits::default()).unwrap_err();
         assert!(error.to_string().starts_with("a job has at most "), "{error}");
     }

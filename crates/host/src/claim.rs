@@ -3,6 +3,8 @@
 //! Their processes would each take themselves for a job of one, and compute the same thing many
 //! times. So they fail, and say what to do.
 
+use crate::say::quoted;
+
 /// Why a process that no launcher can be talked to for is no job of one.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
@@ -15,6 +17,18 @@ pub enum ClaimError {
     Pmi {
         /// How many there are.
         size: u32,
+    },
+    /// A variable that says how many there are says nothing of the kind.
+    #[error(
+        "{name} is {}, which is no number of processes: unset it to run the program alone, or start \
+         the program with `landeck run`",
+        quoted(value)
+    )]
+    Senseless {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
     },
     /// Slurm started it as one of several, without a protocol between them.
     #[error(
@@ -36,8 +50,12 @@ pub enum ClaimError {
 pub fn refuse(variable: impl Fn(&str) -> Option<String>) -> Result<(), ClaimError> {
     let is_set = |name: &&str| variable(name).is_some();
     // One alone needs nobody to find the others.
-    let several = |name| variable(name)?.parse().ok().filter(|size: &u32| *size > 1);
-    match (several("PMI_SIZE"), several("SLURM_STEP_NUM_TASKS")) {
+    let several = |name: &'static str| match variable(name).map(|value| (value.parse(), value)) {
+        Some((Ok(size @ 2..), _)) => Ok(Some(size)),
+        Some((Err(_), value)) => Err(ClaimError::Senseless { name, value }),
+        _ => Ok(None),
+    };
+    match (several("PMI_SIZE")?, several("SLURM_STEP_NUM_TASKS")?) {
         (Some(size), _) => Err(ClaimError::Pmi { size }),
         (None, Some(size)) if is_set(&"SLURM_PROCID") => Err(ClaimError::Slurm { size }),
         _ => Ok(()),
@@ -61,6 +79,11 @@ mod tests {
         let step = ("SLURM_STEP_NUM_TASKS", "3");
         let error = outcome(&[step, ("SLURM_PROCID", "2")]).unwrap_err();
         assert!(error.to_string().contains("as one of 3"), "{error}");
+        for value in ["", "many", "-1"] {
+            let error = outcome(&[("PMI_SIZE", value)]).unwrap_err().to_string();
+            let words = format!("PMI_SIZE is {value:?}, which is no number of processes");
+            assert!(error.starts_with(&words), "{error}");
+        }
     }
 
     #[test]
@@ -70,6 +93,5 @@ mod tests {
         assert_eq!(outcome(&[("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_PROCID", "0")]), Ok(()));
         // A batch script that starts the program itself.
         assert_eq!(outcome(&[("SLURM_NTASKS", "8"), ("SLURM_PROCID", "0")]), Ok(()));
-        assert_eq!(outcome(&[("PMI_SIZE", "many")]), Ok(()));
     }
 }

@@ -11,8 +11,9 @@
 //! `PMI_FD` or `PMIX_*`: those promise a service. Nor `MASTER_ADDR` and `MASTER_PORT`: a port can
 //! only be promised by who listens on it, and a job on one host listens on none; set by the user,
 //! they are passed on. A process that is started again has `LANDECK_RESTART`, the number of the new
-//! start, besides.
+//! start, besides. `LANDECK_STDOUT` says which file the launcher gave a process as its standard output.
 
+use crate::standard_output;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
@@ -34,6 +35,8 @@ pub struct Identity<'a> {
     pub processes: u32,
     /// The job, as the processes and the agent call it.
     pub job: &'a str,
+    /// Its standard output, as [`crate::standard_output`] names it.
+    pub stdout: Option<&'a str>,
 }
 
 /// What all processes of one program share.
@@ -114,11 +117,12 @@ impl Export {
 }
 
 /// Who the process is, in every way that programs ask for it.
-fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 17] {
+fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
     let (rank, size) = (identity.rank.to_string(), identity.processes.to_string());
     [
         ("LANDECK_SLOT", rank.clone()),
         ("LANDECK_JOB", identity.job.to_owned()),
+        (standard_output::VARIABLE, identity.stdout.unwrap_or_default().to_owned()),
         ("RANK", rank.clone()),
         ("WORLD_SIZE", size.clone()),
         ("LOCAL_RANK", rank.clone()),
@@ -139,7 +143,7 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 17] {
 
 /// Whether a launcher sets this variable to tell its own processes who they are.
 fn belongs_to_a_launcher(name: &OsStr) -> bool {
-    const PREFIXES: [&str; 11] = [
+    const PREFIXES: [&str; 12] = [
         "PMI_",
         "PMIX_",
         "HYDI_",
@@ -149,6 +153,7 @@ fn belongs_to_a_launcher(name: &OsStr) -> bool {
         "MPI_LOCAL",
         "LANDECK_SEGMENT",
         "LANDECK_SLOT",
+        "LANDECK_STDOUT",
         "LANDECK_JOB",
         "LANDECK_RESTART",
     ];
@@ -200,7 +205,7 @@ mod tests {
     }
 
     fn of_rank_2(environment: &Environment) -> Vec<String> {
-        let identity = Identity { rank: 2, processes: 4, job: "00ff" };
+        let identity = Identity { rank: 2, processes: 4, job: "00ff", stdout: Some("13:7") };
         let all = environment.of_process(identity);
         all.into_iter().map(|variable| variable.into_string().unwrap()).collect()
     }
@@ -221,6 +226,7 @@ mod tests {
             "MPI_LOCALNRANKS=4",
             "LANDECK_SLOT=2",
             "LANDECK_JOB=00ff",
+            "LANDECK_STDOUT=13:7",
         ] {
             assert!(has(&all, wanted), "{wanted}");
         }
@@ -240,6 +246,7 @@ mod tests {
             ("MPI_LOCALRANKID", "1"),
             ("SLURM_PROCID", "1"),
             ("TORCHELASTIC_RUN_ID", "x"),
+            ("LANDECK_STDOUT", "13:6"),
         ];
         let kept = [
             ("OMPI_MCA_btl", "self"),

@@ -9,6 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags, fcntl_getfd, fcntl_setfd};
 
+use crate::say::quoted;
+
 /// The descriptors taken so far: each can be owned once.
 static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
@@ -16,7 +18,7 @@ static TAKEN: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 #[derive(Debug, thiserror::Error)]
 pub enum InheritError {
     /// It is no number of a descriptor beyond standard input, output and error.
-    #[error("{0:?} is not the number of a descriptor")]
+    #[error("{} is not the number of a descriptor", quoted(.0))]
     NotANumber(String),
     /// Nothing is open under the number: a parent closed it, or this is a child of the process
     /// that was meant.

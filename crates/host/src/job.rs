@@ -5,10 +5,11 @@ use crate::input::Input;
 use crate::launch::{
     LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, Started, TIMED_OUT, system,
 };
-use crate::output::{Output, Stream, last_lines};
+use crate::output::{Output, Stream};
 use crate::plan::Plan;
 use crate::process::{StartError, Step};
 use crate::report::{self, Deeds, Failure, FailureReport, Others, Who};
+use crate::say::{brief, complain};
 use crate::signals::{self, Conduct, Reaction};
 use crate::socket::{Address, is_listened_to};
 use crate::stacks;
@@ -16,7 +17,7 @@ use crate::watch::Watch;
 use landeck_memory::{Presence, WaitRecord, system as clock};
 use landeck_wire::HostId;
 use rustix::event::epoll::EventFlags;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,9 +25,9 @@ use std::time::{Duration, Instant};
 const GUARDIAN: u64 = 0;
 const SIGNALS: u64 = 1;
 const STDIN: u64 = 2;
-const SINKS: [(u64, Stream); 2] = [(3, Stream::Output), (4, Stream::Error)];
 const SOURCES: u64 = 1 << 32;
 const READERS: u64 = 2 << 32;
+const SINKS: u64 = 3 << 32;
 
 /// How long all stacks together may take.
 const STACKS_MAX: Duration = Duration::from_secs(30);
@@ -57,8 +58,8 @@ pub(crate) struct Job<'a> {
     guardian_gone: bool,
     /// Whether nothing runs any more.
     is_over: bool,
-    /// Whether the sources are watched, which depends on the room in their sinks.
-    rooms: Option<[bool; 2]>,
+    /// The sinks that are watched, since they hold something.
+    watched_sinks: BTreeSet<usize>,
     /// Whether the last round had anything to read.
     was_busy: bool,
     /// What a thread is still to be started for.
@@ -146,7 +147,7 @@ impl Job<'_> {
             timed_out: false,
             guardian_gone: false,
             is_over: false,
-            rooms: None,
+            watched_sinks: BTreeSet::new(),
             was_busy: true,
             serves_groups: launch.serves_groups,
             started,
@@ -156,13 +157,16 @@ impl Job<'_> {
         let code = job.exit_code();
         job.say_the_end(code);
         job.write_out()?;
-        Ok(code)
+        match code == 0 && job.started.output.has_lost() {
+            true => Ok(LAUNCHER_FAILED),
+            false => Ok(code),
+        }
     }
 
     fn say_beforehand(&mut self) {
         for program in &self.plan.programs {
             for name in &program.environment.missing {
-                let name = name.to_string_lossy();
+                let name = brief(name.to_string_lossy());
                 self.started.output.say(&format!(
                     "-x {name}: this variable is not set here, so it is not passed on; \
                      -x {name}=value sets it"
@@ -203,12 +207,13 @@ impl Job<'_> {
             GUARDIAN => self.hear_guardian()?,
             SIGNALS => self.take_signals()?,
             STDIN => self.started.input.iter_mut().for_each(Input::read),
+            SINKS.. => {} // it is written to in any case
             READERS.. => self.started.input.iter_mut().for_each(Input::write),
             SOURCES.. => {
                 self.was_busy = true;
                 self.started.output.read((token - SOURCES) as usize, Instant::now());
             }
-            _ => {} // a sink: it is written to in any case
+            _ => {}
         }
         Ok(())
     }
@@ -223,7 +228,7 @@ impl Job<'_> {
             if let Err(why) = serve(&host.to_string())
                 && is_listened_to(&Address::of_job(host))
             {
-                eprintln!("landeck run: the launcher serves no groups: {why}");
+                complain(format_args!("landeck run: the launcher serves no groups: {why}"));
             }
         };
         let builder = thread::Builder::new().name("landeck-groups".to_owned());
@@ -430,12 +435,16 @@ impl Job<'_> {
         let alive: Vec<(u32, Process)> =
             self.alive().map(|(rank, process)| (rank, process.clone())).collect();
         let mut text = format!(
-            "The job is ended after {after} (--timeout): {} of its {} processes still run.\n",
+            "The job is ended after {after} (--timeout): {} of its {} processes have not ended.\n",
             alive.len(),
             self.processes.len()
         );
         let give_up = Instant::now() + STACKS_MAX;
         for (rank, process) in alive.iter().take(LISTED_MAX) {
+            if process.pid == 0 {
+                text += &format!("  rank {rank}: was not started yet\n");
+                continue;
+            }
             // It may be another one than was started, below that.
             let pid = self.started.segment.slot_record(process.slot).pid;
             text += &format!("  rank {rank} (pid {pid}): {}\n", self.place(process));
@@ -472,17 +481,15 @@ impl Job<'_> {
 
     /// Watches what can make a difference now.
     fn set_interests(&mut self) -> std::io::Result<()> {
-        let output = &self.started.output;
-        for (token, stream) in SINKS {
-            let wanted = output.is_pending(stream).then_some(EventFlags::OUT);
-            self.watch.set(token, &output.target(stream), wanted.unwrap_or(EventFlags::empty()))?;
-            if output.is_merged() {
-                break;
-            }
+        let output = &mut self.started.output;
+        for sink in &self.watched_sinks - output.pending() {
+            self.watch.clear(SINKS + sink as u64, &output.target(sink));
         }
-        let rooms = [output.has_room(Stream::Output), output.has_room(Stream::Error)];
-        if self.rooms != Some(rooms) {
-            self.rooms = Some(rooms);
+        for &sink in output.pending() {
+            self.watch.set(SINKS + sink as u64, &output.target(sink), EventFlags::OUT)?;
+        }
+        self.watched_sinks.clone_from(output.pending());
+        if output.take_room_changed() {
             watch_sources(&mut self.watch, output)?;
         }
         self.watch_input()
@@ -502,7 +509,7 @@ impl Job<'_> {
     }
 
     fn is_output_pending(&self) -> bool {
-        SINKS.iter().any(|(_, stream)| self.started.output.is_pending(*stream))
+        !self.started.output.pending().is_empty()
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -585,7 +592,7 @@ impl Job<'_> {
 
     fn say_failure(&mut self, failed: Failed, others: Others) {
         let Failed { rank, failure, at: after, waiting } = failed;
-        let last_lines = self.last_lines(rank);
+        let last_lines = self.started.output.recent_lines(rank as usize);
         let process = &self.processes[rank as usize];
         let restarts = matches!(self.launch.on_failure, OnFailure::Restart { .. });
         let restarts = restarts.then_some(process.restarts);
@@ -606,16 +613,6 @@ impl Job<'_> {
             exit_code: self.exit_code(),
         };
         self.started.output.say(&report.text());
-    }
-
-    fn last_lines(&self, rank: u32) -> Vec<String> {
-        match self.started.files.get(rank as usize) {
-            None => self.started.output.recent_lines(rank as usize),
-            Some([stdout, stderr]) => match last_lines(stderr) {
-                lines if lines.is_empty() => last_lines(stdout),
-                lines => lines,
-            },
-        }
     }
 
     fn say_not_started(&mut self, rank: u32, error: StartError, code: u8) {

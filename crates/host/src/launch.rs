@@ -2,24 +2,28 @@
 
 use crate::budget::{BudgetError, Limits, fit_segment, make_room_for_descriptors};
 use crate::environment::{Export, Identity};
+use crate::file;
 use crate::guardian::{self, GuardianError, OnFailure, Order, Start};
 use crate::input::{Input, InputTo};
 use crate::job::Job;
 use crate::memory_groups::MemoryGroups;
-use crate::output::{Output, Stream, Tag};
+use crate::output::{Output, Stream, Tag, pipe};
 use crate::placement::{BindTo, MapBy, PlacementError};
 use crate::plan::{Plan, PlannedProgram};
 use crate::process::Image;
 use crate::program::ProgramError;
+use crate::say::{SayError, say};
 use crate::signals::Signals;
+use crate::standard_output;
 use landeck_memory::plan::{GUESTS, SETTINGS_WORDS, SLOTS_MAX};
 use landeck_memory::{JobName, Segment, SegmentError, SegmentPlan, system as clock};
 use landeck_wire::HostId;
 use std::ffi::{CString, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -116,6 +120,19 @@ pub enum LaunchError {
     /// There is no guardian.
     #[error(transparent)]
     Guardian(#[from] GuardianError),
+    /// A directory for output files cannot be made.
+    #[error(
+        "--output-dir {}: {source}. Give another directory, or one that can be made", .path.display()
+    )]
+    OutputDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel says, or what stands there instead.
+        source: io::Error,
+    },
+    /// What was asked for cannot be said.
+    #[error(transparent)]
+    Say(#[from] SayError),
     /// An output file cannot be made.
     #[error("output file {}: {source}", .path.display())]
     OutputFile {
@@ -191,7 +208,8 @@ impl Launch {
     }
 
     /// Starts the job, sees it to its end and returns the exit code for it: that of the process
-    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, else 0.
+    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, 125 where nothing
+    /// failed but output is lost, else 0.
     ///
     /// To be called while this process has one thread. Its signals are caught from then on.
     ///
@@ -206,8 +224,7 @@ impl Launch {
             return Err(LaunchError::StdinRank { rank, processes: plan.processes() });
         }
         if self.dry_run {
-            // A reader that is gone has seen enough.
-            let _ = io::stdout().write_all(plan.text().as_bytes());
+            say(&plan.text())?;
             return Ok(0);
         }
         Job::run(self, &plan, self.start(&plan)?)
@@ -238,16 +255,17 @@ impl Launch {
         let signals = Signals::catch().map_err(system("catch signals"))?;
         let (input, stdins) = Input::open(io::stdin().as_fd(), processes, self.stdin)
             .map_err(system("open standard input for the processes"))?;
-        let mut files = Vec::new();
+        self.output_directory.as_deref().map_or(Ok(()), make_directory)?;
         let mut starts = Vec::with_capacity(processes as usize);
         let job = HostId(segment.plan().host).to_string();
         for ((rank, program), stdin) in plan.ranks().zip(stdins) {
             let (stdout, stderr) = match &self.output_directory {
-                Some(directory) => output_files(directory, rank, processes, &mut files)?,
+                Some(directory) => output_files(&mut output, directory, rank, processes)?,
                 None => pipes(&mut output, rank, self.tag_text(plan, rank))
                     .map_err(system("open pipes for the processes"))?,
             };
-            let identity = Identity { rank, processes, job: &job };
+            let stdout_name = standard_output::name_of(&stdout);
+            let identity = Identity { rank, processes, job: &job, stdout: stdout_name.as_deref() };
             let image = Image {
                 program: c_string(program.file.as_os_str().as_bytes()),
                 arguments: arguments(program),
@@ -263,16 +281,7 @@ impl Launch {
         let out_of_memory_kills = groups.out_of_memory_kills();
         let order = Order { starts, on_failure: self.on_failure, grace: self.grace };
         let guardian = guardian::fork(&segment, order)?;
-        Ok(Started {
-            segment,
-            guardian,
-            signals,
-            output,
-            input,
-            files,
-            groups,
-            out_of_memory_kills,
-        })
+        Ok(Started { segment, guardian, signals, output, input, groups, out_of_memory_kills })
     }
 
     /// Slots beyond those of the ranks: for guests, and for processes that are started again, of
@@ -292,9 +301,9 @@ impl Launch {
     }
 
     fn make_room(&self, processes: u32, output: &Output) -> Result<(), LaunchError> {
-        // What is open at the fork: standard input, and each pipe with both of its ends, or a file.
+        // What is open at the fork: standard input, each pipe with both of its ends, and each file.
         let (each, hint) = match &self.output_directory {
-            Some(_) => (5, ""),
+            Some(_) => (7, ""),
             None if output.is_merged() => (4, ""),
             None => (5, ", or send both streams to one place (2>&1)"),
         };
@@ -318,8 +327,6 @@ pub(crate) struct Started {
     pub(crate) signals: Signals,
     pub(crate) output: Output,
     pub(crate) input: Option<Input>,
-    /// For each rank its standard output and standard error, if they go to files.
-    pub(crate) files: Vec<[File; 2]>,
     pub(crate) groups: MemoryGroups,
     pub(crate) out_of_memory_kills: u64,
 }
@@ -348,28 +355,42 @@ fn pipes(output: &mut Output, rank: u32, tag: String) -> io::Result<(OwnedFd, Ow
     Ok((stdout, stderr))
 }
 
-/// Standard output and standard error of a process that writes into files of its own.
+/// Makes the directory for output files, if it is not there.
+fn make_directory(path: &Path) -> Result<(), LaunchError> {
+    file::make_directory(path)
+        .map_err(|source| LaunchError::OutputDirectory { path: path.to_owned(), source })
+}
+
+/// Standard output and standard error of a process whose output goes into files of its own: by way of
+/// the launcher, which sees what a full disk does not take.
 fn output_files(
+    output: &mut Output,
     directory: &Path,
     rank: u32,
     processes: u32,
-    files: &mut Vec<[File; 2]>,
 ) -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let width = digits(processes - 1);
-    let open = |stream: &str| {
+    let mut open = |stream: &str| -> Result<OwnedFd, LaunchError> {
         let path = directory.join(format!("rank-{rank:0width$}.{stream}"));
-        let made = std::fs::create_dir_all(directory).and_then(|()| {
-            File::options().create(true).truncate(true).read(true).write(true).open(&path)
-        });
-        made.map_err(|source| LaunchError::OutputFile { path, source })
+        let file = output_file(&path)
+            .map_err(|source| LaunchError::OutputFile { path: path.clone(), source })?;
+        let (reader, writer) = pipe().map_err(system("open pipes for the processes"))?;
+        let name = path.display().to_string();
+        output.add_with_file(rank as usize, reader, file.into(), name);
+        Ok(writer)
     };
-    let own = [open("stdout")?, open("stderr")?];
-    let copy = |file: &File| {
-        file.try_clone().map(OwnedFd::from).map_err(system("keep an output file open"))
-    };
-    let given = (copy(&own[0])?, copy(&own[1])?);
-    files.push(own);
-    Ok(given)
+    Ok((open("stdout")?, open("stderr")?))
+}
+
+/// Opens a file for output. A named pipe is refused: the launcher would wait for its reader, though the
+/// job is over.
+fn output_file(path: &Path) -> io::Result<File> {
+    // For reading as well: to open a named pipe for writing alone waits for its reader.
+    let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+    match file.metadata()?.file_type().is_fifo() {
+        true => Err(io::Error::other("this is a named pipe, and a file is wanted; remove it")),
+        false => Ok(file),
+    }
 }
 
 fn arguments(program: &PlannedProgram) -> Vec<CString> {

@@ -15,6 +15,7 @@ use landeck_wire::HostId;
 use rustix::fs::{Mode, OFlags};
 
 use crate::index::Index;
+use crate::say::quoted;
 use crate::socket::{self, Address, JoinError, own_uid};
 
 /// How long an agent has to answer before others are looked at.
@@ -63,8 +64,11 @@ pub enum FindError {
     /// There is no job at all.
     #[error("no job of this user runs on this host; start one with `landeck run`")]
     NoJob,
+    /// Nothing was given where a job is to be named.
+    #[error("the name of the job is empty; give a name or an identity that `landeck ps` shows")]
+    Empty,
     /// No job is called so.
-    #[error("no job is called \"{reference}\": {}", listed("there is", .jobs))]
+    #[error("no job is called {}: {}", quoted(reference), listed("there is", .jobs))]
     Unknown {
         /// What was asked for.
         reference: String,
@@ -93,6 +97,9 @@ fn listed(what: &str, jobs: &[(HostId, String)]) -> String {
 /// # Errors
 /// [`FindError`].
 pub fn find(reference: Option<&str>) -> Result<ObservedJob, FindError> {
+    if reference == Some("") {
+        return Err(FindError::Empty);
+    }
     if let Some(host) = reference.and_then(|reference| reference.parse().ok()) {
         return Ok(observe(host)?);
     }

@@ -2,19 +2,25 @@
 //!
 //! Each process writes into pipes (or terminals, where the launcher's stream is one). Their contents are cut into lines and put together again, line
 //! by line, on the launcher's own standard output and standard error. If both of those are the same
-//! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote.
+//! file or terminal, a process gets one pipe for both, which keeps the order in which it wrote. A stream
+//! of a process can have a file of its own instead.
 //!
 //! What is held is bounded: a sink that takes nothing stops the reading, which fills the pipes,
 //! which stops the processes. A line longer than [`LINE_BYTES_MAX`] is passed on in parts. A part of
 //! a line (a prompt, a progress bar) is passed on before its end if it is held for
 //! [`PART_HELD_MAX`] and a person may be waiting for it: on a terminal, or when the job has a single
 //! process. If another process writes while such a line is open, the line is ended first.
+//!
+//! A sink whose reader is gone closes the pipes of its sources: their processes learn it as they would
+//! without the launcher. A sink that cannot take what is written, as on a full disk, loses that; the
+//! launcher says so once and goes on, since a computation is worth more than its log.
 
+use crate::say::reader_is_gone;
 use crate::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -56,13 +62,19 @@ pub enum Stream {
 #[derive(Debug)]
 pub struct Output {
     sources: Vec<Source>,
+    /// The launcher's own first: one or two, as `is_merged` says.
     sinks: Vec<Sink>,
+    is_merged: bool,
+    /// The sinks that hold something.
+    pending: BTreeSet<usize>,
+    /// Whether a sink has got room, or has none any more, since somebody asked.
+    room_changed: bool,
+    /// Whether something that was written is lost.
+    has_lost: bool,
     /// The last lines of each process.
     recent: Vec<VecDeque<Vec<u8>>>,
     /// How many sources hold a part of a line.
     holding: usize,
-    /// Whether parts of lines are passed on at once.
-    at_once: bool,
     block: Vec<u8>,
     /// Pipes that have ended, for whoever watches them.
     ended: Vec<OwnedFd>,
@@ -83,11 +95,15 @@ struct Source {
     line: Vec<u8>,
 }
 
-/// One of the launcher's own streams.
+/// One of the launcher's own streams, or a file for a stream of one process.
 #[derive(Debug)]
 struct Sink {
+    /// What a message calls it.
+    name: String,
     target: OwnedFd,
     kind: SinkKind,
+    /// Whether several processes write to it: then parts of lines are held.
+    is_shared: bool,
     pending: VecDeque<u8>,
     /// The source whose line was passed on without its end.
     open_line: Option<usize>,
@@ -109,16 +125,21 @@ enum SinkKind {
 impl Output {
     /// Collects the streams of `processes` processes into `stdout` and `stderr`.
     pub fn new(processes: usize, stdout: OwnedFd, stderr: OwnedFd) -> Output {
-        let mut sinks = vec![Sink::new(stdout)];
-        if !same_file(sinks[0].target.as_fd(), stderr.as_fd()) {
-            sinks.push(Sink::new(stderr));
+        let is_merged = same_file(stdout.as_fd(), stderr.as_fd());
+        let is_shared = processes > 1;
+        let mut sinks = vec![Sink::new("standard output".to_owned(), stdout, is_shared)];
+        if !is_merged {
+            sinks.push(Sink::new("standard error".to_owned(), stderr, is_shared));
         }
         Output {
             sources: Vec::new(),
             sinks,
+            is_merged,
+            pending: BTreeSet::new(),
+            room_changed: true,
+            has_lost: false,
             recent: vec![VecDeque::new(); processes],
             holding: 0,
-            at_once: processes == 1,
             block: vec![0; LINE_BYTES_MAX],
             ended: Vec::new(),
         }
@@ -126,7 +147,7 @@ impl Output {
 
     /// Whether both streams of a process go to the same place, and need only one pipe.
     pub fn is_merged(&self) -> bool {
-        self.sinks.len() == 1
+        self.is_merged
     }
 
     /// Opens what a process writes into: the end to read, for [`Output::add`], and the process's.
@@ -154,7 +175,23 @@ impl Output {
     /// Adds the reading end of a pipe that a process writes into; returns the source's number.
     /// `tag` stands before each of its lines.
     pub fn add(&mut self, process: usize, stream: Stream, pipe: OwnedFd, tag: String) -> usize {
-        let sink = self.sink_of(stream);
+        self.add_source(process, self.sink_of(stream), pipe, tag)
+    }
+
+    /// Adds the reading end of a pipe whose contents go into a file of their own, which messages call
+    /// `name`; returns the source's number.
+    pub fn add_with_file(
+        &mut self,
+        process: usize,
+        pipe: OwnedFd,
+        file: OwnedFd,
+        name: String,
+    ) -> usize {
+        self.sinks.push(Sink::new(name, file, false));
+        self.add_source(process, self.sinks.len() - 1, pipe, String::new())
+    }
+
+    fn add_source(&mut self, process: usize, sink: usize, pipe: OwnedFd, tag: String) -> usize {
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
         self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
         self.sources.len() - 1
@@ -171,6 +208,7 @@ impl Output {
             self.sinks[sink].give_up();
             self.close_sources_of(sink);
         }
+        self.pending.clear();
     }
 
     /// The pipe of a source that has not ended.
@@ -184,14 +222,20 @@ impl Output {
         source.pipe.is_some() && self.sinks[source.sink].has_room()
     }
 
-    /// The launcher's own stream that the sources of `stream` go to.
-    pub fn target(&self, stream: Stream) -> BorrowedFd<'_> {
-        self.sinks[self.sink_of(stream)].target.as_fd()
+    /// What a sink writes to.
+    pub fn target(&self, sink: usize) -> BorrowedFd<'_> {
+        self.sinks[sink].target.as_fd()
     }
 
-    /// Whether something waits to be written to the sink of `stream`.
-    pub fn is_pending(&self, stream: Stream) -> bool {
-        !self.sinks[self.sink_of(stream)].pending.is_empty()
+    /// The sinks that hold something, which waits to be written.
+    pub fn pending(&self) -> &BTreeSet<usize> {
+        &self.pending
+    }
+
+    /// Whether something that the processes or the launcher wrote is lost for another reason than
+    /// that nobody reads it.
+    pub fn has_lost(&self) -> bool {
+        self.has_lost
     }
 
     /// Whether nobody reads the launcher's stream any more.
@@ -199,9 +243,9 @@ impl Output {
         self.sinks[self.sink_of(stream)].broken
     }
 
-    /// Whether the sink of `stream` has room for more.
-    pub fn has_room(&self, stream: Stream) -> bool {
-        self.sinks[self.sink_of(stream)].has_room()
+    /// Whether other sources than at the last call may be read ([`Output::may_read`]).
+    pub fn take_room_changed(&mut self) -> bool {
+        std::mem::take(&mut self.room_changed)
     }
 
     /// The pipes that have ended since the last call. They close when they are dropped: whoever
@@ -262,25 +306,52 @@ impl Output {
 
     /// Writes what the sinks take without making us wait.
     pub fn write(&mut self) {
-        for sink in 0..self.sinks.len() {
-            if self.sinks[sink].write() == Progress::Broken {
-                self.close_sources_of(sink);
+        for sink in std::mem::take(&mut self.pending) {
+            let had_room = self.sinks[sink].has_room();
+            match self.sinks[sink].write() {
+                Ok(()) => {}
+                Err(WriteError::Unread) => self.close_sources_of(sink),
+                Err(WriteError::Lost(errno)) => self.say_lost(sink, errno),
             }
+            self.note(sink, had_room);
         }
+    }
+
+    /// Says that something is lost; once, since a full disk takes nothing for long.
+    fn say_lost(&mut self, sink: usize, errno: Errno) {
+        if std::mem::replace(&mut self.has_lost, true) {
+            return;
+        }
+        let (name, error) = (&self.sinks[sink].name, io::Error::from(errno));
+        self.say(&format!(
+            "landeck run: cannot write to {name}: {error}. Lines are lost until it takes more: make \
+             room there. The processes go on; the exit code will not be 0."
+        ));
+    }
+
+    /// Takes note of what a sink holds now.
+    fn note(&mut self, sink: usize, had_room: bool) {
+        match self.sinks[sink].pending.is_empty() {
+            true => self.pending.remove(&sink),
+            false => self.pending.insert(sink),
+        };
+        self.room_changed |= self.sinks[sink].has_room() != had_room;
     }
 
     /// Puts a text of the launcher itself on its standard error, on a line of its own.
     pub fn say(&mut self, text: &str) {
-        let sink = self.sink_of(Stream::Error);
-        let sink = &mut self.sinks[sink];
+        let number = self.sink_of(Stream::Error);
+        let sink = &mut self.sinks[number];
         if sink.broken {
             return;
         }
+        let had_room = sink.has_room();
         sink.end_open_line(None);
         sink.pending.extend(text.as_bytes());
         if !text.ends_with('\n') {
             sink.pending.push_back(b'\n');
         }
+        self.note(number, had_room);
     }
 
     /// The last lines of a process, oldest first.
@@ -296,7 +367,7 @@ impl Output {
     fn sink_of(&self, stream: Stream) -> usize {
         match stream {
             Stream::Output => 0,
-            Stream::Error => self.sinks.len() - 1,
+            Stream::Error => usize::from(!self.is_merged),
         }
     }
 
@@ -321,8 +392,9 @@ impl Output {
             self.holding += 1;
         }
         held.part.extend_from_slice(part);
-        let open = self.sinks[held.sink].open_line;
-        let goes_on = open == Some(source) || (self.at_once && open.is_none());
+        let sink = &self.sinks[held.sink];
+        let open = sink.open_line;
+        let goes_on = open == Some(source) || (!sink.is_shared && open.is_none());
         if goes_on || held.part.len() >= LINE_BYTES_MAX {
             self.pass_part_on(source);
         }
@@ -341,11 +413,13 @@ impl Output {
     }
 
     fn pass_on(&mut self, source: usize, begun: &[u8], bytes: &[u8]) {
-        let Source { sink, tag, .. } = &self.sources[source];
-        let sink = &mut self.sinks[*sink];
+        let Source { sink: number, tag, .. } = &self.sources[source];
+        let number = *number;
+        let sink = &mut self.sinks[number];
         if sink.broken {
             return;
         }
+        let had_room = sink.has_room();
         sink.end_open_line(Some(source));
         let mut at_start = sink.open_line.is_none();
         if tag.is_empty() {
@@ -364,6 +438,7 @@ impl Output {
             }
         }
         sink.open_line = (bytes.last() != Some(&b'\n')).then_some(source);
+        self.note(number, had_room);
     }
 
     /// Remembers the last of what a process wrote: only that can be asked for.
@@ -394,7 +469,7 @@ impl Output {
         let source_of = &self.sources[source];
         let sink = &self.sinks[source_of.sink];
         let is_free = sink.open_line.is_none_or(|open| open == source);
-        let is_watched = sink.kind == SinkKind::Terminal || self.at_once;
+        let is_watched = sink.kind == SinkKind::Terminal || !sink.is_shared;
         !source_of.part.is_empty() && is_free && is_watched
     }
 
@@ -417,15 +492,17 @@ impl Output {
     }
 }
 
-/// What became of an attempt to write.
+/// Why a sink holds nothing any more that was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
-    Fine,
-    Broken,
+enum WriteError {
+    /// Nobody reads it, which is no fault.
+    Unread,
+    /// It did not take what it was to take.
+    Lost(Errno),
 }
 
 impl Sink {
-    fn new(target: OwnedFd) -> Sink {
+    fn new(name: String, target: OwnedFd, is_shared: bool) -> Sink {
         let kind = match rustix::fs::fstat(&target) {
             _ if rustix::termios::isatty(&target) => SinkKind::Terminal,
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
@@ -433,7 +510,8 @@ impl Sink {
             }
             _ => SinkKind::Pipe,
         };
-        Sink { target, kind, pending: VecDeque::new(), open_line: None, broken: false }
+        let pending = VecDeque::new();
+        Sink { name, target, kind, is_shared, pending, open_line: None, broken: false }
     }
 
     fn give_up(&mut self) {
@@ -453,41 +531,34 @@ impl Sink {
         }
     }
 
-    fn write(&mut self) -> Progress {
+    fn write(&mut self) -> Result<(), WriteError> {
         while !self.broken && !self.pending.is_empty() {
             if self.kind != SinkKind::File && !is_ready(self.target.as_fd(), PollFlags::OUT) {
-                return Progress::Fine;
+                return Ok(());
             }
             let (first, _) = self.pending.as_slices();
             let most = if self.kind == SinkKind::File { first.len() } else { WRITE_BYTES };
             match rustix::io::write(&self.target, &first[..first.len().min(most)]) {
                 Ok(count) => drop(self.pending.drain(..count)),
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Progress::Fine,
-                Err(_) => {
-                    self.give_up();
-                    return Progress::Broken;
-                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(errno) => return Err(self.drop_pending(errno)),
             }
         }
-        Progress::Fine
+        Ok(())
     }
-}
 
-/// The last lines that a process wrote into the files of its own, oldest first.
-pub fn last_lines(file: &std::fs::File) -> Vec<String> {
-    use std::os::unix::fs::FileExt;
-    let most = (RECENT_LINES * RECENT_LINE_BYTES) as u64;
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let mut tail = vec![0; length.min(most) as usize];
-    if file.read_exact_at(&mut tail, length.saturating_sub(most)).is_err() {
-        return Vec::new();
+    /// Drops what was not written, for good if nobody reads it: a terminal that is gone answers with
+    /// an error of input and output.
+    fn drop_pending(&mut self, errno: Errno) -> WriteError {
+        let is_hung_up = self.kind == SinkKind::Terminal && errno == Errno::IO;
+        if is_hung_up || reader_is_gone(&errno.into()) {
+            self.give_up();
+            return WriteError::Unread;
+        }
+        self.pending = VecDeque::new();
+        WriteError::Lost(errno)
     }
-    let tail = tail.strip_suffix(b"\n").unwrap_or(&tail);
-    let lines = tail.rsplit(|&byte| byte == b'\n').take(RECENT_LINES);
-    let mut lines: Vec<String> = lines.filter(|line| !line.is_empty()).map(readable).collect();
-    lines.reverse();
-    lines
 }
 
 fn push_recent(recent: &mut VecDeque<Vec<u8>>, line: Vec<u8>) {
@@ -648,7 +719,7 @@ mod tests {
         bench.feed(&mut zero, &long);
         assert!(bench.output.sources[zero.0].part.is_empty());
         bench.feed(&mut zero, "end\n");
-        while bench.output.is_pending(Stream::Output) {
+        while !bench.output.pending().is_empty() {
             bench.output.write();
         }
         drop(bench);
@@ -716,6 +787,42 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_is_said_once_and_stops_nobody() {
+        let mut bench = Bench::new(1);
+        bench.output.sinks[0].target = File::create("/dev/full").unwrap().into();
+        let mut zero = bench.source(0, Stream::Output, "");
+        bench.feed(&mut zero, "lost\n");
+        bench.feed(&mut zero, "lost as well\n");
+        assert!(bench.output.has_lost() && !bench.output.is_broken(Stream::Output));
+        assert_eq!(bench.output.recent_lines(0), ["lost", "lost as well"]);
+        let (stdout, writer) = pipe().unwrap();
+        (bench.output.sinks[0].target, bench.stdout) = (writer, stdout.into());
+        bench.feed(&mut zero, "there is room\n");
+        let (out, err) = bench.finish();
+        assert_eq!(out, "there is room\n");
+        let words = "landeck run: cannot write to standard output: No space left on device";
+        assert!(err.starts_with(words) && err.lines().count() == 1, "{err}");
+    }
+
+    #[test]
+    fn a_stream_can_have_a_file_of_its_own() {
+        let mut bench = Bench::new(2);
+        let (own, file) = pipe().unwrap();
+        let (reader, writer) = pipe().unwrap();
+        let source = bench.output.add_with_file(1, reader, file, "rank-1.stdout".into());
+        let mut one = (source, writer.into());
+        bench.feed(&mut one, "a part");
+        let mut seen = [0; 16];
+        assert_eq!(File::from(own).read(&mut seen).unwrap(), 6, "at once");
+        bench.output.sinks[2].target = File::create("/dev/full").unwrap().into();
+        bench.feed(&mut one, " and more\n");
+        assert!(bench.output.has_lost());
+        bench.output.write();
+        let (out, err) = bench.finish();
+        assert!(out.is_empty() && err.contains("cannot write to rank-1.stdout: No space"), "{err}");
+    }
+
+    #[test]
     fn the_last_lines_are_remembered() {
         let mut bench = Bench::new(1);
         let mut zero = bench.source(0, Stream::Output, "");
@@ -726,15 +833,6 @@ mod tests {
         assert_eq!(bench.output.recent_lines(0), ["4", "5", "6", "7", "8"]);
         bench.feed(&mut zero, &format!("{}\n", "z".repeat(1000)));
         assert_eq!(bench.output.recent_lines(0)[4].len(), RECENT_LINE_BYTES);
-    }
-
-    #[test]
-    fn the_last_lines_of_a_file_are_read() {
-        let path = std::env::temp_dir().join(format!("landeck-lines-{}", std::process::id()));
-        std::fs::write(&path, "1\n2\n3\n4\n5\n6\n").unwrap();
-        let lines = last_lines(&File::open(&path).unwrap());
-        std::fs::remove_file(&path).unwrap();
-        assert_eq!(lines, ["2", "3", "4", "5", "6"]);
     }
 
     #[test]

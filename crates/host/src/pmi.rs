@@ -6,6 +6,7 @@
 //! fence, which waits for the other processes of the job, whatever they do before they come.
 
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::inherited::{self, InheritError};
+use crate::say::quoted;
 
 /// The request that waits for all processes.
 const FENCE: &str = "barrier_in";
@@ -77,7 +79,7 @@ pub enum Address {
 pub enum PmiError {
     /// A variable is missing or has no sense.
     #[error("the launcher set {present}, but {name} is {}: start the program again with mpiexec or landeck run",
-        value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
+        value.as_ref().map_or_else(|| "not set".to_owned(), |value| quoted(value)))]
     Variable {
         /// The variable that is there.
         present: &'static str,
@@ -90,7 +92,7 @@ pub enum PmiError {
     #[error("PMI_FD does not lead to the launcher: {0}")]
     Descriptor(#[from] InheritError),
     /// The port that the launcher named does not answer.
-    #[error("the launcher does not answer at PMI_PORT {port}: {error}")]
+    #[error("the launcher does not answer at PMI_PORT {}: {error}", quoted(port))]
     Port {
         /// The port.
         port: String,
@@ -172,7 +174,8 @@ impl Address {
     /// # Errors
     /// [`PmiError::Variable`].
     pub fn from_environment() -> Result<Option<Self>, PmiError> {
-        Self::from_variables(|name| env::var(name).ok())
+        let text = |value: OsString| value.to_string_lossy().into_owned();
+        Self::from_variables(|name| env::var_os(name).map(text))
     }
 
     fn from_variables(

@@ -63,6 +63,15 @@ pub enum PmixError {
         /// What the loader says.
         reason: String,
     },
+    /// A variable by which such a launcher claims a process says nothing.
+    #[error(
+        "{variable} is empty, so no launcher that speaks PMIx has set it: unset it to run the program \
+         alone, or start the program with `landeck run`"
+    )]
+    Empty {
+        /// The variable.
+        variable: &'static str,
+    },
     /// It is another library.
     #[error("{LIBRARY} has no function {function}: another version of it is needed")]
     NoFunction {
@@ -92,8 +101,17 @@ pub enum PmixError {
 }
 
 /// The variable by which a launcher that speaks PMIx claims this process.
-pub fn claiming_variable(variable: impl Fn(&str) -> Option<String>) -> Option<&'static str> {
-    ["PMIX_RANK", "PMIX_NAMESPACE"].into_iter().find(|name| variable(name).is_some())
+///
+/// # Errors
+/// [`PmixError::Empty`].
+pub fn claiming_variable(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<&'static str>, PmixError> {
+    let set = ["PMIX_RANK", "PMIX_NAMESPACE"].map(|name| Some((name, variable(name)?)));
+    match set.iter().flatten().find(|(_, value)| value.is_empty()) {
+        Some(&(variable, _)) => Err(PmixError::Empty { variable }),
+        None => Ok(set.into_iter().flatten().map(|(name, _)| name).next()),
+    }
 }
 
 impl Client {
@@ -471,7 +489,12 @@ mod tests {
 
     #[test]
     fn a_launcher_claims_by_its_variables() {
-        let claims = |own: &'static str| claiming_variable(|name| (name == own).then(String::new));
+        let with = |own: &'static str, value: &'static str| {
+            claiming_variable(move |name| (name == own).then(|| value.to_owned()))
+        };
+        let claims = |own| with(own, "0").unwrap();
+        let error = with("PMIX_NAMESPACE", "").unwrap_err().to_string();
+        assert!(error.starts_with("PMIX_NAMESPACE is empty"), "{error}");
         assert_eq!(claims("PMIX_RANK"), Some("PMIX_RANK"));
         assert_eq!(claims("PMIX_NAMESPACE"), Some("PMIX_NAMESPACE"));
         assert_eq!(claims("PMI_RANK"), None);

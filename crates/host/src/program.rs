@@ -1,8 +1,12 @@
 //! Finding the file of a program, as a shell would.
 
 use rustix::fs::{Access, access};
+use rustix::process::geteuid;
 use std::ffi::{OsStr, OsString};
+use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Why a program cannot be started.
@@ -20,9 +24,36 @@ pub enum ProgramError {
         name = .0.display()
     )]
     OnlyHere(OsString),
+    /// A directory on the way to it may not be entered.
+    #[error(
+        "program \"{path}\" cannot be reached: {error}. A directory on the way to it may be closed to \
+         this user", path = .path.display()
+    )]
+    Unreachable {
+        /// The path.
+        path: PathBuf,
+        /// What the kernel says.
+        error: String,
+    },
     /// It is a directory.
     #[error("\"{}\" is a directory, not a program", .0.display())]
     Directory(PathBuf),
+    /// The file may be executed, but not by this user, or not where it is.
+    #[error(
+        "program \"{path}\" may not be executed by user {user}: it belongs to user {owner} and has the \
+         permissions {mode:o}. Ask for a copy, or look whether its file system is mounted noexec",
+        path = .path.display()
+    )]
+    NotForThisUser {
+        /// The path.
+        path: PathBuf,
+        /// Who asks.
+        user: u32,
+        /// Whose it is.
+        owner: u32,
+        /// Its permissions.
+        mode: u32,
+    },
     /// The file may not be executed.
     #[error("program \"{path}\" may not be executed; if it should be: chmod +x {path}", path = .0.display())]
     NotExecutable(PathBuf),
@@ -35,7 +66,10 @@ impl ProgramError {
             ProgramError::NoFile(..) | ProgramError::NotInPath(_) | ProgramError::OnlyHere(_) => {
                 127
             }
-            ProgramError::Directory(_) | ProgramError::NotExecutable(_) => 126,
+            ProgramError::Directory(_)
+            | ProgramError::Unreachable { .. }
+            | ProgramError::NotForThisUser { .. }
+            | ProgramError::NotExecutable(_) => 126,
         }
     }
 }
@@ -63,7 +97,9 @@ pub fn find(
         let path = here(&place.join(name));
         match check(&path) {
             Ok(path) => return Ok(path),
-            Err(error @ ProgramError::NotExecutable(_)) => refused = refused.or(Some(error)),
+            Err(error @ (ProgramError::NotExecutable(_) | ProgramError::NotForThisUser { .. })) => {
+                refused = refused.or(Some(error));
+            }
             Err(_) => {}
         }
     }
@@ -75,15 +111,28 @@ pub fn find(
 }
 
 fn check(path: &Path) -> Result<PathBuf, ProgramError> {
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return Err(ProgramError::NoFile(path.to_owned(), None));
-    };
+    let metadata = std::fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            ProgramError::NoFile(path.to_owned(), None)
+        }
+        _ => ProgramError::Unreachable { path: path.to_owned(), error: error.to_string() },
+    })?;
     if metadata.is_dir() {
         return Err(ProgramError::Directory(path.to_owned()));
     }
     match access(path, Access::EXEC_OK) {
         Ok(()) => Ok(path.to_owned()),
-        Err(_) => Err(ProgramError::NotExecutable(path.to_owned())),
+        Err(_) => Err(not_executable(path, &metadata, geteuid().as_raw())),
+    }
+}
+
+/// Why this user may not execute a file: only its owner can change its permissions, and only where
+/// nobody may execute it that is what helps.
+fn not_executable(path: &Path, metadata: &Metadata, user: u32) -> ProgramError {
+    let (path, mode, owner) = (path.to_owned(), metadata.mode() & 0o7777, metadata.uid());
+    match mode & 0o111 == 0 && (owner == user || user == 0) {
+        true => ProgramError::NotExecutable(path),
+        false => ProgramError::NotForThisUser { path, user, owner, mode },
     }
 }
 
@@ -119,6 +168,33 @@ mod tests {
         let error = found("no-such-program", None, "/bin").unwrap_err();
         assert_eq!(error.exit_code(), 127);
         assert!(error.to_string().contains("not found in PATH"), "{error}");
+    }
+
+    #[test]
+    fn chmod_is_advised_to_owners_alone() {
+        let path = std::env::temp_dir().join(format!("landeck-owned-{}", std::process::id()));
+        fs::write(&path, "").unwrap();
+        let metadata = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            fs::metadata(&path).unwrap()
+        };
+        let (plain, private) = (metadata(0o644), metadata(0o700));
+        fs::remove_file(&path).unwrap();
+        let owner = plain.uid();
+        let text = |metadata, user| not_executable(&path, metadata, user).to_string();
+        assert!(text(&plain, owner).contains("chmod +x"));
+        let words = format!("by user 65533: it belongs to user {owner} and has the permissions ");
+        assert!(text(&plain, 65_533).contains(&format!("{words}644")));
+        assert!(text(&private, 65_533).contains(&format!("{words}700")));
+        assert_eq!(not_executable(&path, &private, 65_533).exit_code(), 126);
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_walked_is_not_called_absent() {
+        let endless = format!("./{}", "x".repeat(300));
+        let error = found(&endless, None, "").unwrap_err();
+        assert!(matches!(error, ProgramError::Unreachable { .. }), "{error}");
+        assert_eq!(error.exit_code(), 126);
     }
 
     #[test]

@@ -70,8 +70,12 @@ impl Signals {
             for signal in CAUGHT.into_iter().filter(|&signal| !is_ignored(signal)) {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
+            let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+            let descriptor = libc::signalfd(-1, set.as_ptr(), flags);
+            // A file that becomes too large is an error of the write, as a full disk is.
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
             libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
-            libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+            descriptor
         };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());

@@ -5,11 +5,13 @@
 //! another machine's, to see what would be done there.
 
 use crate::cpu_set::CpuSet;
-use std::fs;
+use crate::file::read_text_within;
 use std::path::{Path, PathBuf};
 
 /// The variable that names another machine's `/sys/devices/system`.
 pub const VARIABLE: &str = "LANDECK_TOPOLOGY";
+/// The kernel's files there have a page at most.
+const FILE_BYTES_MAX: usize = 64 * 1024;
 
 /// What processors can share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,18 +134,16 @@ fn group(usable: &CpuSet, mut mates: impl FnMut(usize) -> CpuSet) -> Vec<CpuSet>
 
 /// The processors that share the third-level cache which this directory of caches describes.
 fn read_cache(directory: &Path) -> Option<CpuSet> {
-    let is_third = |index: &PathBuf| {
-        fs::read_to_string(index.join("level")).is_ok_and(|level| level.trim() == "3")
-    };
+    let is_third =
+        |index: &PathBuf| read_text(&index.join("level")).is_some_and(|level| level.trim() == "3");
     let mut indices = (0..8).rev().map(|number| directory.join(format!("index{number}")));
     read_list(indices.find(is_third)?.join("shared_cpu_list"))
 }
 
 /// The processors that share the cache of the highest level that this directory describes.
 fn read_last_cache(directory: &Path) -> Option<CpuSet> {
-    let level = |index: &PathBuf| -> Option<u32> {
-        fs::read_to_string(index.join("level")).ok()?.trim().parse().ok()
-    };
+    let level =
+        |index: &PathBuf| -> Option<u32> { read_text(&index.join("level"))?.trim().parse().ok() };
     let indices = (0..8).map(|number| directory.join(format!("index{number}")));
     let last = indices.filter_map(|index| Some((level(&index)?, index))).max()?;
     read_list(last.1.join("shared_cpu_list"))
@@ -160,12 +160,18 @@ fn read_nodes(directory: &Path, usable: &CpuSet) -> Vec<CpuSet> {
 }
 
 fn read_list(path: PathBuf) -> Option<CpuSet> {
-    fs::read_to_string(path).ok()?.parse().ok().filter(|set: &CpuSet| !set.is_empty())
+    read_text(&path)?.parse().ok().filter(|set: &CpuSet| !set.is_empty())
+}
+
+/// The user may name another directory than the kernel's, whose files may be anything.
+fn read_text(path: &Path) -> Option<String> {
+    read_text_within(path, FILE_BYTES_MAX).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// A directory that is gone when the test is.
     struct Tree(PathBuf);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use landeck_channel::Channel;
 use landeck_host::attach::{self, Attachment};
 pub use landeck_host::attach::{Restarted, WayBack};
+use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
 
@@ -291,7 +292,7 @@ impl Job {
 fn settings() -> attach::Settings {
     let (settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {
-        eprintln!("landeck: {trouble}");
+        complain(format_args!("landeck: {trouble}"));
     }
     Ok(settings.to_words())
 }

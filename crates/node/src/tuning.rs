@@ -12,6 +12,11 @@ use std::path::{Path, PathBuf};
 
 use landeck_collectives::figures::{Figures, FiguresError, Record};
 use landeck_collectives::{Details, Nearness, NearnessError, Overrides, OverridesError, Settings};
+use landeck_host::file::{make_directory, read_within};
+use landeck_host::say::{brief, quoted};
+
+/// No figures take more.
+const FILE_BYTES_MAX: usize = 1 << 20;
 
 /// The variable that names ways of collective operations.
 pub const VARIABLE: &str = "LANDECK_COLLECTIVES";
@@ -26,14 +31,15 @@ pub const CLUSTERS_VARIABLE: &str = "LANDECK_CLUSTERS";
 #[derive(Debug, thiserror::Error)]
 pub enum VariableError {
     /// Not the name of a way.
-    #[error("{VARIABLE}: {0}")]
+    #[error("{VARIABLE}: {}", brief(.0))]
     Way(OverridesError),
     /// Nothing that makes members near.
-    #[error("{CLUSTERS_VARIABLE}: {0}")]
+    #[error("{CLUSTERS_VARIABLE}: {}", brief(.0))]
     Clusters(NearnessError),
     /// Neither yes nor no.
     #[error(
-        "{CHECKING_VARIABLE}: it is {found:?}; 1 makes members compare their calls, 0 does not"
+        "{CHECKING_VARIABLE}: it is {}; 1 makes members compare their calls, 0 does not",
+        quoted(found)
     )]
     Checking {
         /// What it says.
@@ -160,7 +166,7 @@ fn place_in(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 }
 
 fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
-    let text = match fs::read(path) {
+    let text = match read_within(path, FILE_BYTES_MAX) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(TuningError::File { path: path.into(), source }),
@@ -176,10 +182,14 @@ fn read_from(path: &Path, own: String) -> Result<Option<Record>, TuningError> {
 /// Writes beside it first: who reads meanwhile finds the old file or the new one.
 fn write_to(path: &Path, record: &Record) -> Result<(), TuningError> {
     let beside = path.with_extension(format!("new-{}", std::process::id()));
-    let written = fs::create_dir_all(path.parent().unwrap_or(path))
+    let written = make_directory(path.parent().unwrap_or(path))
         .and_then(|()| fs::write(&beside, record.to_string()))
         .and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| TuningError::File { path: path.into(), source })
+    written.map_err(|source| {
+        // A part of a file is of no use to anybody.
+        let _ = fs::remove_file(&beside);
+        TuningError::File { path: path.into(), source }
+    })
 }
 
 /// This machine in words that differ where figures do: one home directory may serve many hosts.
@@ -232,6 +242,25 @@ mod tests {
         let error = read_from(&path, "own".into()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{}: line 1 is", path.display())), "{error}");
         fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn figures_that_cannot_be_kept_leave_nothing() {
+        let directory = directory("not-kept");
+        let path = directory.join("figures");
+        fs::create_dir_all(&path).unwrap();
+        let figures = Figures::default();
+        let record = Record { machine: "own".into(), figures, details: Details::of(&figures) };
+        assert!(write_to(&path, &record).is_err(), "a directory has the name");
+        let left = fs::read_dir(&directory).unwrap().count();
+        fs::remove_dir_all(directory).unwrap();
+        assert_eq!(left, 1);
+    }
+
+    #[test]
+    fn figures_without_an_end_are_refused() {
+        let error = read_from(Path::new("/dev/zero"), "own".into()).unwrap_err().to_string();
+        assert_eq!(error, "/dev/zero: it has more than 1.0 MiB, the most that is read");
     }
 
     #[test]

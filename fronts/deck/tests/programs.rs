@@ -180,6 +180,15 @@ fn a_child_made_by_fork_aborts_alone_and_says_so() {
     let output = run(&["-n", "2", program.to_str().expect("a path of ours"), "abort"]);
     assert_wrote(&output, "forked: 2 nodes agree");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("deck_abort with code 7 (a child gives up): pid "), "{said}");
+    assert!(said.contains("deck_abort with code 7: a child gives up. pid "), "{said}");
     assert!(said.contains("was made by fork and ends alone"), "{said}");
+}
+
+#[test]
+fn a_killed_program_loses_no_whole_line() {
+    let _watchdog = watched(LIMIT);
+    let program = program("lines");
+    let output = run(&["-n", "1", program.to_str().expect("a path of ours")]);
+    assert_eq!(output.status.code(), Some(137), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "whole\n");
 }

@@ -48,6 +48,41 @@ fn a_program_that_is_none_of_the_processes_is_refused() {
 }
 
 #[test]
+fn a_variable_that_is_empty_is_named() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    for (variables, words) in [
+        ("LANDECK_JOB=", "LANDECK_JOB is empty: unset it"),
+        ("PMI_SIZE=", "PMI_SIZE is \"\", which is no number of processes"),
+        ("PMI_FD= PMI_RANK=0 PMI_SIZE=2", "PMI_FD does not lead to the launcher: \"\""),
+        ("PMI_FD=$(printf '\\377') PMI_RANK=0 PMI_SIZE=2", "PMI_FD does not lead to the launcher"),
+        ("PMI_PORT= PMI_ID=1", "the launcher does not answer at PMI_PORT \"\""),
+        ("PMIX_RANK=", "PMIX_RANK is empty"),
+        ("PMIX_NAMESPACE=", "PMIX_NAMESPACE is empty"),
+        ("LANDECK_MPI_INITIAL_ERRHANDLER=", "LANDECK_MPI_INITIAL_ERRHANDLER is \"\""),
+    ] {
+        let script = format!("{variables} exec \"$0\"");
+        let output = shell(Launcher::None, 1, &[&script, &hello.to_string_lossy()]);
+        assert_failed(&output, &["MPI_Init failed", words]);
+    }
+    for name in ["LANDECK_JOB", "LANDECK_SLOT", "LANDECK_SEGMENT"] {
+        let script = format!("{name}= exec \"$0\"");
+        let output = shell(Launcher::Landeck, 1, &[&script, &hello.to_string_lossy()]);
+        assert_failed(&output, &["MPI_Init failed", name]);
+    }
+}
+
+#[test]
+fn a_long_variable_is_not_repeated_whole() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let hello = program("hello");
+    let script = "LANDECK_SLOT=$(head -c 50000 /dev/zero | tr '\\0' 9) exec \"$0\"";
+    let output = shell(Launcher::Landeck, 1, &[script, &hello.to_string_lossy()]);
+    assert_failed(&output, &["MPI_Init failed", "LANDECK_SLOT is \"999", "bytes left out"]);
+    assert!(output.stderr.len() < 5_000, "{output:?}");
+}
+
+#[test]
 fn a_process_that_was_started_again_is_refused() {
     let _watchdog = Watchdog::start(LIMIT);
     let hello = program("hello");

@@ -6,8 +6,8 @@ mod support;
 use std::process::Command;
 use std::time::Duration;
 
-use landeck_testing::Watchdog;
 use landeck_testing::program::assert_wrote;
+use landeck_testing::{Trail, Watchdog};
 use support::{
     Launcher, Library, mpich_or_skip, program, program_in_cpp_or_skip, run, run_by, run_command,
     run_with_files_of, skip,
@@ -66,6 +66,33 @@ fn the_same_programs_run_with_another_library_of_the_abi() {
         let output = run(Launcher::Mpiexec, Library::Mpich, 2, &program(name), &[]);
         assert_wrote(&output, &format!("{name}: 2 processes agree"));
     }
+}
+
+#[test]
+fn a_killed_program_loses_no_whole_line() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let lines = program("lines");
+    let written = |buffer: &str| {
+        let output = run(Launcher::Landeck, Library::Ours, 1, &lines, &[buffer]);
+        assert_eq!(output.status.code(), Some(137), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_eq!(written("early"), "early\n1\nsecond\n");
+    // A program that chooses a buffer itself keeps it.
+    for buffer in ["own", "usual", "later"] {
+        assert_eq!(written(buffer), "", "{buffer}");
+    }
+    assert_eq!(written("none"), "1\nsecond\nthird");
+}
+
+#[test]
+fn output_that_goes_elsewhere_keeps_its_buffer() {
+    let _watchdog = Watchdog::start(LIMIT);
+    let lines = program("lines");
+    let mut command = support::command(Launcher::Landeck, Library::Ours, 1, "sh".as_ref());
+    command.args(["-c", "\"$0\" | cat"]).arg(lines);
+    let output = Trail::new().run(&mut command, LIMIT);
+    assert!(output.stdout.is_empty(), "{output:?}");
 }
 
 #[test]

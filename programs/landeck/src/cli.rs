@@ -11,7 +11,9 @@ use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
 use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
+use crate::values::{time, whole};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use landeck::collectives::{Nearness, Overrides};
 use landeck::host::environment::Export;
@@ -87,14 +89,15 @@ pub(crate) struct Usage(pub(crate) clap::Error);
 
 /// Reads a command line, which begins with the name of the command.
 pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
-    let (first, others) = split(line);
+    let (first, others) = split(line)?;
     let cli = Cli::try_parse_from(first).map_err(Usage)?;
     match cli.command {
         CliCommand::Run(run) => {
             let mut programs = vec![run.program.read()];
             for other in others {
                 let name = OsString::from("landeck run ... :");
-                let line = std::iter::once(name).chain(with_program_marked(other, &next_program()));
+                let other = with_program_marked(other, &next_program())?;
+                let line = std::iter::once(name).chain(other);
                 let matches = next_program().try_get_matches_from(line).map_err(Usage)?;
                 let next = ProgramArguments::from_arg_matches(&matches).map_err(Usage)?;
                 programs.push(next.read());
@@ -203,7 +206,8 @@ struct TuneArguments {
         long = "np",
         value_name = "N",
         requires = "show",
-        value_parser = clap::value_parser!(u32).range(1..=16_000)
+        value_parser = whole(1, 16_000),
+        allow_negative_numbers = true
     )]
     processes: Option<u32>,
     /// With these ways asked for, as in `landeck run`
@@ -218,7 +222,13 @@ const RUN_NOTES: &str = "\
 Exit code: that of the process that failed first (128 and the signal, if one killed it), else 0; 128 and
 the signal to the launcher that ended a job whose processes waited to be started again.
 124 after --timeout, 127 and 126 when a program is not found or may not be executed, 125 when the
-launcher itself fails, 2 when the command line is not understood.
+launcher itself fails or cannot write what the processes write, 2 when the command line is not
+understood.
+
+Output: a line of one process is never inside a line of another. C programs of Landeck write line by
+line (as with setvbuf and _IOLBF), unless they choose a buffer themselves. Python and Fortran have
+buffers of their own: python -u, GFORTRAN_UNBUFFERED_PRECONNECTED=y. Where the output cannot be written,
+as on a full disk, the launcher says so at once, and the processes go on.
 
 Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
 time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
@@ -267,13 +277,19 @@ struct JobArguments {
     #[arg(long, value_name = "DIRECTORY")]
     output_dir: Option<PathBuf>,
     /// End the job after this time (seconds, or with a unit: 90, 0.5, 10m, 2h); exit code 124
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// Show the stacks of all processes when the time is over
     #[arg(long, requires = "timeout")]
     stacks: bool,
     /// Who gets the standard input: all, none, or a rank
-    #[arg(long, value_name = "WHO", value_parser = input_to, default_value = "0")]
+    #[arg(
+        long,
+        value_name = "WHO",
+        value_parser = input_to,
+        allow_negative_numbers = true,
+        default_value = "0"
+    )]
     stdin: InputTo,
     /// When a process fails: end the others (abort), tell them and let them go on (notify), or start
     /// it again besides (restart), up to 3 times or as in restart:5. When it has failed once more the
@@ -288,7 +304,13 @@ struct JobArguments {
     #[arg(long)]
     serve_groups: bool,
     /// Time between asking processes to end (TERM) and killing them
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        allow_negative_numbers = true,
+        default_value = "10"
+    )]
     grace: Duration,
     /// Say what a job has done that ended well: messages, bytes, time waiting
     #[arg(long)]
@@ -312,7 +334,8 @@ struct ProgramArguments {
         short = 'n',
         long = "np",
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..)
+        value_parser = whole(1, u32::MAX),
+        allow_negative_numbers = true
     )]
     processes: Option<u32>,
     /// Set a variable for the processes, or pass one on in spite of --env-none
@@ -403,7 +426,7 @@ fn next_program() -> clap::Command {
 }
 
 /// Cuts a command line at the colons between programs.
-fn split(line: Vec<OsString>) -> (Vec<OsString>, Vec<Vec<OsString>>) {
+fn split(line: Vec<OsString>) -> Result<(Vec<OsString>, Vec<Vec<OsString>>), Usage> {
     let mut parts = line.split(|word| word == ":").map(<[OsString]>::to_vec);
     let first = parts.next().unwrap_or_default();
     let definition = definition();
@@ -411,22 +434,26 @@ fn split(line: Vec<OsString>) -> (Vec<OsString>, Vec<Vec<OsString>>) {
     let first = match (first.get(..2), run) {
         (Some([command, name]), Some(run)) if name == "run" => {
             let head = [command.clone(), name.clone()];
-            head.into_iter().chain(with_program_marked(first[2..].to_vec(), run)).collect()
+            head.into_iter().chain(with_program_marked(first[2..].to_vec(), run)?).collect()
         }
         _ => first,
     };
-    (first, parts.collect())
+    Ok((first, parts.collect()))
 }
 
 /// Puts `--` before the program, whose arguments are its own. Words like `-np` and `-wdir` before
 /// it, as other launchers have them, get their second dash.
-fn with_program_marked(mut words: Vec<OsString>, definition: &clap::Command) -> Vec<OsString> {
+fn with_program_marked(
+    mut words: Vec<OsString>,
+    definition: &clap::Command,
+) -> Result<Vec<OsString>, Usage> {
     const SINGLE: [&str; 2] = ["-np", "-wdir"];
     let mut at = 0;
     while at < words.len() && words[at].as_encoded_bytes().starts_with(b"-") {
         if words[at] == "--" {
-            return words;
+            return Ok(words);
         }
+        check_tag(&words[at..])?;
         if SINGLE.iter().any(|single| words[at] == *single) {
             let mut double = OsString::from("-");
             double.push(&words[at]);
@@ -437,7 +464,24 @@ fn with_program_marked(mut words: Vec<OsString>, definition: &clap::Command) -> 
     if at < words.len() {
         words.insert(at, "--".into());
     }
-    words
+    Ok(words)
+}
+
+/// Refuses `--tag rank`, which may mean the value or a program of that name.
+fn check_tag(words: &[OsString]) -> Result<(), Usage> {
+    let [option, word, ..] = words else { return Ok(()) };
+    let is_value = TagWith::value_variants()
+        .iter()
+        .any(|value| value.to_possible_value().is_some_and(|possible| word == possible.get_name()));
+    if option != "--tag" || !is_value {
+        return Ok(());
+    }
+    let word = word.to_string_lossy();
+    let text = format!(
+        "--tag {word}: write --tag={word} for what stands before each line, or --tag -- {word} for a \
+         program that is called {word}\n"
+    );
+    Err(Usage(clap::Error::raw(ErrorKind::ValueValidation, text)))
 }
 
 /// Whether the word after this option is its value.
@@ -510,20 +554,6 @@ fn nearness() -> impl TypedValueParser<Value = Nearness> {
 
 fn overrides(text: &str) -> Result<Overrides, String> {
     text.parse().map_err(|error: landeck::collectives::OverridesError| error.to_string())
-}
-
-/// A time with or without a unit.
-pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit_seconds = match &text[digits.len()..] {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("the unit is not known: use ms, s, m or h"),
-    };
-    let number: f64 = digits.parse().map_err(|_| "a time is needed, as 90, 0.5, 10m or 2h")?;
-    Duration::try_from_secs_f64(number * unit_seconds).map_err(|_| "a time cannot be like that")
 }
 
 #[cfg(test)]
@@ -601,6 +631,9 @@ mod tests {
         assert_eq!(job.grace, Duration::from_secs(120));
         assert!(!job.programs[0].inherit);
         assert_eq!(launch("--tag x").tag, Tag::Rank);
+        assert_eq!(launch("--tag -- rank").programs[0].name, "rank");
+        assert_eq!(launch("--tag ./rank").programs[0].name, "./rank");
+        assert_eq!(launch("--tag=host rank").programs[0].name, "rank");
         assert_eq!(launch("--stdin 3 x").stdin, InputTo::Rank(3));
     }
 
@@ -647,7 +680,16 @@ mod tests {
             ("--on-failure abort:3 x", "choose abort, notify, restart"),
             ("--on-failure notify,abort x", "choose abort, notify, restart"),
             ("--timeout soon x", "the unit is not known"),
-            ("--timeout=-3 x", "cannot be like that"),
+            ("--timeout=-3 x", "a time is wanted, 0 or more"),
+            ("--timeout -5 x", "a time is wanted, 0 or more"),
+            ("--grace -1 x", "a time is wanted, 0 or more"),
+            ("--stdin -1 x", "choose all, none"),
+            ("-n -1 x", "a whole number is wanted, 1 or more"),
+            ("-np -1 x", "a whole number is wanted, 1 or more"),
+            ("-n two x", "a whole number is wanted, 1 or more"),
+            ("-n 1 x : -n -1 y", "a whole number is wanted, 1 or more"),
+            ("--tag rank ./x", "write --tag=rank for what stands before each line"),
+            ("--tag host x", "or --tag -- host for a program that is called host"),
             ("-x =3 x", "a name is needed"),
             ("--stacks x", "--timeout"),
             ("--collectives star x", "no architecture \"star\""),
@@ -658,13 +700,5 @@ mod tests {
             let error = run(line).unwrap_err();
             assert!(error.contains(word), "{line}: {error}");
         }
-    }
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(time("0.25"), Ok(Duration::from_millis(250)));
-        assert_eq!(time("100ms"), Ok(Duration::from_millis(100)));
-        assert_eq!(time("2h"), Ok(Duration::from_secs(7200)));
-        assert!(time("h").is_err() && time("").is_err() && time("1d").is_err());
     }
 }

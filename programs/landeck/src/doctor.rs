@@ -1,10 +1,9 @@
 //! `landeck doctor`: what this host offers and lacks.
 
-use crate::say::say;
 use clap::Args;
 use landeck::host::examination::{Finding, Health, examine};
+use landeck::host::say::{SayError, say};
 use serde_json::json;
-use std::io;
 use std::process::ExitCode;
 
 /// Say what this host offers to jobs and what it lacks, and what follows from it.
@@ -19,7 +18,7 @@ pub(crate) struct DoctorArguments {
 
 impl DoctorArguments {
     /// Says it.
-    pub(crate) fn run(&self) -> io::Result<ExitCode> {
+    pub(crate) fn run(&self) -> Result<ExitCode, SayError> {
         let findings = examine();
         let text = if self.json { as_json(&findings) } else { as_text(&findings) };
         say(&text)?;

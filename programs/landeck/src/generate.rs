@@ -4,8 +4,9 @@
 mod reference;
 
 use crate::{cli, mpiexec};
-use clap_complete::Shell;
+use clap_complete::{Generator, Shell};
 use clap_mangen::roff::{Roff, bold, roman};
+use landeck::host::file::make_directory;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -23,7 +24,7 @@ pub(crate) enum What {
 
 /// Writes the files into a directory, which is made if need be.
 pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+    make_directory(directory)?;
     let mut definition = cli::definition();
     match what {
         What::Man => {
@@ -32,7 +33,9 @@ pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
         }
         What::Completions => {
             for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-                clap_complete::generate_to(shell, &mut definition, "landeck", directory)?;
+                let mut text = Vec::new();
+                clap_complete::generate(shell, &mut definition, "landeck", &mut text);
+                fs::write(directory.join(shell.file_name("landeck")), text)?;
             }
             Ok(())
         }

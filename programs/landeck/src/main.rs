@@ -8,14 +8,15 @@ mod doctor;
 mod generate;
 mod mpiexec;
 mod plan;
-mod say;
 mod seeing;
 mod simulate;
 mod tune;
+mod values;
 
 use cli::{Command, Usage, Wishes};
 use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
+use landeck::host::say::{brief, complain, heard, say};
 use landeck::host::start_signals;
 use landeck::tuning;
 use mpiexec::Asked;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
         Ok(Asked::Help) => print(mpiexec::HELP),
         Ok(Asked::Version) => print(concat!("mpiexec (Landeck) ", env!("CARGO_PKG_VERSION"), "\n")),
         Err(error) => {
-            eprintln!("mpiexec: {error}");
+            complain(format_args!("mpiexec: {error}"));
             ExitCode::from(WRONG_USAGE)
         }
     }
@@ -64,8 +65,23 @@ fn follow(line: Vec<OsString>) -> ExitCode {
             let place = directory.display().to_string();
             said(generate::write(what, &directory).map_err(|error| format!("{place}: {error}")))
         }
-        Err(Usage(error)) => error.exit(),
+        Err(Usage(error)) => answer(&error),
     }
+}
+
+/// Shows the help that was asked for, or says what is wrong with a command line.
+fn answer(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        return said(heard(error.print()));
+    }
+    let text = error.to_string();
+    let text = text.trim_end();
+    match brief(text) {
+        short if short != text => complain(short),
+        // With colours, where they can be seen.
+        _ => drop(error.print()),
+    }
+    ExitCode::from(WRONG_USAGE)
 }
 
 /// Starts a job with the settings of this host and what the user asks for; that wins.
@@ -83,7 +99,7 @@ fn run(mut launch: Launch, wishes: Wishes) -> ExitCode {
 fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
     let (mut settings, trouble) = tuning::settings()?;
     if let Some(trouble) = trouble {
-        eprintln!("landeck: {trouble}");
+        complain(format_args!("landeck: {trouble}"));
     }
     if let Some(asked) = wishes.overrides {
         settings.overrides = settings.overrides.then(asked)?;
@@ -94,7 +110,7 @@ fn settings(wishes: Wishes) -> Result<Settings, Box<dyn Error>> {
 
 /// Prints a text.
 fn print(text: &str) -> ExitCode {
-    said(say::say(text))
+    said(say(text))
 }
 
 fn said<T, E: Display>(result: Result<T, E>) -> ExitCode {
@@ -106,6 +122,6 @@ fn shown<E: Display>(result: Result<ExitCode, E>) -> ExitCode {
 }
 
 fn failed(error: impl Display, exit_code: u8) -> ExitCode {
-    eprintln!("landeck: {error}");
+    complain(format_args!("landeck: {error}"));
     ExitCode::from(exit_code)
 }

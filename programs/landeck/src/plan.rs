@@ -2,6 +2,7 @@
 //! picture. Nothing is started.
 
 use crate::clusters::{self, ClustersError};
+use crate::values::whole;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use landeck::collectives::preset::NAMES;
@@ -9,6 +10,7 @@ use landeck::collectives::{
     Drawing, Group, GroupError, Nearness, Operation, Order, Preset, PresetError, Task, Way,
 };
 use landeck::host::placement::{BindTo, MapBy};
+use landeck::host::say::{self, SayError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,20 +32,27 @@ pub(crate) struct PlanArguments {
         short = 'n',
         long = "np",
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=MEMBERS_MAX),
+        value_parser = whole(1, MEMBERS_MAX),
+        allow_negative_numbers = true,
         required_unless_present = "cluster_sizes"
     )]
     members: Option<u32>,
     #[command(flatten)]
     division: Division,
     /// The member that the data come from or go to [default: 0]
-    #[arg(long, value_name = "MEMBER")]
+    #[arg(
+        long,
+        value_name = "MEMBER",
+        value_parser = whole(0, u32::MAX),
+        allow_negative_numbers = true
+    )]
     root: Option<u32>,
     /// Cut the data into this many segments that follow each other
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=1024),
+        value_parser = whole(1, 1024),
+        allow_negative_numbers = true,
         conflicts_with = "split"
     )]
     segments: Option<u32>,
@@ -58,7 +67,13 @@ pub(crate) struct PlanArguments {
     #[arg(long)]
     in_place: bool,
     /// Show only this member's part
-    #[arg(long, value_name = "MEMBER", conflicts_with = "svg")]
+    #[arg(
+        long,
+        value_name = "MEMBER",
+        value_parser = whole(0, u32::MAX),
+        allow_negative_numbers = true,
+        conflicts_with = "svg"
+    )]
     member: Option<u32>,
     /// Draw the plan into this file instead, as SVG, which browsers show
     #[arg(long, value_name = "FILE")]
@@ -70,18 +85,29 @@ pub(crate) struct PlanArguments {
 #[group(multiple = false)]
 struct Division {
     /// Divide the members into this many clusters, as even as can be [default: everybody by itself]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole(1, u32::MAX),
+        allow_negative_numbers = true
+    )]
     clusters: Option<u32>,
     /// Divide the members into clusters of these sizes: 3,4,5
     #[arg(
         long,
         value_name = "N,N,...",
         value_delimiter = ',',
-        value_parser = clap::value_parser!(u32).range(1..=MEMBERS_MAX)
+        value_parser = whole(1, MEMBERS_MAX),
+        allow_negative_numbers = true
     )]
     cluster_sizes: Option<Vec<u32>>,
     /// Lay the members out row by row in this many columns; the columns are the clusters
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole(1, u32::MAX),
+        allow_negative_numbers = true
+    )]
     columns: Option<u32>,
     /// Divide the members as `landeck run --bind-to core` does on this machine, by their last-level
     /// caches; dealt out as --map-by says there
@@ -106,7 +132,7 @@ enum InOrder {
 }
 
 /// Plans of all members are held at once.
-const MEMBERS_MAX: i64 = 1024;
+const MEMBERS_MAX: u32 = 1024;
 
 /// Why there is no plan.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +158,8 @@ pub(crate) enum PlanError {
     Clusters(#[from] ClustersError),
     #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
     Write { path: String, error: io::Error },
+    #[error(transparent)]
+    Say(#[from] SayError),
 }
 
 impl PlanArguments {
@@ -224,8 +252,7 @@ fn draw(drawing: &Drawing<'_>, path: &Path) -> Result<(), PlanError> {
 }
 
 fn say(text: &str) -> Result<(), PlanError> {
-    crate::say::say(text)
-        .map_err(|error| PlanError::Write { path: "standard output".into(), error })
+    Ok(say::say(text)?)
 }
 
 fn operation() -> impl TypedValueParser<Value = Operation> {

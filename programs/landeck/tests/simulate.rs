@@ -38,6 +38,13 @@ fn place(name: &str) -> PathBuf {
 }
 
 #[test]
+fn a_platform_without_an_end_is_refused() {
+    let ran = simulate("barrier -a ring -n 4 --platform /dev/zero");
+    let words = "landeck: --platform: cannot read /dev/zero: it has more than 1.0 MiB";
+    assert!(ran.code == Some(2) && ran.errors.starts_with(words), "{}", ran.errors);
+}
+
+#[test]
 fn the_papers_line_gives_a_table() {
     let line =
         "broadcast --architecture daisy -n 120 --clusters 8 --platform myrinet2000 --sizes 4..40K";
@@ -183,6 +190,8 @@ fn what_is_asked_for_wrongly_is_explained() {
         ("broadcast -a board", "the board is memory that all members share"),
         ("broadcast -n 500 --platform myrinet2000", "need 250 hosts; platform myrinet2000 has 96"),
         ("broadcast --root 24", "--root 24: the group has 24 members, 0 to 23"),
+        ("broadcast --root -1", "a whole number is wanted, 0 or more"),
+        ("broadcast --jitter -1", "a whole number is wanted, from 0 to 1000"),
         ("barrier --root 1", "--root: barrier has no root"),
         ("barrier --segments 2", "--segments: barrier has no segments"),
         ("broadcast --explain", "--explain shows one run"),

@@ -20,6 +20,7 @@ use super::{GuardianError, Order, Start};
 use crate::agent::{self, Agent, Effect};
 use crate::descendants;
 use crate::process::{self, Change, Image, Look, Starter};
+use crate::say::complain;
 
 /// The guardian's life, in the forked process.
 pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Instant) -> ! {
@@ -30,7 +31,7 @@ pub(super) fn guard(segment: Segment, order: Order, socket: OwnedFd, began: Inst
     let code = match catch_unwind(AssertUnwindSafe(life)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
-            eprintln!("landeck: the guardian gives up, and the job ends: {error}");
+            complain(format_args!("landeck: the guardian gives up, and the job ends: {error}"));
             1
         }
         Err(_) => 2, // the panic has said what it is

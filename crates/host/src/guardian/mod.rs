@@ -145,6 +145,12 @@ pub enum GuardianError {
     /// The segment is private memory of this process.
     #[error("the guardian needs a segment that other processes can attach, not a local one")]
     LocalSegment,
+    /// There can be no more processes.
+    #[error(
+        "the guardian cannot be forked: {0}. Is there a limit of processes (ulimit -u, pids.max of the \
+         control group)? Raise it, or end other processes"
+    )]
+    Fork(io::Error),
     /// A system call that the guardian cannot do without was refused.
     #[error("the guardian cannot {attempt}: {source}")]
     System {
@@ -210,7 +216,7 @@ pub fn fork(segment: &Segment, mut order: Order) -> Result<Guardian, GuardianErr
             let error = io::Error::last_os_error();
             process::restore_signals(&mask);
             if pid < 0 {
-                return Err(refused("be forked")(error));
+                return Err(GuardianError::Fork(error));
             }
             let segment = segment.clone();
             let pid = pid.cast_unsigned();

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use landeck::host::say::quoted;
 use landeck_c_boundary::{HandleError, Table};
 
 use crate::abi::{ERR_OTHER, ERRORS_ABORT, ERRORS_ARE_FATAL, ERRORS_RETURN, ErrorFunction, Handle};
@@ -107,7 +108,8 @@ fn initial_of(value: Option<OsString>) -> Result<Handle, Mistake> {
     let found = NAMES.iter().find(|(_, name)| value == *name);
     found.map(|(handle, _)| *handle).ok_or_else(|| {
         let names = NAMES.map(|(_, name)| name).join(", ");
-        let text = format!("{INITIAL_VARIABLE} is {value:?}; set it to one of {names}");
+        let value = quoted(&value.to_string_lossy());
+        let text = format!("{INITIAL_VARIABLE} is {value}; set it to one of {names}");
         Mistake::new(ERR_OTHER, text)
     })
 }

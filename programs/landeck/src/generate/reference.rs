@@ -54,7 +54,11 @@ fn names(argument: &Arg) -> String {
     let values: Vec<&str> =
         argument.get_value_names().into_iter().flatten().map(|name| name.as_str()).collect();
     let takes_value = argument.get_action().takes_values();
-    let value = if takes_value { format!(" {}", values.join(" ")) } else { String::new() };
+    let value = match takes_value {
+        true if argument.is_require_equals_set() => format!("[={}]", values.join(" ")),
+        true => format!(" {}", values.join(" ")),
+        false => String::new(),
+    };
     let short = argument.get_short().map(|letter| format!("`-{letter}`, "));
     match argument.get_long() {
         Some(long) => format!("{}`--{long}{}`", short.unwrap_or_default(), value.trim_end()),

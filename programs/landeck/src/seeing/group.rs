@@ -1,9 +1,9 @@
 //! `landeck group`: the named groups of a job, who is in them, and who comes and goes.
 
 use super::SeeingError;
-use crate::say::say;
 use clap::{Args, Subcommand};
 use landeck::host::observe;
+use landeck::host::say::say;
 use landeck::{Error, Group, GroupError, GroupMember, GroupView, Job, Options};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -143,5 +143,5 @@ fn changes(before: &GroupView, now: &GroupView) -> String {
 }
 
 fn tell(text: &str) -> Result<(), SeeingError> {
-    say(text).map_err(SeeingError::Say)
+    Ok(say(text)?)
 }

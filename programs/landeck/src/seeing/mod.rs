@@ -8,6 +8,7 @@ pub(crate) mod why;
 
 use landeck::host::observe::{FindError, ObservedJob};
 use landeck::host::report::duration;
+use landeck::host::say::SayError;
 use landeck::memory::system::now_ns;
 use landeck::seeing::Picture;
 use std::time::Duration;
@@ -24,8 +25,8 @@ pub(crate) enum SeeingError {
     Job(#[from] landeck::Error),
     #[error("landeck top needs a terminal: {0}. `landeck top --once` shows a moment without one.")]
     Terminal(std::io::Error),
-    #[error("cannot write to standard output: {0}")]
-    Say(std::io::Error),
+    #[error(transparent)]
+    Say(#[from] SayError),
 }
 
 /// Two pictures of a job, a moment apart.

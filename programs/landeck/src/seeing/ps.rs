@@ -1,10 +1,10 @@
 //! `landeck ps`: the jobs of this user on this host, and their processes.
 
 use super::{SeeingError, age};
-use crate::say::say;
 use clap::Args;
 use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::duration;
+use landeck::host::say::say;
 use landeck::memory::system::now_ns;
 use landeck::memory::{JobState, SlotState};
 use landeck::seeing::Picture;
@@ -45,7 +45,8 @@ impl PsArguments {
             false if jobs.is_empty() => "No job of this user runs on this host.\n".to_owned(),
             false => jobs.iter().map(|job| listed(job, most)).collect(),
         };
-        say(&text).map(|()| ExitCode::SUCCESS).map_err(SeeingError::Say)
+        say(&text)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

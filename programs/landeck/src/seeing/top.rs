@@ -2,10 +2,10 @@
 
 use super::rates::{Row, rows};
 use super::{SeeingError, age, pause};
-use crate::say::say;
 use clap::Args;
 use landeck::host::observe::{self, ObservedJob};
 use landeck::host::report::decimal_size;
+use landeck::host::say::say;
 use landeck::memory::{Operation, SlotState};
 use landeck::seeing::picture::Doing;
 use landeck::seeing::report::Report;
@@ -44,7 +44,14 @@ pub(crate) struct TopArguments {
     #[arg(value_name = "JOB")]
     job: Option<String>,
     /// Look so often (seconds, or with a unit)
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = crate::cli::time, default_value = "1")]
+    #[arg(
+        short = 'd',
+        long,
+        value_name = "TIME",
+        value_parser = crate::values::time,
+        allow_negative_numbers = true,
+        default_value = "1"
+    )]
     interval: Duration,
     /// Show one moment as text, and leave; needs no terminal
     #[arg(long)]
@@ -59,7 +66,8 @@ impl TopArguments {
         if self.once {
             pause(self.interval);
             let scene = Scene::of(&job, &first, &Picture::take(&job));
-            return say(&scene.text()).map(|()| ExitCode::SUCCESS).map_err(SeeingError::Say);
+            say(&scene.text())?;
+            return Ok(ExitCode::SUCCESS);
         }
         let mut terminal = ratatui::try_init().map_err(SeeingError::Terminal)?;
         let mut show =
@@ -68,7 +76,7 @@ impl TopArguments {
         ratatui::restore();
         let last = ended.map_err(SeeingError::Terminal)?;
         if let Some(last) = last {
-            say(&format!("{last}\n")).map_err(SeeingError::Say)?;
+            say(&format!("{last}\n"))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -1,8 +1,8 @@
 //! `landeck why`: why a job does not go on.
 
 use super::{SeeingError, age, two_pictures};
-use crate::say::say;
 use clap::Args;
+use landeck::host::say::say;
 use landeck::host::{observe, stacks};
 use landeck::memory::SlotState;
 use landeck::seeing::{Picture, Report};
@@ -43,9 +43,9 @@ impl WhyArguments {
             true => format!("{:#}\n", as_json(&job.host.to_string(), &name.to_string(), &report)),
             false => format!("{name} ({}), since {}\n{}", job.host, age(&job), report.text()),
         };
-        say(&text).map_err(SeeingError::Say)?;
+        say(&text)?;
         if self.stacks {
-            say(&stacks_of(&now, &report)).map_err(SeeingError::Say)?;
+            say(&stacks_of(&now, &report))?;
         }
         Ok(ExitCode::from(u8::from(!report.goes_on())))
     }

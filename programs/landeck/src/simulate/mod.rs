@@ -15,12 +15,15 @@ mod study;
 mod table;
 
 use crate::tune::{self, Found, Share, TuneError};
+use crate::values::whole;
 use chart::svg;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use compare::{LAUNCHES, Passes, line_ps_now};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{Details, Figures, Operation, Preset, Task};
+use landeck::host::file::{self, read_within};
+use landeck::host::say::{self, SayError, complain};
 use landeck::tuning::{self, TuningError};
 use landeck_simulator::platform::library;
 use landeck_simulator::{
@@ -62,7 +65,7 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "NAME|FILE", default_value = "ethernet10")]
     platform: String,
     /// Processes on each host [default: one for each of its processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = whole(1, 65_536), allow_negative_numbers = true)]
     per_host: Option<u32>,
     /// Put each process on the next host, and begin with the first again when all have one
     #[arg(long, conflicts_with = "per_host")]
@@ -72,10 +75,22 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "N,...", default_value = "4..40K", allow_negative_numbers = true)]
     sizes: Numbers,
     /// Cut the data into this many segments that follow each other
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = whole(1, 1024),
+        allow_negative_numbers = true
+    )]
     segments: u32,
     /// The member that the data come from or go to
-    #[arg(long, value_name = "MEMBER", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "MEMBER",
+        default_value_t = 0,
+        value_parser = whole(0, u32::MAX),
+        allow_negative_numbers = true
+    )]
     root: u32,
     /// Show what made one run as long as it is, message by message
     #[arg(long, conflicts_with_all = ["out", "map", "paper", "measured"])]
@@ -94,10 +109,22 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
     /// Let everything take longer by up to so many percent, each thing by its own part
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = 0,
+        value_parser = whole(0, 1000),
+        allow_negative_numbers = true
+    )]
     jitter: u32,
     /// Lose so many of a million messages between hosts; they are sent again after 200 ms
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=500_000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = whole(0, 500_000),
+        allow_negative_numbers = true
+    )]
     loss: u32,
     /// End a member at some time after all have called, and show what becomes of the others:
     /// 3@12us, or several
@@ -114,6 +141,8 @@ const BEYOND: u8 = 1;
 const USUAL_PROCESSES: [u64; 1] = [24];
 /// The most processes that are simulated.
 const PROCESSES_MAX: u64 = 65_536;
+/// The longest platform file that is read.
+const PLATFORM_BYTES_MAX: usize = 1 << 20;
 /// The most data: what a host can hold.
 const BYTES_MAX: u64 = 1 << 40;
 /// In a measurement nothing takes equally long twice: by up to so much of a thousand longer. Without it
@@ -183,6 +212,8 @@ pub(crate) enum SimulateError {
     Tune(#[from] TuneError),
     #[error("cannot write {path}: {error}. Check the folder and its permissions.")]
     Write { path: String, error: io::Error },
+    #[error(transparent)]
+    Say(#[from] SayError),
 }
 
 /// What is simulated with figures of some distance of the processors, and what was measured at it.
@@ -555,7 +586,7 @@ fn all(ground: &Ground<'_>) -> Vec<Preset> {
 }
 
 fn make_directory(directory: &Path) -> Result<(), SimulateError> {
-    fs::create_dir_all(directory).map_err(|error| wrong(directory, error))
+    file::make_directory(directory).map_err(|error| wrong(directory, error))
 }
 
 fn wrong(path: &Path, error: io::Error) -> SimulateError {
@@ -571,7 +602,7 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
             Ok(kept) => kept,
             Err(TuningError::NoPlace) => None,
             Err(trouble) => {
-                eprintln!("landeck: {trouble}");
+                complain(format_args!("landeck: {trouble}"));
                 None
             }
         };
@@ -584,8 +615,8 @@ fn platform(name: &str) -> Result<Platform, SimulateError> {
     if !name.contains('/') && !name.ends_with(".toml") {
         return Ok(library::find(name)?);
     }
-    let bytes =
-        fs::read(name).map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
+    let bytes = read_within(Path::new(name), PLATFORM_BYTES_MAX)
+        .map_err(|error| SimulateError::Read { path: name.to_owned(), error })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
@@ -621,8 +652,7 @@ fn command_line() -> String {
 }
 
 fn say(text: &str) -> Result<(), SimulateError> {
-    crate::say::say(text)
-        .map_err(|error| SimulateError::Write { path: "standard output".into(), error })
+    Ok(say::say(text)?)
 }
 
 /// What is simulated.

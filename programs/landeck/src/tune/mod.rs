@@ -18,11 +18,11 @@ pub(crate) use share::Share;
 
 use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
-use crate::say::say;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::collectives::details::{CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};
 use landeck::host::placement::MapBy;
+use landeck::host::say::{SayError, complain, say};
 use landeck::memory::SegmentPlan;
 use landeck::tuning::{self, TuningError, VariableError};
 use measure::Subject;
@@ -50,8 +50,8 @@ pub(crate) enum TuneError {
     #[error(transparent)]
     Clusters(#[from] ClustersError),
     /// Nobody can be told of them.
-    #[error("cannot write to standard output: {0}")]
-    Say(io::Error),
+    #[error(transparent)]
+    Say(#[from] SayError),
     /// A process of our own cannot be started.
     #[error("cannot start processes to measure with: {0}")]
     Start(io::Error),
@@ -81,13 +81,13 @@ pub(crate) fn run(is_forced: bool) -> Result<(), TuneError> {
             true => "These figures are kept; measure again when it is free",
             false => "These figures are not kept; measure again when it is free, or with --force",
         };
-        eprintln!("landeck: {trouble}. {cure}");
+        complain(format_args!("landeck: {trouble}. {cure}"));
     }
     let text = figures_text(&figures)
         + "For the simulator:\n"
         + &details.lines().map(line_of).collect::<String>()
         + &format!("\n{kept}");
-    say(&text).map_err(TuneError::Say)
+    Ok(say(&text)?)
 }
 
 /// Shows the figures and the table for so many processes.
@@ -99,7 +99,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     settings.nearness = wishes.nearness.unwrap_or(settings.nearness);
     let mut text = match (&trouble, tuning::place()) {
         (Some(trouble), _) => {
-            eprintln!("landeck: {trouble}");
+            complain(format_args!("landeck: {trouble}"));
             String::new()
         }
         (None, Ok(path)) if path.exists() => {
@@ -119,7 +119,7 @@ pub(crate) fn show(processes: Option<u32>, wishes: Wishes) -> Result<(), TuneErr
     let board_bytes = SegmentPlan::new(0, processes).deposit_bytes();
     let facts = Facts { group, processes, processors, has_board: true, board_bytes, settings };
     text += &Table::new(facts).to_string();
-    say(&text).map_err(TuneError::Say)
+    Ok(say(&text)?)
 }
 
 fn figures_text(figures: &Figures) -> String {

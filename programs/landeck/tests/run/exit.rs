@@ -74,10 +74,21 @@ fn what_cannot_be_started_is_126_or_127() {
 fn the_time_limit_is_124_and_says_where_everybody_is() {
     let ended = run(&["-n", "2", "--timeout", "3", "--stacks", "sleep", "50"]);
     assert_eq!(ended.code, Some(124));
-    assert!(ended.err.contains("(--timeout): 2 of its 2 processes still run."), "{}", ended.err);
+    assert!(
+        ended.err.contains("(--timeout): 2 of its 2 processes have not ended."),
+        "{}",
+        ended.err
+    );
     assert!(ended.err.contains("  rank 1 (pid "), "{}", ended.err);
     assert!(ended.err.contains("    "), "stacks: {}", ended.err);
     assert!(ended.err.ends_with("Exit code 124.\n"), "{}", ended.err);
+}
+
+#[test]
+fn a_process_that_was_not_started_in_time_has_no_number() {
+    let ended = run(&["-n", "2", "--timeout", "0", "sleep", "50"]);
+    assert_eq!(ended.code, Some(124));
+    assert!(ended.err.contains("  rank 1: was not started yet\n"), "{}", ended.err);
 }
 
 #[test]

@@ -102,6 +102,7 @@ fn small_limits_are_named() {
     let cases = [
         ("-n 60", "open files", "ulimit -Hn"),
         ("-f 1000", "limit of the file size", "ulimit -f"),
+        ("-f 1", "limit of the file size is 1.0 KiB", "ulimit -f"),
         ("-v 100000", "limit of address space", "ulimit -v"),
     ];
     for (limit, words, way) in cases {
@@ -111,6 +112,27 @@ fn small_limits_are_named() {
         assert!(ended.err.contains(words) && ended.err.contains(way), "{limit}: {}", ended.err);
         assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     }
+}
+
+#[test]
+fn a_limit_of_processes_is_named() {
+    let name = "a_limit_of_processes_is_named";
+    if !rustix::process::geteuid().is_root() {
+        return skipped(name, "the test is to be another user, and only root can");
+    }
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let user = ["--reuid=65533", "--regid=65533", "--clear-groups"];
+    let mut command = Command::new("prlimit");
+    command.args(["--nproc=1", "setpriv"]).args(user).args([launcher, "run", "-n", "1", "true"]);
+    // The figures of root's host are not for others to read.
+    command.env("HOME", "/").env_remove("XDG_CACHE_HOME");
+    let ended = run_command(&mut command);
+    if ended.err.contains("Permission denied") {
+        return skipped(name, "other users cannot reach the launcher where it was built");
+    }
+    assert_eq!(ended.code, Some(125));
+    let words = "landeck: the guardian cannot be forked: ";
+    assert!(ended.err.starts_with(words) && ended.err.contains("ulimit -u"), "{}", ended.err);
 }
 
 #[test]

@@ -86,6 +86,30 @@ fn a_dry_run_starts_nothing() {
 }
 
 #[test]
+fn long_words_are_not_repeated_whole() {
+    let long = "x".repeat(50_000);
+    let path = format!("./{long}");
+    let cases: [(&[&str], &str); 6] = [
+        (&["-n", "1", &long], "landeck: program \"xxx"),
+        (&["-n", "1", &path], "landeck: program \"./xxx"),
+        (&["-n", "1", "-C", &long, "true"], "landeck: working directory xxx"),
+        (&["-n", &long, "true"], "error: invalid value 'xxx"),
+        (&["-n", "1", "--collectives", &long, "true"], "error: invalid value 'xxx"),
+        (&["-n", "1", "-x", &long, "true"], "-x xxx"),
+    ];
+    for (arguments, words) in cases {
+        let ended = run(arguments);
+        assert!(ended.err.starts_with(words), "{words}: {}", ended.err);
+        assert!(ended.err.contains(" bytes left out] xxx"), "{words}: {}", ended.err);
+        assert!(ended.err.len() < 4_000, "{words}: {} bytes", ended.err.len());
+    }
+    let mut command = landeck_run(&["-n", "1", "true"]);
+    let ended = run_command(command.env("LANDECK_COLLECTIVES", &long));
+    assert_eq!(ended.code, Some(125));
+    assert!(ended.err.len() < 2_000, "{} bytes", ended.err.len());
+}
+
+#[test]
 fn the_default_is_a_process_for_each_core() {
     let ended = run(&["echo", "x"]);
     let processes = ended.out.lines().count();

@@ -105,7 +105,148 @@ fn each_stream_of_each_rank_can_have_a_file() {
     assert_eq!(texts[2..], ["out 1\n", "err 1\n"]);
     assert!(texts[0].len() <= "out 0\n".len() && texts[1].len() <= "err 0\n".len());
     assert_eq!((ended.code, ended.out.as_str()), (Some(3), ""));
-    assert!(ended.err.contains("Its last lines: \"err 1\""), "{}", ended.err);
+    assert!(ended.err.contains("Its last lines:\n    out 1\n    err 1\n"), "{}", ended.err);
+}
+
+#[test]
+fn a_named_pipe_is_no_file_for_output() {
+    let folder = std::env::temp_dir().join(format!("landeck-fifo-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let made = Command::new("mkfifo").arg(folder.join("rank-0.stderr")).status().unwrap();
+    let path = folder.display().to_string();
+    let ended = run(&["-n", "1", "--output-dir", &path, "true"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(made.success());
+    assert_eq!(ended.code, Some(125));
+    let words = format!("landeck: output file {path}/rank-0.stderr: this is a named pipe");
+    assert!(ended.err.starts_with(&words), "{}", ended.err);
+}
+
+#[test]
+fn a_directory_for_output_is_no_file() {
+    let ended = run(&["-n", "1", "--output-dir", "/dev/null", "true"]);
+    assert_eq!(ended.code, Some(125));
+    assert!(ended.err.starts_with("landeck: --output-dir /dev/null: this is no"), "{}", ended.err);
+}
+
+/// A stream that takes nothing, as a file on a full disk.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
+}
+
+/// Runs a command whose standard output takes nothing. What it says about that comes once.
+fn run_into_full(command: &mut Command) -> Ended {
+    let trail = Trail::new();
+    let child = trail.spawn(command.stdin(Stdio::null()).stdout(full()).stderr(Stdio::piped()));
+    let ended = Ended::from(trail.finish(child, RUN_MAX));
+    trail.assert_gone(GONE_WITHIN);
+    assert_eq!(ended.err.matches("No space left on device").count(), 1, "{}", ended.err);
+    ended
+}
+
+#[test]
+fn a_full_disk_is_said_and_ends_no_process() {
+    let _watchdog = Watchdog::start(TEST_MAX);
+    let script = "echo $RANK; sleep 0.2; echo again; echo done >&2";
+    let ended = run_into_full(&mut landeck_run(&["-n", "2", "sh", "-c", script]));
+    assert_eq!(ended.code, Some(125));
+    let words = "landeck run: cannot write to standard output: No space left on device";
+    assert!(ended.err.starts_with(words), "{}", ended.err);
+    assert_eq!(ended.err.matches("done\n").count(), 2, "{}", ended.err);
+    // A failure of the job comes first.
+    let ended = run_into_full(&mut landeck_run(&["-n", "1", "sh", "-c", "echo $RANK; exit 3"]));
+    assert_eq!(ended.code, Some(3));
+}
+
+#[test]
+fn a_full_disk_of_standard_error_is_an_exit_code() {
+    let _watchdog = Watchdog::start(TEST_MAX);
+    for (arguments, code) in [(&["sh", "-c", "echo x >&2"][..], 125), (&["no-such-program"], 127)] {
+        let trail = Trail::new();
+        let mut command = landeck_run(&[&["-n", "1"], arguments].concat());
+        let child = trail.spawn(command.stdin(Stdio::null()).stdout(full()).stderr(full()));
+        assert_eq!(trail.finish(child, RUN_MAX).status.code(), Some(code), "{arguments:?}");
+    }
+}
+
+#[test]
+fn output_files_on_a_full_disk_are_named() {
+    let folder = std::env::temp_dir().join(format!("landeck-full-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.join("rank-1.stdout")).unwrap();
+    let path = folder.display().to_string();
+    let ended = run_shells(2, &["--output-dir", &path], "echo $RANK; echo $RANK");
+    let other = std::fs::read_to_string(folder.join("rank-0.stdout")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!((ended.code, other.as_str()), (Some(125), "0\n0\n"), "{}", ended.err);
+    let words = format!("landeck run: cannot write to {path}/rank-1.stdout: No space left");
+    assert!(ended.err.starts_with(&words) && ended.err.lines().count() == 1, "{}", ended.err);
+}
+
+#[test]
+fn a_file_that_becomes_too_large_is_said() {
+    let path = std::env::temp_dir().join(format!("landeck-large-{}", std::process::id()));
+    // As large as the limit allows, and without a block.
+    File::create(&path).unwrap().set_len(150_000 * 1024).unwrap();
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let script = "echo more; echo end >&2";
+    let line = format!(
+        "ulimit -f 150000; {launcher} run -n 1 sh -c '{script}' >>{}; echo $?",
+        path.display()
+    );
+    let ended = run_command(Command::new("bash").args(["-c", &line]));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(ended.out, "125\n", "{}", ended.err);
+    let words = "landeck run: cannot write to standard output: File too large";
+    assert!(ended.err.contains(words) && ended.err.contains("end\n"), "{}", ended.err);
+}
+
+#[test]
+fn every_command_says_that_its_answer_is_lost() {
+    let _watchdog = Watchdog::start(TEST_MAX);
+    for line in [
+        "--help",
+        "--version",
+        "help run",
+        "run --help",
+        "run -n 2 --dry-run true",
+        "ps",
+        "doctor",
+        "plan barrier -a ring -n 3",
+        "simulate barrier -a ring -n 4",
+        "tune --show",
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+        let ended = run_into_full(command.args(line.split(' ')));
+        assert!(matches!(ended.code, Some(1 | 2 | 125)), "{line}: {:?}", ended.code);
+        let words = "landeck: cannot write to standard output: ";
+        assert!(ended.err.starts_with(words), "{line}: {}", ended.err);
+        // Where only the reader is gone there is nothing to say.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.stdout(writer).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{line}");
+    }
+}
+
+#[test]
+fn completions_that_cannot_be_written_are_said() {
+    let folder = std::env::temp_dir().join(format!("landeck-lost-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    for name in ["landeck.bash", "landeck.1", "launcher.md"] {
+        std::os::unix::fs::symlink("/dev/full", folder.join(name)).unwrap();
+    }
+    let generate = |what: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));
+        run_command(command.args(["generate", what]).arg(&folder))
+    };
+    let all = ["completions", "man", "reference"].map(generate);
+    std::fs::remove_dir_all(&folder).unwrap();
+    for ended in all {
+        assert_eq!(ended.code, Some(1));
+        let words = format!("landeck: {}: No space left on device", folder.display());
+        assert!(ended.err.starts_with(&words) && ended.err.lines().count() == 1, "{}", ended.err);
+    }
 }
 
 #[test]

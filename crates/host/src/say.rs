@@ -1,0 +1,106 @@
+//! What is said to the user: answers on standard output, complaints on standard error.
+//!
+//! A reader that is gone has seen enough, and that is no error. A disk that is full is one: what was
+//! to be said there is lost, and the user must hear of it.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// A complaint has no more than this, whatever it repeats.
+const COMPLAINT_BYTES_MAX: usize = 16 * 1024;
+/// And no more in a line.
+const LINE_BYTES_MAX: usize = 1024;
+/// A complaint repeats no more than this of a value that the user gave.
+const VALUE_BYTES_MAX: usize = 128;
+
+/// Why an answer is not whole.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot write to standard output: {0}. What is there is not whole: make room, or send it \
+     elsewhere"
+)]
+pub struct SayError(io::Error);
+
+/// Writes an answer to standard output.
+///
+/// # Errors
+/// [`SayError`]: the answer is lost. It is not when its reader is gone.
+pub fn say(text: &str) -> Result<(), SayError> {
+    let mut out = io::stdout().lock();
+    heard(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What an attempt to write to standard output means.
+///
+/// # Errors
+/// As [`say`].
+pub fn heard(written: io::Result<()>) -> Result<(), SayError> {
+    match written {
+        Err(error) if !reader_is_gone(&error) => Err(SayError(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a complaint to standard error, as lines of its own. Where standard error takes nothing, the
+/// exit code has to tell.
+pub fn complain(text: impl Display) {
+    let _ = io::stderr().write_all((brief(text) + "\n").as_bytes());
+}
+
+/// A message without the middle of what is too long to be read: a line, or all of it.
+pub fn brief(text: impl Display) -> String {
+    let text = text.to_string();
+    let lines: Vec<_> =
+        text.trim_end().lines().map(|line| shortened(line, LINE_BYTES_MAX)).collect();
+    shortened(&lines.join("\n"), COMPLAINT_BYTES_MAX).into_owned()
+}
+
+/// Whether an attempt to write failed because nobody reads any more, which a full disk is not.
+pub fn reader_is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+/// A value of the user's as a complaint repeats it: in quotes, and no longer than can be read.
+pub fn quoted(value: &str) -> String {
+    format!("{:?}", shortened(value, VALUE_BYTES_MAX))
+}
+
+/// The text, without its middle where it is longer than `bytes_max`.
+fn shortened(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    if text.len() <= bytes_max {
+        return text.into();
+    }
+    let half = bytes_max / 2;
+    let head = (0..=half).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let tail = (text.len() - half..text.len()).find(|&at| text.is_char_boundary(at));
+    let (head, tail) = (&text[..head], tail.map_or("", |at| &text[at..]));
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head} [{left_out} bytes left out] {tail}").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gone_reader_and_a_full_disk_are_told_apart() {
+        let written = |errno| heard(Err(io::Error::from_raw_os_error(errno)));
+        assert!(heard(Ok(())).is_ok() && written(libc::EPIPE).is_ok());
+        for errno in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG, libc::EIO, libc::EBADF] {
+            assert!(written(errno).is_err(), "{errno}");
+        }
+        let error = written(libc::ENOSPC).unwrap_err().to_string();
+        assert!(error.starts_with("cannot write to standard output: No space left"), "{error}");
+    }
+
+    #[test]
+    fn what_is_too_long_loses_its_middle() {
+        assert_eq!(shortened("whole", 5), "whole");
+        assert_eq!(shortened("0123456789", 4), "01 [6 bytes left out] 89");
+        // No letter is cut in two.
+        assert_eq!(shortened(&"ä".repeat(9), 6), "ä [14 bytes left out] ä");
+        let quoted = quoted(&"x".repeat(50_000));
+        assert!(quoted.len() < 200 && quoted.contains("[49872 bytes left out]"), "{quoted}");
+    }
+}
