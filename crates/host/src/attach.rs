@@ -29,6 +29,7 @@ use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
 use crate::death_notice;
+use crate::environment::own_text;
 use crate::foreign::Foreign;
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
@@ -102,6 +103,12 @@ pub enum AttachError {
         /// Its value.
         value: Option<String>,
     },
+    /// Our launcher has started this process, and its job is not named.
+    #[error(
+        "LANDECK_SLOT is set, but LANDECK_JOB is not: start the program with `landeck run`, or unset \
+         LANDECK_SLOT as well to run it alone"
+    )]
+    NoJob,
     /// The descriptor was taken before.
     #[error("this process has joined its job already: {0}")]
     AlreadyJoined(InheritError),
@@ -124,6 +131,14 @@ pub enum AttachError {
         found: HostId,
         /// Which job the environment names.
         wanted: HostId,
+    },
+    /// An agent's answer fits no job.
+    #[error("the agent of job {host} gave {what}: use the same version of Landeck everywhere")]
+    Answer {
+        /// The job.
+        host: HostId,
+        /// What it gave.
+        what: String,
     },
     /// The job has no such slot.
     #[error("LANDECK_SLOT is {slot}, but the job has {processes} processes")]
@@ -231,10 +246,10 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
-    if let Some(name) = pmix::claiming_variable(|name| env::var(name).ok()) {
+    if let Some(name) = pmix::claiming_variable(own_text)? {
         return of_foreign(Foreign::Pmix(Box::new(pmix::Client::connect(name)?)), settings);
     }
-    claim::refuse(|name| env::var(name).ok())?;
+    claim::refuse(own_text)?;
     alone(settings)
 }
 
@@ -243,8 +258,10 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
 /// # Errors
 /// [`AttachError`].
 pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
-    let Some(job) = variable::<String>("LANDECK_JOB")? else { return Ok(None) };
     let slot = variable::<u32>("LANDECK_SLOT")?;
+    let Some(job) = variable::<String>("LANDECK_JOB")? else {
+        return if slot.is_some() { Err(AttachError::NoJob) } else { Ok(None) };
+    };
     let host = match (job.parse(), slot) {
         (Ok(host), _) => host,
         // Only a launcher gives slots, and it knows the identity.
@@ -431,12 +448,12 @@ fn as_joined(
     let segment = Segment::attach(joined.segment)?;
     let found = HostId(segment.plan().host);
     if found != host {
-        return Err(AttachError::OtherJob { found, wanted: host });
+        return Err(AttachError::Answer { host, what: format!("the memory of job {found}") });
     }
     let slot = joined.process.slot.0;
     let (processes, slots) = (segment.plan().processes, segment.plan().slots());
     if slot >= slots {
-        return Err(AttachError::NoSuchSlot { slot, processes: slots });
+        return Err(AttachError::Answer { host, what: format!("place {slot} of {slots}") });
     }
     segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
@@ -581,8 +598,7 @@ impl fmt::Display for Address {
 
 /// The value of a variable, if it is set.
 fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, AttachError> {
-    let Some(value) = env::var_os(name) else { return Ok(None) };
-    let text = value.to_string_lossy().into_owned();
+    let Some(text) = own_text(name) else { return Ok(None) };
     match text.parse() {
         Ok(value) => Ok(Some(value)),
         Err(_) => Err(AttachError::Variable { name, value: Some(text) }),
