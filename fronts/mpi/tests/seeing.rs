@@ -65,6 +65,12 @@ fn a_process_that_is_held_in_an_operation_that_is_over_is_the_cause() {
 }
 
 #[test]
+fn a_process_in_a_function_of_the_program_is_not_said_to_be_in_no_call() {
+    let said = until_said(&["function"], &["Not stuck", "sleeps outside all waits of ours"]);
+    assert!(!said.contains("in no call"), "{said}");
+}
+
+#[test]
 fn messages_that_are_none_of_the_programs_say_what_they_are_for() {
     let first = "MPI_Comm_create_group: receive from rank 2, to make a group, world";
     let second = "MPI_Comm_create_group: receive from rank 0, to make a group, world";

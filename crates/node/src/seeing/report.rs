@@ -492,8 +492,8 @@ fn busy(member: &Member) -> &'static str {
     match (member.doing(), member.portrait.presence) {
         (_, landeck_memory::Presence::NotAttached) => "runs, and has not joined the job",
         (_, landeck_memory::Presence::Finalized) => "runs, and has left the job",
-        (Doing::Wait, _) => "sleeps in no call of ours (for a file, the network, a timer)",
-        (Doing::Run, _) => "computes, in no call",
+        (Doing::Wait, _) => "sleeps outside all waits of ours (for a file, the network, a timer)",
+        (Doing::Run, _) => "computes, outside all waits",
         _ if member.figures.is_some_and(|figures| figures.threads > 1) => {
             "computes, or is in a call that began a moment ago"
         }

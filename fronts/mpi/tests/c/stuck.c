@@ -45,6 +45,21 @@ static void be_held(int rank)
     MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+/* All are in one operation, in a function of the program. */
+static void sleep_in_function(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)count, (void)type;
+    for (;;) pause();
+}
+
+static void reduce_for_ever(void)
+{
+    int own = 1, sum;
+    MPI_Op operation;
+    MPI_Op_create(sleep_in_function, 1, &operation);
+    MPI_Allreduce(&own, &sum, 1, MPI_INT, operation, MPI_COMM_WORLD);
+}
+
 /* Rank 2 comes to no operation in which the others wait for messages that are none of the program's. */
 static void be_late(const char *where, int rank)
 {
@@ -71,6 +86,7 @@ int main(int argc, char **argv)
         MPI_Irecv(&value, 1, MPI_INT, second, 3, MPI_COMM_WORLD, &requests[1]);
         MPI_Waitany(2, requests, &place, MPI_STATUS_IGNORE);
     }
+    if (strcmp(what, "function") == 0) reduce_for_ever();
     if (strcmp(what, "held") == 0) be_held(rank);
     if (strcmp(what, "group") == 0 || strcmp(what, "neighbours") == 0) be_late(what, rank);
     MPI_Recv(&value, 1, MPI_INT, (rank + 1) % 3, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
