@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use landeck_collectives::Operation as Together;
 use landeck_host::observe::ObservedJob;
-use landeck_host::process_figures::{self, Activity};
+use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::board::WINDOW;
 use landeck_memory::observed::{Observed, Roster, Standing};
 use landeck_memory::{Operation, SlotState, WaitRecord};
@@ -109,8 +109,7 @@ struct Reader<'a> {
     /// Where the member of a slot stands in the picture.
     places: HashMap<u32, u32>,
     groups: Groups,
-    /// Whether those whose operation was over a moment ago had time to go on.
-    has_paused: bool,
+    at_work: HashMap<Key, Rc<[u32]>>,
     everybody: HashMap<u64, Rc<[u32]>>,
     meetings: HashMap<Key, Option<Meeting>>,
 }
@@ -124,7 +123,7 @@ pub(crate) fn conducts(job: &ObservedJob, before: &Picture, now: &Picture) -> Co
         now,
         places,
         groups: Groups::default(),
-        has_paused: false,
+        at_work: HashMap::new(),
         everybody: HashMap::new(),
         meetings: HashMap::new(),
     };
@@ -168,22 +167,53 @@ impl Reader<'_> {
             return Conduct::Waits(Needs::Any(places_of(&self.places, any_of.iter().copied())));
         }
         match self.needs(member.slot, wait) {
-            Needs::All(nobody) if nobody.is_empty() => self.without_need(member),
+            Needs::All(nobody) if nobody.is_empty() => self.without_need(member, wait),
             needs => Conduct::Waits(needs),
         }
     }
 
-    /// What a member does that waits where nobody is missing: it goes on in a moment, or something holds it.
-    fn without_need(&mut self, member: &Member) -> Conduct {
-        if !std::mem::replace(&mut self.has_paused, true) {
-            // Time for those to wake up whose operation was over a moment ago; a signal that ends it early does no harm.
+    /// What a member does that waits where nobody is missing: those who wait there may be at work for each other.
+    /// Where all of them sleep, something holds them.
+    fn without_need(&mut self, member: &Member, wait: &WaitRecord) -> Conduct {
+        let at_work = self.at_work(wait);
+        match self.places.get(&member.slot) {
+            Some(own) if at_work.contains(own) => Conduct::Runs,
+            _ if at_work.is_empty() => Conduct::Held,
+            _ => Conduct::Waits(Needs::All(at_work)),
+        }
+    }
+
+    /// Those in the operation of this wait who are awake, or have moved since the second picture.
+    fn at_work(&mut self, wait: &WaitRecord) -> Rc<[u32]> {
+        let key = Key::of(wait);
+        if let Some(known) = self.at_work.get(&key) {
+            return known.clone();
+        }
+        if self.at_work.is_empty() {
+            // Time for those to move who are about to; a signal that ends it early does no harm.
             let _ = rustix::event::poll(&mut [], Timespec::try_from(LASTING).ok().as_ref());
         }
-        let wait = self.segment.portrait(member.slot).map(|portrait| portrait.wait);
-        let figures = member.figures.and_then(|_| process_figures::of_process(member.record.pid));
-        let is_asleep = figures.is_some_and(|figures| figures.activity == Activity::Sleeps);
-        let is_held = is_asleep && wait == Some(member.portrait.wait);
-        if is_held { Conduct::Held } else { Conduct::Runs }
+        let meeting = self.meetings.get(&key).and_then(Option::as_ref);
+        let members = meeting.into_iter().flat_map(|meeting| {
+            let all = meeting.roster.members.iter().zip(&meeting.standings);
+            all.filter(|(_, standing)| **standing != Standing::Past).map(|(place, _)| place.slot)
+        });
+        let is_at_work = |slot: &u32| self.now.member(*slot).is_some_and(|one| self.moves(one));
+        let found = places_of(&self.places, members.filter(is_at_work));
+        self.at_work.insert(key, found.clone());
+        found
+    }
+
+    /// Whether a member is awake, or has moved since the second picture, as far as can be seen.
+    fn moves(&self, member: &Member) -> bool {
+        let sleeps = |figures: Option<ProcessFigures>| {
+            figures.is_some_and(|figures| figures.activity == Activity::Sleeps)
+        };
+        let pid = member.record.pid;
+        !sleeps(member.figures)
+            || !sleeps(process_figures::of_process(pid))
+            || process_figures::has_running_thread(pid)
+            || self.segment.portrait(member.slot).as_ref() != Some(&member.portrait)
     }
 
     fn needs(&mut self, slot: u32, wait: &WaitRecord) -> Needs {
