@@ -16,8 +16,9 @@ fail() {
 cargo xtask install --prefix "$prefix"
 cargo xtask install --prefix /usr --destdir "$staged"
 
+names="mpicc mpicxx mpic++ mpiexec mpirun"
 for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
-    lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
+    lib/landeck/bin/mpic++ lib/landeck/bin/mpiexec lib/landeck/bin/mpirun lib/pkgconfig/mpi_abi.pc lib/libmpi_abi.so.1 lib/libmpi_abi.so include/mpi.h lib/pkgconfig/landeck.pc \
     share/man/man1/landeck.1 share/man/man1/landeck-run.1 share/man/man1/landeck-why.1 \
     share/man/man1/mpicc_abi.1 share/man/man1/mpicxx_abi.1 share/man/man1/deckcc.1 share/man/man1/deckcxx.1 \
     lib/landeck/share/man/man1/mpiexec.1 lib/landeck/share/man/man1/mpirun.1 lib/landeck/share/man/man1/mpicc.1 \
@@ -30,8 +31,11 @@ for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/l
     [ -s "$staged/usr/$part" ] || fail "$part is missing below DESTDIR/usr"
 done
 [ -x "$prefix/bin/landeck" ] || fail "bin/landeck may not be executed"
-grep -q '^prefix=/usr$' "$staged/usr/lib/pkgconfig/landeck.pc" || fail "landeck.pc names DESTDIR"
 ! grep -rq "$staged" "$staged" || fail "a staged file names DESTDIR"
+for name in $names; do
+    [ -x "$prefix/bin/$name" ] || fail "bin/$name is missing below a prefix of its own"
+    [ ! -e "$staged/usr/bin/$name" ] || fail "/usr/bin/$name stands before that of the distribution"
+done
 
 for option in on-failure report-bindings output-dir; do
     # A manual page writes a hyphen as \-.
@@ -69,44 +73,91 @@ cc -Wall -Werror fronts/mpi/tests/c/ring.c -o "$prefix/ring" $(pkg-config --cfla
 timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/ring" |
     grep -q "ring: 3 processes agree" || fail "what pkg-config says of mpi_abi makes no MPI program"
 
-# The same where the prefix has a blank: the flags are to be read as a shell reads them.
-blank="$prefix/of mine"
-cargo xtask install --prefix "$blank"
-flags=$(PKG_CONFIG_PATH="$blank/lib/pkgconfig" pkg-config --cflags --libs mpi_abi)
-eval "cc -Wall -Werror fronts/mpi/tests/c/ring.c -o \"\$blank/ring\" $flags"
-timeout 150 "$blank/bin/landeck" run -n 2 "$blank/ring" | grep -q "ring: 2 processes agree" ||
-    fail "what pkg-config says of a prefix with a blank makes no MPI program"
-ldd "$blank/ring" | grep -qF "$blank/lib/libmpi_abi.so.1" || fail "a program of pkg-config does not find its library"
-
-# What build systems ask the wrappers.
-for ask in -show --showme -compile_info -link_info --showme:compile --showme:link; do
-    "$prefix/bin/mpicc_abi" $ask | grep -qF -- "$prefix" || fail "mpicc_abi $ask does not say where Landeck is"
+# The same where the installation was moved, to a folder with a blank: the flags are to be read as a shell reads them.
+blank="$prefix/moved away"
+cargo xtask install --prefix "$prefix/at first"
+mv "$prefix/at first" "$blank"
+for package in mpi_abi landeck; do
+    flags=$(PKG_CONFIG_PATH="$blank/lib/pkgconfig" pkg-config --cflags --libs "$package")
+    eval "cc -Wall -Werror fronts/mpi/tests/c/ring.c -o \"\$blank/ring\" $flags"
+    timeout 150 "$blank/bin/landeck" run -n 2 "$blank/ring" | grep -q "ring: 2 processes agree" ||
+        fail "what pkg-config says of $package that was moved makes no MPI program"
 done
-[ "$("$prefix/bin/mpicc_abi" --showme:libs)" = mpi_abi ] || fail "mpicc_abi --showme:libs names another library"
+[ "$(readlink -f "$(ldd "$blank/ring" | sed -n 's/.*=> \(.*libmpi_abi.*\) (.*/\1/p')")" = "$blank/lib/libmpi_abi.so.1" ] ||
+    fail "a program of pkg-config does not find the library that was moved"
+flags=$(PKG_CONFIG_PATH="$blank/lib/pkgconfig" pkg-config --cflags --libs deck)
+eval "cc -Wall -Werror examples/c/deck/first.c -o \"\$blank/first\" $flags"
+timeout 150 "$blank/bin/landeck" run -n 2 "$blank/first" | grep -q "the sum of 2 nodes is 1" ||
+    fail "what pkg-config says of deck that was moved makes no DECK program"
+
+# What build systems ask the compilers. A question, or the name of a compiler, may stand anywhere.
+for ask in -show --showme -compile_info -link_info --showme:compile --showme:link -show-compile-info "-c -show a.c"; do
+    for compiler in mpicc_abi mpicxx deckcc deckcxx; do
+        # shellcheck disable=SC2086
+        "$prefix/bin/$compiler" $ask | grep -qF -- "$prefix" || fail "$compiler $ask does not say where Landeck is"
+    done
+done
+answers() {
+    wanted=$1
+    shift
+    said=$("$@") || fail "$* ends with $?"
+    [ "$said" = "$wanted" ] || fail "$* says $said, not $wanted"
+}
+cd "$prefix/bin"
+version=$(./landeck --version)
+answers mpi_abi ./mpicc_abi --showme:libs
+answers "mpicc: Landeck ${version#landeck } (Language: C)" ./mpicc -showme:version
+answers "mpicxx_abi: Landeck ${version#landeck } (Language: C++)" ./mpicxx_abi --showme:version
+answers "deckcxx: Landeck ${version#landeck } (Language: C++)" ./deckcxx -showme:version
+answers "gcc -pipe" env CC="gcc -pipe" ./mpicc -showme:command
+answers "gcc -I$prefix/include" ./mpicc -cc=gcc -compile_info
+answers "gcc -I$prefix/include -c a.c" ./mpicc -c -cc=gcc -show a.c
+answers "clang++ -I$prefix/include -c a.cc" ./mpicxx -cxx=clang++ -c -show a.cc
+answers "gcc -I$prefix/include -c a.c" ./deckcc -cc=gcc -c -show a.c
+for compiler in mpicc deckcc; do
+    ! ./$compiler -cc= a.c 2>said || fail "$compiler -cc= starts something"
+    grep -q "$compiler: -cc= names no compiler" said || fail "$compiler -cc= does not say what is wrong"
+    ! ./$compiler -showme:what 2>said || fail "$compiler answers every question"
+    grep -q "$compiler: -showme:what: there is no such question" said || fail "$compiler -showme:what says nothing"
+    ./$compiler -v >said 2>&1 || { cat said; fail "$compiler -v links nothing to a program"; }
+done
+cd - >/dev/null
+"$prefix/bin/mpicc" -cc="cc -Wall -Werror" fronts/mpi/tests/c/ring.c -o "$prefix/ring"
+"$prefix/ring" | grep -q "ring: 1 processes agree" || fail "a program of mpicc -cc= does not run"
 flags=$("$blank/bin/mpicxx_abi" -show -x c fronts/mpi/tests/c/ring.c -o "$blank/shown")
 eval "$flags" && "$blank/shown" | grep -q "ring: 1 processes agree" || fail "what mpicxx_abi -show prints makes no MPI program"
 
-# A project of CMake finds the compilers on the PATH, and the launcher.
+# A project of CMake finds the compilers and the launcher: on the PATH, where MPI_HOME says, below CMAKE_PREFIX_PATH.
+found_by_cmake() {
+    built=$prefix/project/built
+    rm -rf "$built"
+    { cmake -S "$prefix/project" -B "$built" "$@" && cmake --build "$built"; } >"$prefix/project/log" 2>&1 || {
+        cat "$prefix/project/log"
+        fail "find_package(MPI) finds nothing that works with $*"
+    }
+    timeout 150 "$(cat "$built/launcher")" -n 3 "$built/ring" | grep -q "ring: 3 processes agree" ||
+        fail "a program of a CMake project does not run with $*"
+}
 if command -v cmake >/dev/null && command -v c++ >/dev/null; then
     mkdir "$prefix/project"
     cp fronts/mpi/tests/c/ring.c fronts/mpi/tests/c/throw.cpp fronts/mpi/tests/c/*.h "$prefix/project"
     cat >"$prefix/project/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.13)
-project(ring C CXX)
-find_package(MPI REQUIRED COMPONENTS C CXX)
+set(LANGUAGES C CACHE STRING "")
+project(ring ${LANGUAGES})
+find_package(MPI REQUIRED COMPONENTS ${LANGUAGES})
 add_executable(ring ring.c)
 target_link_libraries(ring MPI::MPI_C)
-add_executable(throw throw.cpp)
-target_link_libraries(throw MPI::MPI_CXX)
-file(GENERATE OUTPUT launcher CONTENT "${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG}")
+if(TARGET MPI::MPI_CXX)
+  add_executable(throw throw.cpp)
+  target_link_libraries(throw MPI::MPI_CXX)
+endif()
+file(GENERATE OUTPUT launcher CONTENT "${MPIEXEC_EXECUTABLE}")
 END
-    (
-        PATH=$prefix/lib/landeck/bin:$PATH
-        cmake -S "$prefix/project" -B "$prefix/project/built" && cmake --build "$prefix/project/built"
-    ) >"$prefix/project/log" 2>&1 || { cat "$prefix/project/log"; fail "find_package(MPI) finds nothing that works"; }
-    # shellcheck disable=SC2046
-    timeout 150 $(cat "$prefix/project/built/launcher") 3 "$prefix/project/built/ring" |
-        grep -q "ring: 3 processes agree" || fail "a program of a CMake project does not run"
+    (PATH=$prefix/lib/landeck/bin:$PATH && found_by_cmake "-DLANGUAGES=C;CXX") || exit 1
+    found_by_cmake "-DMPI_HOME=$blank"
+    found_by_cmake "-DCMAKE_PREFIX_PATH=$blank" "-DLANGUAGES=C;CXX"
+    found_by_cmake "-DMPI_HOME=$staged/usr/lib/landeck"
 fi
 
 # As a script for another MPI would do it.

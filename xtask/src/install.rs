@@ -6,10 +6,10 @@
 //! | the MPI library | `lib/libmpi_abi.so.1`, `lib/libmpi_abi.so` |
 //! | its header | `include/mpi.h` |
 //! | compilers for MPI programs | `bin/mpicc_abi`, `bin/mpicxx_abi` |
-//! | the names of other MPIs | `lib/landeck/bin/`: `mpicc`, `mpicxx`, `mpiexec`, `mpirun` |
+//! | the names that every MPI has | `lib/landeck/bin/`: `mpicc`, `mpicxx`, `mpic++`, `mpiexec`, `mpirun`; below a prefix of its own in `bin/` as well |
 //! | the DECK library, its header, compilers for DECK programs | `lib/libdeck.so.1`, `include/deck.h`, `bin/deckcc`, `bin/deckcxx` |
 //! | for `pkg-config` | `lib/pkgconfig/`: `landeck.pc`, `mpi_abi.pc`, `deck.pc` |
-//! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/`; those of the names of other MPIs in `lib/landeck/share/man/man1/` |
+//! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/`; those of the names that every MPI has in `lib/landeck/share/man/man1/` |
 //! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
 //! | texts | `share/doc/landeck/` |
 
@@ -43,6 +43,9 @@ fn absolute(prefix: &str) -> std::io::Result<PathBuf> {
 const LIBRARY: &str = "libmpi_abi.so";
 const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
 
+/// The script of all compilers. It looks at the names by which it was installed and called.
+const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
+
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
 /// Builds the product and puts every part in its place.
@@ -54,11 +57,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
     destination.file(&root.join("fronts/mpi/include/mpi.h"), "include/mpi.h", 0o644)?;
     for name in ["landeck", "mpi_abi"] {
-        let text = package_config(&options.prefix, &MPI);
-        destination.text(&text, &format!("lib/pkgconfig/{name}.pc"))?;
+        destination.text(&package_config(&MPI), &format!("lib/pkgconfig/{name}.pc"))?;
     }
-    wrappers::install(root, &destination)?;
-    deck::install(root, &built, &destination, &options.prefix)?;
+    wrappers::install(root, &destination, &options.prefix)?;
+    deck::install(root, &built, &destination)?;
     install_generated(&built, &destination)?;
     for text in TEXTS {
         destination.file(&root.join(text), &format!("share/doc/landeck/{text}"), 0o644)?;
@@ -137,13 +139,12 @@ const MPI: Package = Package {
     library: "mpi_abi",
 };
 
-/// What `pkg-config` reads. Programs find the library where it is installed, as those of the wrappers do.
-fn package_config(prefix: &Path, package: &Package) -> String {
-    // It takes a value apart at blanks, as a shell does. What the linker is told is one word below: of two, pkgconf
-    // 1.8 prints the blank of the path without its backslash.
-    let prefix = prefix.display().to_string().replace(' ', "\\ ");
+/// What `pkg-config` reads. Like the compilers, it finds the installation by its own place, so that may be moved.
+/// Programs find the library where it is installed, as those of the compilers do.
+fn package_config(package: &Package) -> String {
+    // What the linker is told is one word: of two, pkgconf 1.8 prints a blank of the path without its backslash.
     format!(
-        "prefix={prefix}\n\
+        "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/lib\n\
          includedir=${{prefix}}/include\n\
          \n\
@@ -203,6 +204,17 @@ impl Destination {
         symlink(target, &to).map_err(|error| Problem::Write { path: to, error })
     }
 
+    /// A link, unless something else has its name: then false.
+    fn link_unless_taken(&self, target: &str, to: &str) -> Result<bool, Problem> {
+        let place = self.folder.join(to);
+        let is_ours = fs::read_link(&place).is_ok_and(|found| found == Path::new(target));
+        let is_free = fs::symlink_metadata(&place).is_err();
+        if is_free {
+            self.link(target, to)?;
+        }
+        Ok(is_free || is_ours)
+    }
+
     /// The full path of a part, its folder made.
     fn folder_for(&self, part: &str) -> Result<PathBuf, Problem> {
         let path = self.folder.join(part);
@@ -249,17 +261,27 @@ mod tests {
     }
 
     #[test]
-    fn a_package_file_bears_blanks_in_the_prefix() {
-        let text = package_config(Path::new("/opt/my landeck"), &MPI);
-        assert!(text.starts_with("prefix=/opt/my\\ landeck\n"), "{text}");
-    }
-
-    #[test]
-    fn the_package_file_names_the_prefix_and_not_the_destination() {
-        let text = package_config(Path::new("/opt/landeck"), &MPI);
-        assert!(text.starts_with("prefix=/opt/landeck\n"));
+    fn a_package_file_names_no_folder_that_can_be_moved_away() {
+        let text = package_config(&MPI);
+        assert!(text.starts_with("prefix=${pcfiledir}/../..\n"), "{text}");
         assert!(
             text.contains("Libs: -L${libdir} -Wl,--enable-new-dtags,-rpath,${libdir} -lmpi_abi\n")
         );
+    }
+
+    #[test]
+    fn what_another_program_has_put_there_stays() {
+        let folder = std::env::temp_dir().join(format!("landeck-install-{}", std::process::id()));
+        fs::create_dir_all(folder.join("bin")).expect("it can be made");
+        let destination = Destination { folder: folder.clone() };
+        symlink("opal_wrapper", folder.join("bin/mpicc")).expect("it can be made");
+        let link = |name: &str| destination.link_unless_taken("mpicc_abi", name);
+        assert!(!link("bin/mpicc").expect("it can be asked"));
+        assert!(link("bin/mpicxx").expect("it can be made"));
+        assert!(link("bin/mpicxx").expect("it is there"), "again");
+        let found = |name| fs::read_link(folder.join(name)).expect("it is a link");
+        assert_eq!(found("bin/mpicc"), Path::new("opal_wrapper"));
+        assert_eq!(found("bin/mpicxx"), Path::new("mpicc_abi"));
+        fs::remove_dir_all(folder).expect("it can be removed");
     }
 }

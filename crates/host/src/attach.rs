@@ -29,6 +29,7 @@ use crate::agent_thread::{self, AgentError, AgentThread};
 use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
 use crate::death_notice;
+use crate::environment::own_text;
 use crate::foreign::Foreign;
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
@@ -112,7 +113,7 @@ pub enum AttachError {
     #[error(
         "{name} is empty: unset it, or set it to the name of a running job, which `landeck ps` shows"
     )]
-    NoJob {
+    EmptyJob {
         /// Its name.
         name: &'static str,
     },
@@ -125,6 +126,12 @@ pub enum AttachError {
         /// Its value.
         value: Option<String>,
     },
+    /// Our launcher has started this process, and its job is not named.
+    #[error(
+        "LANDECK_SLOT is set, but LANDECK_JOB is not: start the program with `landeck run`, or unset \
+         LANDECK_SLOT as well to run it alone"
+    )]
+    NoJob,
     /// The descriptor was taken before.
     #[error("this process has joined its job already: {0}")]
     AlreadyJoined(InheritError),
@@ -147,6 +154,14 @@ pub enum AttachError {
         found: HostId,
         /// Which job the environment names.
         wanted: HostId,
+    },
+    /// An agent's answer fits no job.
+    #[error("the agent of job {host} gave {what}: use the same version of Landeck everywhere")]
+    Answer {
+        /// The job.
+        host: HostId,
+        /// What it gave.
+        what: String,
     },
     /// The job has no such slot.
     #[error("LANDECK_SLOT is {slot}, but the job has {processes} processes")]
@@ -257,10 +272,10 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
         death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
-    if let Some(name) = pmix::claiming_variable(text_of)? {
+    if let Some(name) = pmix::claiming_variable(own_text)? {
         return of_foreign(Foreign::Pmix(Box::new(pmix::Client::connect(name)?)), settings);
     }
-    claim::refuse(text_of)?;
+    claim::refuse(own_text)?;
     alone(settings)
 }
 
@@ -269,11 +284,14 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
 /// # Errors
 /// [`AttachError`].
 pub fn from_environment() -> Result<Option<Attachment>, AttachError> {
-    let Some(job) = variable::<String>("LANDECK_JOB")? else { return Ok(None) };
-    if job.is_empty() {
-        return Err(AttachError::NoJob { name: "LANDECK_JOB" });
+    let job = variable::<String>("LANDECK_JOB")?;
+    if job.as_deref() == Some("") {
+        return Err(AttachError::EmptyJob { name: "LANDECK_JOB" });
     }
     let slot = variable::<u32>("LANDECK_SLOT")?;
+    let Some(job) = job else {
+        return if slot.is_some() { Err(AttachError::NoJob) } else { Ok(None) };
+    };
     let host = match (job.parse(), slot) {
         (Ok(host), _) => host,
         // Only a launcher gives slots, and it knows the identity.
@@ -484,12 +502,12 @@ fn as_joined(
     let segment = Segment::attach(joined.segment)?;
     let found = HostId(segment.plan().host);
     if found != host {
-        return Err(AttachError::OtherJob { found, wanted: host });
+        return Err(AttachError::Answer { host, what: format!("the memory of job {found}") });
     }
     let slot = joined.process.slot.0;
     let (processes, slots) = (segment.plan().processes, segment.plan().slots());
     if slot >= slots {
-        return Err(AttachError::NoSuchSlot { slot, processes: slots });
+        return Err(AttachError::Answer { host, what: format!("place {slot} of {slots}") });
     }
     segment.harden(slot).map_err(AttachError::Harden)?;
     segment.set_presence(slot, Presence::Attached);
@@ -634,14 +652,9 @@ impl fmt::Display for Address {
     }
 }
 
-/// The value of a variable, if it is set. What is no text is no reason to take it for unset.
-fn text_of(name: &str) -> Option<String> {
-    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
-}
-
 /// The value of a variable of a type, if it is set.
 fn variable<T: std::str::FromStr>(name: &'static str) -> Result<Option<T>, AttachError> {
-    let Some(text) = text_of(name) else { return Ok(None) };
+    let Some(text) = own_text(name) else { return Ok(None) };
     match text.parse() {
         Ok(value) => Ok(Some(value)),
         Err(_) => Err(AttachError::Variable { name, value: Some(text) }),

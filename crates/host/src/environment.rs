@@ -141,6 +141,12 @@ fn own_variables(identity: Identity<'_>) -> [(&'static str, String); 18] {
     ]
 }
 
+/// The value of a variable of this process, if it is set. What is no text is shown as far as it is, and is wrong
+/// wherever a number or a name is wanted.
+pub(crate) fn own_text(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
 /// Whether a launcher sets this variable to tell its own processes who they are.
 fn belongs_to_a_launcher(name: &OsStr) -> bool {
     const PREFIXES: [&str; 12] = [

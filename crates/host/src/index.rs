@@ -6,6 +6,9 @@
 //! with it, and who looks for a name asks only those jobs that may have it. An agent
 //! takes its entry away when it goes. One that was killed cannot: whoever finds an entry at which
 //! nobody listens removes it, and every new job looks at a few.
+//!
+//! The directory stays, also without entries: a container that has it mounted would not see a new one, and
+//! nobody else can take its name while it is there.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -269,8 +272,11 @@ mod tests {
         assert_eq!(mode & 0o777, PRIVATE);
         let entry = index.enter(HostId(7), &JobName::new("heat")).unwrap();
         assert_eq!(index.jobs(), [HostId(7)]);
+        let directory = || fs::metadata(index.directory()).unwrap().ino();
+        let before = directory();
         drop(entry);
         assert_eq!((index.jobs(), count(index.directory())), (vec![], 0));
+        assert_eq!(directory(), before, "a container may have it mounted");
     }
 
     #[test]

@@ -5,8 +5,6 @@
 //! are sent: an unknown one ends the job under hydra. An answer has a time limit, but for that to a
 //! fence, which waits for the other processes of the job, whatever they do before they come.
 
-use std::env;
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Read};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -16,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::environment::own_text;
 use crate::inherited::{self, InheritError};
 use crate::say::quoted;
 
@@ -88,6 +87,12 @@ pub enum PmiError {
         /// Its value.
         value: Option<String>,
     },
+    /// The rank is none of the job.
+    #[error(
+        "PMI_RANK is {}, but PMI_SIZE is {}, so the last rank is {}: start the program again with mpiexec or \
+         landeck run", .0.rank, .0.size, .0.size - 1
+    )]
+    Rank(Place),
     /// The descriptor that the launcher named is not there.
     #[error("PMI_FD does not lead to the launcher: {0}")]
     Descriptor(#[from] InheritError),
@@ -174,8 +179,7 @@ impl Address {
     /// # Errors
     /// [`PmiError::Variable`].
     pub fn from_environment() -> Result<Option<Self>, PmiError> {
-        let text = |value: OsString| value.to_string_lossy().into_owned();
-        Self::from_variables(|name| env::var_os(name).map(text))
+        Self::from_variables(own_text)
     }
 
     fn from_variables(
@@ -186,9 +190,12 @@ impl Address {
                 rank: numeric(&variable, "PMI_FD", "PMI_RANK")?,
                 size: numeric(&variable, "PMI_FD", "PMI_SIZE")?,
             };
+            if place.size == 0 {
+                let value = variable("PMI_SIZE");
+                return Err(PmiError::Variable { present: "PMI_FD", name: "PMI_SIZE", value });
+            }
             if place.rank >= place.size {
-                let value = Some(place.rank.to_string());
-                return Err(PmiError::Variable { present: "PMI_FD", name: "PMI_RANK", value });
+                return Err(PmiError::Rank(place));
             }
             return Ok(Some(Self::Descriptor { number, place }));
         }
@@ -855,7 +862,9 @@ mod tests {
             Some(Address::Descriptor { number: "7".into(), place })
         );
         let error = address(&[("PMI_FD", "7"), ("PMI_RANK", "2"), ("PMI_SIZE", "2")]).unwrap_err();
-        assert!(error.to_string().contains("PMI_RANK is \"2\""), "{error}");
+        assert!(error.to_string().contains("PMI_RANK is 2, but PMI_SIZE is 2"), "{error}");
+        let error = address(&[("PMI_FD", "7"), ("PMI_RANK", "0"), ("PMI_SIZE", "0")]).unwrap_err();
+        assert!(error.to_string().contains("but PMI_SIZE is \"0\""), "{error}");
         for rank in ["-1", "+1", " 1", "one", ""] {
             let variables = [("PMI_FD", "7"), ("PMI_RANK", rank), ("PMI_SIZE", "2")];
             let error = Address::from_variables(|name| {

@@ -51,6 +51,18 @@ pub struct Client {
 /// Why the launcher cannot be talked to.
 #[derive(Debug, thiserror::Error)]
 pub enum PmixError {
+    /// A variable is missing or has no sense.
+    #[error("the launcher set {present}, but {name} is {}: start the program again with mpirun or landeck run, or \
+             unset {present} to run it alone",
+        value.as_ref().map_or_else(|| "not set".to_owned(), |value| format!("{value:?}")))]
+    Variable {
+        /// The variable that is there.
+        present: &'static str,
+        /// The variable that is wrong.
+        name: &'static str,
+        /// Its value.
+        value: Option<String>,
+    },
     /// There is no library.
     #[error(
         "this process was started by a launcher that speaks PMIx ({variable} is set), and {LIBRARY}, by \
@@ -62,15 +74,6 @@ pub enum PmixError {
         variable: &'static str,
         /// What the loader says.
         reason: String,
-    },
-    /// A variable by which such a launcher claims a process says nothing.
-    #[error(
-        "{variable} is empty, so no launcher that speaks PMIx has set it: unset it to run the program \
-         alone, or start the program with `landeck run`"
-    )]
-    Empty {
-        /// The variable.
-        variable: &'static str,
     },
     /// It is another library.
     #[error("{LIBRARY} has no function {function}: another version of it is needed")]
@@ -100,17 +103,24 @@ pub enum PmixError {
     },
 }
 
+/// The variables that every launcher sets which speaks PMIx.
+const RANK: &str = "PMIX_RANK";
+const NAMESPACE: &str = "PMIX_NAMESPACE";
+
 /// The variable by which a launcher that speaks PMIx claims this process.
 ///
 /// # Errors
-/// [`PmixError::Empty`].
+/// [`PmixError::Variable`]: the library would say of it only that it failed.
 pub fn claiming_variable(
-    variable: impl Fn(&str) -> Option<String>,
+    variable: impl Fn(&'static str) -> Option<String>,
 ) -> Result<Option<&'static str>, PmixError> {
-    let set = ["PMIX_RANK", "PMIX_NAMESPACE"].map(|name| Some((name, variable(name)?)));
-    match set.iter().flatten().find(|(_, value)| value.is_empty()) {
-        Some(&(variable, _)) => Err(PmixError::Empty { variable }),
-        None => Ok(set.into_iter().flatten().map(|(name, _)| name).next()),
+    let wrong = |present, name| PmixError::Variable { present, name, value: variable(name) };
+    match (variable(RANK), variable(NAMESPACE)) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(wrong(NAMESPACE, RANK)),
+        (Some(rank), _) if rank.parse::<u32>().is_err() => Err(wrong(RANK, RANK)),
+        (Some(_), Some(namespace)) if !namespace.is_empty() => Ok(Some(RANK)),
+        (Some(_), _) => Err(wrong(RANK, NAMESPACE)),
     }
 }
 
@@ -489,15 +499,22 @@ mod tests {
 
     #[test]
     fn a_launcher_claims_by_its_variables() {
-        let with = |own: &'static str, value: &'static str| {
-            claiming_variable(move |name| (name == own).then(|| value.to_owned()))
+        let claims = |rank: Option<&str>, namespace: Option<&str>| {
+            let value = |name| if name == RANK { rank } else { namespace };
+            claiming_variable(|name| value(name).map(str::to_owned))
+                .map_err(|error| error.to_string())
         };
-        let claims = |own| with(own, "0").unwrap();
-        let error = with("PMIX_NAMESPACE", "").unwrap_err().to_string();
-        assert!(error.starts_with("PMIX_NAMESPACE is empty"), "{error}");
-        assert_eq!(claims("PMIX_RANK"), Some("PMIX_RANK"));
-        assert_eq!(claims("PMIX_NAMESPACE"), Some("PMIX_NAMESPACE"));
-        assert_eq!(claims("PMI_RANK"), None);
+        assert_eq!(claims(Some("0"), Some("prterun-1@1")), Ok(Some("PMIX_RANK")));
+        assert_eq!(claims(None, None), Ok(None));
+        for (rank, namespace, words) in [
+            (Some("0"), None, "set PMIX_RANK, but PMIX_NAMESPACE is not set"),
+            (Some("0"), Some(""), "set PMIX_RANK, but PMIX_NAMESPACE is \"\""),
+            (Some("-1"), Some("job"), "PMIX_RANK is \"-1\""),
+            (None, Some("job"), "set PMIX_NAMESPACE, but PMIX_RANK is not set"),
+        ] {
+            let error = claims(rank, namespace).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]

@@ -265,12 +265,15 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
     if wait.operation == Operation::Send && wait.bytes > 0 {
         text += &format!(", {}", size(wait.bytes));
     }
-    if let Some(tag) = wait.tag.filter(|_| has_message) {
-        text += &format!(", tag {tag}");
-    }
     if has_message {
+        let context = ContextId(wait.context);
+        match (context.purpose(), wait.tag) {
+            (Some(purpose), _) => text += &format!(", {purpose}"),
+            (None, Some(tag)) => text += &format!(", tag {tag}"),
+            (None, None) => {}
+        }
         // The job's first group has the first context.
-        match ContextId(wait.context).index() {
+        match context.of_group().index() {
             0 => text.push_str(", group world"),
             index => text += &format!(", context {index}"),
         }
@@ -519,6 +522,8 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
         assert_eq!(at(send), "send to rank 1, 1.0 MiB, tag 7, group world, since 4.0 s");
         let any = WaitRecord { peer: None, tag: None, context: 9, ..receive() };
         assert_eq!(at(any), "receive from any rank, context 9, since 4.0 s");
+        let inner = WaitRecord { context: ContextId::CREATION, ..receive() };
+        assert_eq!(at(inner), "receive from rank 1, to make a group, group world, since 4.0 s");
         let wait = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
         assert_eq!(at(wait), "leave, since 4.0 s");
         assert_eq!(at(WaitRecord::default()), "");

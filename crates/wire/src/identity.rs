@@ -59,6 +59,14 @@ pub struct ContextId(pub u32);
 impl ContextId {
     /// Bits of the index.
     pub const INDEX_BITS: u32 = 20;
+    /// Set in the contexts of collective operations, beside a group's own.
+    pub const COLLECTIVE: u32 = 1 << (Self::INDEX_BITS - 1);
+    /// Set in the contexts in which members agree, beside a group's own.
+    pub const AGREEMENT: u32 = 1 << 28;
+    /// Set in the contexts in which members talk about new groups, beside a group's own.
+    pub const CREATION: u32 = 1 << 29;
+    /// Set in the contexts of ports and mailboxes, which have none beside them.
+    const OUTSIDE_GROUPS: u32 = 1 << 31;
 
     /// The context with this index and generation, both cut to their fields.
     pub const fn new(index: u32, generation: u32) -> Self {
@@ -68,6 +76,25 @@ impl ContextId {
     /// The index of the context in its endpoint's table.
     pub const fn index(self) -> u32 {
         self.0 & ((1 << Self::INDEX_BITS) - 1)
+    }
+
+    /// The group's own context, where this is one beside it.
+    pub const fn of_group(self) -> Self {
+        match self.0 & Self::OUTSIDE_GROUPS {
+            0 => Self(self.0 & !(Self::COLLECTIVE | Self::AGREEMENT | Self::CREATION)),
+            _ => self,
+        }
+    }
+
+    /// What the messages are for, in words, where they are not the program's. Their tags mean nothing to it.
+    pub const fn purpose(self) -> Option<&'static str> {
+        match () {
+            () if self.0 & Self::OUTSIDE_GROUPS != 0 => None,
+            () if self.0 & Self::COLLECTIVE != 0 => Some("for a collective operation"),
+            () if self.0 & Self::CREATION != 0 => Some("to make a group"),
+            () if self.0 & Self::AGREEMENT != 0 => Some("to agree"),
+            () => None,
+        }
     }
 
     /// Which user of the index this is.
@@ -116,6 +143,23 @@ impl fmt::Display for ProcessId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_context_beside_that_of_a_group_tells_what_it_is_for() {
+        let own = ContextId::new(5, 1 << 10 | 3);
+        assert_eq!((own.purpose(), own.of_group()), (None, own));
+        for (bits, words) in [
+            (ContextId::COLLECTIVE, "for a collective operation"),
+            (ContextId::COLLECTIVE | ContextId::CREATION, "for a collective operation"),
+            (ContextId::CREATION, "to make a group"),
+            (ContextId::AGREEMENT, "to agree"),
+        ] {
+            let beside = ContextId(own.0 | bits);
+            assert_eq!((beside.purpose(), beside.of_group()), (Some(words), own));
+        }
+        let mailbox = ContextId(3 << 30 | ContextId::CREATION | ContextId::COLLECTIVE);
+        assert_eq!((mailbox.purpose(), mailbox.of_group()), (None, mailbox));
+    }
 
     #[test]
     fn host_identity_survives_its_text() {

@@ -87,9 +87,13 @@ fn the_header_is_the_description_in_every_language() {
     let _watchdog = Watchdog::start(LIMIT);
     let folder = library().with_file_name("header");
     fs::create_dir_all(&folder).expect("the target folder can be written");
-    for (variable, usual, standard, end) in
-        [("CC", "cc", "c11", "c"), ("CC", "cc", "c17", "c"), ("CXX", "c++", "c++17", "cpp")]
-    {
+    for (variable, usual, standard, end) in [
+        ("CC", "cc", "c89", "c"),
+        ("CC", "cc", "c11", "c"),
+        ("CC", "cc", "c17", "c"),
+        ("CXX", "c++", "c++98", "cpp"),
+        ("CXX", "c++", "c++17", "cpp"),
+    ] {
         let source = folder.join(format!("header.{end}"));
         fs::write(&source, program()).expect("the target folder can be written");
         let target: PathBuf = folder.join("header");

@@ -1,6 +1,6 @@
 //! The header, compared with the description of the ABI by a program that is made here: every
-//! constant with its type and value, every layout, the type of every function. As C11, C17 and C++17,
-//! without a warning.
+//! constant with its type and value, every layout, the type of every function. In the oldest and the
+//! newer standards of C and C++, without a warning.
 
 #[allow(dead_code)] // the other tests use the rest
 mod support;
@@ -22,8 +22,13 @@ const STEP_LIMIT: Duration = Duration::from_secs(150);
 
 /// The languages: the variable that names the compiler, the usual one, the standard, the end of the
 /// file's name.
-const LANGUAGES: [(&str, &str, &str, &str); 3] =
-    [("CC", "cc", "c11", "c"), ("CC", "cc", "c17", "c"), ("CXX", "c++", "c++17", "cpp")];
+const LANGUAGES: [(&str, &str, &str, &str); 5] = [
+    ("CC", "cc", "c89", "c"),
+    ("CC", "cc", "c11", "c"),
+    ("CC", "cc", "c17", "c"),
+    ("CXX", "c++", "c++98", "cpp"),
+    ("CXX", "c++", "c++17", "cpp"),
+];
 
 /// What a program of this ABI knows of the sizes and places of its types.
 const LAYOUTS: &str = "
@@ -76,7 +81,12 @@ fn constants_layouts_and_functions_are_those_of_the_table() {
         }
         for options in [&[][..], &["-DLANDECK_STRICT_ABI"]] {
             let mut command = Command::new(&compiler);
-            command.arg(format!("-std={standard}")).args(options).arg("-I").arg(&include);
+            command
+                .arg(format!("-std={standard}"))
+                .arg("-pedantic")
+                .args(options)
+                .arg("-I")
+                .arg(&include);
             let output = compiled_and_run(command, &text, standard, end, &library());
             assert_wrote(&output, "header: as in the table");
         }
@@ -167,7 +177,7 @@ static int wrong;
 
 static void same(const char *name, intptr_t value, intptr_t wanted) {{
     if (value == wanted) return;
-    printf(\"%s is %jd, not %jd\\n\", name, (intmax_t)value, (intmax_t)wanted);
+    printf(\"%s is %ld, not %ld\\n\", name, (long)value, (long)wanted);
     wrong++;
 }}
 

@@ -98,7 +98,18 @@ fn a_process_that_was_started_again_is_refused() {
 fn a_launcher_that_is_not_understood_is_named() {
     let _watchdog = Watchdog::start(LIMIT);
     let hello = program("hello");
-    let script = "PMIX_RANK=0 exec \"$0\"";
+    for (variables, words) in [
+        ("PMIX_RANK=0", "the launcher set PMIX_RANK, but PMIX_NAMESPACE is not set"),
+        ("PMIX_RANK=x PMIX_NAMESPACE=a", "PMIX_RANK is \"x\""),
+        ("PMIX_RANK=$'\\377' PMIX_NAMESPACE=a", "PMIX_RANK is \"\u{fffd}\""),
+        ("PMI_FD=7 PMI_RANK=$'\\377' PMI_SIZE=2", "PMI_RANK is \"\u{fffd}\""),
+        ("LANDECK_SLOT=0", "LANDECK_SLOT is set, but LANDECK_JOB is not"),
+    ] {
+        let script = format!("{variables} exec \"$0\"");
+        let output = shell(Launcher::None, 1, &[&script, &hello.to_string_lossy()]);
+        assert_failed(&output, &["MPI_Init failed", words]);
+    }
+    let script = "PMIX_RANK=0 PMIX_NAMESPACE=a exec \"$0\"";
     let output = shell(Launcher::None, 1, &[script, &hello.to_string_lossy()]);
     // Without the launcher's library, or with one that finds no launcher.
     let is_without = String::from_utf8_lossy(&output.stderr).contains("PMIX_RANK is set");

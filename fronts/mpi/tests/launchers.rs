@@ -133,8 +133,8 @@ fn a_launcher_that_tells_wrong_places_is_told_of_and_nobody_waits() {
     let _watchdog = Watchdog::start(LIMIT);
     // What the processes are told, and what one of them says.
     let told: [(&[(&str, &str)], &str); 8] = [
-        (&[("0", "0")], "PMI_RANK is \"0\""),
-        (&[("2", "2")], "PMI_RANK is \"2\""),
+        (&[("0", "0")], "PMI_SIZE is \"0\""),
+        (&[("2", "2")], "PMI_RANK is 2, but PMI_SIZE is 2"),
         (&[("0", "")], "PMI_SIZE is \"\""),
         (&[("0", "99999999999999999999")], "PMI_SIZE is \"99999999999999999999\""),
         (&[("0", "4294967295")], "not 4294967295"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Destination, Package, package_config};
+use super::{COMPILER, Destination, Package, package_config};
 use crate::{Problem, deck};
 
 const PACKAGE: Package = Package {
@@ -12,18 +12,13 @@ const PACKAGE: Package = Package {
 };
 
 /// Puts everything in its place.
-pub(super) fn install(
-    root: &Path,
-    built: &Path,
-    destination: &Destination,
-    prefix: &Path,
-) -> Result<(), Problem> {
+pub(super) fn install(root: &Path, built: &Path, destination: &Destination) -> Result<(), Problem> {
     let front = root.join("fronts/deck");
     destination.file(&built.join("libdeck.so"), "lib/libdeck.so.1", 0o755)?;
     destination.link("libdeck.so.1", "lib/libdeck.so")?;
     destination.file(&front.join("include/deck.h"), "include/deck.h", 0o644)?;
-    destination.text(&package_config(prefix, &PACKAGE), "lib/pkgconfig/deck.pc")?;
-    destination.file(&front.join("scripts/deckcc"), "bin/deckcc", 0o755)?;
+    destination.text(&package_config(&PACKAGE), "lib/pkgconfig/deck.pc")?;
+    destination.file(&root.join(COMPILER), "bin/deckcc", 0o755)?;
     destination.link("deckcc", "bin/deckcxx")?;
     destination.file(&front.join("scripts/deckcc.1"), "share/man/man1/deckcc.1", 0o644)?;
     destination.link("deckcc.1", "share/man/man1/deckcxx.1")?;

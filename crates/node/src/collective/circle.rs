@@ -309,7 +309,7 @@ fn places_of(places: &[Site], members: &[Peer]) -> Vec<Site> {
 
 /// The context of a group's collective operations.
 pub(crate) fn twin_of(context: u32) -> u32 {
-    context | 1 << (ContextId::INDEX_BITS - 1)
+    context | ContextId::COLLECTIVE
 }
 
 #[cfg(test)]

@@ -32,9 +32,9 @@ use super::mismatch::Mismatch;
 /// one of them.
 const MADE_GENERATION: u32 = 1 << 10;
 /// Contexts in which members of a group talk about new groups have this bit set besides.
-const FOUNDING_GENERATION: u32 = 1 << 9;
+const FOUNDING_GENERATION: u32 = ContextId::CREATION >> ContextId::INDEX_BITS;
 /// Contexts in which members of a group agree and revoke have this bit set besides.
-const COUNCIL_GENERATION: u32 = 1 << 8;
+const COUNCIL_GENERATION: u32 = ContextId::AGREEMENT >> ContextId::INDEX_BITS;
 /// Groups on a host that can be told apart.
 pub(crate) const NUMBERS: u32 = COUNCIL_GENERATION << (ContextId::INDEX_BITS - 1);
 

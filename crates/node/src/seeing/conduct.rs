@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use landeck_collectives::Operation as Together;
 use landeck_host::observe::ObservedJob;
-use landeck_host::process_figures;
+use landeck_host::process_figures::{self, Activity, ProcessFigures};
 use landeck_memory::board::WINDOW;
 use landeck_memory::observed::{Observed, Roster, Standing};
 use landeck_memory::{Operation, SlotState, WaitRecord};
+use rustix::event::Timespec;
 
 use super::picture::{Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs};
@@ -53,6 +54,43 @@ struct Meeting {
     lists: HashMap<List, Rc<[u32]>>,
 }
 
+impl Meeting {
+    fn is_past(&self, member: u32) -> bool {
+        self.standings.get(member as usize) == Some(&Standing::Past)
+    }
+
+    /// The places of those on a list, in the picture.
+    fn list(
+        &mut self,
+        list: List,
+        now: &Picture,
+        places: &HashMap<u32, u32>,
+        wait: &WaitRecord,
+    ) -> Rc<[u32]> {
+        if let Some(known) = self.lists.get(&list) {
+            return known.clone();
+        }
+        let needed = places_of(places, needed(now, self, list, wait).into_iter());
+        self.lists.insert(list, needed.clone());
+        needed
+    }
+}
+
+/// Which operation of a group: its board, the number there, and the tag where there is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    board: u64,
+    number: u32,
+    tag: Option<u32>,
+}
+
+impl Key {
+    fn of(wait: &WaitRecord) -> Self {
+        let tag = wait.tag.filter(|_| wait.number == 0);
+        Self { board: wait.board, number: wait.number, tag }
+    }
+}
+
 /// Which members are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum List {
@@ -71,8 +109,9 @@ struct Reader<'a> {
     /// Where the member of a slot stands in the picture.
     places: HashMap<u32, u32>,
     groups: Groups,
+    at_work: HashMap<Key, Rc<[u32]>>,
     everybody: HashMap<u64, Rc<[u32]>>,
-    meetings: HashMap<(u64, u32), Option<Meeting>>,
+    meetings: HashMap<Key, Option<Meeting>>,
 }
 
 /// Reads what the members of a job do from two pictures and the boards of their groups.
@@ -84,6 +123,7 @@ pub(crate) fn conducts(job: &ObservedJob, before: &Picture, now: &Picture) -> Co
         now,
         places,
         groups: Groups::default(),
+        at_work: HashMap::new(),
         everybody: HashMap::new(),
         meetings: HashMap::new(),
     };
@@ -126,7 +166,54 @@ impl Reader<'_> {
         if !any_of.is_empty() {
             return Conduct::Waits(Needs::Any(places_of(&self.places, any_of.iter().copied())));
         }
-        Conduct::Waits(self.needs(member.slot, wait))
+        match self.needs(member.slot, wait) {
+            Needs::All(nobody) if nobody.is_empty() => self.without_need(member, wait),
+            needs => Conduct::Waits(needs),
+        }
+    }
+
+    /// What a member does that waits where nobody is missing: those who wait there may be at work for each other.
+    /// Where all of them sleep, something holds them.
+    fn without_need(&mut self, member: &Member, wait: &WaitRecord) -> Conduct {
+        let at_work = self.at_work(wait);
+        match self.places.get(&member.slot) {
+            Some(own) if at_work.contains(own) => Conduct::Runs,
+            _ if at_work.is_empty() => Conduct::Held,
+            _ => Conduct::Waits(Needs::All(at_work)),
+        }
+    }
+
+    /// Those in the operation of this wait who are awake, or have moved since the second picture.
+    fn at_work(&mut self, wait: &WaitRecord) -> Rc<[u32]> {
+        let key = Key::of(wait);
+        if let Some(known) = self.at_work.get(&key) {
+            return known.clone();
+        }
+        if self.at_work.is_empty() {
+            // Time for those to move who are about to; a signal that ends it early does no harm.
+            let _ = rustix::event::poll(&mut [], Timespec::try_from(LASTING).ok().as_ref());
+        }
+        let meeting = self.meetings.get(&key).and_then(Option::as_ref);
+        let members = meeting.into_iter().flat_map(|meeting| {
+            let all = meeting.roster.members.iter().zip(&meeting.standings);
+            all.filter(|(_, standing)| **standing != Standing::Past).map(|(place, _)| place.slot)
+        });
+        let is_at_work = |slot: &u32| self.now.member(*slot).is_some_and(|one| self.moves(one));
+        let found = places_of(&self.places, members.filter(is_at_work));
+        self.at_work.insert(key, found.clone());
+        found
+    }
+
+    /// Whether a member is awake, or has moved since the second picture, as far as can be seen.
+    fn moves(&self, member: &Member) -> bool {
+        let sleeps = |figures: Option<ProcessFigures>| {
+            figures.is_some_and(|figures| figures.activity == Activity::Sleeps)
+        };
+        let pid = member.record.pid;
+        !sleeps(member.figures)
+            || !sleeps(process_figures::of_process(pid))
+            || process_figures::has_running_thread(pid)
+            || self.segment.portrait(member.slot).as_ref() != Some(&member.portrait)
     }
 
     fn needs(&mut self, slot: u32, wait: &WaitRecord) -> Needs {
@@ -156,7 +243,7 @@ impl Reader<'_> {
 
     /// Those without whom an operation of a group does not go on.
     fn needs_together(&mut self, slot: u32, wait: &WaitRecord) -> Needs {
-        let key = (wait.board, wait.number);
+        let key = Key::of(wait);
         if !self.meetings.contains_key(&key) {
             let meeting = self.meeting(wait);
             self.meetings.insert(key, meeting);
@@ -171,21 +258,23 @@ impl Reader<'_> {
             Standing::NotYet { .. } if wait.number == 0 => List::Missing,
             Standing::NotYet { .. } => List::FarBehind,
             Standing::Here(signature) => match role(Signature::of_tag(signature), own as u32) {
-                Role::Root(root) => {
+                Role::Root(root) if !meeting.is_past(root) => {
                     let root = members.get(root as usize).map(|place| place.slot);
                     return root.map_or(Needs::Others, |root| self.one(root));
                 }
+                Role::Root(_) | Role::All => List::Missing,
                 Role::Before => List::Before(own),
-                Role::All => List::Missing,
             },
         };
-        if let Some(known) = meeting.lists.get(&list) {
-            return Needs::All(known.clone());
+        let needed = meeting.list(list, self.now, &self.places, wait);
+        match list {
+            List::Before(_) if needed.is_empty() => {
+                Needs::All(meeting.list(List::Missing, self.now, &self.places, wait))
+            }
+            // It may wait for room.
+            List::FarBehind if needed.is_empty() => Needs::Others,
+            _ => Needs::All(needed),
         }
-        let needed = needed(self.now, meeting, list, wait);
-        let needed = places_of(&self.places, needed.into_iter());
-        meeting.lists.insert(list, needed.clone());
-        Needs::All(needed)
     }
 
     /// Who has come to the operation of this wait. An agreement has no number: there is nothing to
@@ -203,7 +292,7 @@ impl Reader<'_> {
     /// Operations to which members came for different things.
     fn mismatches(&self) -> Vec<Mismatch> {
         let mut found: Vec<(u64, u32, Mismatch)> = Vec::new();
-        for (&(board, number), meeting) in &self.meetings {
+        for (&Key { board, number, .. }, meeting) in &self.meetings {
             let Some(meeting) = meeting else { continue };
             let mut calls: Vec<(u32, Vec<u32>)> = Vec::new();
             for (place, standing) in meeting.roster.members.iter().zip(&meeting.standings) {
@@ -262,7 +351,7 @@ fn waits_in(member: &Member, wait: &WaitRecord) -> bool {
     let is_alive = member.record.state == SlotState::Alive && !member.is_stopped();
     is_alive
         && own.operation == Operation::Collective
-        && (own.board, own.number, own.context) == (wait.board, wait.number, wait.context)
+        && (Key::of(own), own.context) == (Key::of(wait), wait.context)
 }
 
 /// Where these slots stand in the picture. One that does not is at a place that is none.

@@ -9,12 +9,14 @@ use landeck_host::signals;
 use landeck_memory::observed::{Observed, Roster, Standing};
 use landeck_memory::remark::Remark;
 use landeck_memory::{JobState, Operation, SlotRecord, SlotState, WaitRecord};
+use landeck_wire::ContextId;
 
 use super::conduct::{Conducts, Groups, conducts, lasting};
 use super::names::NAMED_MAX;
 use super::picture::{Doing, Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 use crate::collective::signature::Signature;
+use crate::job::WORLD_CONTEXT;
 
 /// What there is to say of a job.
 #[derive(Clone, Debug)]
@@ -139,6 +141,7 @@ impl Words<'_> {
                 self.wait(waiting),
                 them(whom),
             ),
+            Verdict::Held { whom, waiting } => self.held(whom, waiting),
             Verdict::NobodyActs(waiting) => format!(
                 "Stuck since {}: {}, and nobody is left who could send anything.",
                 said(self.longest(waiting)),
@@ -163,6 +166,20 @@ impl Words<'_> {
             }
             Verdict::Fine => "Not stuck: nobody waits for anybody longer than 0.1 s.".to_owned(),
         }
+    }
+
+    fn held(&self, whom: &[u32], waiting: &[u32]) -> String {
+        let concerned = [whom, waiting].concat();
+        let (since, names) = (said(self.longest(&concerned)), self.names(whom));
+        let (goes, waits) = if whom.len() == 1 { ("does", "waits") } else { ("do", "wait") };
+        let others = match waiting.is_empty() {
+            true => String::new(),
+            false => format!(", and {} for {}", self.wait(waiting), them(whom)),
+        };
+        format!(
+            "Stuck since {since}: {names} {goes} not go on, although nobody is missing where {} {waits}{others}.",
+            if whom.len() == 1 { "it" } else { "they" },
+        )
     }
 
     fn circle(&self, circle: &[u32]) -> String {
@@ -244,6 +261,12 @@ impl Words<'_> {
                 let pids: Vec<String> = pids.map(|member| member.record.pid.to_string()).collect();
                 Some(format!("Let go on what was stopped: kill -CONT {}", pids.join(" ")))
             }
+            Verdict::Held { whom, .. } => Some(format!(
+                "Look where {}: landeck why --stacks. A handler of a signal that does not return, a debugger or a \
+                 frozen container holds a process so, and a program that died below a shell looks so. If it is \
+                 none of these, this is a fault of Landeck: report it.",
+                if whom.len() == 1 { "it is" } else { "they are" },
+            )),
             _ => None,
         }
     }
@@ -316,16 +339,28 @@ impl Words<'_> {
         if wait.operation == Operation::Send && wait.bytes > 0 {
             let _ = write!(text, ", {}", size(wait.bytes));
         }
-        if let Some(tag) = wait.tag.filter(|_| wait.operation.has_message()) {
-            let _ = write!(text, ", tag {tag}");
-        }
-        if wait.operation.has_message() || wait.operation == Operation::Collective {
-            let _ = write!(text, ", {}", self.group(wait.board));
+        if wait.operation.has_message() {
+            text += &self.talk(wait);
         }
         if wait.operation == Operation::Collective {
+            let _ = write!(text, ", {}", self.group(wait.board));
             text += &self.missing(at, wait);
         }
         text
+    }
+
+    /// In which group a message is, with the tag that the program gave it, or with what it is for.
+    fn talk(&mut self, wait: &WaitRecord) -> String {
+        let context = ContextId(wait.context);
+        let group = match wait.board {
+            0 if context.of_group().0 == WORLD_CONTEXT => "world".to_owned(),
+            board => self.group(board),
+        };
+        match (context.purpose(), wait.tag) {
+            (Some(purpose), _) => format!(", {purpose}, {group}"),
+            (None, Some(tag)) => format!(", tag {tag}, {group}"),
+            (None, None) => format!(", {group}"),
+        }
     }
 
     /// Who has not come to what a process waits in.
@@ -334,8 +369,10 @@ impl Words<'_> {
             self.groups.of(self.segment, wait.board).map(|roster| self.own_standing(at, &roster, wait)),
             Some(Some(Standing::NotYet { .. })) if wait.number != 0
         );
-        let Some(Conduct::Waits(Needs::All(needed))) = self.conducts.get(at as usize) else {
-            return String::new();
+        let needed = match self.conducts.get(at as usize) {
+            Some(Conduct::Waits(Needs::All(needed))) => needed,
+            Some(Conduct::Held) => return ", missing nobody".to_owned(),
+            _ => return String::new(),
         };
         let slots: Vec<u32> =
             needed.iter().filter_map(|&at| self.member(at)).map(|member| member.slot).collect();
@@ -378,6 +415,7 @@ impl Words<'_> {
             }
             Verdict::Stopped { whom, waiting }
             | Verdict::Gone { whom, waiting }
+            | Verdict::Held { whom, waiting }
             | Verdict::Awaited { whom, waiting } => [whom.clone(), waiting.clone()].concat(),
             Verdict::Fine => Vec::new(),
         };
@@ -454,8 +492,8 @@ fn busy(member: &Member) -> &'static str {
     match (member.doing(), member.portrait.presence) {
         (_, landeck_memory::Presence::NotAttached) => "runs, and has not joined the job",
         (_, landeck_memory::Presence::Finalized) => "runs, and has left the job",
-        (Doing::Wait, _) => "sleeps in no call of ours (for a file, the network, a timer)",
-        (Doing::Run, _) => "computes, in no call",
+        (Doing::Wait, _) => "sleeps outside all waits of ours (for a file, the network, a timer)",
+        (Doing::Run, _) => "computes, outside all waits",
         _ if member.figures.is_some_and(|figures| figures.threads > 1) => {
             "computes, or is in a call that began a moment ago"
         }

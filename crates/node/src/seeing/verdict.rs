@@ -19,6 +19,8 @@ pub enum Conduct {
     Waits(Needs),
     /// It was stopped by a signal or a debugger.
     Stopped,
+    /// It sleeps in a wait for others that is over for all of them: something else holds it, or it has died unseen.
+    Held,
     /// It left the job in good order.
     Left,
     /// It died.
@@ -61,6 +63,13 @@ pub enum Verdict {
         /// Who waits for them, directly or not.
         waiting: Vec<u32>,
     },
+    /// Processes sleep although nobody is missing where they wait, and others cannot go on without them.
+    Held {
+        /// Who sleeps.
+        whom: Vec<u32>,
+        /// Who waits for them, directly or not.
+        waiting: Vec<u32>,
+    },
     /// Processes are gone, and others cannot go on without them.
     Gone {
         /// Who is gone.
@@ -96,6 +105,11 @@ pub fn verdict(conducts: &[Conduct], mismatches: &[Mismatch]) -> Verdict {
         .partition(|&process| goes_on[process as usize]);
     if !stuck.is_empty() {
         return graph.cause(&stuck, &goes_on);
+    }
+    let is_held = |&process: &u32| conducts[process as usize] == Conduct::Held;
+    let whom: Vec<u32> = (0..conducts.len() as u32).filter(is_held).collect();
+    if !whom.is_empty() {
+        return Verdict::Held { whom, waiting: Vec::new() };
     }
     graph.awaited(&waiting)
 }
@@ -149,11 +163,13 @@ impl<'a> Graph<'a> {
         };
         let stopped = of(|conduct| *conduct == Conduct::Stopped);
         let gone = of(|conduct| matches!(conduct, Conduct::Left | Conduct::Dead));
+        let held = of(|conduct| *conduct == Conduct::Held);
         let waiting = stuck.to_vec();
-        match (stopped.is_empty(), gone.is_empty()) {
-            (false, _) => Verdict::Stopped { whom: stopped, waiting },
-            (true, false) => Verdict::Gone { whom: gone, waiting },
-            (true, true) => Verdict::NobodyActs(waiting),
+        match () {
+            () if !stopped.is_empty() => Verdict::Stopped { whom: stopped, waiting },
+            () if !gone.is_empty() => Verdict::Gone { whom: gone, waiting },
+            () if !held.is_empty() => Verdict::Held { whom: held, waiting },
+            () => Verdict::NobodyActs(waiting),
         }
     }
 
@@ -310,7 +326,7 @@ impl Parties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Conduct::{Dead, Left, Runs, Stopped};
+    use Conduct::{Dead, Held, Left, Runs, Stopped};
 
     fn one(other: u32) -> Conduct {
         Conduct::Waits(Needs::One(other))
@@ -356,6 +372,16 @@ mod tests {
         let waiting = vec![0, 1, 3];
         let chain = [one(1), all(&[2]), Stopped, one(0)];
         assert_eq!(of(&chain), Verdict::Stopped { whom: vec![2], waiting });
+    }
+
+    #[test]
+    fn a_process_that_is_held_holds_up_others() {
+        let others = [all(&[2]), one(0), Held];
+        assert_eq!(of(&others), Verdict::Held { whom: vec![2], waiting: vec![0, 1] });
+        assert_eq!(of(&[Held, Held]), Verdict::Held { whom: vec![0, 1], waiting: vec![] });
+        assert_eq!(of(&[Held, Runs]), Verdict::Held { whom: vec![0], waiting: vec![] });
+        let dead = [all(&[1, 2]), Dead, Held];
+        assert_eq!(of(&dead), Verdict::Gone { whom: vec![1], waiting: vec![0] });
     }
 
     #[test]

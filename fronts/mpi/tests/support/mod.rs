@@ -170,7 +170,7 @@ fn installed_compiler() -> &'static Path {
         }
         let script = prefix.join("bin/mpicc_abi");
         for (from, to) in [
-            (own.join("scripts/mpicc_abi"), script.clone()),
+            (own.join("../c_boundary/scripts/compiler"), script.clone()),
             (own.join("include/mpi.h"), prefix.join("include/mpi.h")),
             (library(), prefix.join("lib/libmpi_abi.so")),
         ] {

@@ -88,7 +88,7 @@ fn whoever_does_not_come_is_named() {
     }
     let job = Watched::start(4, "why::whoever_does_not_come_is_named");
     let wait = "Not stuck: ranks 0-2 wait since ";
-    let sleeps = " for rank 3, which sleeps in no call of ours";
+    let sleeps = " for rank 3, which sleeps outside all waits of ours";
     let said = job.until_all_said(&["why"], &[wait, sleeps]);
     assert!(said.contains("missing rank 3"), "{said}");
     assert!(said.contains("ranks 0-2 ") && said.contains("barrier, world"), "{said}");
