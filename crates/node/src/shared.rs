@@ -199,7 +199,8 @@ impl Shared {
             let ended = kernel.take(id);
             ended.or_else(|| Some(Err(WaitError::Failure(hopeless(kernel)?))))
         };
-        let received = self.wait_for(Some(id), &record, None, ready, &nobody).flatten();
+        let received =
+            self.wait_for(Some(id), &record, None, ready, &nobody).and_then(|ended| ended);
         if received.is_err() {
             self.kernel.enter()?.abandon(id);
         }
