@@ -3,8 +3,9 @@
 //! A survivor that ends after its error wakes those that still wait, and so hides that nobody told them. Here each
 //! survivor says what it was told and then neither calls the library again nor ends.
 //!
-//! The program is started with the name of an operation and the number of the process that will be killed; without
-//! arguments it prints the names of its operations. Each process writes two lines to standard output, in one piece:
+//! The program is started with the name of an operation, the number of the process that will be killed, and `meanwhile`
+//! or `later`: then the others begin with the operation only when they know of the death. Without arguments it prints the
+//! names of its operations. Each process writes two lines to standard output, in one piece:
 //! `in NUMBER PID` when it has done the operation once, and `told NUMBER TIME KIND TEXT` when it has failed, with the
 //! monotonic clock in nanoseconds, `dead` where the error is of the kind for a dead process, and the error's text.
 
@@ -30,7 +31,7 @@ const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// How long processes may stay after the end of their job.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Kills one process in each operation of a program, `rounds` times, in jobs of 4 and 8. `names` prints the operations,
+/// Kills one process in each operation of a program, `rounds` times: in jobs of 4 and 8, in the middle or before. `names` prints the operations,
 /// `job` makes the command of a job of so many processes, without the program's arguments.
 ///
 /// `is_right` judges a survivor's text, given the number of the dead process's system.
@@ -51,12 +52,13 @@ pub fn kill_in_each_operation(
     for (number, operation) in named.lines().filter(is_wanted).enumerate() {
         for round in 0..rounds {
             let mut random = Random::new(seed.wrapping_add((number as u64) << 32 | round));
-            let processes = if round % 2 == 0 { 4 } else { 8 };
+            let (processes, when) =
+                [(4, "meanwhile"), (8, "meanwhile"), (4, "later")][round as usize % 3];
             let victim = random.below(processes);
             let after = Duration::from_micros(random.below(KILLED_WITHIN_US));
             let mut command = job(processes);
-            command.args([operation, &victim.to_string()]);
-            let kill = Kill { processes, victim, after };
+            command.arg(operation);
+            let kill = Kill { processes, victim, after, when };
             if let Err(fault) = kill.run(&mut command, &is_right) {
                 faults.push(format!("{operation}, {kill:?}: {fault}"));
             }
@@ -65,12 +67,13 @@ pub fn kill_in_each_operation(
     assert!(faults.is_empty(), "seed {seed}: {faults:#?}");
 }
 
-/// Which process of how many is killed, and how long after all have begun.
+/// Which process of how many is killed, how long after all have begun, and when the others do the operation.
 #[derive(Debug)]
 struct Kill {
     processes: u64,
     victim: u64,
     after: Duration,
+    when: &'static str,
 }
 
 impl Kill {
@@ -81,6 +84,7 @@ impl Kill {
         is_right: &impl Fn(&str, u32) -> bool,
     ) -> Result<(), String> {
         let trail = Trail::new();
+        command.args([&self.victim.to_string(), self.when]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut launcher = trail.spawn(command);
         let lines = lines_of(&mut launcher);

@@ -12,8 +12,8 @@ use support::{Launcher, Library, command, program};
 /// How long the test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);
 /// Kills of each operation.
-const ROUNDS: u64 = 2;
-const ROUNDS_SOAK: u64 = 20;
+const ROUNDS: u64 = 3;
+const ROUNDS_SOAK: u64 = 30;
 
 #[test]
 fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {

@@ -1,5 +1,5 @@
 /* All nodes repeat the operation that the first argument names. One of them, the second argument, is killed from
-   outside. Each other node says when it was told and what, and then stays: it neither calls the library again nor
+   outside, meanwhile or before: the third argument says which. Each other node says when it was told and what, and then stays: it neither calls the library again nor
    ends, so nobody is told by its leaving. */
 #include "check.h"
 
@@ -201,9 +201,20 @@ static void prepare(void)
     OK(deck_collective_barrier(&all));
 }
 
+/* A mailbox of the dead cannot be posted to. */
+static void await_death(void)
+{
+    deck_msg_t nothing;
+    int error;
+    OK(deck_msg_create(&nothing, 0));
+    while ((error = deck_mbox_post_try(&victims_mbox, &nothing)) == DECK_OK || error == DECK_EWOULDBLOCK)
+        usleep(100);
+    CHECK(error == DECK_EDEAD);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
+    if (argc < 4) {
         for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
         return 0;
     }
@@ -218,6 +229,7 @@ int main(int argc, char **argv)
     printf("in %d %d\n", node, (int)getpid());
     fflush(stdout);
     int error;
+    if (strcmp(argv[3], "later") == 0 && node != victim) await_death();
     do {
         error = run();
     } while (error == DECK_OK);

@@ -1,5 +1,5 @@
 /* All ranks repeat the operation that the first argument names. One of them, the second argument, is killed from
-   outside. Each other rank says when it was told and what, and then stays: it neither calls the library again nor
+   outside, meanwhile or before: the third argument says which. Each other rank says when it was told and what, and then stays: it neither calls the library again nor
    ends, so nobody is told by its leaving. */
 #include "check.h"
 
@@ -442,7 +442,7 @@ static void prepare(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
+    if (argc < 4) {
         for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
         return 0;
     }
@@ -456,7 +456,9 @@ int main(int argc, char **argv)
     CHECK(run() == MPI_SUCCESS);
     printf("in %d %d\n", rank, (int)getpid());
     fflush(stdout);
-    int code;
+    int code, flag;
+    if (strcmp(argv[3], "later") == 0)
+        while (rank != victim && MPI_Iprobe(victim, 99, world, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS) continue;
     do {
         code = run();
     } while (code == MPI_SUCCESS);
