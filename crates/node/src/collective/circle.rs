@@ -223,7 +223,7 @@ impl Circle {
 
     /// Says on the board that this member comes to nothing any more: the group is broken.
     #[cold]
-    fn refuse(&mut self) {
+    pub(super) fn refuse(&mut self) {
         if let Some(board) = &mut self.board {
             board.refuse_next();
         }

@@ -599,7 +599,11 @@ impl Engine {
         match fault {
             Fault::Failure(Failure::PeerGone { .. }) => {
                 let told = circle.told_mismatch(&mut self.endpoint);
-                told.map_or(fault, Fault::Mismatch)
+                told.map(Fault::Mismatch).unwrap_or_else(|| {
+                    // Those that did not need the dead may wait for this member at the board.
+                    circle.refuse();
+                    fault
+                })
             }
             Fault::Mismatch(mismatch) => {
                 circle.note_mismatch(&mut self.endpoint, mismatch);

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use landeck::collectives::Way;
 use landeck::collectives::architecture::{Butterfly, Daisy, Flat, Knomial};
-use landeck::{Any, Error, Job, Sum, Tag, User, World};
+use landeck::{Any, Error, Job, Sum, User, World};
 use landeck_testing::{Random, Trail, Watchdog, seed};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, is_soak, job_of, text};
+use crate::support::{
+    GONE_WITHIN, RUN_MAX, Survivors, is_member, is_soak, job_of, stay_until_told, text,
+};
 
 const ROUNDS: u64 = 200;
 const ROUNDS_SOAK: u64 = 1_000;
@@ -35,6 +37,7 @@ fn who_is_killed_in_the_middle_ends_what_needs_it_and_nothing_else() {
         let processes = 2 + Random::new(seed).below(5) as usize;
         let trail = Trail::new();
         let mut command = job_of(processes, TEST, &["--on-failure", "notify"]);
+        let _survivors = Survivors::of(&mut command);
         let ended = trail.run(command.env(SEED, seed.to_string()), RUN_MAX);
         let out = text(&ended);
         let survivors = out.matches("SURVIVED").count();
@@ -52,7 +55,9 @@ fn who_waits_for_room_on_the_board_does_not_wait_for_the_dead() {
     }
     let _watchdog = Watchdog::start(4 * RUN_MAX);
     let trail = Trail::new();
-    let ended = trail.run(&mut job_of(3, name, &["--on-failure", "notify"]), RUN_MAX);
+    let mut command = job_of(3, name, &["--on-failure", "notify"]);
+    let _survivors = Survivors::of(&mut command);
+    let ended = trail.run(&mut command, RUN_MAX);
     let out = text(&ended);
     assert_eq!(out.matches("SURVIVED").count(), 2, "{out}");
     trail.assert_gone(GONE_WITHIN);
@@ -73,10 +78,7 @@ fn broadcast_to_the_dead() {
         }
     };
     assert!(matches!(error, Error::PeerFailed { rank: Some(2), .. }), "{error}");
-    // Who leaves is missed by one that has not been told of the dead yet.
-    let other = 1 - world.rank();
-    world.send(&[0u8], other, Tag(1)).unwrap();
-    world.receive::<u8>(other, Tag(1)).unwrap();
+    stay_until_told(2);
     println!("SURVIVED");
 }
 
@@ -103,6 +105,7 @@ fn take_part() {
         }
     };
     assert!(matches!(error, Error::PeerFailed { .. }), "{error}");
+    stay_until_told(world.size() - 1);
     stay_untouched(&world, &mut buffers);
     // The next ones fail at once, and blame the dead.
     while job.segment().slot_record(victim as u32).state != landeck::memory::SlotState::Dead {

@@ -13,7 +13,10 @@ use landeck::{
 use landeck_testing::{Trail, Watchdog};
 
 use crate::support::named_groups::value;
-use crate::support::{GONE_WITHIN, RUN_MAX, is_member, job_of, kill_myself, run_each, text};
+use crate::support::{
+    GONE_WITHIN, RUN_MAX, Survivors, is_member, job_of, kill_myself, run_each, stay_until_told,
+    text,
+};
 
 const TEST: &str = "group_crashes::who_dies_after_any_store_has_done_a_thing_or_not";
 const STOP_TEST: &str = "group_crashes::a_server_that_is_stopped_after_any_store_keeps_nobody";
@@ -103,6 +106,7 @@ fn run(operation: &str, stores: u64) -> bool {
     let trail = Trail::new();
     let mut command = job_of(VICTIM + 1, TEST, &["--on-failure", "notify"]);
     command.env(CRASH, format!("{operation}:{stores}")).stdin(Stdio::null());
+    let _survivors = Survivors::of(&mut command);
     let ended = trail.run(&mut command, RUN_MAX);
     let output = text(&ended);
     assert_eq!(ended.status.code(), Some(137), "{operation}, store {stores}: {output}");
@@ -144,6 +148,7 @@ fn take_part() {
         other => panic!("no operation {other}"),
     }
     println!("{DONE}");
+    stay_until_told(SURVIVORS as usize);
     part.job.leave().unwrap();
 }
 

@@ -15,8 +15,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::support::{
-    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, SmallGroup, is_member, is_soak, job_of, names_left_by,
-    run_each, skipped,
+    GONE_WITHIN, NOTICED_WITHIN, RUN_MAX, SmallGroup, Survivors, is_member, is_soak, job_of,
+    names_left_by, run_each, skipped,
 };
 use crate::traffic;
 
@@ -140,6 +140,7 @@ impl Round {
         if self.with_threads {
             command.env(traffic::THREADS, "1");
         }
+        let _survivors = Survivors::of(&mut command);
         let launcher = trail.spawn(&mut command);
         thread::sleep(usual * self.moment_permille as u32 / 1_000);
         let killed = self.kill(&trail, launcher.id());
@@ -265,6 +266,7 @@ fn length_of_an_unharmed_run(seed: u64) -> Duration {
     let began = Instant::now();
     let trail = Trail::new();
     let mut command = job_of(4, TEST, &[]);
+    let _survivors = Survivors::of(&mut command);
     let ended = trail.run(command.env(traffic::SEED, seed.to_string()), RUN_MAX);
     assert!(ended.status.success(), "{}", crate::support::text(&ended));
     began.elapsed()

@@ -8,6 +8,8 @@ use landeck::memory::system::now_ns;
 use landeck::{Any, Error, Job, Options, Result, Tag, ThreadMode, World};
 use landeck_testing::Random;
 
+use crate::support::stay_until_told;
+
 /// Steps of one thread.
 const STEPS: u32 = 60;
 /// Threads beside the first, in thread mode multiple.
@@ -47,6 +49,7 @@ pub(crate) fn take_part() {
         walker(0).walk();
     });
     println!("{DONE}");
+    stay_until_told(job.world().size() - 1);
     or_end(job.leave());
 }
 

@@ -7,10 +7,12 @@ mod count;
 pub(crate) mod named_groups;
 mod seeded;
 mod small_group;
+mod survivors;
 
 pub(crate) use count::Count;
 pub(crate) use seeded::{run_each, seed_of_job, seeded_job_of};
 pub(crate) use small_group::SmallGroup;
+pub(crate) use survivors::{Survivors, stay_until_told};
 
 use std::fs;
 use std::io::Write;
