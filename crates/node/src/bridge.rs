@@ -132,7 +132,8 @@ impl Bridge {
         let told = tell(&local, leader, heard, suspect)?;
         let remote: Arc<[Peer]> = told.words.iter().map(|&word| Peer(word as u32)).collect();
         if told.context == NO_CONTEXT {
-            return Err(local.cause_among(&[members, &remote], GIVEN_UP));
+            let death = local.gone_among(&[members, &remote], |died| died)?;
+            return Err(death.unwrap_or(GIVEN_UP));
         }
         if remote.iter().any(|peer| members.contains(peer)) {
             return Err(Error::NoBridge {
@@ -204,7 +205,8 @@ impl Bridge {
         let are_made = self.both.all_reduce(u8::from(is_made), Minimum);
         let (local, both, between) = (local?, both?, between?);
         if are_made? == 0 {
-            return Err(self.both.cause_among(&[&self.both.members], GIVEN_UP));
+            let death = self.both.gone_among(&[&self.both.members], |died| died)?;
+            return Err(death.unwrap_or(GIVEN_UP));
         }
         let (Some(local), Some(both), Some(between)) = (local, both, between) else {
             return Ok(None);

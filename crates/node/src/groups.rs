@@ -221,7 +221,7 @@ impl World {
             self.send(own, 0, tag)?;
             let records = self.receive_from_maker(0, answer, makers)?;
             return match records.is_empty() {
-                true => Err(self.cause_among(makers, Error::TooManyGroups)),
+                true => Err(self.gone_among(makers, |_| true)?.unwrap_or(Error::TooManyGroups)),
                 false => Ok(records),
             };
         }

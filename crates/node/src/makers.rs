@@ -59,23 +59,26 @@ impl World {
         Ok(room::copy(loaned.bytes())?)
     }
 
-    /// Why the making failed at another maker, which gave no reason: a maker that is gone, or else `otherwise`.
-    pub(crate) fn cause_among(&self, makers: &[&[Peer]], otherwise: Error) -> Error {
-        let mut kernel = match self.shared.kernel.enter() {
-            Ok(kernel) => kernel,
-            Err(error) => return error.into(),
-        };
+    /// Why the making failed at another maker that gave no reason: one that has died, or is gone in another way that
+    /// matters.
+    ///
+    /// # Errors
+    /// [`Error::Thread`].
+    pub(crate) fn gone_among(
+        &self,
+        makers: &[&[Peer]],
+        matters: impl Fn(bool) -> bool,
+    ) -> Result<Option<Error>> {
+        let mut kernel = self.shared.kernel.enter()?;
         kernel.refresh_from_records();
         kernel.refresh_far();
         let gone = |&peer: &Peer| kernel.is_gone(peer).map(|died| (peer, died));
-        let gone = makers.iter().copied().flatten().find_map(gone);
+        let mut gone = makers.iter().copied().flatten().filter_map(gone);
+        let found = gone.find(|&(_, died)| matters(died));
         drop(kernel);
-        match gone {
-            Some((peer, died)) => {
-                self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
-            }
-            None => otherwise,
-        }
+        Ok(found.map(|(peer, died)| {
+            self.error(WaitError::Failure(Failure::PeerGone { peer, died }), None)
+        }))
     }
 }
 
