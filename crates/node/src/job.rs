@@ -282,6 +282,7 @@ impl Job {
         let drained = drained.map_err(|error| self.shared.error(error, None, |_| None));
         let mismatch = self.shared.unnoticed_mismatch();
         self.progress = None;
+        self.shared.drop_ended_watchers();
         attachment.leave()?;
         drained?;
         mismatch.map_or(Ok(()), Err)

@@ -643,6 +643,12 @@ impl Shared {
         if self.helper.is_some() { 0 } else { START_BYTES }
     }
 
+    /// Drops the watchers that have ended: what they keep may enter the kernel.
+    pub(crate) fn drop_ended_watchers(&self) {
+        let ended = self.kernel.enter().map(|mut kernel| kernel.take_ended_watchers());
+        drop(ended);
+    }
+
     /// Whether something was begun that is not over.
     pub(crate) fn has_going(&self) -> bool {
         self.kernel.enter().is_ok_and(|kernel| kernel.goes_on())
@@ -763,4 +769,38 @@ pub(crate) fn why(kernel: &Kernel, id: Option<OperationId>, end: End) -> WaitErr
 /// Nobody in particular can end a wait.
 fn nobody(_: &Kernel) -> Vec<u32> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::SegmentPlan;
+    use landeck_testing::Watchdog;
+    use std::time::Duration;
+
+    /// Enters the kernel when it goes, as a mailbox of a group's server does.
+    struct Enters(Arc<Shared>);
+
+    impl Drop for Enters {
+        fn drop(&mut self) {
+            drop(self.0.kernel.enter().unwrap());
+        }
+    }
+
+    #[test]
+    fn what_a_watcher_keeps_may_enter_the_kernel_when_the_watcher_ends() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 1) });
+        let shared = Shared::new(&segment, 0, ThreadMode::Multiple, Progress::Callers).unwrap();
+        let shared = Arc::new(shared);
+        let kept = Enters(Arc::clone(&shared));
+        let watcher = Box::new(move || {
+            let _kept = &kept;
+            false
+        });
+        shared.kernel.enter().unwrap().watch(watcher);
+        assert_eq!(Arc::strong_count(&shared), 2, "it is not dropped inside");
+        shared.drop_ended_watchers();
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
 }

@@ -92,6 +92,8 @@ pub(crate) struct Engine {
     pub(crate) withdrawn: Vec<Withdrawn>,
     /// Told of what comes to memory that others write, until they say that nothing more does.
     watchers: Vec<Watcher>,
+    /// Those that have said so. What they keep may enter the kernel when it goes, so they are not dropped in here.
+    ended_watchers: Vec<Watcher>,
     /// Operations that go on and that nobody will ask for.
     released: Vec<OperationId>,
     /// Threads that wait for an agreement.
@@ -141,6 +143,7 @@ impl Engine {
             last_region: now_ns() << 8 | u64::from(slot & 0xff),
             withdrawn: Vec::new(),
             watchers: Vec::new(),
+            ended_watchers: Vec::new(),
             released: Vec::new(),
             agreeing: 0,
             looks: 0,
@@ -431,8 +434,14 @@ impl Engine {
     #[inline]
     pub(crate) fn have_watched(&mut self) {
         if !self.watchers.is_empty() {
-            self.watchers.retain_mut(|watcher| watcher());
+            let ended = self.watchers.extract_if(.., |watcher| !watcher());
+            self.ended_watchers.extend(ended);
         }
+    }
+
+    /// The watchers that have ended, to be dropped by a caller that has left the kernel.
+    pub(crate) fn take_ended_watchers(&mut self) -> Vec<Watcher> {
+        std::mem::take(&mut self.ended_watchers)
     }
 
     /// Makes progress where it can help an operation; again where steps of it begin, whose messages may be there.

@@ -63,7 +63,10 @@ impl Assisting<'_> {
         let Ok(mut kernel) = self.shared.kernel.enter() else { return true };
         let moved = progress(&mut kernel);
         self.shared.call_ready(&kernel, moved);
-        !kernel.goes_on()
+        let (goes_on, ended) = (kernel.goes_on(), kernel.take_ended_watchers());
+        drop(kernel);
+        drop(ended);
+        !goes_on
     }
 }
 
