@@ -57,8 +57,8 @@ fn a_variable_that_is_empty_is_named() {
         ("PMI_FD= PMI_RANK=0 PMI_SIZE=2", "PMI_FD does not lead to the launcher: \"\""),
         ("PMI_FD=$(printf '\\377') PMI_RANK=0 PMI_SIZE=2", "PMI_FD does not lead to the launcher"),
         ("PMI_PORT= PMI_ID=1", "the launcher does not answer at PMI_PORT \"\""),
-        ("PMIX_RANK=", "PMIX_RANK is empty"),
-        ("PMIX_NAMESPACE=", "PMIX_NAMESPACE is empty"),
+        ("PMIX_RANK=", "PMIX_RANK is \"\""),
+        ("PMIX_RANK=0 PMIX_NAMESPACE=", "PMIX_NAMESPACE is \"\""),
         ("LANDECK_MPI_INITIAL_ERRHANDLER=", "LANDECK_MPI_INITIAL_ERRHANDLER is \"\""),
     ] {
         let script = format!("{variables} exec \"$0\"");
