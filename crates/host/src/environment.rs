@@ -35,7 +35,7 @@ pub struct Identity<'a> {
     pub processes: u32,
     /// The job, as the processes and the agent call it.
     pub job: &'a str,
-    /// Its standard output, as [`crate::standard_output`] names it.
+    /// Its standard output, as device and inode, by which the process knows it again.
     pub stdout: Option<&'a str>,
 }
 
