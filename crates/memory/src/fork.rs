@@ -3,7 +3,7 @@
 //!
 //! A child has its parent's memory and descriptors, so whatever it does would pass for its parent's: units
 //! of semaphores that it gives back, names that it takes, destructors that it runs. Two things prevent that.
-//! Calls are refused where [`is_child`] says so. And the segments of jobs ([`keep_from_children`]) are the
+//! Calls are refused where [`is_child`] says so. And the segments of jobs (`keep_from_children`) are the
 //! child's own copies from the fork on, so that what destructors and the program write there stays in the
 //! child.
 //!
