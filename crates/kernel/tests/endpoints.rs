@@ -557,6 +557,25 @@ fn the_death_of_a_peer_ends_what_depends_on_it_and_nothing_else() {
 }
 
 #[test]
+fn a_death_that_is_recorded_is_found_before_it_is_announced() {
+    let segment = segment(2);
+    let mut all = kernels(&segment, 2);
+    let members = [Peer(0), Peer(1)];
+    let dead = SlotRecord { state: SlotState::Dead, incarnation: 1, ..SlotRecord::default() };
+    all[0].refresh();
+    segment.set_slot_record(1, dead);
+    all[0].refresh();
+    assert_eq!(all[0].failure_of_group(1, &members), None, "nothing was announced");
+    all[0].refresh_from_records();
+    let died = Failure::PeerGone { peer: Peer(1), died: true };
+    assert_eq!(all[0].failure_of_group(1, &members), Some(died.clone()));
+    segment.announce_membership();
+    all[0].refresh();
+    assert_eq!(all[0].acknowledge_failures(), [Peer(1)], "it counts once");
+    assert_eq!(all[0].failure_of_group(1, &members), Some(died));
+}
+
+#[test]
 fn a_death_in_the_middle_of_a_transfer_ends_it_on_both_sides() {
     let _watchdog = Watchdog::start(Duration::from_secs(200));
     for dead in [0, 1] {

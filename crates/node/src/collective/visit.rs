@@ -566,4 +566,22 @@ mod tests {
             assert_eq!(board.refuses(0, number), refuses, "{failure:?}");
         }
     }
+
+    #[test]
+    fn a_member_that_came_and_failed_by_a_death_comes_to_nothing_more() {
+        for (failure, refuses) in [
+            (BoardError::Gone(1), true),
+            (BoardError::Revoked, true),
+            (BoardError::Spoiled(1), false),
+        ] {
+            let segment = Segment::local(&SegmentPlan { guests: 0, ..SegmentPlan::new(1, 2) });
+            let [mut board, other] = boards(&segment);
+            let mut visit = barrier(&mut board, 1);
+            let number = visit.rounds.first;
+            visit.at.set_progress(true, 0);
+            drop(visit.fail(&mut board, failure.clone()));
+            assert!(!other.refuses(0, number), "{failure:?}: it has come to this one");
+            assert_eq!(other.refuses(0, number + 1), refuses, "{failure:?}");
+        }
+    }
 }
