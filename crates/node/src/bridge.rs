@@ -27,7 +27,7 @@ use landeck_memory::room;
 use landeck_wire::Tag;
 
 use crate::collective::circle::twin_of;
-use crate::collective::groups::{context_of, founding_of};
+use crate::collective::groups::{context_of, founding_of, number_of};
 use crate::combine::Minimum;
 use crate::error::{Error, Result};
 use crate::world::World;
@@ -139,6 +139,9 @@ impl Bridge {
             return Err(Error::NoBridge {
                 what: "a process is in both groups. Name groups without common members",
             });
+        }
+        if let Some(number) = number_of(told.context) {
+            local.shared.segment.skip_group_numbers(number);
         }
         let is_first = members.first().map(|peer| peer.0) < remote.first().map(|peer| peer.0);
         let (first, second) = if is_first { (members, &*remote) } else { (&*remote, members) };
@@ -281,8 +284,8 @@ fn exchange(
     Ok(Told { context: if has_failed { NO_CONTEXT } else { context }, words: theirs })
 }
 
-/// A leader tells its group what it has heard from the other one, or whom it did not hear. Both leaders go by that alone, whatever becomes of
-/// their own groups meanwhile: so neither is alone when it makes the next bridge.
+/// A leader tells its group what it has heard from the other one, or whom it did not hear. Both leaders go by that
+/// alone, whatever becomes of their own groups meanwhile: so both of them come to the world of both, or neither.
 fn tell(
     local: &World,
     leader: usize,

@@ -3,9 +3,9 @@
 //! A survivor that ends after its error wakes those that still wait, and so hides that nobody told them. Here each
 //! survivor says what it was told and then neither calls the library again nor ends.
 //!
-//! The program is started with the name of an operation, the number of the process that will be killed, and `meanwhile`
-//! or `later`: then the others begin with the operation only when they know of the death. Without arguments it prints the
-//! names of its operations. Each process writes two lines to standard output, in one piece:
+//! The program is started with the name of an operation, the number of the process that will be
+//! killed, and `meanwhile` or `later`: then the others begin with the operation only when they know of
+//! the death. Without arguments it prints the names of its operations. Each process writes two lines to standard output, in one piece:
 //! `in NUMBER PID` when it has done the operation once, and `told NUMBER TIME KIND TEXT` when it has failed, with the
 //! monotonic clock in nanoseconds, `dead` where the error is of the kind for a dead process, and the error's text.
 
@@ -31,8 +31,9 @@ const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// How long processes may stay after the end of their job.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Kills one process in each operation of a program, `rounds` times: in jobs of 4 and 8, in the middle or before. `names` prints the operations,
-/// `job` makes the command of a job of so many processes, without the program's arguments.
+/// Kills one process in each operation of a program, `rounds` times: in jobs of 4 and 8, in the middle
+/// or before. `names` prints the operations, `job` makes the command of a job of so many processes,
+/// without the program's arguments. The variable `LANDECK_OPERATION` names one operation to be tried alone.
 ///
 /// `is_right` judges a survivor's text, given the number of the dead process's system.
 ///
