@@ -192,6 +192,9 @@ impl Output {
     }
 
     fn add_source(&mut self, process: usize, sink: usize, pipe: OwnedFd, tag: String) -> usize {
+        // What was ready may have been read since, as the last words of a process that has ended; while others
+        // have the writing end, as where it is started again, a read would wait for them. A pipe cannot refuse.
+        let _ = rustix::io::ioctl_fionbio(&pipe, true);
         let (part, line, held_since) = (Vec::new(), Vec::new(), Instant::now());
         self.sources.push(Source { process, sink, pipe: Some(pipe), tag, part, held_since, line });
         self.sources.len() - 1
@@ -611,6 +614,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landeck_testing::Watchdog;
     use std::fs::File;
     use std::io::{Read, Write};
 
@@ -657,6 +661,20 @@ mod tests {
             stderr.read_to_string(&mut err).unwrap();
             (out, err)
         }
+    }
+
+    #[test]
+    fn a_source_that_was_read_empty_holds_nobody_up() {
+        let _watchdog = Watchdog::start(Duration::from_secs(60));
+        let mut bench = Bench::new(1);
+        let (source, mut writer) = bench.source(0, Stream::Output, "");
+        writer.write_all(b"last words\n").unwrap();
+        bench.output.read_rest(0, bench.now);
+        // It was ready when the launcher looked, and the writing end is still open.
+        bench.output.read(source, bench.now);
+        bench.output.write();
+        drop(writer);
+        assert_eq!(bench.finish().0, "last words\n");
     }
 
     #[test]

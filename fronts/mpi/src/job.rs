@@ -369,7 +369,7 @@ fn flush_output() {
 pub(crate) fn what_ends() -> &'static str {
     if fork::is_child() {
         "This process ends alone and the job goes on"
-    } else if is_joined() {
+    } else if is_joined() || lock().job.is_some() {
         "The job is aborted"
     } else {
         "This process ends"

@@ -88,7 +88,9 @@ fn the_time_limit_is_124_and_says_where_everybody_is() {
 fn a_process_that_was_not_started_in_time_has_no_number() {
     let ended = run(&["-n", "2", "--timeout", "0", "sleep", "50"]);
     assert_eq!(ended.code, Some(124));
-    assert!(ended.err.contains("  rank 1: was not started yet\n"), "{}", ended.err);
+    // Beside others that compute, it may have been started in time.
+    assert!(ended.err.contains("  rank 1"), "{}", ended.err);
+    assert!(!ended.err.contains("(pid 0)"), "{}", ended.err);
 }
 
 #[test]
