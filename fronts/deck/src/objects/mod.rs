@@ -1,5 +1,5 @@
 //! What programs hold. Each kind of object has a table of its own, so a handle of another kind is
-//! noticed.
+//! noticed; that of threads (0x21) stands beside them.
 
 pub(crate) mod group;
 pub(crate) mod mailbox;
@@ -13,9 +13,8 @@ use crate::recent::{found_anew, kept_by_threads};
 
 kept_by_threads!(mailbox::Mailbox, group::Group);
 // Somebody may wait to see these go.
-found_anew!(thread::Thread, Semaphore, SharedSegment);
+found_anew!(Semaphore, SharedSegment);
 
-pub(crate) static THREADS: Objects<thread::Thread> = Objects::new(0x21);
 pub(crate) static SEMAPHORES: Objects<Semaphore> = Objects::new(0x22);
 pub(crate) static MESSAGES: message::Messages = message::Messages::new(0x23);
 pub(crate) static MAILBOXES: Objects<mailbox::Mailbox> = Objects::new(0x24);

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landeck::memory::processors;
 use landeck::thread::THREAD_NAME_BYTES_MAX;
+use landeck_c_boundary::{HandleError, Table};
 
-use super::THREADS;
 use crate::errors;
 use crate::handle::Handle;
 use crate::mistake::Mistake;
@@ -16,22 +16,9 @@ use crate::mistake::Mistake;
 /// What a thread runs.
 pub(crate) type Body = Option<unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void>;
 
-/// A thread.
-#[derive(Default)]
-pub(crate) struct Thread {
-    /// As the system calls it; 0 for one that was not made here.
-    number: AtomicU64,
-}
-
-impl Thread {
-    /// What a thread says itself as it begins, and who made it as that returns: whoever is first.
-    fn set_number(handle: Handle, number: libc::pthread_t) {
-        // Who has its handle from itself may have joined it already.
-        if let Ok(thread) = THREADS.of(handle) {
-            thread.number.store(number, Ordering::Release);
-        }
-    }
-}
+/// The number by which the system knows each thread; 0 for one that was not made here. They are used under
+/// the lock alone: a thread may be joined while it is being made, and by several at once.
+static THREADS: Mutex<Table<Cell<libc::pthread_t>>> = Mutex::new(Table::new(0x21));
 
 /// What a thread begins with: plain values, so its first frame owns nothing while the body runs.
 #[derive(Clone, Copy)]
@@ -64,21 +51,22 @@ pub(crate) fn start(
     name: Option<&CStr>,
     stack_bytes: usize,
 ) -> Result<Handle, Mistake> {
-    THREADS.make_room()?;
-    let handle = THREADS.insert(Thread::default());
+    let threads = threads();
+    threads.make_room()?;
+    let handle = Handle(threads.insert(Cell::new(0)));
     let mut start = Start { body, argument, handle, name: [0; THREAD_NAME_BYTES_MAX + 1] };
     let bytes = name.map_or(&[][..], CStr::to_bytes);
     start.name[..bytes.len()].copy_from_slice(bytes);
     let start = Box::into_raw(Box::new(start));
     match create(start, stack_bytes) {
         Ok(number) => {
-            Thread::set_number(handle, number);
+            number_of(&threads, handle)?.set(number);
             Ok(handle)
         }
         Err(errno) => {
             // SAFETY: it was made of a box, and no thread has begun with it.
             drop(unsafe { Box::from_raw(start) });
-            let _ = THREADS.remove(handle);
+            let _ = threads.remove(handle.0);
             let why = std::io::Error::from_raw_os_error(errno);
             let text = format!("the system gives no thread: {why}; allow more, or smaller stacks");
             Err(Mistake::new(errors::NOTHREAD, text))
@@ -92,12 +80,14 @@ pub(crate) fn join(handle: Handle) -> Result<*mut c_void, Mistake> {
     if OWN.get() == Some(handle) {
         return Err(not_joinable("a thread cannot wait for its own end"));
     }
-    let number = THREADS.of(handle)?.number.load(Ordering::Acquire);
+    let threads = threads();
+    let number = number_of(&threads, handle)?.get();
     if number == 0 {
         return Err(not_joinable("the thread was not made by deck_thread_create"));
     }
     // Of several that join it, one gets it.
-    THREADS.remove(handle)?;
+    threads.remove(handle.0)?;
+    drop(threads);
     let mut result = std::ptr::null_mut();
     // SAFETY: the number is that of a thread that was made here, and nobody else joins it.
     match unsafe { libc::pthread_join(number, &mut result) } {
@@ -112,10 +102,22 @@ pub(crate) fn join(handle: Handle) -> Result<*mut c_void, Mistake> {
 /// The calling thread.
 pub(crate) fn this() -> Handle {
     OWN.get().unwrap_or_else(|| {
-        let handle = THREADS.insert(Thread::default());
+        let handle = Handle(threads().insert(Cell::new(0)));
         OWN.set(Some(handle));
         handle
     })
+}
+
+fn threads() -> MutexGuard<'static, Table<Cell<libc::pthread_t>>> {
+    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn number_of(
+    threads: &Table<Cell<libc::pthread_t>>,
+    handle: Handle,
+) -> Result<&Cell<libc::pthread_t>, HandleError> {
+    // SAFETY: only who has the lock removes anything, and the caller has it.
+    unsafe { threads.get(handle.0) }
 }
 
 /// Starts a thread of the system; else its reason why not.
@@ -151,7 +153,6 @@ extern "C-unwind" fn run(start: *mut c_void) -> *mut c_void {
     OWN.set(Some(handle));
     // SAFETY: it is this thread's own number, and the name ends with a zero.
     unsafe {
-        Thread::set_number(handle, libc::pthread_self());
         if name[0] != 0 {
             libc::pthread_setname_np(libc::pthread_self(), name.as_ptr().cast());
         }
