@@ -12,13 +12,15 @@ fn what_a_killed_job_leaves_goes_when_anybody_looks() {
     job.until_said(&["ps"], "rank 1");
     let entries = || read_dir(job.runtime.join("landeck")).unwrap().count();
     assert_eq!(entries(), 1);
-    // The launcher and the guardian at once: nobody is left who could tidy up.
-    let processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
+    // Nobody is left who could tidy up: all stand still before the first is killed. The launcher comes
+    // last, because the system wakes what stands still when the parent of its group has ended.
+    let launcher = job.child.as_ref().unwrap().id();
+    let mut processes: Vec<u32> = job.trail.processes().into_iter().map(|(pid, _)| pid).collect();
+    processes.sort_by_key(|&pid| pid == launcher);
     for signal in [Signal::STOP, Signal::KILL] {
         for &pid in &processes {
             let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
         }
-        // Who is killed first has no time to be missed.
         while signal == Signal::STOP && !processes.iter().all(|&pid| is_halted(pid)) {
             std::thread::yield_now();
         }
