@@ -5,13 +5,14 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SUITES ?=
 FIGURES ?=
+PLACE = --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench book install tidy
+.PHONY: help run build test soak bench book install uninstall tidy
 
 help: ## Show this list
 	@echo "make TARGET, where TARGET is one of:"
-	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | awk -F'|' '{ printf "%-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z]*\):.*## /  \1|/p' Makefile | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 	@echo "run and test install missing tools themselves (apt-get, rustup; as root or with sudo)."
 
 run: ## Build everything and run an MPI program in C on 4 processes, checked against 1
@@ -29,8 +30,14 @@ bench: ## Measure ours beside the peers, built in bench-peers/ (FIGURES="..." fo
 book: ## Build the book of the documents in target/book/html (installs mdbook with cargo if it is missing)
 	@scripts/bootstrap.sh run cargo xtask book
 
-install: ## Install into PREFIX (/usr/local), below DESTDIR if that is set
-	@scripts/bootstrap.sh run cargo xtask install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)")
+build: ## Build what is installed
+	@scripts/bootstrap.sh run cargo xtask build
+
+install: ## Build and install into PREFIX (/usr/local), below DESTDIR if that is set
+	@scripts/install.sh install --as-built $(PLACE)
+
+uninstall: ## Remove what was installed into PREFIX, below DESTDIR if that is set
+	@scripts/install.sh uninstall $(PLACE)
 
 tidy: ## Check the rules of the house
 	@scripts/bootstrap.sh run cargo xtask tidy

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Builds the peers that the benchmark measures beside Landeck, in a folder of their own.
 #
-#   bench/peers.sh [--folder DIR] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]
+#   bench/peers.sh [--folder DIR] [--no-programs] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]
 #
 # Every MPI is installed from the Python package index into a virtual environment of its own, at
-# the version below, and points.c and collectives.c are compiled against it. queues is the system's
+# the version below: once per machine, in LANDECK_PEERS (~/.cache/landeck/peers), where a link in the folder leads.
+# points.c and collectives.c are compiled against it, unless --no-programs says that it is wanted alone. queues is the system's
 # own; iceoryx2 is built by cargo from the index of Rust's crates, at the version of loans/Cargo.toml. What is already there is
 # kept. A peer that cannot be installed is named and left out; the exit code is 0 as long as the
 # programs without message passing (which need only a C compiler) could be built.
@@ -16,6 +17,8 @@ impi_packages="impi-rt==2021.18.1 impi-devel==2021.18.1"
 
 sources=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 folder=$(dirname -- "$sources")/bench-peers
+machine=${LANDECK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/landeck/peers}
+programs=yes
 peers=""
 while [ $# -gt 0 ]; do
     case $1 in
@@ -24,9 +27,10 @@ while [ $# -gt 0 ]; do
         folder=$2
         shift
         ;;
+    --no-programs) programs=no ;;
     mpich | ompi | impi | queues | iceoryx2 | none) peers="$peers $1" ;;
     *)
-        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]" >&2
+        echo "peers.sh: unknown argument '$1'; usage: peers.sh [--folder DIR] [--no-programs] [mpich] [ompi] [impi] [queues] [iceoryx2] [none]" >&2
         exit 2
         ;;
     esac
@@ -64,18 +68,24 @@ need_python() {
 install() {
     name=$1
     shift
-    environment=$folder/venv-$name
-    stamp=$environment/.installed
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$*" ]; then
-        return 0
-    fi
-    need_python || { why="no Python with the venv module (apt-get install python3-venv failed, see $folder/apt.log)"; return 1; }
+    environment=$machine/$(echo "$*" | tr -s ' =' -)
+    [ -e "$environment/.installed" ] || (
+        # One of several checkouts installs it, the others wait.
+        flock 9
+        [ -e "$environment/.installed" ] || fetch "$@"
+    ) 9>"$machine/lock" || { why="it could not be installed, see $folder/$name.log"; return 1; }
+    [ -L "$folder/venv-$name" ] || rm -rf "$folder/venv-$name" # of an older form of this script
+    ln -sfn "$environment" "$folder/venv-$name"
+}
+
+# fetch PACKAGES...: makes the environment.
+fetch() {
+    need_python || { echo "no Python with the venv module, see $folder/apt.log" >"$folder/$name.log"; return 1; }
     say "$name: installs $* from the Python package index"
     rm -rf "$environment"
     "$python" -m venv "$environment" >"$folder/$name.log" 2>&1 &&
-        "$environment/bin/pip" install --quiet --disable-pip-version-check "$@" >>"$folder/$name.log" 2>&1 ||
-        { why="pip could not install $*, see $folder/$name.log"; return 1; }
-    echo "$*" >"$stamp"
+        "$environment/bin/pip" install --quiet --disable-pip-version-check --retries 2 --timeout 30 "$@" >>"$folder/$name.log" 2>&1 &&
+        touch "$environment/.installed"
 }
 
 # is_fresh PROGRAM SOURCE NAME: newer than its source, the headers and the environment venv-NAME?
@@ -102,6 +112,10 @@ compile() {
         ;;
     esac || { why="$2.c does not compile against it, see $folder/$1.log"; return 1; }
     mv "$program.new" "$program"
+}
+
+compile_both() {
+    compile "$1" points && compile "$1" collectives
 }
 
 # compile_standard SOURCE: SOURCE.c against MPI's standard binary interface, for any library that has it.
@@ -134,9 +148,9 @@ build_iceoryx2() {
         { why="it does not build, see $folder/iceoryx2.log"; return 1; }
 }
 
-mkdir -p "$folder" || exit 1
+mkdir -p "$folder" "$machine" || exit 1
 command -v gcc >/dev/null || { say "no gcc: install a C compiler (apt-get install gcc libc6-dev)" >&2; exit 1; }
-for program in bare nothing counter; do
+[ $programs = no ] || for program in bare nothing counter; do
     gcc -std=c11 -O2 -Wall -Wextra -o "$folder/$program" "$sources/$program.c" || exit 1
 done
 
@@ -153,11 +167,10 @@ for peer in $peers; do
     impi) packages=$impi_packages ;;
     esac
     # shellcheck disable=SC2086 # one word per package
-    if install "$peer" $packages && compile "$peer" points && compile "$peer" collectives; then
-        say "$peer: ready ($packages)"
+    if install "$peer" $packages && { [ $programs = no ] || compile_both "$peer"; }; then
+        [ $programs = no ] || say "$peer: ready ($packages)"
     else
         say "$peer: left out: $why"
     fi
 done
-compile_standard points
-compile_standard collectives
+[ $programs = no ] || { compile_standard points; compile_standard collectives; }

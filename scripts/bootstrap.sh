@@ -201,14 +201,29 @@ bring_test() {
     need pkg-config pkg-config # the installed landeck.pc is used as a user would
     need gdb gdb               # MPI programs run below both
     need valgrind valgrind
-    # Another MPI, to run with and to compare with, comes from the Python package index.
+    # The MPIs of others, to run with and to compare with, come from the Python package index.
     python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$missing python3-venv"
     # shellcheck disable=SC2086
     [ -z "$missing" ] || install $missing
+    bench/peers.sh --no-programs mpich ompi impi >&2
+    add_slurm
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         install_rust_checkers
     fi
     add_other_architecture
+}
+
+# Slurm's daemons, which only root can start. Without them one suite is skipped, and says so.
+add_slurm() {
+    [ "$(id -u)" = 0 ] || return 0
+    missing=""
+    need slurmctld slurmctld
+    need slurmd slurmd
+    need srun slurm-client
+    need munged munge
+    has_file "/usr/lib/*/libpmix.so.2" || missing="$missing libpmix2"
+    # shellcheck disable=SC2086
+    [ -z "$missing" ] || (install $missing) || say "the tests under Slurm will be skipped"
 }
 
 # The standard library of the architecture that this machine is not: rustup has it at hand, the

@@ -13,7 +13,8 @@ size=${SIZE:-1024}
 steps=${STEPS:-3000}
 processes=${PROCESSES:-4}
 results=out
-installed=$PWD/target/installed
+target=${CARGO_TARGET_DIR:-$PWD/target}
+installed=$target/installed
 mpich=bench-peers/venv-mpich
 
 say() { printf '\n==> %s\n' "$*"; }
@@ -46,9 +47,9 @@ same() {
     exit 1
 }
 
-say "Building and installing into target/installed (cargo xtask install)"
+say "Building and installing into $installed (cargo xtask install)"
 cargo xtask install --prefix "$installed"
-cargo build --quiet --release --package landeck-examples
+cargo build --quiet --release --package landeck-examples --bin draw_plate
 mkdir -p "$results"
 
 say "Compiling examples/c/heat.c (mpicc_abi)"
@@ -74,6 +75,6 @@ if [ -x "$mpich/bin/mpiexec" ]; then
 fi
 
 rm -f "$results"/heat-*.cells
-target/release/draw_plate "$results/heat-landeck.plate" "$results/heat.png" \
+"$target/release/draw_plate" "$results/heat-landeck.plate" "$results/heat.png" \
     "Waves on a plate, $(with_commas "$steps") steps later" --below "$size x $size cells, $processes processes. $times"
 say "$processes processes: $times. Look at it: $results/heat.png"

@@ -13,8 +13,12 @@ fail() {
     exit 1
 }
 
-cargo xtask install --prefix "$prefix"
-cargo xtask install --prefix /usr --destdir "$staged"
+# What the other tests have built already: this one is about places.
+place() {
+    cargo xtask install --profile dev "$@"
+}
+place --prefix "$prefix"
+place --prefix /usr --destdir "$staged"
 
 names="mpicc mpicxx mpic++ mpiexec mpirun"
 for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/landeck/bin/mpicxx \
@@ -26,7 +30,7 @@ for part in bin/landeck bin/mpicc_abi bin/mpicxx_abi lib/landeck/bin/mpicc lib/l
     share/man/man3/deck_mbox_post.3 share/man/man7/deck.7 \
     share/bash-completion/completions/landeck share/zsh/site-functions/_landeck \
     share/fish/vendor_completions.d/landeck.fish \
-    share/doc/landeck/README.md share/doc/landeck/LICENSE-MIT; do
+    share/doc/landeck/README.md share/doc/landeck/docs/mpi.md share/doc/landeck/LICENSE-MIT; do
     [ -s "$prefix/$part" ] || fail "$part is missing below PREFIX"
     [ -s "$staged/usr/$part" ] || fail "$part is missing below DESTDIR/usr"
 done
@@ -75,7 +79,7 @@ timeout 150 "$prefix/bin/landeck" run -n 3 "$prefix/ring" |
 
 # The same where the installation was moved, to a folder with a blank: the flags are to be read as a shell reads them.
 blank="$prefix/moved away"
-cargo xtask install --prefix "$prefix/at first"
+place --prefix "$prefix/at first"
 mv "$prefix/at first" "$blank"
 for package in mpi_abi landeck; do
     flags=$(PKG_CONFIG_PATH="$blank/lib/pkgconfig" pkg-config --cflags --libs "$package")
@@ -174,4 +178,14 @@ fi
     mpiexec -help | grep -q "^Usage: mpiexec" || fail "mpiexec -help does not help"
 ) || exit 1
 "$prefix/ring" | grep -q "ring: 1 processes agree" || fail "a program of mpicc does not run alone"
-echo "install: every part is in its place and works"
+
+# Removed, nothing is left; an installation beside others leaves theirs alone.
+cargo xtask uninstall --prefix /usr --destdir "$staged"
+left=$(find "$staged/usr" -mindepth 1)
+[ -z "$left" ] || fail "uninstall leaves $left"
+! cargo xtask uninstall --prefix /usr --destdir "$staged" 2>"$prefix/refused" || fail "uninstall removes what is not there"
+grep -q "nothing is installed here" "$prefix/refused" || fail "uninstall does not say that nothing is there"
+touch "$prefix/lib/own"
+cargo xtask uninstall --prefix "$prefix"
+[ -e "$prefix/lib/own" ] && [ ! -e "$prefix/bin/landeck" ] || fail "uninstall removes what is not its own, or leaves what is"
+echo "install: every part is in its place and works, and goes when it is removed"

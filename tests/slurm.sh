@@ -88,7 +88,7 @@ until sinfo -h -o %T 2>/dev/null | grep -q idle; do
     sleep 0.5
 done
 
-cargo xtask install --prefix "$folder/prefix"
+cargo xtask install --profile dev --prefix "$folder/prefix"
 for name in hello ring allreduce threads killed; do
     "$folder/prefix/bin/mpicc_abi" -O1 -pthread -Ifronts/mpi/tests/c "fronts/mpi/tests/c/$name.c" -o "$folder/$name"
 done

@@ -12,31 +12,38 @@
 //! | manual pages | `share/man/man1/`, of DECK `share/man/man3/` and `man7/`; those of the names that every MPI has in `lib/landeck/share/man/man1/` |
 //! | completions | `share/bash-completion/completions/`, `share/zsh/site-functions/`, `share/fish/vendor_completions.d/` |
 //! | texts | `share/doc/landeck/` |
+//! | the list of all these, for `cargo xtask uninstall` | `lib/landeck/installed` |
 
 mod deck;
+mod destination;
 mod wrappers;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Problem, complete};
+pub(crate) use destination::Place;
+use destination::{Destination, remove};
 
-/// Where to install.
+/// What to install, and where.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The folder that the product will be used from.
-    #[arg(long, default_value = "/usr/local", value_parser = absolute)]
-    prefix: PathBuf,
-    /// A folder that stands before the prefix while a package is made.
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    build: Build,
+    /// Install what `cargo xtask build` has built, without a compiler.
     #[arg(long)]
-    destdir: Option<PathBuf>,
+    as_built: bool,
 }
 
-/// What is installed names its own folder, from wherever it is used.
-fn absolute(prefix: &str) -> std::io::Result<PathBuf> {
-    std::path::absolute(prefix)
+/// How to build.
+#[derive(clap::Args)]
+pub(crate) struct Build {
+    /// The profile of cargo: `dev` builds faster, and what it builds runs slower.
+    #[arg(long, default_value = "release")]
+    profile: String,
 }
 
 /// The MPI standard's binary interface names the library so.
@@ -46,12 +53,37 @@ const LIBRARY_NAME_IN_PROGRAMS: &str = "libmpi_abi.so.1";
 /// The script of all compilers. It looks at the names by which it was installed and called.
 const COMPILER: &str = "fronts/c_boundary/scripts/compiler";
 
+/// What is built for it.
+const PACKAGES: [&str; 3] = ["landeck-launcher", "landeck-mpi", "landeck-deck"];
+
 const TEXTS: &[&str] = &["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
+
+/// Removes every part that an installation has put there.
+pub(crate) fn uninstall(place: &Place) -> Result<bool, Problem> {
+    let folder = place.folder();
+    let parts = remove(&folder)?;
+    println!("Landeck is removed from {}: {parts} files and links.", folder.display());
+    Ok(true)
+}
+
+/// Builds the product.
+pub(crate) fn build(root: &Path, build: &Build) -> Result<bool, Problem> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["build", "--profile", &build.profile]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    complete(command)?;
+    Ok(true)
+}
 
 /// Builds the product and puts every part in its place.
 pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
-    let built = build(root)?;
-    let destination = Destination::new(options);
+    if !options.as_built {
+        build(root, &options.build)?;
+    }
+    let built = options.build.folder(root);
+    let destination = Destination::new(&options.place)?;
     destination.file(&built.join("landeck"), "bin/landeck", 0o755)?;
     destination.file(&built.join(LIBRARY), &format!("lib/{LIBRARY_NAME_IN_PROGRAMS}"), 0o755)?;
     destination.link(LIBRARY_NAME_IN_PROGRAMS, &format!("lib/{LIBRARY}"))?;
@@ -59,34 +91,31 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<bool, Problem> {
     for name in ["landeck", "mpi_abi"] {
         destination.text(&package_config(&MPI), &format!("lib/pkgconfig/{name}.pc"))?;
     }
-    wrappers::install(root, &destination, &options.prefix)?;
+    wrappers::install(root, &destination, &options.place.prefix)?;
     deck::install(root, &built, &destination)?;
     install_generated(&built, &destination)?;
     for text in TEXTS {
         destination.file(&root.join(text), &format!("share/doc/landeck/{text}"), 0o644)?;
     }
-    println!("Landeck is installed in {}.", destination.folder.display());
+    for page in files_in(&root.join("docs"))?
+        .iter()
+        .filter(|page| page.extension().is_some_and(|it| it == "md"))
+    {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        destination.file(page, &format!("share/doc/landeck/docs/{name}"), 0o644)?;
+    }
+    let folder = destination.finish()?;
+    println!("Landeck is installed in {}.", folder.display());
     Ok(true)
 }
 
-/// Builds in release form and returns the folder of what was built.
-fn build(root: &Path) -> Result<PathBuf, Problem> {
-    let mut command = Command::new("cargo");
-    command.current_dir(root);
-    command.args([
-        "build",
-        "--release",
-        "--package",
-        "landeck-launcher",
-        "--package",
-        "landeck-mpi",
-        "--package",
-        "landeck-deck",
-    ]);
-    complete(command)?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release"))
+impl Build {
+    /// The folder of what was built.
+    fn folder(&self, root: &Path) -> PathBuf {
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        target.join(if self.profile == "dev" { "debug" } else { &self.profile })
+    }
 }
 
 /// Manual pages and completions come from the command itself, so they cannot differ from it.
@@ -166,81 +195,9 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
     entries.map(|entry| Ok(entry.map_err(unreadable)?.path())).collect()
 }
 
-/// The folder that is filled.
-struct Destination {
-    folder: PathBuf,
-}
-
-impl Destination {
-    fn new(options: &Options) -> Self {
-        let prefix = options.prefix.strip_prefix("/").unwrap_or(&options.prefix);
-        let folder = match &options.destdir {
-            Some(destdir) => destdir.join(prefix),
-            None => options.prefix.clone(),
-        };
-        Self { folder }
-    }
-
-    /// Replaces a file by renaming, so that programs which use the old one keep it.
-    fn file(&self, from: &Path, to: &str, mode: u32) -> Result<(), Problem> {
-        let to = self.folder_for(to)?;
-        let fresh = to.with_extension("new");
-        fs::copy(from, &fresh).map_err(|error| Problem::Read { path: from.to_owned(), error })?;
-        fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))
-            .and_then(|()| fs::rename(&fresh, &to))
-            .map_err(|error| Problem::Write { path: to, error })
-    }
-
-    fn text(&self, text: &str, to: &str) -> Result<(), Problem> {
-        let to = self.folder_for(to)?;
-        fs::write(&to, text).map_err(|error| Problem::Write { path: to, error })
-    }
-
-    fn link(&self, target: &str, to: &str) -> Result<(), Problem> {
-        let to = self.folder_for(to)?;
-        if to.is_symlink() {
-            fs::remove_file(&to).map_err(|error| Problem::Write { path: to.clone(), error })?;
-        }
-        symlink(target, &to).map_err(|error| Problem::Write { path: to, error })
-    }
-
-    /// A link, unless something else has its name: then false.
-    fn link_unless_taken(&self, target: &str, to: &str) -> Result<bool, Problem> {
-        let place = self.folder.join(to);
-        let is_ours = fs::read_link(&place).is_ok_and(|found| found == Path::new(target));
-        let is_free = fs::symlink_metadata(&place).is_err();
-        if is_free {
-            self.link(target, to)?;
-        }
-        Ok(is_free || is_ours)
-    }
-
-    /// The full path of a part, its folder made.
-    fn folder_for(&self, part: &str) -> Result<PathBuf, Problem> {
-        let path = self.folder.join(part);
-        let folder = path.parent().unwrap_or(&self.folder);
-        fs::create_dir_all(folder)
-            .map_err(|error| Problem::Write { path: folder.to_owned(), error })?;
-        Ok(path)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn options(prefix: &str, destdir: Option<&str>) -> Options {
-        Options { prefix: prefix.into(), destdir: destdir.map(PathBuf::from) }
-    }
-
-    #[test]
-    fn the_destination_stands_before_the_prefix() {
-        assert_eq!(
-            Destination::new(&options("/usr", Some("/tmp/package"))).folder,
-            Path::new("/tmp/package/usr")
-        );
-        assert_eq!(Destination::new(&options("/usr", None)).folder, Path::new("/usr"));
-    }
 
     #[test]
     fn generated_files_find_their_place() {
@@ -254,34 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_is_that_of_any_folder() {
-        let here = std::env::current_dir().expect("there is one");
-        assert_eq!(absolute("own/folder").expect("it has a name"), here.join("own/folder"));
-        assert_eq!(absolute("/usr").expect("it has a name"), Path::new("/usr"));
-    }
-
-    #[test]
     fn a_package_file_names_no_folder_that_can_be_moved_away() {
         let text = package_config(&MPI);
         assert!(text.starts_with("prefix=${pcfiledir}/../..\n"), "{text}");
         assert!(
             text.contains("Libs: -L${libdir} -Wl,--enable-new-dtags,-rpath,${libdir} -lmpi_abi\n")
         );
-    }
-
-    #[test]
-    fn what_another_program_has_put_there_stays() {
-        let folder = std::env::temp_dir().join(format!("landeck-install-{}", std::process::id()));
-        fs::create_dir_all(folder.join("bin")).expect("it can be made");
-        let destination = Destination { folder: folder.clone() };
-        symlink("opal_wrapper", folder.join("bin/mpicc")).expect("it can be made");
-        let link = |name: &str| destination.link_unless_taken("mpicc_abi", name);
-        assert!(!link("bin/mpicc").expect("it can be asked"));
-        assert!(link("bin/mpicxx").expect("it can be made"));
-        assert!(link("bin/mpicxx").expect("it is there"), "again");
-        let found = |name| fs::read_link(folder.join(name)).expect("it is a link");
-        assert_eq!(found("bin/mpicc"), Path::new("opal_wrapper"));
-        assert_eq!(found("bin/mpicxx"), Path::new("mpicc_abi"));
-        fs::remove_dir_all(folder).expect("it can be removed");
     }
 }

@@ -1,5 +1,5 @@
-//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask install`,
-//! `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
+//! Helpers of the repository: `cargo xtask tidy`, `cargo xtask test`, `cargo xtask build`, `cargo xtask install`,
+//! `cargo xtask uninstall`, `cargo xtask book`, `cargo xtask mpi`, `cargo xtask deck`, `cargo xtask mpi4py`, `cargo xtask rsmpi`,
 //! `cargo xtask petsc`, `cargo xtask distribution`.
 
 #![forbid(unsafe_code)]
@@ -25,8 +25,12 @@ enum Command {
     Tidy,
     /// Run every test suite and sum up what passed and failed.
     Test(suites::Options),
+    /// Build what is installed.
+    Build(install::Build),
     /// Build and install the command, the libraries, the header and their documents.
     Install(install::Options),
+    /// Remove what was installed.
+    Uninstall(install::Place),
     /// Build the book of the documents in target/book/html, and follow its links.
     Book,
     /// Make what is made of the description of MPI's functions.
@@ -60,7 +64,9 @@ fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Tidy => tidy::run(root()),
         Command::Test(options) => suites::run(root(), &options),
+        Command::Build(build) => install::build(root(), &build),
         Command::Install(options) => install::run(root(), &options),
+        Command::Uninstall(place) => install::uninstall(&place),
         Command::Book => book::run(root()),
         Command::Mpi => mpi::run(root()),
         Command::Deck => deck::run(root()),
@@ -108,6 +114,8 @@ enum Problem {
     Read { path: PathBuf, error: std::io::Error },
     #[error("cannot write {path}: {error}. Check the folder's permissions and the free space.")]
     Write { path: PathBuf, error: std::io::Error },
+    #[error("nothing is installed here: there is no {path}. Give the prefix of the installation.")]
+    NotInstalled { path: PathBuf },
     #[error(
         "{path}, line {line}: that is no row of this table. Compare it with the lines beside it."
     )]

@@ -180,6 +180,9 @@ fn print_sum(results: &[(&Suite, Tally, Duration)]) {
     for skipped in &sum.skipped {
         println!("skipped: {skipped}");
     }
+    for late in &sum.late {
+        println!("failed: {late}");
+    }
     println!("{sum} in {}", minutes(total));
 }
 

@@ -5,15 +5,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use super::tally::Tally;
+use super::tally::{LATE, Tally};
 use crate::Problem;
 
-/// No suite runs longer than this, whatever its tests do.
-const SUITE_LIMIT_S: u32 = 15 * 60;
+/// No suite runs longer than this, whatever its tests do: several times as long as the longest takes on two
+/// processors, because others may use these as well.
+const SUITE_LIMIT_S: u32 = 45 * 60;
 const SOAK_SUITE_LIMIT_S: u32 = 60 * 60;
 
-/// Where the program stands among the arguments of a command under the watchdog.
+/// Where the limit and the program stand among the arguments of a command under the watchdog.
+const LIMIT_PLACE: usize = 4;
 const PROGRAM_PLACE: usize = 5;
+
+/// `timeout` ends with this exit code when the limit was met.
+const LIMIT_CODE: i32 = 124;
 
 /// A script says with this exit code that the machine cannot run it.
 const SKIPPED_CODE: i32 = 77;
@@ -101,9 +106,11 @@ impl Runner {
 
     /// Runs a command that is one test.
     pub(super) fn one(&self, name: &str, command: Command) -> Result<Tally, Problem> {
-        let status = run(command, |_| {})?;
+        let mut tally = Tally::default();
+        let status = run(command, |line| tally.note_late(line))?;
         println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
-        Ok(Tally::one(status.success()))
+        tally.add(&Tally::one(status.success()));
+        Ok(tally)
     }
 
     /// Runs a command that counts its tests itself.
@@ -134,14 +141,18 @@ impl Runner {
     /// Runs a script that is one test.
     pub(super) fn script(&self, script: &Path) -> Result<Tally, Problem> {
         let name = script.strip_prefix(&self.root).unwrap_or(script).display().to_string();
-        let mut last_line = String::new();
-        let status = run(self.command(script), |line| line.clone_into(&mut last_line))?;
+        let (mut tally, mut last_line) = (Tally::default(), String::new());
+        let status = run(self.command(script), |line| {
+            tally.note_late(line);
+            line.clone_into(&mut last_line);
+        })?;
         if status.code() == Some(SKIPPED_CODE) {
             println!("test {name} ... skipped");
             return Ok(Tally::skipped_one(&format!("{name}: {last_line}")));
         }
         println!("test {name} ... {}", if status.success() { "ok" } else { "FAILED" });
-        Ok(Tally::one(status.success()))
+        tally.add(&Tally::one(status.success()));
+        Ok(tally)
     }
 
     /// The scripts in a folder, by name.
@@ -175,8 +186,9 @@ impl Runner {
 
 /// Runs a command to its end, printing each line and showing it to `see`.
 fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Problem> {
-    let program =
-        command.get_args().nth(PROGRAM_PLACE).unwrap_or_default().to_string_lossy().into_owned();
+    let argument =
+        |place| command.get_args().nth(place).unwrap_or_default().to_string_lossy().into_owned();
+    let (program, limit_s) = (argument(PROGRAM_PLACE), argument(LIMIT_PLACE));
     let unstartable = |error| Problem::Start { program: program.clone(), error };
     let (reader, writer) = std::io::pipe().map_err(unstartable)?;
     command.stderr(writer.try_clone().map_err(unstartable)?).stdout(writer);
@@ -188,7 +200,13 @@ fn run(mut command: Command, mut see: impl FnMut(&str)) -> Result<ExitStatus, Pr
         println!("{line}");
         see(&line);
     }
-    child.wait().map_err(unstartable)
+    let status = child.wait().map_err(unstartable)?;
+    if status.code() == Some(LIMIT_CODE) {
+        let line = format!("{LATE}\"{program}\" was ended at its limit of {limit_s} s");
+        println!("{line}");
+        see(&line);
+    }
+    Ok(status)
 }
 
 #[cfg(test)]
@@ -208,6 +226,16 @@ mod tests {
         let text = "echo 'test result: ok. 3 passed; 0 failed'; echo 'SKIPPED a: b' >&2; exit 1";
         let tally = runner.counted(shell(text)).unwrap();
         assert_eq!(tally.to_string(), "2 passed, 1 failed, 1 skipped");
+    }
+
+    #[test]
+    fn a_command_that_meets_its_limit_says_so() {
+        let runner = Runner::new(Path::new("/"), false);
+        let mut command = runner.limited_command(Path::new("sleep"), 1);
+        command.arg("60");
+        let tally = runner.counted(command).unwrap();
+        assert_eq!(tally.failed, 1);
+        assert_eq!(tally.late, ["\"sleep\" was ended at its limit of 1 s"]);
     }
 
     #[test]

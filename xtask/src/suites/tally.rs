@@ -9,14 +9,19 @@ pub(super) struct Tally {
     pub(super) failed: usize,
     /// The name of each test that could not run, and why.
     pub(super) skipped: Vec<String>,
+    /// Each command that was ended at its limit.
+    pub(super) late: Vec<String>,
 }
 
 /// What a test prints, past the test harness's capture, when this machine cannot run it.
 const SKIPPED: &str = "SKIPPED ";
 
+/// What stands before the name of a command that was ended at its limit.
+pub(super) const LATE: &str = "TOO LATE: ";
+
 impl Tally {
     pub(super) fn one(passed: bool) -> Self {
-        Self { passed: passed.into(), failed: (!passed).into(), skipped: Vec::new() }
+        Self { passed: passed.into(), failed: (!passed).into(), ..Self::default() }
     }
 
     pub(super) fn skipped_one(why: &str) -> Self {
@@ -27,10 +32,17 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend(other.skipped.iter().cloned());
+        self.late.extend(other.late.iter().cloned());
+    }
+
+    /// Takes in one printed line, if it says that a command was ended at its limit.
+    pub(super) fn note_late(&mut self, line: &str) {
+        self.late.extend(line.strip_prefix(LATE).map(str::to_owned));
     }
 
     /// Takes in one printed line: cargo's result line, `N passed, N failed`, or `SKIPPED name: why`.
     pub(super) fn read(&mut self, line: &str) {
+        self.note_late(line);
         // A harness that prints "test name ... " first does so on the same line.
         if let Some((_, why)) = line.split_once(SKIPPED) {
             self.skipped.push(why.trim().to_owned());
