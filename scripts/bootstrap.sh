@@ -221,7 +221,7 @@ add_slurm() {
     need slurmd slurmd
     need srun slurm-client
     need munged munge
-    has_file "/usr/lib/*/libpmix.so.2" || missing="$missing libpmix2"
+    has_file "/usr/lib/*/pmix2/lib/libpmix.so" || has_file "/usr/lib/*/libpmix.so" || missing="$missing libpmix-dev"
     # shellcheck disable=SC2086
     [ -z "$missing" ] || (install $missing) || say "the tests under Slurm will be skipped"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # MPI programs under Slurm's srun, by PMI-1 and by PMIx: a cluster of this host alone is started for the test, and
-# ended with it. Needs slurmctld, slurmd and munged, and root; by PMIx also libpmix for Slurm's plugin.
+# ended with it. Needs slurmctld, slurmd and munged, and root; by PMIx also libpmix-dev, whose link Slurm's plugin follows.
 set -eu
 cd "$(dirname "$0")/.."
 
