@@ -200,7 +200,7 @@ mod tests {
     fn every_study_runs_with_a_few_processes() {
         let _watchdog = Watchdog::start(Duration::from_secs(300));
         let places = built_places();
-        let effort = Effort { rounds: 2, batches: 2, patience: Duration::ZERO };
+        let effort = Effort { rounds: 1, batches: 2, patience: Duration::ZERO };
         for (study, n, preset, expected) in [
             (Study::Sizes, 4, None, 5 * 2 * 2),
             (Study::Processes, 3, None, 5 * 2 * 2),
