@@ -29,10 +29,10 @@ pub(crate) fn attendance(
 ) -> Attendance {
     let crowded = n > processors;
     let collective = figure.program != Program::Points;
-    match candidate {
+    match candidate.of_this_build() {
         Landeck if figure.who == Who::Mpi => HasNoPart,
         Landeck => TakesPart,
-        _ if figure.who == Who::OursAnd(candidate) => TakesPart,
+        candidate if figure.who == Who::OursAnd(candidate) => TakesPart,
         Queues | Iceoryx2 => HasNoPart,
         _ if !matches!(figure.who, Who::Everybody | Who::Mpi) => HasNoPart,
         Bare if figure.method == Method::Inside => HasNoPart,

@@ -12,6 +12,10 @@ use crate::figure::Program;
 pub(crate) enum Candidate {
     Landeck,
     LandeckMpi,
+    /// Another installation of Landeck, to compare with: `--against`.
+    OtherLandeck,
+    /// The same installation behind MPI.
+    OtherLandeckMpi,
     Mpich,
     MpichThrottled,
     OpenMpi,
@@ -27,13 +31,16 @@ pub(crate) enum Candidate {
 }
 
 use Candidate::{
-    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi, Queues,
+    Bare, Counter, Iceoryx2, IntelMpi, Landeck, LandeckMpi, Mpich, MpichThrottled, OpenMpi,
+    OtherLandeck, OtherLandeckMpi, Queues,
 };
 
 /// In the order of the tables.
-pub(crate) const ALL: [Candidate; 10] = [
+pub(crate) const ALL: [Candidate; 12] = [
     Landeck,
     LandeckMpi,
+    OtherLandeck,
+    OtherLandeckMpi,
     OpenMpi,
     IntelMpi,
     Mpich,
@@ -49,6 +56,8 @@ impl Candidate {
         match self {
             Landeck => "landeck",
             LandeckMpi => "landeck-mpi",
+            OtherLandeck => "other",
+            OtherLandeckMpi => "other-mpi",
             Mpich => "mpich",
             MpichThrottled => "mpich-throttled",
             OpenMpi => "ompi",
@@ -65,6 +74,8 @@ impl Candidate {
         match self {
             Landeck => "Landeck",
             LandeckMpi => "Landeck behind MPI",
+            OtherLandeck => "the other Landeck",
+            OtherLandeckMpi => "the other Landeck behind MPI",
             Mpich => "MPICH 5.0.2",
             MpichThrottled => "MPICH, throttled",
             OpenMpi => "Open MPI 5.0.11",
@@ -84,7 +95,25 @@ impl Candidate {
             IntelMpi => Some("impi"),
             Queues => Some("queues"),
             Iceoryx2 => Some("iceoryx2"),
-            Landeck | LandeckMpi | Bare | Counter => None,
+            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi | Bare | Counter => None,
+        }
+    }
+
+    /// The candidate of this build that does the same: an installation of Landeck is measured like this one.
+    pub(crate) fn of_this_build(self) -> Candidate {
+        match self {
+            OtherLandeck => Landeck,
+            OtherLandeckMpi => LandeckMpi,
+            same => same,
+        }
+    }
+
+    /// The candidate that does the same in the other installation.
+    pub(crate) fn of_the_other(self) -> Option<Candidate> {
+        match self {
+            Landeck => Some(OtherLandeck),
+            LandeckMpi => Some(OtherLandeckMpi),
+            _ => None,
         }
     }
 
@@ -107,6 +136,8 @@ pub(crate) struct Places {
     pub(crate) peers: PathBuf,
     /// Landeck's own programs, release build.
     pub(crate) programs: PathBuf,
+    /// The prefix of another installation of Landeck.
+    pub(crate) other: Option<PathBuf>,
     /// That may be used here.
     pub(crate) processors: u32,
 }
@@ -120,16 +151,16 @@ impl Places {
             std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
         let programs = beside_this.unwrap_or_else(|| root.join("target/release"));
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        Places { peers: root.join("bench-peers"), programs, root, processors }
+        Places { peers: root.join("bench-peers"), programs, root, other: None, processors }
     }
 
     /// The files that must exist before the candidate can be measured.
     pub(crate) fn needs(&self, candidate: Candidate) -> Vec<PathBuf> {
         match candidate {
-            Landeck => vec![self.programs.join("landeck"), self.points(candidate)],
-            LandeckMpi => vec![
-                self.programs.join("landeck"),
-                self.front(),
+            Landeck | OtherLandeck => vec![self.launcher(candidate), self.points(candidate)],
+            LandeckMpi | OtherLandeckMpi => vec![
+                self.launcher(candidate),
+                self.libraries(candidate).join("libmpi_abi.so.1"),
                 self.points(candidate),
                 self.program(candidate, Program::Collectives),
             ],
@@ -143,13 +174,14 @@ impl Places {
         }
     }
 
+    /// The first file that is not there, of those that the candidate needs.
     pub(crate) fn missing(&self, candidate: Candidate) -> Option<PathBuf> {
         self.needs(candidate).into_iter().find(|path| !path.exists())
     }
 
     /// The measuring program of the candidate.
     pub(crate) fn program(&self, candidate: Candidate, program: Program) -> PathBuf {
-        match (program, candidate, candidate.peer()) {
+        match (program, candidate.of_this_build(), candidate.peer()) {
             (Program::Deck, Landeck, _) => self.peers.join("deck"),
             (Program::Collectives | Program::Deck, LandeckMpi, _) => {
                 self.peers.join("collectives.abi")
@@ -164,8 +196,8 @@ impl Places {
     /// The same for messages between two, and for all that is not MPI.
     pub(crate) fn points(&self, candidate: Candidate) -> PathBuf {
         match candidate {
-            Landeck => self.programs.join("landeck-points"),
-            LandeckMpi => self.peers.join("points.abi"),
+            Landeck | OtherLandeck => self.commands(candidate).join("landeck-points"),
+            LandeckMpi | OtherLandeckMpi => self.peers.join("points.abi"),
             Bare => self.peers.join("nothing"),
             Counter => self.peers.join("counter"),
             Queues => self.peers.join("queues"),
@@ -186,7 +218,7 @@ impl Places {
         let mut command = Command::new(self.launcher(candidate));
         let own_processor = n <= self.processors;
         match candidate {
-            Landeck | LandeckMpi => {
+            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi => {
                 command.arg("run").args(["-n", &n.to_string()]);
                 if own_processor {
                     command.args(["--bind-to", "core"]);
@@ -228,8 +260,8 @@ impl Places {
             }
         }
         match candidate {
-            LandeckMpi => {
-                command.env("LD_LIBRARY_PATH", self.front().parent().unwrap_or(&self.programs));
+            Landeck | LandeckMpi | OtherLandeck | OtherLandeckMpi => {
+                command.env("LD_LIBRARY_PATH", self.libraries(candidate));
             }
             MpichThrottled => {
                 command.env("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "1");
@@ -237,9 +269,6 @@ impl Places {
             }
             IntelMpi => {
                 command.env("I_MPI_ROOT", self.peers.join("venv-impi"));
-            }
-            Landeck => {
-                command.env("LD_LIBRARY_PATH", self.deck().parent().unwrap_or(&self.programs));
             }
             Mpich | OpenMpi | Bare | Counter | Queues | Iceoryx2 => {}
         }
@@ -249,8 +278,34 @@ impl Places {
         match candidate.peer() {
             _ if candidate.starts_itself() => self.points(candidate),
             Some(peer) => self.peers.join(format!("venv-{peer}/bin/mpiexec")),
-            None => self.programs.join("landeck"),
+            None => self.commands(candidate).join("landeck"),
         }
+    }
+
+    /// The folder of Landeck's commands.
+    fn commands(&self, candidate: Candidate) -> PathBuf {
+        match self.other_of(candidate) {
+            Some(prefix) => prefix.join("bin"),
+            None => self.programs.clone(),
+        }
+    }
+
+    /// The folder of the library of Landeck that the candidate's programs find.
+    fn libraries(&self, candidate: Candidate) -> PathBuf {
+        let library = match candidate {
+            LandeckMpi => self.front(),
+            _ => self.deck(),
+        };
+        match self.other_of(candidate) {
+            Some(prefix) => prefix.join("lib"),
+            None => library.parent().unwrap_or(&self.programs).to_owned(),
+        }
+    }
+
+    /// The prefix of a candidate of another installation. Without one nothing is there.
+    fn other_of(&self, candidate: Candidate) -> Option<&Path> {
+        let is_other = candidate.of_this_build() != candidate;
+        is_other.then(|| self.other.as_deref().unwrap_or(Path::new("/nonexistent")))
     }
 
     /// The library of Landeck that carries MPI's standard binary interface, as it is built.
@@ -287,6 +342,7 @@ mod tests {
             root: "/r".into(),
             peers: "/r/bench-peers".into(),
             programs: "/r/target/release".into(),
+            other: Some("/opt/before".into()),
             processors: 2,
         }
     }
@@ -305,6 +361,7 @@ mod tests {
             words(OpenMpi, 4),
             "/r/bench-peers/venv-ompi/bin/mpiexec --allow-run-as-root -n 4 --oversubscribe p join"
         );
+        assert_eq!(words(OtherLandeck, 4), "/opt/before/bin/landeck run -n 4 p join");
         assert_eq!(words(Counter, 4), "/r/bench-peers/counter -n 4 join");
         assert_eq!(words(Iceoryx2, 2), "/r/bench-peers/loans -n 2 join");
     }

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod against;
 mod attendance;
 mod candidate;
 mod chart;
@@ -92,6 +93,9 @@ struct RunOptions {
     /// Figures of messages to and fro and of collective operations heed it
     #[arg(long)]
     new_data: bool,
+    /// Compare with another installation of Landeck, such as one of an earlier version, and not with peers
+    #[arg(long, value_name = "PREFIX", conflicts_with = "peers")]
+    against: Option<PathBuf>,
     /// Where results and plots are written
     #[arg(long, value_name = "DIR", default_value = "out/bench")]
     output: PathBuf,
@@ -100,7 +104,8 @@ struct RunOptions {
 fn main() -> ExitCode {
     landeck::host::start_signals::take_over();
     let arguments = CommandLine::parse();
-    let places = Places::of_this_build();
+    let mut places = Places::of_this_build();
+    places.other.clone_from(&arguments.run.against);
     let done = match &arguments.command {
         None => prepare(&arguments, &places).and_then(|()| run(&arguments.run, &places)),
         Some(Subject::List) => {
@@ -134,7 +139,10 @@ fn main() -> ExitCode {
 
 fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
     let figures = chosen_figures(&options.figures)?;
-    let candidates = present_candidates(places, &options.peers)?;
+    let candidates = match &options.against {
+        None => present_candidates(places, &options.peers)?,
+        Some(prefix) => against::candidates(places, prefix)?,
+    };
     let rounds = usize::from(options.rounds.unwrap_or(if options.quick { 2 } else { 5 }));
     let mut effort = if options.quick { Effort::quick(rounds) } else { Effort::full(rounds) };
     effort.is_new = options.new_data;
@@ -147,6 +155,9 @@ fn run(options: &RunOptions, places: &Places) -> Result<(), Problem> {
 
     let mut report = Report::begin(&options.output)?;
     report.add(&table::probes(&probe::all()))?;
+    if options.against.is_some() {
+        return against::run(&figures, &candidates, places, &effort, &mut report);
+    }
     let mut verdicts = Vec::new();
     for figure in figures {
         let results = rounds::measure(figure, &candidates, places, &effort);
@@ -169,7 +180,13 @@ fn prepare(arguments: &CommandLine, places: &Places) -> Result<(), Problem> {
         return Ok(());
     }
     build_own(places)?;
-    install_peers(places, &arguments.run.peers)?;
+    // Programs of MPI's binary interface are compiled with the header of MPICH.
+    let of_the_interface = ["mpich".to_owned()];
+    let peers = match arguments.run.against {
+        Some(_) => &of_the_interface[..],
+        None => &arguments.run.peers,
+    };
+    install_peers(places, peers)?;
     for (built, link) in
         [(places.built_front(), places.front()), (places.built_deck(), places.deck())]
     {
@@ -248,7 +265,8 @@ fn install_peers(places: &Places, peers: &[String]) -> Result<(), Problem> {
 /// Those who can be measured; the others are named.
 fn present_candidates(places: &Places, peers: &[String]) -> Result<Vec<Candidate>, Problem> {
     let wanted = |candidate: &Candidate| {
-        candidate.peer().is_none_or(|peer| peers.iter().any(|name| name == peer))
+        candidate.of_this_build() == *candidate
+            && candidate.peer().is_none_or(|peer| peers.iter().any(|name| name == peer))
     };
     let mut present = Vec::new();
     for candidate in candidate::ALL.into_iter().filter(wanted) {
@@ -281,7 +299,9 @@ fn list(places: &Places) {
         println!("  {:<17} {}", figure.name, figure.title);
     }
     println!("Candidates");
-    for candidate in candidate::ALL {
+    for candidate in
+        candidate::ALL.into_iter().filter(|candidate| candidate.of_this_build() == *candidate)
+    {
         let missing =
             places.missing(candidate).map(|path| format!("  (not there: {})", path.display()));
         println!("  {:<16} {}{}", candidate.name(), candidate.title(), missing.unwrap_or_default());

@@ -195,6 +195,7 @@ pub(crate) fn colour(candidate: Candidate) -> RGBColor {
         Candidate::Mpich => RGBColor(150, 30, 60),
         Candidate::MpichThrottled => RGBColor(200, 90, 150),
         Candidate::Queues | Candidate::Iceoryx2 => RGBColor(0, 130, 80),
+        Candidate::OtherLandeck | Candidate::OtherLandeckMpi => RGBColor(120, 120, 120),
         Candidate::Bare | Candidate::Counter => RGBColor(120, 120, 120),
     }
 }

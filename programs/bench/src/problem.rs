@@ -24,6 +24,10 @@ pub(crate) enum Problem {
     NotStarted { program: PathBuf, error: io::Error },
     #[error("nobody can be measured: neither Landeck nor a peer is built. Run without --no-build.")]
     Nobody,
+    #[error(
+        "there is nothing to compare with below {prefix}. Give the prefix of an installation (make install)."
+    )]
+    NoInstallation { prefix: PathBuf },
     #[error("{path} is not there: run without --no-build.")]
     NotBuilt { path: PathBuf },
     #[error("{path} cannot be written: {error}. Choose another folder with --output.")]

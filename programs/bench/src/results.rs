@@ -81,7 +81,7 @@ pub(crate) enum Placement {
     Far,
 }
 
-/// A candidate against the best peer.
+/// A candidate against another one, such as the best peer.
 #[derive(Debug)]
 pub(crate) struct Ratio {
     pub(crate) peer: Candidate,
@@ -168,6 +168,19 @@ impl Results {
         self.ratio_where(candidate, point, &|_| true)
     }
 
+    /// Against the other installation of Landeck, where both were measured: the candidate of this build, the
+    /// point, and the ratio.
+    pub(crate) fn ratios_to_the_other(&self) -> Vec<(Candidate, Point, Ratio)> {
+        let ratios = |point: Point| {
+            ALL.into_iter().filter_map(move |candidate| {
+                let other = candidate.of_the_other()?;
+                let ratio = self.ratio_between(candidate, other, &point, &|_| true)?;
+                Some((candidate, point.clone(), ratio))
+            })
+        };
+        self.points().into_iter().flat_map(ratios).collect()
+    }
+
     /// Of the peers, but for the candidate itself.
     fn best_peer_where(
         &self,
@@ -187,7 +200,19 @@ impl Results {
         point: &Point,
         wanted: Wanted<'_>,
     ) -> Option<Ratio> {
-        let best = self.best_peer_where(candidate, point, wanted)?;
+        let best = self.best_peer_where(candidate, point, wanted)?.candidate;
+        self.ratio_between(candidate, best, point, wanted)
+    }
+
+    /// Against another candidate.
+    fn ratio_between(
+        &self,
+        candidate: Candidate,
+        other: Candidate,
+        point: &Point,
+        wanted: Wanted<'_>,
+    ) -> Option<Ratio> {
+        let best = self.row_where(other, point, wanted)?;
         let own = self.row_where(candidate, point, wanted)?;
         let all_calm = own.is_calm && best.is_calm;
         let rounds: BTreeSet<usize> = self.launches.iter().map(|launch| launch.round).collect();
