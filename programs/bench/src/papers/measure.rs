@@ -202,11 +202,11 @@ mod tests {
         let places = built_places();
         let effort = Effort { rounds: 1, batches: 2, patience: Duration::ZERO };
         for (study, n, preset, expected) in [
-            (Study::Sizes, 4, None, 5 * 2 * 2),
-            (Study::Processes, 3, None, 5 * 2 * 2),
-            (Study::Service, 2, Some("deck2000"), 2 * 2),
-            (Study::Collective, 3, Some("mpi2003"), (2 + 2 + 1) * 2),
-            (Study::Collective, 4, None, (2 + 2 + 1) * 2),
+            (Study::Sizes, 4, None, 5 * 2),
+            (Study::Processes, 3, None, 5 * 2),
+            (Study::Service, 2, Some("deck2000"), 2),
+            (Study::Collective, 3, Some("mpi2003"), 2 + 2 + 1),
+            (Study::Collective, 4, None, 2 + 2 + 1),
         ] {
             let launches = [small(study, n, preset)];
             let values = measure(study, &launches, &places, &effort, &ProgressBar::hidden());
