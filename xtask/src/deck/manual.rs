@@ -42,7 +42,8 @@ fn of_function(description: &Description, chapter: &Chapter, number: usize) -> P
     }
     let _ = writeln!(text, ".PP\n{}", plain(&chapter.text));
     if function.returns.is_none() {
-        text += ".SH RETURN VALUE\nDECK_OK (0), or the number of an error; deck_error_text(3) says more.\n";
+        text += ".SH RETURN VALUE\nDECK_OK (0), or the number of an error; deck_error_text(3) says more. \
+                 DECK_CHECK(\\fIcall\\fR) ends the program where the call fails; see deck_check(3).\n";
     }
     let errors = description.errors_of(function);
     if !errors.is_empty() {

@@ -30,7 +30,7 @@ static void fill(deck_msg_t *m, int count)
 /* A group that all nodes have joined. */
 static int join_crowd(const deck_group_options_t *options)
 {
-    char name[] = "crowd";
+    const char *name = "crowd";
     if (node == 0) OK(deck_group_create_with(&crowd, name, nodes, options));
     OK(deck_collective_barrier(&all));
     return deck_group_join(&crowd, &own_mbox, name);
@@ -103,7 +103,7 @@ static int allreduce(void)
 
 static int crowd_allreduce(void)
 {
-    deck_group_options_t options = { 0 };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     fill(&ours, 10);
@@ -122,7 +122,7 @@ static int crowd_goes_on(void)
 
 static int crowd_sync(void)
 {
-    deck_group_options_t options = { 0 };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     return crowd_goes_on();
@@ -131,7 +131,7 @@ static int crowd_sync(void)
 /* The server is a thread of node 0, which may be the victim. */
 static int served_sync(void)
 {
-    deck_group_options_t options = { .served_by = DECK_CREATOR };
+    deck_group_options_t options = OPTIONS(.served_by = DECK_CREATOR);
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     return crowd_goes_on();
