@@ -79,7 +79,8 @@ fn overview(description: &Description) -> Page {
             let _ = writeln!(text, ".TP\n.BR {} (3)\n{}", function.name, plain(&function.brief));
         }
     }
-    text += ".SH ERRORS\n";
+    text += ".SH ERRORS\nA function returns DECK_OK (0) or the number of an error, unless its page says otherwise. \
+             DECK_CHECK(\\fIcall\\fR) ends the program where the call fails; see deck_check(3).\n";
     for error in &description.errors {
         let (name, number) = (&error.name, error.number);
         let _ = writeln!(text, ".TP\n.BR {name} \" ({number})\"\n{}", plain(&error.text));
