@@ -1,6 +1,6 @@
 /* One of three programs of one job; this one is MPI and uses DECK for the group (see mixed_deck.c):
  *
- *     mpicc_abi -I.. mixed_mpi.c -o mixed_mpi -ldeck */
+ *     mpicc_abi mixed_mpi.c -o mixed_mpi -ldeck */
 #include <deck.h>
 #include <mpi.h>
 #include <stdio.h>
