@@ -194,7 +194,7 @@ enum deck_error {
 /* Starting and ending. A DECK program is started by `landeck run -n 4 ./program`: a copy of it for
  * each node. Started by hand it is a job of one. Any thread may call any function at any time. A
  * child made by fork is no member of the job: every function gives it DECK_EFORKED, but for
- * `deck_abort`, which ends it alone, and the texts of errors. */
+ * `deck_abort` and `deck_check`, which end it alone, `deck_version`, and the texts of errors. */
 
 /* Joins the job that this process was started for. */
 int deck_init(int *argc, char ***argv) DECK_NODISCARD;
