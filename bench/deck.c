@@ -159,7 +159,7 @@ static void measure(const char *figure, long bytes) {
 }
 
 int main(int argc, char **argv) {
-    char name[] = "measured";
+    const char *name = "measured";
     call(deck_init(&argc, &argv));
     call(deck_node(&rank));
     call(deck_node_num(&size));

@@ -31,7 +31,12 @@ const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 /// How long processes may stay after the end of their job.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Kills one process in each operation of a program, `rounds` times: in jobs of 4 and 8, in the middle
+/// Kills of each operation.
+const ROUNDS: u64 = 3;
+/// The same where the variable `LANDECK_SOAK` is set.
+const ROUNDS_SOAK: u64 = 30;
+
+/// Kills one process in each operation of a program, several times: in jobs of 4 and 8, in the middle
 /// or before. `names` prints the operations, `job` makes the command of a job of so many processes,
 /// without the program's arguments. The variable `LANDECK_OPERATION` names one operation to be tried alone.
 ///
@@ -40,12 +45,12 @@ const GONE_WITHIN: Duration = Duration::from_secs(10);
 /// # Panics
 /// If a survivor was told late, never, or something else. Then each such kill is printed, and the seed.
 pub fn kill_in_each_operation(
-    rounds: u64,
     names: &mut Command,
     job: impl Fn(u64) -> Command,
     is_right: impl Fn(&str, u32) -> bool,
 ) {
     let seed = seed();
+    let rounds = if std::env::var_os("LANDECK_SOAK").is_some() { ROUNDS_SOAK } else { ROUNDS };
     let wanted = std::env::var("LANDECK_OPERATION").ok();
     let named = String::from_utf8_lossy(&succeed(names).stdout).into_owned();
     let is_wanted = |name: &&str| wanted.as_deref().is_none_or(|only| only == *name);

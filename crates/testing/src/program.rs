@@ -13,6 +13,12 @@ pub fn compiler(variable: &str, usual: &str) -> OsString {
     std::env::var_os(variable).unwrap_or_else(|| usual.into())
 }
 
+/// The folder of headers that programs in C share, whichever front they test.
+#[must_use]
+pub fn shared_headers() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/c"))
+}
+
 /// Runs a command to its end and returns what it wrote.
 ///
 /// # Panics

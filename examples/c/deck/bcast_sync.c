@@ -5,7 +5,10 @@
  *
  * Every number of members up to that of the nodes is a group of its own; the other nodes wait meanwhile. Each
  * message is looked at where it arrives. */
-#include "example.h"
+#include "clock.h"
+#include <deck.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { SIZES = 7 };
 static const size_t sizes[SIZES] = { 1, 64, 1024, 2048, 8192, 16384, 32768 };
@@ -21,15 +24,15 @@ static double measure(deck_group_t *g, deck_mbox_t *mb, deck_msg_t *m, size_t si
         if (i == 0) start = now_us();
         if (node == 0) {
             bytes[0] = (unsigned char)i;
-            CALL(deck_msg_clear(m));
-            CALL(deck_msg_pack(m, DECK_BYTE, bytes, size));
-            CALL(deck_group_bcast(g, m));
+            DECK_CHECK(deck_msg_clear(m));
+            DECK_CHECK(deck_msg_pack(m, DECK_BYTE, bytes, size));
+            DECK_CHECK(deck_group_bcast(g, m));
         }
-        CALL(deck_group_sync(g));
-        CALL(deck_mbox_retrv(mb, m));
+        DECK_CHECK(deck_group_sync(g));
+        DECK_CHECK(deck_mbox_retrv(mb, m));
         size_t got;
-        CALL(deck_msg_size(m, &got));
-        CALL(deck_msg_unpack(m, DECK_BYTE, bytes, 1));
+        DECK_CHECK(deck_msg_size(m, &got));
+        DECK_CHECK(deck_msg_unpack(m, DECK_BYTE, bytes, 1));
         if (got != size || bytes[0] != (unsigned char)i) {
             fprintf(stderr, "node %d got %zu bytes that are not those of iteration %d\n", node, got, i);
             exit(1);
@@ -48,12 +51,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "bcast_sync: %s is no number of iterations\n", argv[1]);
         return 2;
     }
-    CALL(deck_init(&argc, &argv));
-    CALL(deck_node(&node));
-    CALL(deck_node_num(&nodes));
-    CALL(deck_group_world(&all));
-    CALL(deck_mbox_create(&mb, NULL));
-    CALL(deck_msg_create(&m, sizeof bytes));
+    DECK_CHECK(deck_init(&argc, &argv));
+    DECK_CHECK(deck_node(&node));
+    DECK_CHECK(deck_node_num(&nodes));
+    DECK_CHECK(deck_group_world(&all));
+    DECK_CHECK(deck_mbox_create(&mb, NULL));
+    DECK_CHECK(deck_msg_create(&m, sizeof bytes));
     if (node == 0) {
         printf("members");
         for (int i = 0; i < SIZES; i++) printf("%9zu B", sizes[i]);
@@ -63,22 +66,23 @@ int main(int argc, char **argv)
         char name[32];
         deck_group_t g = DECK_NOTHING;
         snprintf(name, sizeof name, "%d members", members);
-        if (node == 0) CALL(deck_group_create(&g, name, members));
-        CALL(deck_collective_barrier(&all));
+        if (node == 0) DECK_CHECK(deck_group_create(&g, name, members));
+        DECK_CHECK(deck_collective_barrier(&all));
         if (node < members) {
-            CALL(deck_group_join(&g, &mb, name));
-            CALL(deck_group_sync(&g));
+            DECK_CHECK(deck_group_join(&g, &mb, name));
+            DECK_CHECK(deck_group_sync(&g));
             if (node == 0) printf("%7d", members);
             for (int i = 0; i < SIZES; i++) {
                 double us = measure(&g, &mb, &m, sizes[i], iterations);
                 if (node == 0) printf("%11.2f", us);
             }
             if (node == 0) printf("\n"), fflush(stdout);
-            CALL(deck_group_leave(&g));
-            CALL(deck_group_close(&g));
+            DECK_CHECK(deck_group_leave(&g));
+            DECK_CHECK(deck_group_close(&g));
         }
-        CALL(deck_collective_barrier(&all));
+        DECK_CHECK(deck_collective_barrier(&all));
     }
     if (node == 0) printf("done\n");
-    return deck_done();
+    DECK_CHECK(deck_done());
+    return 0;
 }

@@ -5,11 +5,13 @@
  *     LANDECK_JOB=chat ./chat kitchen bob                      in others
  *
  * A line that is typed goes to everybody else in the room; end of file leaves it. */
-#include "example.h"
+#include <deck.h>
+#include <stdio.h>
+#include <string.h>
 
 /* What the thread that types and the one that listens have in common. */
 static struct {
-    char *name;
+    const char *name;
     const char *own;
     deck_group_t group;
     deck_mbox_t ears; /* of the listener */
@@ -20,11 +22,11 @@ static struct {
 static void say(const char *line)
 {
     deck_msg_t m;
-    CALL(deck_msg_create(&m, 0));
-    CALL(deck_msg_pack_string(&m, room.own));
-    CALL(deck_msg_pack_string(&m, line));
-    CALL(deck_group_bcast_others(&room.group, &m));
-    CALL(deck_msg_destroy(&m));
+    DECK_CHECK(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_msg_pack_string(&m, room.own));
+    DECK_CHECK(deck_msg_pack_string(&m, line));
+    DECK_CHECK(deck_group_bcast_others(&room.group, &m));
+    DECK_CHECK(deck_msg_destroy(&m));
 }
 
 /* A thread of its own listens, with a mailbox of its own, until it gets an empty message. */
@@ -33,16 +35,16 @@ static void *listener(void *nothing)
     deck_msg_t m;
     size_t count;
     char who[256], line[4096];
-    CALL(deck_mbox_create(&room.ears, NULL));
-    CALL(deck_msg_create(&m, 0));
-    CALL(deck_group_join(&room.group, &room.ears, room.name));
-    CALL(deck_mbox_post(&room.told, &m));
+    DECK_CHECK(deck_mbox_create(&room.ears, NULL));
+    DECK_CHECK(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_group_join(&room.group, &room.ears, room.name));
+    DECK_CHECK(deck_mbox_post(&room.told, &m));
     for (;;) {
-        CALL(deck_mbox_retrv(&room.ears, &m));
-        CALL(deck_msg_count(&m, &count));
+        DECK_CHECK(deck_mbox_retrv(&room.ears, &m));
+        DECK_CHECK(deck_msg_count(&m, &count));
         if (count == 0) return nothing;
-        CALL(deck_msg_unpack_string(&m, who, sizeof who, NULL));
-        CALL(deck_msg_unpack_string(&m, line, sizeof line, NULL));
+        DECK_CHECK(deck_msg_unpack_string(&m, who, sizeof who, NULL));
+        DECK_CHECK(deck_msg_unpack_string(&m, line, sizeof line, NULL));
         printf("%s: %s\n", who, line);
         fflush(stdout);
     }
@@ -50,7 +52,7 @@ static void *listener(void *nothing)
 
 int main(int argc, char **argv)
 {
-    deck_group_options_t options = { .persistent = 1 };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     deck_thread_t thread;
     deck_msg_t m;
     char line[4000];
@@ -58,17 +60,18 @@ int main(int argc, char **argv)
         fprintf(stderr, "Usage: chat ROOM NAME\n");
         return 2;
     }
+    options.persistent = 1;
     room.name = argv[1];
     room.own = argv[2];
-    CALL(deck_init(&argc, &argv));
+    DECK_CHECK(deck_init(&argc, &argv));
     /* Whoever comes first makes the room. */
     int error = deck_group_create_with(&room.group, room.name, 0, &options);
     if (error == DECK_ETAKEN) error = deck_group_open(&room.group, room.name);
-    CALL(error);
-    CALL(deck_mbox_create(&room.told, NULL));
-    CALL(deck_msg_create(&m, 0));
-    CALL(deck_thread_create(&thread, listener, NULL));
-    CALL(deck_mbox_retrv(&room.told, &m)); /* it is in the room */
+    DECK_CHECK(error);
+    DECK_CHECK(deck_mbox_create(&room.told, NULL));
+    DECK_CHECK(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_thread_create(&thread, listener, NULL));
+    DECK_CHECK(deck_mbox_retrv(&room.told, &m)); /* it is in the room */
     printf("you are in\n");
     fflush(stdout);
     say("comes in"); /* after that others may answer */
@@ -77,7 +80,8 @@ int main(int argc, char **argv)
         say(line);
     }
     say("goes");
-    CALL(deck_mbox_post(&room.ears, &m));
-    CALL(deck_thread_join(&thread, NULL));
-    return deck_done();
+    DECK_CHECK(deck_mbox_post(&room.ears, &m));
+    DECK_CHECK(deck_thread_join(&thread, NULL));
+    DECK_CHECK(deck_done());
+    return 0;
 }

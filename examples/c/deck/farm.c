@@ -4,7 +4,9 @@
  *     deckcc -O2 farm.c -o farm && landeck run -n 4 ./farm [TASKS]
  *
  * Node 0 is the farmer. Every other worker goes home after some tasks and comes back as a new member. */
-#include "example.h"
+#include <deck.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 enum { WORKERS_MAX = 64, BEFORE_HOME = 10 };
 enum { LOAD = 1, GONE = 2 };
@@ -23,34 +25,34 @@ static long work(long number)
 static void tell(deck_group_t *g, deck_msg_t *m, int what, int load, deck_mbox_t *tasks)
 {
     int words[3] = { node, what, load };
-    CALL(deck_msg_clear(m));
-    CALL(deck_msg_pack(m, DECK_INT, words, 3));
-    CALL(deck_msg_pack_mbox(m, tasks));
-    CALL(deck_group_bcast_others(g, m));
+    DECK_CHECK(deck_msg_clear(m));
+    DECK_CHECK(deck_msg_pack(m, DECK_INT, words, 3));
+    DECK_CHECK(deck_msg_pack_mbox(m, tasks));
+    DECK_CHECK(deck_group_bcast_others(g, m));
 }
 
 /* Works until there is nothing more to do. */
-static void worker(char *name)
+static void worker(const char *name)
 {
     deck_mbox_t ears, tasks, results;
     deck_msg_t m;
     long number = 0;
-    CALL(deck_mbox_create(&ears, NULL));
-    CALL(deck_mbox_create(&tasks, NULL));
-    CALL(deck_mbox_fetch(&results, "results"));
-    CALL(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_mbox_create(&ears, NULL));
+    DECK_CHECK(deck_mbox_create(&tasks, NULL));
+    DECK_CHECK(deck_mbox_fetch(&results, "results"));
+    DECK_CHECK(deck_msg_create(&m, 0));
     while (number >= 0) {
         deck_group_t g = DECK_NOTHING;
-        CALL(deck_group_join(&g, &ears, name));
+        DECK_CHECK(deck_group_join(&g, &ears, name));
         tell(&g, &m, LOAD, 0, &tasks);
         for (int here = 0; number >= 0 && (node % 2 == 0 || here < BEFORE_HOME); here++) {
-            CALL(deck_mbox_retrv(&tasks, &m));
-            CALL(deck_msg_unpack(&m, DECK_LONG, &number, 1));
+            DECK_CHECK(deck_mbox_retrv(&tasks, &m));
+            DECK_CHECK(deck_msg_unpack(&m, DECK_LONG, &number, 1));
             if (number < 0) break;
             long words[3] = { node, number, work(number) };
-            CALL(deck_msg_clear(&m));
-            CALL(deck_msg_pack(&m, DECK_LONG, words, 3));
-            CALL(deck_mbox_post(&results, &m));
+            DECK_CHECK(deck_msg_clear(&m));
+            DECK_CHECK(deck_msg_pack(&m, DECK_LONG, words, 3));
+            DECK_CHECK(deck_mbox_post(&results, &m));
             tell(&g, &m, LOAD, 0, &tasks);
             /* What the others say of their load is of no use to this one. */
             while (deck_mbox_retrv_try(&ears, &m) == DECK_OK) {}
@@ -58,21 +60,21 @@ static void worker(char *name)
         if (number < 0) break;
         /* Home: first nobody gives it more, then it finishes what it was given. */
         tell(&g, &m, GONE, 0, &tasks);
-        CALL(deck_group_leave(&g));
-        CALL(deck_group_close(&g));
+        DECK_CHECK(deck_group_leave(&g));
+        DECK_CHECK(deck_group_close(&g));
         while (deck_mbox_retrv_timed(&tasks, &m, 20) == DECK_OK) {
-            CALL(deck_msg_unpack(&m, DECK_LONG, &number, 1));
+            DECK_CHECK(deck_msg_unpack(&m, DECK_LONG, &number, 1));
             if (number < 0) break;
             long words[3] = { node, number, work(number) };
-            CALL(deck_msg_clear(&m));
-            CALL(deck_msg_pack(&m, DECK_LONG, words, 3));
-            CALL(deck_mbox_post(&results, &m));
+            DECK_CHECK(deck_msg_clear(&m));
+            DECK_CHECK(deck_msg_pack(&m, DECK_LONG, words, 3));
+            DECK_CHECK(deck_mbox_post(&results, &m));
         }
     }
 }
 
 /* Hands out the tasks and adds up what comes back. */
-static void farmer(char *name, long tasks)
+static void farmer(const char *name, long tasks)
 {
     static deck_mbox_t ways[WORKERS_MAX];
     static int is_here[WORKERS_MAX], load[WORKERS_MAX], done[WORKERS_MAX];
@@ -81,25 +83,25 @@ static void farmer(char *name, long tasks)
     deck_msg_t m;
     long given = 0, returned = 0, sum = 0, wanted = 0;
     int members = 0, gone = 0;
-    CALL(deck_mbox_create(&ears, NULL));
-    CALL(deck_mbox_create(&results, "results"));
-    CALL(deck_msg_create(&m, 0));
-    CALL(deck_group_create(&g, name, 1));
-    CALL(deck_group_join(&g, &ears, name));
-    CALL(deck_group_world(&all));
-    CALL(deck_collective_barrier(&all));
+    DECK_CHECK(deck_mbox_create(&ears, NULL));
+    DECK_CHECK(deck_mbox_create(&results, "results"));
+    DECK_CHECK(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_group_create(&g, name, 1));
+    DECK_CHECK(deck_group_join(&g, &ears, name));
+    DECK_CHECK(deck_group_world(&all));
+    DECK_CHECK(deck_collective_barrier(&all));
     for (long i = 0; i < tasks; i++) wanted += work(1000 + i);
     while (returned < tasks) {
         /* Who is there, and how busy. */
         while (deck_mbox_retrv_timed(&ears, &m, given < tasks && members == 0 ? 100 : 0) == DECK_OK) {
             int words[3];
-            CALL(deck_msg_unpack(&m, DECK_INT, words, 3));
+            DECK_CHECK(deck_msg_unpack(&m, DECK_INT, words, 3));
             int who = words[0];
             if (words[1] == GONE) {
                 is_here[who] = 0;
                 gone++;
             } else if (!is_here[who]) {
-                CALL(deck_msg_unpack_mbox(&m, &ways[who]));
+                DECK_CHECK(deck_msg_unpack_mbox(&m, &ways[who]));
                 is_here[who] = 1;
             }
             members = 0;
@@ -112,16 +114,16 @@ static void farmer(char *name, long tasks)
         }
         if (given < tasks && least > 0) {
             long number = 1000 + given;
-            CALL(deck_msg_clear(&m));
-            CALL(deck_msg_pack(&m, DECK_LONG, &number, 1));
-            CALL(deck_mbox_post(&ways[least], &m));
+            DECK_CHECK(deck_msg_clear(&m));
+            DECK_CHECK(deck_msg_pack(&m, DECK_LONG, &number, 1));
+            DECK_CHECK(deck_mbox_post(&ways[least], &m));
             load[least]++;
             given++;
             continue;
         }
         if (deck_mbox_retrv_timed(&results, &m, 5) == DECK_OK) {
             long words[3];
-            CALL(deck_msg_unpack(&m, DECK_LONG, words, 3));
+            DECK_CHECK(deck_msg_unpack(&m, DECK_LONG, words, 3));
             load[words[0]]--;
             done[words[0]]++;
             sum += words[2];
@@ -133,13 +135,13 @@ static void farmer(char *name, long tasks)
         long end = -1;
         while (ways[i].id == 0) {
             int words[3];
-            CALL(deck_mbox_retrv(&ears, &m));
-            CALL(deck_msg_unpack(&m, DECK_INT, words, 3));
-            if (ways[words[0]].id == 0) CALL(deck_msg_unpack_mbox(&m, &ways[words[0]]));
+            DECK_CHECK(deck_mbox_retrv(&ears, &m));
+            DECK_CHECK(deck_msg_unpack(&m, DECK_INT, words, 3));
+            if (ways[words[0]].id == 0) DECK_CHECK(deck_msg_unpack_mbox(&m, &ways[words[0]]));
         }
-        CALL(deck_msg_clear(&m));
-        CALL(deck_msg_pack(&m, DECK_LONG, &end, 1));
-        CALL(deck_mbox_post(&ways[i], &m));
+        DECK_CHECK(deck_msg_clear(&m));
+        DECK_CHECK(deck_msg_pack(&m, DECK_LONG, &end, 1));
+        DECK_CHECK(deck_mbox_post(&ways[i], &m));
     }
     for (int i = 1; i < nodes; i++) printf("worker %d: %d tasks\n", i, done[i]);
     printf("%ld tasks, %d times somebody went home, sum %s\n", tasks, gone, sum == wanted ? "right" : "WRONG");
@@ -148,23 +150,24 @@ static void farmer(char *name, long tasks)
 
 int main(int argc, char **argv)
 {
-    char name[] = "farm";
+    const char *name = "farm";
     long tasks = argc > 1 ? atol(argv[1]) : 200;
     deck_group_t all;
-    CALL(deck_init(&argc, &argv));
-    CALL(deck_node(&node));
-    CALL(deck_node_num(&nodes));
+    DECK_CHECK(deck_init(&argc, &argv));
+    DECK_CHECK(deck_node(&node));
+    DECK_CHECK(deck_node_num(&nodes));
     if (nodes < 2 || nodes > WORKERS_MAX || tasks < 1) {
         if (node == 0) fprintf(stderr, "farm: start it on 2 to %d nodes, with 1 task or more\n", WORKERS_MAX);
-        CALL(deck_done());
+        DECK_CHECK(deck_done());
         return 2;
     }
     if (node == 0) {
         farmer(name, tasks);
     } else {
-        CALL(deck_group_world(&all));
-        CALL(deck_collective_barrier(&all));
+        DECK_CHECK(deck_group_world(&all));
+        DECK_CHECK(deck_collective_barrier(&all));
         worker(name);
     }
-    return deck_done();
+    DECK_CHECK(deck_done());
+    return 0;
 }

@@ -3,8 +3,10 @@
  *
  *     deckcc -O2 roots.c -o roots -lm && landeck run -n 4 ./roots [TOLERANCE]
  */
-#include "example.h"
+#include <deck.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static double function(double x) { return cos(x) - x; }
 
@@ -14,11 +16,11 @@ int main(int argc, char **argv)
     int node, nodes, rounds = 0;
     deck_group_t all;
     deck_msg_t m;
-    CALL(deck_init(&argc, &argv));
-    CALL(deck_node(&node));
-    CALL(deck_node_num(&nodes));
-    CALL(deck_group_world(&all));
-    CALL(deck_msg_create(&m, 0));
+    DECK_CHECK(deck_init(&argc, &argv));
+    DECK_CHECK(deck_node(&node));
+    DECK_CHECK(deck_node_num(&nodes));
+    DECK_CHECK(deck_group_world(&all));
+    DECK_CHECK(deck_msg_create(&m, 0));
     /* Two parts at least, or the interval stays as it is. */
     int each = nodes == 1 ? 2 : 1, parts = each * nodes;
     while (to - from > tolerance) {
@@ -29,13 +31,14 @@ int main(int argc, char **argv)
             if (left == 0 || (left < 0) != (right < 0)) first = part < first ? part : first;
         }
         /* Everybody learns which part it is. */
-        CALL(deck_msg_clear(&m));
-        CALL(deck_msg_pack(&m, DECK_INT, &first, 1));
-        CALL(deck_collective_allreduce(&all, &m, &m, DECK_MIN));
-        CALL(deck_msg_unpack(&m, DECK_INT, &first, 1));
+        DECK_CHECK(deck_msg_clear(&m));
+        DECK_CHECK(deck_msg_pack(&m, DECK_INT, &first, 1));
+        DECK_CHECK(deck_collective_allreduce(&all, &m, &m, DECK_MIN));
+        DECK_CHECK(deck_msg_unpack(&m, DECK_INT, &first, 1));
         if (first == parts) {
             if (node == 0) printf("there is no change of sign\n");
-            return deck_done() ? 1 : 2;
+            DECK_CHECK(deck_done());
+            return 2;
         }
         if (width >= to - from || from + width == from) break; /* no numbers in between */
         from += first * width;
@@ -43,5 +46,6 @@ int main(int argc, char **argv)
         rounds++;
     }
     if (node == 0) printf("root %.10f after %d rounds of %d parts\n", (from + to) / 2, rounds, parts);
-    return deck_done();
+    DECK_CHECK(deck_done());
+    return 0;
 }

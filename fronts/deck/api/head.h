@@ -5,6 +5,19 @@
 extern "C" {
 #endif
 
+/* Ends the process with a word where the call fails. Where the program goes on after an error, it looks at
+ * the result itself. */
+#define DECK_CHECK(call) deck_check((call), __FILE__, __LINE__)
+
+/* The compiler warns where a program ignores the result of a function; not with -DDECK_NODISCARD=. */
+#ifndef DECK_NODISCARD
+#ifdef __GNUC__
+#define DECK_NODISCARD __attribute__((warn_unused_result))
+#else
+#define DECK_NODISCARD
+#endif
+#endif
+
 /* Most bytes of a name. */
 #define DECK_NAME_MAX 64
 
@@ -62,16 +75,20 @@ enum deck_op {
     DECK_BIT_XOR = 10
 };
 
-/* How a group is made; what is 0 is as always. */
+/* How a group is made. The options begin as DECK_GROUP_OPTIONS_INIT; an option that is 0 has its usual value.
+ * New options are added at the end, and the size tells the library which of them the program knows. */
 typedef struct deck_group_options {
+    size_t size;     /* sizeof(deck_group_options_t) */
+    size_t bytes;    /* so long may the messages that wait be together, and so one of them */
     int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
-    size_t bytes;    /* so long may they be together, and so one of them */
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
     int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
     int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
     int server_node; /* DECK_NODE: which node */
 } deck_group_options_t;
+
+#define DECK_GROUP_OPTIONS_INIT { sizeof(deck_group_options_t), 0, 0, 0, 0, 0, 0, 0 }
 
 /* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
  * retrieve is put out; it fails. */

@@ -2,18 +2,37 @@
  * the processes of a job.
  *
  * Every function returns DECK_OK or the number of an error, unless it says otherwise: deck_strerror says
- * what a number means, deck_error_text what was wrong with the last call. Manual pages: deck(7).
+ * what a number means, deck_error_text what was wrong with the last call, DECK_CHECK(call) ends the program
+ * where a call fails. Manual pages: deck(7).
  * Made by `cargo xtask deck`.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef LANDECK_DECK_H
 #define LANDECK_DECK_H
 
+/* The version of this header; deck_version gives that of the library. */
+#define DECK_VERSION_MAJOR 0
+#define DECK_VERSION_MINOR 1
+#define DECK_VERSION_PATCH 0
+
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* Ends the process with a word where the call fails. Where the program goes on after an error, it looks at
+ * the result itself. */
+#define DECK_CHECK(call) deck_check((call), __FILE__, __LINE__)
+
+/* The compiler warns where a program ignores the result of a function; not with -DDECK_NODISCARD=. */
+#ifndef DECK_NODISCARD
+#ifdef __GNUC__
+#define DECK_NODISCARD __attribute__((warn_unused_result))
+#else
+#define DECK_NODISCARD
+#endif
 #endif
 
 /* Most bytes of a name. */
@@ -73,16 +92,20 @@ enum deck_op {
     DECK_BIT_XOR = 10
 };
 
-/* How a group is made; what is 0 is as always. */
+/* How a group is made. The options begin as DECK_GROUP_OPTIONS_INIT; an option that is 0 has its usual value.
+ * New options are added at the end, and the size tells the library which of them the program knows. */
 typedef struct deck_group_options {
+    size_t size;     /* sizeof(deck_group_options_t) */
+    size_t bytes;    /* so long may the messages that wait be together, and so one of them */
     int messages;    /* so many may wait in a mailbox: 1 to 65,536 */
-    size_t bytes;    /* so long may they be together, and so one of them */
     int persistent;  /* not 0: the group stays without members until it is destroyed */
     int when_full;   /* DECK_HOLD, DECK_EVICT, DECK_REFUSE */
     int evict_ms;    /* DECK_EVICT: how long a broadcast waits before the slowest is put out */
     int served_by;   /* DECK_NOBODY, DECK_CREATOR, DECK_NODE, DECK_LAUNCHER */
     int server_node; /* DECK_NODE: which node */
 } deck_group_options_t;
+
+#define DECK_GROUP_OPTIONS_INIT { sizeof(deck_group_options_t), 0, 0, 0, 0, 0, 0, 0 }
 
 /* What becomes of a broadcast for which there is no room: it waits; it waits for a while, then who does not
  * retrieve is put out; it fails. */
@@ -163,29 +186,33 @@ enum deck_error {
     DECK_ETOOLONG = 56,
     DECK_ETWICE = 57,
     DECK_ELEFTBEHIND = 58,
-    DECK_ENOSERVER = 59
+    DECK_ENOSERVER = 59,
+    DECK_EOPTIONS = 60
 };
 
 
 /* Starting and ending. A DECK program is started by `landeck run -n 4 ./program`: a copy of it for
  * each node. Started by hand it is a job of one. Any thread may call any function at any time. A
  * child made by fork is no member of the job: every function gives it DECK_EFORKED, but for
- * `deck_abort`, which ends it alone, and the texts of errors. */
+ * `deck_abort` and `deck_check`, which end it alone, `deck_version`, and the texts of errors. */
 
 /* Joins the job that this process was started for. */
-int deck_init(int *argc, char ***argv);
+int deck_init(int *argc, char ***argv) DECK_NODISCARD;
 
 /* The same in a way of one's choice. */
-int deck_init_flags(int *argc, char ***argv, unsigned flags);
+int deck_init_flags(int *argc, char ***argv, unsigned flags) DECK_NODISCARD;
 
 /* Leaves the job in good order. */
-int deck_done(void);
+int deck_done(void) DECK_NODISCARD;
 
 /* The number of this process among those that the job began with, from 0. */
-int deck_node(int *node);
+int deck_node(int *node) DECK_NODISCARD;
 
 /* How many processes the job began with. */
-int deck_node_num(int *nodes);
+int deck_node_num(int *nodes) DECK_NODISCARD;
+
+/* The version of the library that the program runs with. */
+int deck_version(int *major, int *minor, int *patch) DECK_NODISCARD;
 
 /* Ends the whole job, and this process with the exit code. */
 int deck_abort(int code, const char *text);
@@ -200,21 +227,24 @@ const char *deck_error_name(int error);
  * now. */
 const char *deck_error_text(void);
 
+/* Returns where the error is DECK_OK, and otherwise ends this process with exit code 1. */
+void deck_check(int error, const char *file, int line);
+
 
 /* Threads. A thread of DECK is a thread of the system: it may end by `pthread_exit`, and other
  * threads may use DECK as well. */
 
 /* Starts a thread, which runs the body with the argument. */
-int deck_thread_create(deck_thread_t *t, deck_thread_body_t body, void *argument);
+int deck_thread_create(deck_thread_t *t, deck_thread_body_t body, void *argument) DECK_NODISCARD;
 
 /* The same with a name of 1 to 15 bytes, which the system shows, and a stack of so many bytes. */
-int deck_thread_create_with(deck_thread_t *t, deck_thread_body_t body, void *argument, const char *name, size_t stack_bytes);
+int deck_thread_create_with(deck_thread_t *t, deck_thread_body_t body, void *argument, const char *name, size_t stack_bytes) DECK_NODISCARD;
 
 /* Waits until a thread has ended, and takes what it returned. */
-int deck_thread_join(deck_thread_t *t, void **result);
+int deck_thread_join(deck_thread_t *t, void **result) DECK_NODISCARD;
 
 /* The calling thread. */
-int deck_thread_self(deck_thread_t *t);
+int deck_thread_self(deck_thread_t *t) DECK_NODISCARD;
 
 
 /* Semaphores. A semaphore has a name and units, which processes and threads of the job take (p) and
@@ -222,35 +252,35 @@ int deck_thread_self(deck_thread_t *t);
  * waits for them in vain. It lives until its last user has destroyed it or is gone. */
 
 /* Makes a semaphore with so many units under a name. */
-int deck_sem_create(deck_sem_t *s, const char *name, int units);
+int deck_sem_create(deck_sem_t *s, const char *name, int units) DECK_NODISCARD;
 
 /* Finds the semaphore with a name. */
-int deck_sem_fetch(deck_sem_t *s, const char *name);
+int deck_sem_fetch(deck_sem_t *s, const char *name) DECK_NODISCARD;
 
 /* Waits for a unit and takes it. */
-int deck_sem_p(deck_sem_t *s);
+int deck_sem_p(deck_sem_t *s) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds. */
-int deck_sem_p_timed(deck_sem_t *s, int timeout_ms);
+int deck_sem_p_timed(deck_sem_t *s, int timeout_ms) DECK_NODISCARD;
 
 /* Takes a unit if one is there. */
-int deck_sem_p_try(deck_sem_t *s);
+int deck_sem_p_try(deck_sem_t *s) DECK_NODISCARD;
 
 /* Brings a unit back that this process holds; adds one where it holds none. */
-int deck_sem_v(deck_sem_t *s);
+int deck_sem_v(deck_sem_t *s) DECK_NODISCARD;
 
 /* Holds a unit no more and does not bring it back: what a consumer does with units that a producer
  * adds. */
-int deck_sem_spend(deck_sem_t *s);
+int deck_sem_spend(deck_sem_t *s) DECK_NODISCARD;
 
 /* How many units are there now; they may be gone in the next moment. */
-int deck_sem_value(deck_sem_t *s, int *units);
+int deck_sem_value(const deck_sem_t *s, int *units) DECK_NODISCARD;
 
 /* Has the units come back that dead processes held, and says how many. */
-int deck_sem_recover(deck_sem_t *s, int *units);
+int deck_sem_recover(deck_sem_t *s, int *units) DECK_NODISCARD;
 
 /* Ends this process's use of the semaphore. */
-int deck_sem_destroy(deck_sem_t *s);
+int deck_sem_destroy(deck_sem_t *s) DECK_NODISCARD;
 
 
 /* Messages. A message holds values with their types and refuses to unpack them as others. One thread
@@ -259,55 +289,55 @@ int deck_sem_destroy(deck_sem_t *s);
  * deck_done. */
 
 /* Makes an empty message with room for so many bytes; it grows where more are packed. */
-int deck_msg_create(deck_msg_t *m, size_t size);
+int deck_msg_create(deck_msg_t *m, size_t size) DECK_NODISCARD;
 
 /* Destroys a message. */
-int deck_msg_destroy(deck_msg_t *m);
+int deck_msg_destroy(deck_msg_t *m) DECK_NODISCARD;
 
 /* Takes everything out; the memory is used for what is packed next. */
-int deck_msg_clear(deck_msg_t *m);
+int deck_msg_clear(deck_msg_t *m) DECK_NODISCARD;
 
 /* Bytes of the values in it, unpacked or not. */
-int deck_msg_size(deck_msg_t *m, size_t *bytes);
+int deck_msg_size(const deck_msg_t *m, size_t *bytes) DECK_NODISCARD;
 
 /* How many values are in it, unpacked or not; a text and a mailbox count as one each. */
-int deck_msg_count(deck_msg_t *m, size_t *values);
+int deck_msg_count(const deck_msg_t *m, size_t *values) DECK_NODISCARD;
 
 /* Packs so many values of a type (DECK_INT, DECK_DOUBLE ...) behind those that are there. */
-int deck_msg_pack(deck_msg_t *m, int type, const void *data, size_t count);
+int deck_msg_pack(deck_msg_t *m, int type, const void *data, size_t count) DECK_NODISCARD;
 
 /* Unpacks the next values, all of them or none. */
-int deck_msg_unpack(deck_msg_t *m, int type, void *data, size_t count);
+int deck_msg_unpack(deck_msg_t *m, int type, void *data, size_t count) DECK_NODISCARD;
 
 /* Packs a text, which is UTF-8 and is unpacked as a whole. */
-int deck_msg_pack_string(deck_msg_t *m, const char *text);
+int deck_msg_pack_string(deck_msg_t *m, const char *text) DECK_NODISCARD;
 
 /* Unpacks a text and its end into so many bytes. */
-int deck_msg_unpack_string(deck_msg_t *m, char *text, size_t room, size_t *length);
+int deck_msg_unpack_string(deck_msg_t *m, char *text, size_t room, size_t *length) DECK_NODISCARD;
 
 /* Packs the address of a mailbox: whoever unpacks it can post there. */
-int deck_msg_pack_mbox(deck_msg_t *m, deck_mbox_t *mb);
+int deck_msg_pack_mbox(deck_msg_t *m, const deck_mbox_t *mb) DECK_NODISCARD;
 
 /* Unpacks the address of a mailbox as a mailbox to post to. */
-int deck_msg_unpack_mbox(deck_msg_t *m, deck_mbox_t *mb);
+int deck_msg_unpack_mbox(deck_msg_t *m, deck_mbox_t *mb) DECK_NODISCARD;
 
 /* Begins to unpack from the first value again. */
-int deck_msg_rewind(deck_msg_t *m);
+int deck_msg_rewind(deck_msg_t *m) DECK_NODISCARD;
 
 /* What comes next and how much of it: a type and a number of values. */
-int deck_msg_next(deck_msg_t *m, int *type, size_t *count);
+int deck_msg_next(const deck_msg_t *m, int *type, size_t *count) DECK_NODISCARD;
 
 /* Makes a message of the same values, which share their memory. */
-int deck_msg_copy(deck_msg_t *copy, deck_msg_t *m);
+int deck_msg_copy(deck_msg_t *copy, const deck_msg_t *m) DECK_NODISCARD;
 
 /* Makes a message of so many values from number `first` on, which share their memory. */
-int deck_msg_part(deck_msg_t *part, deck_msg_t *m, size_t first, size_t count);
+int deck_msg_part(deck_msg_t *part, const deck_msg_t *m, size_t first, size_t count) DECK_NODISCARD;
 
 /* Makes so many messages of equally many values each, one after the other, which share their memory. */
-int deck_msg_split(deck_msg_t parts[], deck_msg_t *m, int count);
+int deck_msg_split(deck_msg_t parts[], const deck_msg_t *m, int count) DECK_NODISCARD;
 
 /* Puts the values of another message behind those of this one; they share their memory. */
-int deck_msg_join(deck_msg_t *m, deck_msg_t *other);
+int deck_msg_join(deck_msg_t *m, const deck_msg_t *other) DECK_NODISCARD;
 
 
 /* Mailboxes. Anybody who knows a mailbox posts to it; only the thread that created it retrieves. It
@@ -316,34 +346,34 @@ int deck_msg_join(deck_msg_t *m, deck_msg_t *other);
  * posts waits. A mailbox goes with the thread that created it, and its name with it. */
 
 /* Makes a mailbox of the calling thread and registers it under a name. */
-int deck_mbox_create(deck_mbox_t *mb, const char *name);
+int deck_mbox_create(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 
 /* Finds the mailbox with a name, to post to it. */
-int deck_mbox_fetch(deck_mbox_t *mb, const char *name);
+int deck_mbox_fetch(deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 
 /* Posts a message; returns when the message may be changed again. */
-int deck_mbox_post(deck_mbox_t *mb, deck_msg_t *m);
+int deck_mbox_post(deck_mbox_t *mb, const deck_msg_t *m) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds; then nothing was posted. */
-int deck_mbox_post_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms);
+int deck_mbox_post_timed(deck_mbox_t *mb, const deck_msg_t *m, int timeout_ms) DECK_NODISCARD;
 
 /* Posts a message if that is possible without waiting. */
-int deck_mbox_post_try(deck_mbox_t *mb, deck_msg_t *m);
+int deck_mbox_post_try(deck_mbox_t *mb, const deck_msg_t *m) DECK_NODISCARD;
 
 /* Waits for a message and takes it; it replaces what is in `m`. */
-int deck_mbox_retrv(deck_mbox_t *mb, deck_msg_t *m);
+int deck_mbox_retrv(deck_mbox_t *mb, deck_msg_t *m) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds. */
-int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms);
+int deck_mbox_retrv_timed(deck_mbox_t *mb, deck_msg_t *m, int timeout_ms) DECK_NODISCARD;
 
 /* Takes a message if one is there, and all of it has come. */
-int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m);
+int deck_mbox_retrv_try(deck_mbox_t *mb, deck_msg_t *m) DECK_NODISCARD;
 
 /* A descriptor that is readable while messages wait, for `poll`. */
-int deck_mbox_descriptor(deck_mbox_t *mb, int *descriptor);
+int deck_mbox_descriptor(deck_mbox_t *mb, int *descriptor) DECK_NODISCARD;
 
 /* Destroys a mailbox with what waits in it; or ends the use of one that was fetched. */
-int deck_mbox_destroy(deck_mbox_t *mb);
+int deck_mbox_destroy(deck_mbox_t *mb) DECK_NODISCARD;
 
 
 /* Shared segments. Memory under a name that processes of the job use together, until the last of
@@ -351,16 +381,16 @@ int deck_mbox_destroy(deck_mbox_t *mb);
  * tells when what is there is whole. */
 
 /* Makes a segment of so many bytes, at least 1, under a name. */
-int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes);
+int deck_segment_create(deck_segment_t *g, const char *name, size_t bytes) DECK_NODISCARD;
 
 /* Finds the segment with a name. */
-int deck_segment_fetch(deck_segment_t *g, const char *name);
+int deck_segment_fetch(deck_segment_t *g, const char *name) DECK_NODISCARD;
 
 /* Where it begins in this process, and how long it is. */
-int deck_segment_address(deck_segment_t *g, void **start, size_t *bytes);
+int deck_segment_address(const deck_segment_t *g, void **start, size_t *bytes) DECK_NODISCARD;
 
 /* Ends this process's use of the segment, which is no longer there then. */
-int deck_segment_destroy(deck_segment_t *g);
+int deck_segment_destroy(deck_segment_t *g) DECK_NODISCARD;
 
 
 /* Groups. A group has a name and members that come and go. A member is a mailbox with its process;
@@ -372,68 +402,68 @@ int deck_segment_destroy(deck_segment_t *g);
  * (deck_group_create_with). */
 
 /* Makes a group with a name that starts with so many members. */
-int deck_group_create(deck_group_t *g, char *g_name, int min);
+int deck_group_create(deck_group_t *g, const char *g_name, int min) DECK_NODISCARD;
 
-/* The same in a way of one's choice. */
-int deck_group_create_with(deck_group_t *g, char *g_name, int min, const deck_group_options_t *options);
+/* The same with options. */
+int deck_group_create_with(deck_group_t *g, const char *g_name, int min, const deck_group_options_t *options) DECK_NODISCARD;
 
 /* Finds the group with a name, to broadcast to it without being a member. */
-int deck_group_open(deck_group_t *g, const char *name);
+int deck_group_open(deck_group_t *g, const char *name) DECK_NODISCARD;
 
 /* Joins the group with a name: from now on its broadcasts are retrieved from the mailbox. */
-int deck_group_join(deck_group_t *g, deck_mbox_t *mb, char *name);
+int deck_group_join(deck_group_t *g, deck_mbox_t *mb, const char *name) DECK_NODISCARD;
 
 /* Leaves the group: nothing more of it enters the mailbox. */
-int deck_group_leave(deck_group_t *g);
+int deck_group_leave(deck_group_t *g) DECK_NODISCARD;
 
 /* Sends a message to all members, the sender included if it is one; returns when it is accepted. */
-int deck_group_bcast(deck_group_t *g, deck_msg_t *msg);
+int deck_group_bcast(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds; then nothing was sent. */
-int deck_group_bcast_timed(deck_group_t *g, deck_msg_t *msg, int timeout_ms);
+int deck_group_bcast_timed(deck_group_t *g, const deck_msg_t *msg, int timeout_ms) DECK_NODISCARD;
 
 /* Sends a message to all members if that is possible without waiting. */
-int deck_group_bcast_try(deck_group_t *g, deck_msg_t *msg);
+int deck_group_bcast_try(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
 /* Sends a message to all members but the one that sends. */
-int deck_group_bcast_others(deck_group_t *g, deck_msg_t *msg);
+int deck_group_bcast_others(deck_group_t *g, const deck_msg_t *msg) DECK_NODISCARD;
 
 /* Waits until all that was broadcast to the group so far is in all mailboxes: who looks there finds
  * it at once. */
-int deck_group_bcast_wait(deck_group_t *g);
+int deck_group_bcast_wait(deck_group_t *g) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds. */
-int deck_group_bcast_wait_timed(deck_group_t *g, int timeout_ms);
+int deck_group_bcast_wait_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
 /* Waits until all have come here who are members when the first of them comes. */
-int deck_group_sync(deck_group_t *g);
+int deck_group_sync(deck_group_t *g) DECK_NODISCARD;
 
 /* The same, for at most so many milliseconds; the next call waits for the same. */
-int deck_group_sync_timed(deck_group_t *g, int timeout_ms);
+int deck_group_sync_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
 /* The number of this member. */
-int deck_group_id(deck_group_t *g, int *id);
+int deck_group_id(const deck_group_t *g, int *id) DECK_NODISCARD;
 
 /* The numbers of the members there are now, as far as there is room, and how many there are. */
-int deck_group_view(deck_group_t *g, int ids[], int room, int *members);
+int deck_group_view(const deck_group_t *g, int ids[], int room, int *members) DECK_NODISCARD;
 
 /* Destroys the group for all. */
-int deck_group_destroy(deck_group_t *g);
+int deck_group_destroy(deck_group_t *g) DECK_NODISCARD;
 
 /* The same, where broadcasts that wait for room have so many milliseconds to finish. */
-int deck_group_destroy_timed(deck_group_t *g, int timeout_ms);
+int deck_group_destroy_timed(deck_group_t *g, int timeout_ms) DECK_NODISCARD;
 
 /* Destroys the object and leaves the group as it is; who is a member leaves it. */
-int deck_group_close(deck_group_t *g);
+int deck_group_close(deck_group_t *g) DECK_NODISCARD;
 
 /* The group of all processes that the job began with, for collective operations. */
-int deck_group_world(deck_group_t *g);
+int deck_group_world(deck_group_t *g) DECK_NODISCARD;
 
 /* The place of this member among those of the last collective operation, from 0. */
-int deck_group_rank(deck_group_t *g, int *rank);
+int deck_group_rank(deck_group_t *g, int *rank) DECK_NODISCARD;
 
 /* How many members took part in the last collective operation. */
-int deck_group_size(deck_group_t *g, int *members);
+int deck_group_size(deck_group_t *g, int *members) DECK_NODISCARD;
 
 
 /* Collective operations. What all members of a group do together. All call the same operations in
@@ -442,35 +472,35 @@ int deck_group_size(deck_group_t *g, int *members);
  * Messages are sent from where they lie. */
 
 /* Returns when all members have called it. */
-int deck_collective_barrier(deck_group_t *g);
+int deck_collective_barrier(deck_group_t *g) DECK_NODISCARD;
 
 /* The root's message goes to everybody; at the others it replaces what is in theirs. */
-int deck_collective_bcast(deck_group_t *g, deck_msg_t *m, int root);
+int deck_collective_bcast(deck_group_t *g, deck_msg_t *m, int root) DECK_NODISCARD;
 
 /* Divides the values of the root's message equally among the members; each part replaces what is in
  * `own`. */
-int deck_collective_scatter(deck_group_t *g, deck_msg_t *all, deck_msg_t *own, int root);
+int deck_collective_scatter(deck_group_t *g, const deck_msg_t *all, deck_msg_t *own, int root) DECK_NODISCARD;
 
 /* The root gets the values of all as one message in the order of the members. */
-int deck_collective_gather(deck_group_t *g, deck_msg_t *own, deck_msg_t *all, int root);
+int deck_collective_gather(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all, int root) DECK_NODISCARD;
 
 /* The same with messages of any length and content, in one step more. */
-int deck_collective_gather_any(deck_group_t *g, deck_msg_t *own, deck_msg_t *all, int root);
+int deck_collective_gather_any(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all, int root) DECK_NODISCARD;
 
 /* Everybody gets the values of all as one message in the order of the members. */
-int deck_collective_allgather(deck_group_t *g, deck_msg_t *own, deck_msg_t *all);
+int deck_collective_allgather(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all) DECK_NODISCARD;
 
 /* The same with messages of any length and content, in one step more. */
-int deck_collective_allgather_any(deck_group_t *g, deck_msg_t *own, deck_msg_t *all);
+int deck_collective_allgather_any(deck_group_t *g, const deck_msg_t *own, deck_msg_t *all) DECK_NODISCARD;
 
 /* Combines the values of all, position by position, at the root (DECK_SUM, DECK_MAX ...). */
-int deck_collective_reduce(deck_group_t *g, deck_msg_t *own, deck_msg_t *result, int op, int root);
+int deck_collective_reduce(deck_group_t *g, const deck_msg_t *own, deck_msg_t *result, int op, int root) DECK_NODISCARD;
 
 /* The same for everybody. */
-int deck_collective_allreduce(deck_group_t *g, deck_msg_t *own, deck_msg_t *result, int op);
+int deck_collective_allreduce(deck_group_t *g, const deck_msg_t *own, deck_msg_t *result, int op) DECK_NODISCARD;
 
 /* Has the operations of this group go by an architecture from now on. */
-int deck_collective_use(deck_group_t *g, const char *architecture);
+int deck_collective_use(deck_group_t *g, const char *architecture) DECK_NODISCARD;
 
 #ifdef __cplusplus
 }

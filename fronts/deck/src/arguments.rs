@@ -11,6 +11,20 @@ use landeck_c_boundary::{StringError, pointer, string};
 use crate::errors;
 use crate::mistake::Mistake;
 
+/// The operations of `enum deck_op`, of which the first has the number 1.
+pub(crate) const OPERATIONS: [(&str, Operation); 10] = [
+    ("DECK_SUM", Operation::Sum),
+    ("DECK_PROD", Operation::Product),
+    ("DECK_MIN", Operation::Minimum),
+    ("DECK_MAX", Operation::Maximum),
+    ("DECK_AND", Operation::LogicalAnd),
+    ("DECK_OR", Operation::LogicalOr),
+    ("DECK_XOR", Operation::LogicalXor),
+    ("DECK_BIT_AND", Operation::BitAnd),
+    ("DECK_BIT_OR", Operation::BitOr),
+    ("DECK_BIT_XOR", Operation::BitXor),
+];
+
 /// Longest text that is looked at for its end.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 30;
 
@@ -109,19 +123,9 @@ pub(crate) fn time(timeout_ms: c_int) -> Result<Option<Duration>, Mistake> {
 
 /// How values are combined.
 pub(crate) fn operation(op: c_int) -> Result<Operation, Mistake> {
-    Ok(match op {
-        1 => Operation::Sum,
-        2 => Operation::Product,
-        3 => Operation::Minimum,
-        4 => Operation::Maximum,
-        5 => Operation::LogicalAnd,
-        6 => Operation::LogicalOr,
-        7 => Operation::LogicalXor,
-        8 => Operation::BitAnd,
-        9 => Operation::BitOr,
-        10 => Operation::BitXor,
-        _ => return Err(Mistake::value("op", op, "give DECK_SUM or another of enum deck_op")),
-    })
+    let known = usize::try_from(op).ok().and_then(|op| OPERATIONS.get(op.checked_sub(1)?));
+    let choice = "give DECK_SUM or another of enum deck_op";
+    known.map(|&(_, operation)| operation).ok_or_else(|| Mistake::value("op", op, choice))
 }
 
 /// A count that is not negative.

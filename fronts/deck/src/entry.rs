@@ -39,12 +39,29 @@ pub(crate) use shell_of_all;
 macro_rules! value {
     (fn $name:ident ($($argument:ident: $type:ty),*) -> $returns:ty => $body:expr) => {
         #[unsafe(no_mangle)]
-        extern "C" fn $name($($argument: $type),*) -> $returns {
-            landeck_c_boundary::guarded(stringify!($name), std::ptr::null(), || $body)
+        unsafe extern "C" fn $name($($argument: $type),*) -> $returns {
+            let nothing = <$returns as $crate::entry::Value>::NOTHING;
+            #[allow(unused_unsafe, reason = "some bodies are safe")]
+            // SAFETY: the caller of a C function keeps what `deck.h` says of its arguments.
+            landeck_c_boundary::guarded(stringify!($name), nothing, || unsafe { $body })
         }
     };
 }
 pub(crate) use value;
+
+/// What functions without mistakes give.
+pub(crate) trait Value {
+    /// What they give after a fault of this library.
+    const NOTHING: Self;
+}
+
+impl Value for *const c_char {
+    const NOTHING: Self = std::ptr::null();
+}
+
+impl Value for () {
+    const NOTHING: Self = ();
+}
 
 /// What was wrong with the last call of a thread that failed.
 struct Last {
@@ -89,6 +106,12 @@ fn remember(function: &'static str, mistake: Mistake) -> c_int {
         *last.borrow_mut() = Last { function, mistake: Some(mistake), text: None };
     });
     code
+}
+
+/// The error of the last call of this thread that failed.
+pub(crate) fn last_code() -> c_int {
+    let code = |last: &RefCell<Last>| last.borrow().mistake.as_ref().map(Mistake::code);
+    LAST.try_with(code).ok().flatten().unwrap_or(errors::OK)
 }
 
 /// What was wrong with the last call of this thread that failed.

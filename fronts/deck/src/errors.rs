@@ -122,6 +122,8 @@ pub(crate) const TWICE: c_int = 57;
 pub(crate) const LEFTBEHIND: c_int = 58;
 /// Nobody can serve the group: start the job with more room for guests, or with `landeck run --serve-groups` where the launcher is to serve it.
 pub(crate) const NOSERVER: c_int = 59;
+/// The options have no size that this library knows: begin with their initialiser, or run with the library that the program's deck.h belongs to.
+pub(crate) const OPTIONS: c_int = 60;
 
 /// Every error: its number, its name, what it says.
 pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
@@ -185,4 +187,5 @@ pub(crate) const ALL: &[(c_int, &CStr, &CStr)] = &[
     (57, c"DECK_ETWICE", c"a process is in the group twice, and collective operations have each process once: leave with one of its members"),
     (58, c"DECK_ELEFTBEHIND", c"the collective operations of the group went on without this member: leave and join again"),
     (59, c"DECK_ENOSERVER", c"nobody can serve the group: start the job with more room for guests, or with `landeck run --serve-groups` where the launcher is to serve it"),
+    (60, c"DECK_EOPTIONS", c"the options have no size that this library knows: begin with their initialiser, or run with the library that the program's deck.h belongs to"),
 ];

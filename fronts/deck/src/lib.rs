@@ -9,6 +9,7 @@
 //! | `mistake` | what is wrong with a call |
 //! | `words` | what errors of the Rust API say in the vocabulary of `deck.h` |
 //! | `arguments` | arguments that many functions have |
+//! | `sized` | structs of options that begin with their size |
 //! | `handle` | the numbers by which programs hold objects |
 //! | `recent` | what a thread used last, found without counting references |
 //! | `job` | the job of this process, from deck_init to deck_done |
@@ -25,4 +26,5 @@ mod mistake;
 mod objects;
 mod recent;
 mod shells;
+mod sized;
 mod words;

@@ -29,6 +29,10 @@ shell! {
 }
 
 shell_of_all! {
+    fn deck_version(major: *mut c_int, minor: *mut c_int, patch: *mut c_int) => environment::version(major, minor, patch)
+}
+
+shell_of_all! {
     fn deck_abort(code: c_int, text: *const c_char) => environment::abort(code, text)
 }
 
@@ -42,6 +46,10 @@ value! {
 
 value! {
     fn deck_error_text() -> *const c_char => environment::error_text()
+}
+
+value! {
+    fn deck_check(error: c_int, file: *const c_char, line: c_int) -> () => environment::check(error, file, line)
 }
 
 shell! {
@@ -89,7 +97,7 @@ shell! {
 }
 
 shell! {
-    fn deck_sem_value(s: *mut Handle, units: *mut c_int) => semaphore::value(s, units)
+    fn deck_sem_value(s: *const Handle, units: *mut c_int) => semaphore::value(s, units)
 }
 
 shell! {
@@ -113,11 +121,11 @@ shell! {
 }
 
 shell! {
-    fn deck_msg_size(m: *mut Handle, bytes: *mut usize) => message::size(m, bytes)
+    fn deck_msg_size(m: *const Handle, bytes: *mut usize) => message::size(m, bytes)
 }
 
 shell! {
-    fn deck_msg_count(m: *mut Handle, values: *mut usize) => message::count_(m, values)
+    fn deck_msg_count(m: *const Handle, values: *mut usize) => message::count_(m, values)
 }
 
 shell! {
@@ -137,7 +145,7 @@ shell! {
 }
 
 shell! {
-    fn deck_msg_pack_mbox(m: *mut Handle, mb: *mut Handle) => message::pack_mbox(m, mb)
+    fn deck_msg_pack_mbox(m: *mut Handle, mb: *const Handle) => message::pack_mbox(m, mb)
 }
 
 shell! {
@@ -149,23 +157,23 @@ shell! {
 }
 
 shell! {
-    fn deck_msg_next(m: *mut Handle, kind: *mut c_int, count: *mut usize) => message::next(m, kind, count)
+    fn deck_msg_next(m: *const Handle, kind: *mut c_int, count: *mut usize) => message::next(m, kind, count)
 }
 
 shell! {
-    fn deck_msg_copy(copy: *mut Handle, m: *mut Handle) => message::copy(copy, m)
+    fn deck_msg_copy(copy: *mut Handle, m: *const Handle) => message::copy(copy, m)
 }
 
 shell! {
-    fn deck_msg_part(part: *mut Handle, m: *mut Handle, first: usize, count: usize) => message::part(part, m, first, count)
+    fn deck_msg_part(part: *mut Handle, m: *const Handle, first: usize, count: usize) => message::part(part, m, first, count)
 }
 
 shell! {
-    fn deck_msg_split(parts: *mut Handle, m: *mut Handle, count: c_int) => message::split(parts, m, count)
+    fn deck_msg_split(parts: *mut Handle, m: *const Handle, count: c_int) => message::split(parts, m, count)
 }
 
 shell! {
-    fn deck_msg_join(m: *mut Handle, other: *mut Handle) => message::join(m, other)
+    fn deck_msg_join(m: *mut Handle, other: *const Handle) => message::join(m, other)
 }
 
 shell! {
@@ -177,15 +185,15 @@ shell! {
 }
 
 shell! {
-    fn deck_mbox_post(mb: *mut Handle, m: *mut Handle) => mailbox::post(mb, m)
+    fn deck_mbox_post(mb: *mut Handle, m: *const Handle) => mailbox::post(mb, m)
 }
 
 shell! {
-    fn deck_mbox_post_timed(mb: *mut Handle, m: *mut Handle, timeout_ms: c_int) => mailbox::post_timed(mb, m, timeout_ms)
+    fn deck_mbox_post_timed(mb: *mut Handle, m: *const Handle, timeout_ms: c_int) => mailbox::post_timed(mb, m, timeout_ms)
 }
 
 shell! {
-    fn deck_mbox_post_try(mb: *mut Handle, m: *mut Handle) => mailbox::post_try(mb, m)
+    fn deck_mbox_post_try(mb: *mut Handle, m: *const Handle) => mailbox::post_try(mb, m)
 }
 
 shell! {
@@ -217,7 +225,7 @@ shell! {
 }
 
 shell! {
-    fn deck_segment_address(g: *mut Handle, start: *mut *mut c_void, bytes: *mut usize) => segment::address(g, start, bytes)
+    fn deck_segment_address(g: *const Handle, start: *mut *mut c_void, bytes: *mut usize) => segment::address(g, start, bytes)
 }
 
 shell! {
@@ -225,11 +233,11 @@ shell! {
 }
 
 shell! {
-    fn deck_group_create(g: *mut Handle, g_name: *mut c_char, min: c_int) => group::create(g, g_name, min)
+    fn deck_group_create(g: *mut Handle, g_name: *const c_char, min: c_int) => group::create(g, g_name, min)
 }
 
 shell! {
-    fn deck_group_create_with(g: *mut Handle, g_name: *mut c_char, min: c_int, options: *const Options) => group::create_with(g, g_name, min, options)
+    fn deck_group_create_with(g: *mut Handle, g_name: *const c_char, min: c_int, options: *const Options) => group::create_with(g, g_name, min, options)
 }
 
 shell! {
@@ -237,7 +245,7 @@ shell! {
 }
 
 shell! {
-    fn deck_group_join(g: *mut Handle, mb: *mut Handle, name: *mut c_char) => group::join(g, mb, name)
+    fn deck_group_join(g: *mut Handle, mb: *mut Handle, name: *const c_char) => group::join(g, mb, name)
 }
 
 shell! {
@@ -245,19 +253,19 @@ shell! {
 }
 
 shell! {
-    fn deck_group_bcast(g: *mut Handle, msg: *mut Handle) => group::bcast(g, msg)
+    fn deck_group_bcast(g: *mut Handle, msg: *const Handle) => group::bcast(g, msg)
 }
 
 shell! {
-    fn deck_group_bcast_timed(g: *mut Handle, msg: *mut Handle, timeout_ms: c_int) => group::bcast_timed(g, msg, timeout_ms)
+    fn deck_group_bcast_timed(g: *mut Handle, msg: *const Handle, timeout_ms: c_int) => group::bcast_timed(g, msg, timeout_ms)
 }
 
 shell! {
-    fn deck_group_bcast_try(g: *mut Handle, msg: *mut Handle) => group::bcast_try(g, msg)
+    fn deck_group_bcast_try(g: *mut Handle, msg: *const Handle) => group::bcast_try(g, msg)
 }
 
 shell! {
-    fn deck_group_bcast_others(g: *mut Handle, msg: *mut Handle) => group::bcast_others(g, msg)
+    fn deck_group_bcast_others(g: *mut Handle, msg: *const Handle) => group::bcast_others(g, msg)
 }
 
 shell! {
@@ -277,11 +285,11 @@ shell! {
 }
 
 shell! {
-    fn deck_group_id(g: *mut Handle, id: *mut c_int) => group::id(g, id)
+    fn deck_group_id(g: *const Handle, id: *mut c_int) => group::id(g, id)
 }
 
 shell! {
-    fn deck_group_view(g: *mut Handle, ids: *mut c_int, room: c_int, members: *mut c_int) => group::view(g, ids, room, members)
+    fn deck_group_view(g: *const Handle, ids: *mut c_int, room: c_int, members: *mut c_int) => group::view(g, ids, room, members)
 }
 
 shell! {
@@ -317,31 +325,31 @@ shell! {
 }
 
 shell! {
-    fn deck_collective_scatter(g: *mut Handle, all: *mut Handle, own: *mut Handle, root: c_int) => collective::scatter(g, all, own, root)
+    fn deck_collective_scatter(g: *mut Handle, all: *const Handle, own: *mut Handle, root: c_int) => collective::scatter(g, all, own, root)
 }
 
 shell! {
-    fn deck_collective_gather(g: *mut Handle, own: *mut Handle, all: *mut Handle, root: c_int) => collective::gather(g, own, all, root)
+    fn deck_collective_gather(g: *mut Handle, own: *const Handle, all: *mut Handle, root: c_int) => collective::gather(g, own, all, root)
 }
 
 shell! {
-    fn deck_collective_gather_any(g: *mut Handle, own: *mut Handle, all: *mut Handle, root: c_int) => collective::gather_any(g, own, all, root)
+    fn deck_collective_gather_any(g: *mut Handle, own: *const Handle, all: *mut Handle, root: c_int) => collective::gather_any(g, own, all, root)
 }
 
 shell! {
-    fn deck_collective_allgather(g: *mut Handle, own: *mut Handle, all: *mut Handle) => collective::allgather(g, own, all)
+    fn deck_collective_allgather(g: *mut Handle, own: *const Handle, all: *mut Handle) => collective::allgather(g, own, all)
 }
 
 shell! {
-    fn deck_collective_allgather_any(g: *mut Handle, own: *mut Handle, all: *mut Handle) => collective::allgather_any(g, own, all)
+    fn deck_collective_allgather_any(g: *mut Handle, own: *const Handle, all: *mut Handle) => collective::allgather_any(g, own, all)
 }
 
 shell! {
-    fn deck_collective_reduce(g: *mut Handle, own: *mut Handle, result: *mut Handle, op: c_int, root: c_int) => collective::reduce(g, own, result, op, root)
+    fn deck_collective_reduce(g: *mut Handle, own: *const Handle, result: *mut Handle, op: c_int, root: c_int) => collective::reduce(g, own, result, op, root)
 }
 
 shell! {
-    fn deck_collective_allreduce(g: *mut Handle, own: *mut Handle, result: *mut Handle, op: c_int) => collective::allreduce(g, own, result, op)
+    fn deck_collective_allreduce(g: *mut Handle, own: *const Handle, result: *mut Handle, op: c_int) => collective::allreduce(g, own, result, op)
 }
 
 shell! {

@@ -1,12 +1,39 @@
 //! What errors of the Rust API say in the vocabulary of `deck.h`: most say the same, some name what to call.
 
+use landeck::arithmetic::{Element, Operation, ReductionError};
 use landeck::memory::GateError;
 use landeck::{Error, GroupError, MailboxError, MessageError, ObjectError, SemaphoreError};
+
+use crate::arguments::OPERATIONS;
+
+/// The types of `enum deck_type` that are numbers: what messages call them, and what elements they are.
+const TYPES: [(&str, &str, Element); 10] = [
+    ("DECK_INT8", "signed8", Element::I8),
+    ("DECK_INT16", "signed16", Element::I16),
+    ("DECK_INT32", "signed32", Element::I32),
+    ("DECK_INT64", "signed64", Element::I64),
+    ("DECK_UINT8", "unsigned8", Element::U8),
+    ("DECK_UINT16", "unsigned16", Element::U16),
+    ("DECK_UINT32", "unsigned32", Element::U32),
+    ("DECK_UINT64", "unsigned64", Element::U64),
+    ("DECK_FLOAT", "float32", Element::F32),
+    ("DECK_DOUBLE", "float64", Element::F64),
+];
 
 /// The text of an error.
 pub(crate) fn of(error: &Error) -> String {
     let text = error.to_string();
     match error {
+        Error::Message(MessageError::OtherType { packed, asked }) => {
+            let (packed, asked) = (constant(packed), constant(asked));
+            MessageError::OtherType { packed, asked }.to_string()
+        }
+        Error::Message(MessageError::BeyondEnd { kind, asked, left }) => {
+            MessageError::BeyondEnd { kind: constant(kind), asked: *asked, left: *left }.to_string()
+        }
+        Error::Reduction(ReductionError::Senseless { operation, element }) => {
+            senseless(*operation, *element)
+        }
         Error::Message(MessageError::UnevenParts { .. }) => {
             instead(&text, "cut them with deck_msg_part")
         }
@@ -59,6 +86,26 @@ pub(crate) fn of(error: &Error) -> String {
     }
 }
 
+/// The constant of `enum deck_type` for what messages call a type.
+fn constant(kind: &str) -> String {
+    let number = TYPES.iter().find(|(_, words, _)| *words == kind).map(|(name, _, _)| *name);
+    let other = match kind {
+        "text" => "DECK_STRING",
+        "the address of a mailbox" => "DECK_MBOX",
+        _ => kind,
+    };
+    number.unwrap_or(other).to_owned()
+}
+
+/// An operation that means nothing for a type.
+fn senseless(operation: Operation, element: Element) -> String {
+    let known = OPERATIONS.iter().find(|(_, other)| *other == operation);
+    let operation = known.map_or_else(|| operation.to_string(), |(name, _)| (*name).to_owned());
+    let known = TYPES.iter().find(|(_, _, other)| *other == element);
+    let element = known.map_or_else(|| element.to_string(), |(name, _, _)| (*name).to_owned());
+    format!("{operation} means nothing for values of {element}: choose another operation or type")
+}
+
 /// A text that says something else after its last colon or semicolon: what now.
 fn instead(text: &str, what_now: &str) -> String {
     let what = text.rsplit_once(": ").map_or(text, |(what, _)| what);
@@ -69,6 +116,36 @@ fn instead(text: &str, what_now: &str) -> String {
 mod tests {
     use super::*;
     use landeck::host::objects::ObjectKind;
+
+    #[test]
+    fn types_and_operations_have_the_names_of_deck() {
+        let other = |packed: &str, asked: &str| {
+            let (packed, asked) = (packed.to_owned(), asked.to_owned());
+            of(&MessageError::OtherType { packed, asked }.into())
+        };
+        assert!(other("float64", "signed32").contains("is DECK_DOUBLE, not DECK_INT32: unpack it"));
+        let mixed = other("text", "the address of a mailbox");
+        assert!(mixed.contains("is DECK_STRING, not DECK_MBOX"), "{mixed}");
+        let beyond = MessageError::BeyondEnd { kind: "unsigned8".to_owned(), asked: 3, left: 2 };
+        assert!(
+            of(&beyond.into()).starts_with("3 values of DECK_UINT8 were asked for, 2 are left")
+        );
+        let senseless =
+            ReductionError::Senseless { operation: Operation::BitOr, element: Element::F32 };
+        let text = of(&Error::Reduction(senseless));
+        assert!(text.starts_with("DECK_BIT_OR means nothing for values of DECK_FLOAT"), "{text}");
+    }
+
+    #[test]
+    fn messages_call_types_as_here() {
+        let name_of = |message: landeck::Message| message.next_kind().unwrap_or_default();
+        let mut message = landeck::Message::new();
+        message.pack(&[1.0_f64]);
+        assert_eq!(constant(&name_of(message)), "DECK_DOUBLE");
+        let mut message = landeck::Message::new();
+        message.pack_text("a");
+        assert_eq!(constant(&name_of(message)), "DECK_STRING");
+    }
 
     #[test]
     fn what_now_is_said_in_words_of_deck() {

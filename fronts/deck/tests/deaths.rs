@@ -10,16 +10,12 @@ use support::{alone, launcher, program, watched};
 
 /// How long the test may take.
 const LIMIT: Duration = Duration::from_secs(1_000);
-/// Kills of each operation.
-const ROUNDS: u64 = 3;
-const ROUNDS_SOAK: u64 = 30;
 
 #[test]
 fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let _watchdog = watched(LIMIT);
     let program = program("deaths");
     let path = program.to_str().expect("a path of ours");
-    let rounds = if std::env::var_os("LANDECK_SOAK").is_some() { ROUNDS_SOAK } else { ROUNDS };
     let job = |nodes: u64| launcher(&["--on-failure", "notify", "-n", &nodes.to_string(), path]);
-    deaths::kill_in_each_operation(rounds, &mut alone(&program), job, |_, _| true);
+    deaths::kill_in_each_operation(&mut alone(&program), job, |_, _| true);
 }

@@ -40,6 +40,17 @@ fn the_first_program_adds_up() {
 }
 
 #[test]
+fn the_first_program_says_why_it_cannot_start() {
+    let _watchdog = watched(LIMIT);
+    let program = example("first", &["-ldeck"]);
+    let output = Trail::new().run(alone(&program).env("LANDECK_JOB", "nope"), RUN_LIMIT);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{said}");
+    assert!(said.contains("first.c:12: deck_init: ") && said.ends_with(" (DECK_EJOB)\n"), "{said}");
+    assert!(said.contains("nope"), "{said}");
+}
+
+#[test]
 fn the_paper_of_2000_is_measured() {
     let _watchdog = watched(LIMIT);
     let text = written("bcast_sync", "4", &["20"]);

@@ -151,13 +151,16 @@ fn a_group_goes_on_without_a_dead_member() {
     survives("group_killed", |node| format!("group: node {node} goes on"));
 }
 
-/// All functions that give an error, but for the one that ends a child.
+/// All functions that give an error, but for those that children may call.
 fn functions() -> Vec<String> {
     let header = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("include/deck.h");
     let header = std::fs::read_to_string(header).expect("a file of ours");
     let declared = header.lines().filter_map(|line| line.strip_prefix("int deck_"));
     let named = declared.filter_map(|line| line.split_once('(').map(|(name, _)| name));
-    named.filter(|&name| name != "abort").map(|name| format!("deck_{name}")).collect()
+    named
+        .filter(|name| !["abort", "version"].contains(name))
+        .map(|name| format!("deck_{name}"))
+        .collect()
 }
 
 #[test]
@@ -182,6 +185,28 @@ fn a_child_made_by_fork_aborts_alone_and_says_so() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("deck_abort with code 7: a child gives up. pid "), "{said}");
     assert!(said.contains("was made by fork and ends alone"), "{said}");
+    let output = run(&["-n", "2", program.to_str().expect("a path of ours"), "check"]);
+    assert_wrote(&output, "forked: 2 nodes agree");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.matches("deck_sem_v: this process was made by fork").count(), 2, "{said}");
+}
+
+#[test]
+fn a_call_that_fails_ends_the_process_where_it_is_checked() {
+    let _watchdog = watched(LIMIT);
+    let program = program("checked");
+    let program = program.to_str().expect("a path of ours");
+    let output = run(&["-n", "2", program]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "up to here\n", "{said}");
+    let line = "checked.c:17: node 1: deck_mbox_fetch: ";
+    assert!(said.contains(line) && said.contains(" (DECK_EUNKNOWN)\n"), "{said}");
+    let output = run(&["-n", "2", program, "known"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("checked.c:15: node 1: the time is over; nothing was lost"), "{said}");
+    assert!(said.contains(" (DECK_ETIMEDOUT)\n"), "{said}");
 }
 
 #[test]

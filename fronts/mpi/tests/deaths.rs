@@ -11,15 +11,11 @@ use support::{Launcher, Library, command, program};
 
 /// How long the test may take, with compiling.
 const LIMIT: Duration = Duration::from_secs(1_000);
-/// Kills of each operation.
-const ROUNDS: u64 = 3;
-const ROUNDS_SOAK: u64 = 30;
 
 #[test]
 fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
     let _watchdog = Watchdog::start(LIMIT);
     let program = program("deaths");
-    let rounds = if std::env::var_os("LANDECK_SOAK").is_some() { ROUNDS_SOAK } else { ROUNDS };
     let names = &mut command(Launcher::None, Library::Ours, 1, &program);
     let job = |processes: u64| {
         let usual = command(Launcher::Landeck, Library::Ours, processes as u32, &program);
@@ -28,7 +24,7 @@ fn the_others_are_told_of_a_death_in_every_operation_while_all_of_them_stay() {
         job.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
         job
     };
-    deaths::kill_in_each_operation(rounds, names, job, |text, pid| {
+    deaths::kill_in_each_operation(names, job, |text, pid| {
         text.contains(&format!("(pid {pid}) was killed by signal 9"))
             // A status of several has no more than the class.
             || text == "MPI_ERR_PROC_ABORTED: a process that is gone"

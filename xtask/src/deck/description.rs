@@ -73,6 +73,9 @@ pub(super) struct Function {
     /// Whether it does something in a child made by fork as well.
     #[serde(default)]
     pub(super) in_children: bool,
+    /// Whether a program may ignore its result without a warning.
+    #[serde(default)]
+    pub(super) may_be_ignored: bool,
 }
 
 /// An error.
@@ -174,6 +177,7 @@ mod tests {
             text: String::new(),
             errors: errors.iter().map(|&name| name.to_owned()).collect(),
             in_children: false,
+            may_be_ignored: false,
         }
     }
 

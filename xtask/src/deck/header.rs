@@ -9,13 +9,15 @@ const HEAD: &str = "\
  * the processes of a job.
  *
  * Every function returns DECK_OK or the number of an error, unless it says otherwise: deck_strerror says
- * what a number means, deck_error_text what was wrong with the last call. Manual pages: deck(7).
+ * what a number means, deck_error_text what was wrong with the last call, DECK_CHECK(call) ends the program
+ * where a call fails. Manual pages: deck(7).
  * Made by `cargo xtask deck`.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT */
 #ifndef LANDECK_DECK_H
 #define LANDECK_DECK_H
 
+/* The version of this header; deck_version gives that of the library. */
 ";
 
 const FOOT: &str = "
@@ -26,13 +28,23 @@ const FOOT: &str = "
 #endif
 ";
 
+const VERSION: [(&str, &str); 3] = [
+    ("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
+    ("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
+    ("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
+];
+
 /// The widest line of a comment.
 const WIDTH: usize = 104;
 
 /// The text of the header.
 pub(super) fn text(description: &Description) -> String {
-    let mut text = format!("{HEAD}{}\n/* Errors. */\nenum deck_error {{\n", description.head);
-    text += "    DECK_OK = 0";
+    let mut text = HEAD.to_owned();
+    for (part, number) in VERSION {
+        let _ = writeln!(text, "#define DECK_VERSION_{part} {number}");
+    }
+    let _ =
+        write!(text, "\n{}\n/* Errors. */\nenum deck_error {{\n    DECK_OK = 0", description.head);
     for error in &description.errors {
         let _ = write!(text, ",\n    {} = {}", error.name, error.number);
     }
@@ -41,7 +53,9 @@ pub(super) fn text(description: &Description) -> String {
         let _ = write!(text, "\n\n{}", comment(&format!("{}. {}", chapter.title, chapter.text)));
         for function in &chapter.functions {
             let _ = write!(text, "\n{}", comment(&function.brief));
-            let _ = writeln!(text, "{};", function.declaration());
+            let is_ignored = function.returns.is_some() || function.may_be_ignored;
+            let mark = if is_ignored { "" } else { " DECK_NODISCARD" };
+            let _ = writeln!(text, "{}{mark};", function.declaration());
         }
     }
     text + FOOT

@@ -42,7 +42,8 @@ fn of_function(description: &Description, chapter: &Chapter, number: usize) -> P
     }
     let _ = writeln!(text, ".PP\n{}", plain(&chapter.text));
     if function.returns.is_none() {
-        text += ".SH RETURN VALUE\nDECK_OK (0), or the number of an error; deck_error_text(3) says more.\n";
+        text += ".SH RETURN VALUE\nDECK_OK (0), or the number of an error; deck_error_text(3) says more. \
+                 DECK_CHECK(\\fIcall\\fR) ends the program where the call fails; see deck_check(3).\n";
     }
     let errors = description.errors_of(function);
     if !errors.is_empty() {
@@ -78,7 +79,8 @@ fn overview(description: &Description) -> Page {
             let _ = writeln!(text, ".TP\n.BR {} (3)\n{}", function.name, plain(&function.brief));
         }
     }
-    text += ".SH ERRORS\n";
+    text += ".SH ERRORS\nA function returns DECK_OK (0) or the number of an error, unless its page says otherwise. \
+             DECK_CHECK(\\fIcall\\fR) ends the program where the call fails; see deck_check(3).\n";
     for error in &description.errors {
         let (name, number) = (&error.name, error.number);
         let _ = writeln!(text, ".TP\n.BR {name} \" ({number})\"\n{}", plain(&error.text));

@@ -1,7 +1,5 @@
 //! The functions as C sees them.
 
-use std::fmt::Write;
-
 use super::description::{Chapter, Description, Function};
 
 const HEAD: &str = "\
@@ -34,18 +32,13 @@ fn shell(chapter: &Chapter, function: &Function) -> String {
     let (list, names) = (list.join(", "), names.join(", "));
     let (name, body) = (&function.name, masked(function.body(chapter)));
     let module = chapter.name;
-    let mut text = String::new();
-    let _ = match &function.returns {
-        None => {
-            let shell = if function.in_children { "shell_of_all" } else { "shell" };
-            write!(text, "\n{shell}! {{\n    fn {name}({list}) => {module}::{body}({names})\n}}\n")
-        }
-        Some(_) => write!(
-            text,
-            "\nvalue! {{\n    fn {name}({list}) -> *const c_char => {module}::{body}({names})\n}}\n"
-        ),
+    let (shell, returns) = match function.returns.as_deref().map(str::trim) {
+        None if function.in_children => ("shell_of_all", ""),
+        None => ("shell", ""),
+        Some("void") => ("value", " -> ()"),
+        Some(_) => ("value", " -> *const c_char"),
     };
-    text
+    format!("\n{shell}! {{\n    fn {name}({list}){returns} => {module}::{body}({names})\n}}\n")
 }
 
 /// The name of a body: words that Rust has for itself, or that mean something else there, have a line

@@ -35,7 +35,7 @@ pub(crate) unsafe fn bcast(g: *mut Handle, m: *mut Handle, root: c_int) -> Resul
 
 pub(crate) unsafe fn scatter(
     g: *mut Handle,
-    all: *mut Handle,
+    all: *const Handle,
     own: *mut Handle,
     root: c_int,
 ) -> Result<(), Mistake> {
@@ -60,7 +60,7 @@ pub(crate) unsafe fn scatter(
 
 pub(crate) unsafe fn gather(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     all: *mut Handle,
     root: c_int,
 ) -> Result<(), Mistake> {
@@ -72,7 +72,7 @@ pub(crate) unsafe fn gather(
 
 pub(crate) unsafe fn gather_any(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     all: *mut Handle,
     root: c_int,
 ) -> Result<(), Mistake> {
@@ -88,7 +88,7 @@ pub(crate) unsafe fn gather_any(
 
 pub(crate) unsafe fn allgather(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     all: *mut Handle,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
@@ -97,7 +97,7 @@ pub(crate) unsafe fn allgather(
 
 pub(crate) unsafe fn allgather_any(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     all: *mut Handle,
 ) -> Result<(), Mistake> {
     let gather = |world: &mut MessageWorld, own: &Message, all: &mut Message| {
@@ -110,7 +110,7 @@ pub(crate) unsafe fn allgather_any(
 
 pub(crate) unsafe fn reduce(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     result: *mut Handle,
     op: c_int,
     root: c_int,
@@ -125,7 +125,7 @@ pub(crate) unsafe fn reduce(
 
 pub(crate) unsafe fn allreduce(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     result: *mut Handle,
     op: c_int,
 ) -> Result<(), Mistake> {
@@ -174,7 +174,7 @@ unsafe fn group(g: *mut Handle) -> Result<Used<Group>, Mistake> {
 /// Unless null or misaligned, `g` and `own` are readable, and so is the result at the root.
 unsafe fn to_root(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     (argument, result): (&'static str, *mut Handle),
     root: c_int,
     call: impl FnOnce(&mut MessageWorld, &Message, &mut Message, usize) -> landeck::Result<()>,
@@ -198,7 +198,7 @@ unsafe fn to_root(
 /// Unless null or misaligned, `g`, `own` and the result are readable.
 unsafe fn to_all(
     g: *mut Handle,
-    own: *mut Handle,
+    own: *const Handle,
     (argument, result): (&'static str, *mut Handle),
     call: impl FnOnce(&mut MessageWorld, &Message, &mut Message) -> landeck::Result<()>,
 ) -> Result<(), Mistake> {

@@ -12,14 +12,16 @@ use crate::mistake::Mistake;
 use crate::objects::group::{Group, left};
 use crate::objects::{GROUPS, MAILBOXES, MESSAGES};
 use crate::recent::Used;
-use crate::{errors, job};
+use crate::{errors, job, sized};
 
-/// How a group is made, as C has it.
+/// How a group is made, as C has it. A new option is added at the end and leaves no gap, so that every version has
+/// a size of its own.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Options {
-    messages: c_int,
+    size: usize,
     bytes: usize,
+    messages: c_int,
     persistent: c_int,
     when_full: c_int,
     evict_ms: c_int,
@@ -27,9 +29,15 @@ pub(crate) struct Options {
     server_node: c_int,
 }
 
+// SAFETY: the struct is of C and begins with its size; whatever its bytes are, its fields are numbers.
+unsafe impl sized::Options for Options {
+    const FIRST_BYTES: usize = 2 * size_of::<usize>() + 6 * size_of::<c_int>();
+    const INITIALISER: &'static str = "DECK_GROUP_OPTIONS_INIT";
+}
+
 pub(crate) unsafe fn create(
     g: *mut Handle,
-    g_name: *mut c_char,
+    g_name: *const c_char,
     min: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object, and a name.
@@ -38,12 +46,12 @@ pub(crate) unsafe fn create(
 
 pub(crate) unsafe fn create_with(
     g: *mut Handle,
-    g_name: *mut c_char,
+    g_name: *const c_char,
     min: c_int,
     options: *const Options,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave options.
-    let options = unsafe { pointer::read("options", options) }?;
+    let options = unsafe { sized::read("options", options) }?;
     // SAFETY: the program gave the place of an object, and a name.
     unsafe { make(g, g_name, min, options.understood()?) }
 }
@@ -60,7 +68,7 @@ pub(crate) unsafe fn open(g: *mut Handle, name_of_it: *const c_char) -> Result<(
 pub(crate) unsafe fn join(
     g: *mut Handle,
     mb: *mut Handle,
-    name_of_it: *mut c_char,
+    name_of_it: *const c_char,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object, which may be none yet.
     let before = unsafe { pointer::read("g", g) }?;
@@ -91,14 +99,14 @@ pub(crate) unsafe fn leave(g: *mut Handle) -> Result<(), Mistake> {
     Ok(membership.member.leave()?)
 }
 
-pub(crate) unsafe fn bcast(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn bcast(g: *mut Handle, msg: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     unsafe { bcast_timed(g, msg, -1) }
 }
 
 pub(crate) unsafe fn bcast_timed(
     g: *mut Handle,
-    msg: *mut Handle,
+    msg: *const Handle,
     timeout_ms: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
@@ -114,7 +122,7 @@ pub(crate) unsafe fn bcast_timed(
     }?)
 }
 
-pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
     let named = group.as_named()?;
@@ -124,7 +132,7 @@ pub(crate) unsafe fn bcast_try(g: *mut Handle, msg: *mut Handle) -> Result<(), M
     }?)
 }
 
-pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn bcast_others(g: *mut Handle, msg: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (group, message) = unsafe { (named(g)?, MESSAGES.at("msg", msg)?) };
     let named = group.as_named()?;
@@ -164,7 +172,7 @@ pub(crate) unsafe fn sync_timed(g: *mut Handle, timeout_ms: c_int) -> Result<(),
     }
 }
 
-pub(crate) unsafe fn id(g: *mut Handle, id: *mut c_int) -> Result<(), Mistake> {
+pub(crate) unsafe fn id(g: *const Handle, id: *mut c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let group = unsafe { named(g) }?;
     let number = match &*group {
@@ -176,7 +184,7 @@ pub(crate) unsafe fn id(g: *mut Handle, id: *mut c_int) -> Result<(), Mistake> {
 }
 
 pub(crate) unsafe fn view(
-    g: *mut Handle,
+    g: *const Handle,
     ids: *mut c_int,
     room: c_int,
     members: *mut c_int,
@@ -308,7 +316,7 @@ impl Options {
 /// Unless null or misaligned, `g` is writable; `g_name` as a name.
 unsafe fn make(
     g: *mut Handle,
-    g_name: *mut c_char,
+    g_name: *const c_char,
     min: c_int,
     options: GroupOptions,
 ) -> Result<(), Mistake> {
@@ -323,7 +331,7 @@ unsafe fn make(
 
 /// # Safety
 /// Unless null or misaligned, `g` is readable.
-unsafe fn named(g: *mut Handle) -> Result<Used<Group>, Mistake> {
+unsafe fn named(g: *const Handle) -> Result<Used<Group>, Mistake> {
     // SAFETY: the caller's promise.
     let group = unsafe { GROUPS.at("g", g) }?;
     job::check()?;

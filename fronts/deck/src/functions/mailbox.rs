@@ -39,14 +39,14 @@ pub(crate) unsafe fn fetch(mb: *mut Handle, name_of_it: *const c_char) -> Result
     unsafe { MAILBOXES.keep("mb", mb, Mailbox::of_others(outbox)) }
 }
 
-pub(crate) unsafe fn post(mb: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn post(mb: *mut Handle, m: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     unsafe { post_timed(mb, m, -1) }
 }
 
 pub(crate) unsafe fn post_timed(
     mb: *mut Handle,
-    m: *mut Handle,
+    m: *const Handle,
     timeout_ms: c_int,
 ) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
@@ -60,7 +60,7 @@ pub(crate) unsafe fn post_timed(
     Ok(())
 }
 
-pub(crate) unsafe fn post_try(mb: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn post_try(mb: *mut Handle, m: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (mailbox, message) = unsafe { (MAILBOXES.at("mb", mb)?, MESSAGES.at("m", m)?) };
     job::check()?;

@@ -55,14 +55,14 @@ pub(crate) unsafe fn clear(m: *mut Handle) -> Result<(), Mistake> {
     Ok(())
 }
 
-pub(crate) unsafe fn size(m: *mut Handle, bytes: *mut usize) -> Result<(), Mistake> {
+pub(crate) unsafe fn size(m: *const Handle, bytes: *mut usize) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let size = unsafe { MESSAGES.at("m", m) }?.bytes();
     // SAFETY: the program gave the place of a number.
     Ok(unsafe { pointer::write("bytes", bytes, size) }?)
 }
 
-pub(crate) unsafe fn count_(m: *mut Handle, values: *mut usize) -> Result<(), Mistake> {
+pub(crate) unsafe fn count_(m: *const Handle, values: *mut usize) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let number = unsafe { MESSAGES.at("m", m) }?.len();
     // SAFETY: the program gave the place of a number.
@@ -130,7 +130,7 @@ pub(crate) unsafe fn unpack_string(
     Ok(())
 }
 
-pub(crate) unsafe fn pack_mbox(m: *mut Handle, mb: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn pack_mbox(m: *mut Handle, mb: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the places of objects.
     let (mut message, mailbox) = unsafe { (MESSAGES.at("m", m)?, MAILBOXES.at("mb", mb)?) };
     message.try_pack_mailbox(mailbox.outbox.address())?;
@@ -155,7 +155,7 @@ pub(crate) unsafe fn rewind(m: *mut Handle) -> Result<(), Mistake> {
 }
 
 pub(crate) unsafe fn next(
-    m: *mut Handle,
+    m: *const Handle,
     kind: *mut c_int,
     count: *mut usize,
 ) -> Result<(), Mistake> {
@@ -177,7 +177,7 @@ pub(crate) unsafe fn next(
     Ok(())
 }
 
-pub(crate) unsafe fn copy(copy: *mut Handle, m: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn copy(copy: *mut Handle, m: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let mut made = unsafe { MESSAGES.at("m", m) }?.clone();
     made.rewind();
@@ -187,7 +187,7 @@ pub(crate) unsafe fn copy(copy: *mut Handle, m: *mut Handle) -> Result<(), Mista
 
 pub(crate) unsafe fn part(
     part: *mut Handle,
-    m: *mut Handle,
+    m: *const Handle,
     first: usize,
     count: usize,
 ) -> Result<(), Mistake> {
@@ -201,7 +201,7 @@ pub(crate) unsafe fn part(
 
 pub(crate) unsafe fn split(
     parts: *mut Handle,
-    m: *mut Handle,
+    m: *const Handle,
     number: c_int,
 ) -> Result<(), Mistake> {
     let number = count("count", number)?;
@@ -216,7 +216,7 @@ pub(crate) unsafe fn split(
     Ok(())
 }
 
-pub(crate) unsafe fn join(m: *mut Handle, other: *mut Handle) -> Result<(), Mistake> {
+pub(crate) unsafe fn join(m: *mut Handle, other: *const Handle) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let mut message = unsafe { MESSAGES.at("m", m) }?;
     // SAFETY: the program gave the place of an object.

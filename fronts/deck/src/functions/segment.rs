@@ -33,7 +33,7 @@ pub(crate) unsafe fn fetch(g: *mut Handle, name_of_it: *const c_char) -> Result<
 }
 
 pub(crate) unsafe fn address(
-    g: *mut Handle,
+    g: *const Handle,
     start: *mut *mut c_void,
     bytes: *mut usize,
 ) -> Result<(), Mistake> {

@@ -81,7 +81,7 @@ pub(crate) unsafe fn spend(s: *mut Handle) -> Result<(), Mistake> {
     }
 }
 
-pub(crate) unsafe fn value(s: *mut Handle, units: *mut c_int) -> Result<(), Mistake> {
+pub(crate) unsafe fn value(s: *const Handle, units: *mut c_int) -> Result<(), Mistake> {
     // SAFETY: the program gave the place of an object.
     let semaphore = unsafe { SEMAPHORES.at("s", s) }?;
     job::check()?;

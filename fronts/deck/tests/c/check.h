@@ -44,6 +44,9 @@ static deck_group_t all;
         }                                                                                         \
     } while (0)
 
+/* Options for a group, of which some are set. */
+#define OPTIONS(...) { .size = sizeof(deck_group_options_t), __VA_ARGS__ }
+
 static inline void begin(int *argc, char ***argv)
 {
     OK(deck_init(argc, argv));

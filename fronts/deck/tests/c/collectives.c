@@ -177,6 +177,7 @@ static void mistakes(deck_msg_t *m, deck_msg_t *own)
     FAILS(DECK_EMIXED, deck_collective_allreduce(&all, own, m, DECK_SUM));
     OK(deck_msg_pack(own, DECK_FLOAT, &number, 1));
     FAILS(DECK_EREDUCE, deck_collective_allreduce(&all, own, m, DECK_BIT_AND));
+    CHECK(strstr(deck_error_text(), "DECK_BIT_AND means nothing for values of DECK_FLOAT"));
     FAILS(DECK_EVALUE, deck_collective_allreduce(&all, own, m, 99));
     if (node == 0) {
         OK(deck_msg_clear(m));

@@ -2,9 +2,7 @@
    outside, meanwhile or before: the third argument says which. Each other node says when it was told and what, and then stays: it neither calls the library again nor
    ends, so nobody is told by its leaving. */
 #include "check.h"
-
-#include <time.h>
-#include <unistd.h>
+#include "deaths.h"
 
 enum { LONG_VALUES = 20000 };
 
@@ -13,13 +11,6 @@ static deck_msg_t ours, theirs;
 static deck_group_t crowd = DECK_NOTHING;
 static deck_sem_t held;
 static deck_mbox_t own_mbox, victims_mbox;
-
-/* Returns from the operation with the first error. */
-#define TRY(call)                               \
-    do {                                        \
-        int error_ = (call);                    \
-        if (error_ != DECK_OK) return error_;   \
-    } while (0)
 
 static void fill(deck_msg_t *m, int count)
 {
@@ -30,7 +21,7 @@ static void fill(deck_msg_t *m, int count)
 /* A group that all nodes have joined. */
 static int join_crowd(const deck_group_options_t *options)
 {
-    char name[] = "crowd";
+    const char *name = "crowd";
     if (node == 0) OK(deck_group_create_with(&crowd, name, nodes, options));
     OK(deck_collective_barrier(&all));
     return deck_group_join(&crowd, &own_mbox, name);
@@ -103,7 +94,7 @@ static int allreduce(void)
 
 static int crowd_allreduce(void)
 {
-    deck_group_options_t options = { 0 };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     fill(&ours, 10);
@@ -122,7 +113,7 @@ static int crowd_goes_on(void)
 
 static int crowd_sync(void)
 {
-    deck_group_options_t options = { 0 };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     return crowd_goes_on();
@@ -131,7 +122,7 @@ static int crowd_sync(void)
 /* The server is a thread of node 0, which may be the victim. */
 static int served_sync(void)
 {
-    deck_group_options_t options = { .served_by = DECK_CREATOR };
+    deck_group_options_t options = OPTIONS(.served_by = DECK_CREATOR);
     int id;
     if (deck_group_id(&crowd, &id) != DECK_OK) TRY(join_crowd(&options));
     return crowd_goes_on();
@@ -171,11 +162,7 @@ static int mailbox(void)
     return deck_mbox_post(&victims_mbox, &ours);
 }
 
-#define OPERATION(name) { #name, name }
-static const struct {
-    const char *name;
-    int (*run)(void);
-} operations[] = {
+static const struct operation operations[] = {
     OPERATION(barrier), OPERATION(bcast), OPERATION(bcast_of_another), OPERATION(bcast_long), OPERATION(scatter),
     OPERATION(gather), OPERATION(gather_any), OPERATION(allgather), OPERATION(allgather_any), OPERATION(reduce),
     OPERATION(allreduce), OPERATION(crowd_allreduce), OPERATION(crowd_sync), OPERATION(served_sync), OPERATION(crowd_bcast_and_sync),
@@ -214,31 +201,17 @@ static void await_death(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
-        return 0;
-    }
+    const struct operation *operation = chosen(operations, OPERATIONS, argv[1]);
+    int (*run)(void) = operation->run, error;
     begin(&argc, &argv);
     victim = atoi(argv[2]);
     prepare();
-    int (*run)(void) = NULL;
-    for (int at = 0; at < OPERATIONS; at++)
-        if (strcmp(operations[at].name, argv[1]) == 0) run = operations[at].run;
-    CHECK(run != NULL);
     OK(run());
-    printf("in %d %d\n", node, (int)getpid());
-    fflush(stdout);
-    int error;
+    has_begun(node);
     if (strcmp(argv[3], "later") == 0 && node != victim) await_death();
-    do {
-        error = run();
-    } while (error == DECK_OK);
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    long long told_ns = repeat(operation, &error);
     int is_death = error == DECK_EDEAD || error == DECK_EMEMBERDIED || error == DECK_EOWNERDIED;
-    printf("told %d %lld %s %s: %s\n", node, now.tv_sec * 1000000000LL + now.tv_nsec, is_death ? "dead" : "other",
-           deck_error_name(error), deck_error_text());
-    fflush(stdout);
+    was_told(node, told_ns, is_death, deck_error_text());
     /* In a group that goes on without the dead, the others still wait for those that live. */
     while (run == crowd_sync || run == served_sync || run == crowd_bcast_and_sync) run();
     for (;;) pause();

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     deck_group_t g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "elastic";
+    const char *name = "elastic";
     int sum = 0, members, before = 0, id, one = 1;
     OK(deck_init(&argc, &argv));
     OK(deck_mbox_create(&mb, NULL));

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 /* A child made by fork is no member of the job: every function is refused there, nothing that it does or leaves
-   behind reaches its parent, and its parent goes on. Arguments: "abort", or the functions to call. */
+   behind reaches its parent, and its parent goes on. Arguments: "abort", "check", or the functions to call. */
 #include "check.h"
 
 #include <dlfcn.h>
@@ -96,6 +96,10 @@ int main(int argc, char **argv)
             deck_abort(7, "a child gives up");
             _exit(99);
         }
+        if (argc > 1 && !strcmp(argv[1], "check")) {
+            DECK_CHECK(deck_sem_v(&lock));
+            _exit(99);
+        }
         refused(argc - 1, argv + 1);
         pid_t grandchild = fork();
         if (grandchild == 0) exit(deck_sem_v(&lock) == DECK_EFORKED ? 9 : 99);
@@ -105,6 +109,7 @@ int main(int argc, char **argv)
         exit(8);
     }
     if (argc > 1 && !strcmp(argv[1], "abort")) expected = 7;
+    if (argc > 1 && !strcmp(argv[1], "check")) expected = 1;
     CHECK(code_of(child) == expected);
     CHECK(pthread_create(&thread, NULL, forks, NULL) == 0 && pthread_join(thread, NULL) == 0);
     CHECK(system("exit 5") >> 8 == 5);

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
     deck_group_t g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "mortals";
+    const char *name = "mortals";
     int number = 0, error, members;
     begin(&argc, &argv);
     int victim = nodes - 1;

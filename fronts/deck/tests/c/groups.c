@@ -31,7 +31,7 @@ static void broadcasts(void)
     deck_group_t g = DECK_NOTHING, twin = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "everybody";
+    const char *name = "everybody";
     int ids[16], members = 0, id = -1, seen[16] = { 0 }, kind, number;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -91,10 +91,10 @@ static void broadcasts(void)
 static void strangers(void)
 {
     deck_group_t g = DECK_NOTHING;
-    deck_group_options_t options = { .persistent = 1, .messages = 64, .bytes = 1 << 20 };
+    deck_group_options_t options = OPTIONS(.persistent = 1, .messages = 64, .bytes = 1 << 20);
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "strangers";
+    const char *name = "strangers";
     int kind, number, members;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -130,12 +130,12 @@ static void strangers(void)
 /* Node 1 does not retrieve: what becomes of a broadcast without room in its mailbox is an option. */
 static void full_mailboxes(void)
 {
-    deck_group_options_t refuse = { .messages = 1, .when_full = DECK_REFUSE };
-    deck_group_options_t evict = { .messages = 4, .when_full = DECK_EVICT, .evict_ms = 20 };
+    deck_group_options_t refuse = OPTIONS(.messages = 1, .when_full = DECK_REFUSE);
+    deck_group_options_t evict = OPTIONS(.messages = 4, .when_full = DECK_EVICT, .evict_ms = 20);
     deck_group_t g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char refusing[] = "refuse", evicting[] = "evict";
+    const char *refusing = "refuse", *evicting = "evict";
     int kind, number, members, got = 0, error;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -219,7 +219,7 @@ static void *without_waiting(void *name)
  * somebody looks meanwhile, is for the scheduler to say: so until both were seen. */
 static void destroyed_with_loss(void)
 {
-    deck_group_options_t one = { .messages = 1 };
+    deck_group_options_t one = OPTIONS(.messages = 1);
     int error = DECK_OK, was_told = 0;
     for (int time_ms = 20; error != DECK_ELOSS || !was_told; time_ms += 20) {
         deck_group_t g = DECK_NOTHING;
@@ -258,7 +258,7 @@ static void *member_thread(void *argument)
     deck_group_t g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "threads";
+    const char *name = "threads";
     int sum = 0, kind, number, id;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -288,7 +288,7 @@ static void *sending_thread(void *argument)
     deck_group_t *theirs = argument, g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "one object";
+    const char *name = "one object";
     int kind, number;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -310,7 +310,7 @@ static void one_object(void)
     deck_thread_t thread;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "one object";
+    const char *name = "one object";
     int kind, number;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -339,7 +339,7 @@ static void threads(void)
     deck_group_t g = DECK_NOTHING;
     deck_thread_t threads[THREADS];
     deck_mbox_t mine;
-    char name[] = "threads";
+    const char *name = "threads";
     OK(deck_mbox_create(&mine, NULL));
     if (node == 0) OK(deck_group_create(&g, name, THREADS * nodes));
     OK(deck_collective_barrier(&all));
@@ -360,7 +360,7 @@ static void together(void)
     deck_group_t g = DECK_NOTHING;
     deck_mbox_t mb;
     deck_msg_t m;
-    char name[] = "together";
+    const char *name = "together";
     int id, one = 1, sum, members, root;
     OK(deck_mbox_create(&mb, NULL));
     OK(deck_msg_create(&m, 0));
@@ -407,13 +407,34 @@ static void together(void)
     OK(deck_msg_destroy(&m));
 }
 
+/* A program may have been compiled with another header: what counts is what it sets. */
+static void sizes_of_options(const char *name)
+{
+    static const size_t wrong[] = { 0, 1, sizeof(deck_group_options_t) - 1, 4097, SIZE_MAX };
+    struct { deck_group_options_t known; int added[2]; } newer = { DECK_GROUP_OPTIONS_INIT, { 0, 0 } };
+    deck_group_options_t options = DECK_GROUP_OPTIONS_INIT;
+    deck_group_t g = DECK_NOTHING;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        options.size = wrong[i];
+        FAILS(DECK_EOPTIONS, deck_group_create_with(&g, name, 1, &options));
+        CHECK(strstr(deck_error_text(), "begin the options with DECK_GROUP_OPTIONS_INIT"));
+    }
+    newer.known.size = sizeof newer;
+    newer.added[1] = 1;
+    FAILS(DECK_EOPTIONS, deck_group_create_with(&g, name, 1, &newer.known));
+    CHECK(strstr(deck_error_text(), "options has 48 bytes and sets an option behind the 40 that this library"));
+    newer.added[1] = 0;
+    newer.known.when_full = 7;
+    FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &newer.known));
+}
+
 static void mistakes(void)
 {
     deck_group_t g = DECK_NOTHING;
-    deck_group_options_t options = { .when_full = 7 }, endless = { .bytes = SIZE_MAX };
+    deck_group_options_t options = OPTIONS(.when_full = 7), endless = OPTIONS(.bytes = SIZE_MAX);
     deck_msg_t m;
     deck_mbox_t mb, none = DECK_NOTHING;
-    char empty[] = "", not_utf8[] = "\xff", control[] = "a\tb", name[] = "nobody made it";
+    const char *empty = "", *not_utf8 = "\xff", *control = "a\tb", *name = "nobody made it";
     char too_long[DECK_NAME_MAX + 2];
     memset(too_long, 'g', sizeof too_long - 1);
     too_long[sizeof too_long - 1] = '\0';
@@ -430,6 +451,7 @@ static void mistakes(void)
     FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &options));
     FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &endless));
     CHECK(strstr(deck_error_text(), "have 18,446,744,073,709,551,615 bytes together, at most 1,095,216,660,480 fit"));
+    sizes_of_options(name);
     FAILS(DECK_EUNKNOWN, deck_group_join(&g, &mb, name));
     FAILS(DECK_EHANDLE, deck_group_join(&g, &none, name));
     FAILS(DECK_EUNKNOWN, deck_group_open(&g, name));

@@ -28,9 +28,11 @@ static void packing(void)
     OK(deck_msg_next(&m, &type, &count));
     CHECK(type == DECK_INT && count == 4);
     FAILS(DECK_ETYPE, deck_msg_unpack(&m, DECK_DOUBLE, back_temperatures, 1));
+    CHECK(strstr(deck_error_text(), "the next in the message is DECK_INT32, not DECK_DOUBLE: "));
     FAILS(DECK_ETYPE, deck_msg_unpack(&m, DECK_UNSIGNED, back, 1));
     FAILS(DECK_EEND, deck_msg_unpack(&m, DECK_INT, back, 5));
     FAILS(DECK_ETYPE, deck_msg_unpack_string(&m, text, sizeof text, NULL));
+    CHECK(strstr(deck_error_text(), "is DECK_INT32, not DECK_STRING: "));
     OK(deck_msg_unpack(&m, DECK_INT, back, 4));
     CHECK(memcmp(back, numbers, sizeof back) == 0);
     OK(deck_msg_next(&m, &type, &count));

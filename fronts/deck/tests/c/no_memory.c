@@ -1,28 +1,13 @@
 /* Address space ends: what needs much memory fails with DECK_ENOMEMORY, at nodes that have none and at those that need
  * them. Nobody hangs, and the same call works as soon as there is memory again. */
 #include "check.h"
-
-#include <malloc.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "address_space.h"
 
 enum { COUNT = 1 << 20, LEFT = 2 << 20, OBJECTS = 100000, OBJECTS_LEFT = 8 << 20 };
 enum form { PACK, STRING, BCAST, SCATTER, GATHER, GATHER_ANY, ALLGATHER, ALLGATHER_ANY, REDUCE, ALLREDUCE, FORMS };
 
 static int *values, *got;
-static struct rlimit usual;
 static deck_msg_t made[OBJECTS];
-
-/* From now on there are so many bytes beside those that the process has. */
-static void leave(size_t bytes)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    CHECK(file && fscanf(file, "%lu", &pages) == 1);
-    fclose(file);
-    struct rlimit limit = {pages * sysconf(_SC_PAGESIZE) + bytes, usual.rlim_max};
-    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
-}
 
 /* How many values a node brings: the others bring what all get together. */
 static int brought(enum form form)
@@ -95,7 +80,7 @@ static void fail_and_go_on(enum form form, int shorts)
     else CHECK(error == DECK_ENOMEMORY);
     CHECK(form > STRING || error == DECK_ENOMEMORY || !(shorts >> node & 1));
     OK(deck_collective_barrier(&all));
-    CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+    leave_all();
     OK(deck_msg_destroy(&result));
     OK(deck_msg_create(&result, 0));
     if (form <= STRING) OK(deck_msg_clear(&own));
@@ -116,15 +101,13 @@ static void many(void)
     while (count > 0) OK(deck_msg_destroy(&made[--count]));
     OK(deck_msg_create(&made[0], 0));
     OK(deck_msg_destroy(&made[0]));
-    CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+    leave_all();
 }
 
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
-    CHECK(getrlimit(RLIMIT_AS, &usual) == 0);
-    /* Much memory that is freed is the system's at once. */
-    CHECK(mallopt(M_MMAP_THRESHOLD, 1 << 17));
+    watch_space();
     values = malloc(COUNT * sizeof *values);
     got = malloc(COUNT * sizeof *got);
     if (argc > 1) OK(deck_collective_use(&all, argv[1]));

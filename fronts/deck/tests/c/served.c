@@ -7,7 +7,7 @@ enum { ROUNDS = 10 };
 static void serves(int where, int server_node, const char *title)
 {
     deck_group_t g = DECK_NOTHING;
-    deck_group_options_t options = { .served_by = where, .server_node = server_node };
+    deck_group_options_t options = OPTIONS(.served_by = where, .server_node = server_node);
     deck_mbox_t mb;
     deck_msg_t m;
     char name[DECK_NAME_MAX + 1];
@@ -70,10 +70,10 @@ static void serves(int where, int server_node, const char *title)
 static void mistakes(int with_launcher)
 {
     deck_group_t g = DECK_NOTHING;
-    deck_group_options_t nowhere = { .served_by = 9 };
-    deck_group_options_t no_node = { .served_by = DECK_NODE, .server_node = nodes };
-    deck_group_options_t launcher = { .served_by = DECK_LAUNCHER };
-    char name[] = "mistaken";
+    deck_group_options_t nowhere = OPTIONS(.served_by = 9);
+    deck_group_options_t no_node = OPTIONS(.served_by = DECK_NODE, .server_node = nodes);
+    deck_group_options_t launcher = OPTIONS(.served_by = DECK_LAUNCHER);
+    const char *name = "mistaken";
     FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &nowhere));
     FAILS(DECK_EVALUE, deck_group_create_with(&g, name, 1, &no_node));
     no_node.server_node = -1;

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use landeck_testing::program::{build, compiler, offer_library, succeed};
+use landeck_testing::program::{build, compiler, offer_library, shared_headers, succeed};
 use landeck_testing::{Trail, Watchdog};
 
 /// How long one run of a program may take.
@@ -65,7 +65,7 @@ pub(crate) fn compiled(source: &Path, libraries: &[&str]) -> PathBuf {
         let mut making = Command::new(compiler("CC", "cc"));
         making.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
         making.arg("-I").arg(own.join("include")).arg("-I").arg(own.join("tests/c"));
-        making.arg("-I").arg(own.join("../mpi/include"));
+        making.arg("-I").arg(own.join("../mpi/include")).arg("-I").arg(shared_headers());
         let mut linking = making;
         if let Some(sanitizer) = sanitizer::wanted() {
             let object = target.with_extension("o");

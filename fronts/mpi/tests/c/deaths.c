@@ -2,9 +2,7 @@
    outside, meanwhile or before: the third argument says which. Each other rank says when it was told and what, and then stays: it neither calls the library again nor
    ends, so nobody is told by its leaving. */
 #include "check.h"
-
-#include <time.h>
-#include <unistd.h>
+#include "deaths.h"
 
 enum { LONG_ITEMS = 40000 };
 
@@ -13,13 +11,6 @@ static MPI_Comm world, half, across;
 static MPI_Group everybody, own_group, other_group;
 static int *ours, *theirs;
 static MPI_Request kept[2];
-
-/* Returns from the operation with the first code that is none of success. */
-#define TRY(call)                                                                                  \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != MPI_SUCCESS) return code_;                                                    \
-    } while (0)
 
 /* The same for a communicator that the operation made, and that goes at once. */
 static int made(int code, MPI_Comm *comm)
@@ -390,11 +381,7 @@ static int dist_graph_create(void)
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
-#define OPERATION(name) {#name, name}
-static const struct {
-    const char *name;
-    int (*run)(void);
-} operations[] = {
+static const struct operation operations[] = {
     OPERATION(sendrecv), OPERATION(sendrecv_long), OPERATION(persistent), OPERATION(ssend), OPERATION(mprobe),
     OPERATION(bsend), OPERATION(testall), OPERATION(any_source), OPERATION(barrier), OPERATION(bcast),
     OPERATION(bcast_long), OPERATION(bcast_of_another), OPERATION(gather), OPERATION(gather_long),
@@ -412,13 +399,6 @@ static const struct {
     OPERATION(dist_graph_create),
 };
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
-
-static long long now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
-}
 
 static void prepare(void)
 {
@@ -442,32 +422,20 @@ static void prepare(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        for (int at = 0; at < OPERATIONS; at++) puts(operations[at].name);
-        return 0;
-    }
+    const struct operation *operation = chosen(operations, OPERATIONS, argv[1]);
+    int code, flag;
     begin(&argc, &argv);
     victim = atoi(argv[2]);
     prepare();
-    int (*run)(void) = NULL;
-    for (int at = 0; at < OPERATIONS; at++)
-        if (strcmp(operations[at].name, argv[1]) == 0) run = operations[at].run;
-    CHECK(run != NULL);
-    CHECK(run() == MPI_SUCCESS);
-    printf("in %d %d\n", rank, (int)getpid());
-    fflush(stdout);
-    int code, flag;
+    CHECK(operation->run() == MPI_SUCCESS);
+    has_begun(rank);
     if (strcmp(argv[3], "later") == 0)
         while (rank != victim && MPI_Iprobe(victim, 99, world, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS) continue;
-    do {
-        code = run();
-    } while (code == MPI_SUCCESS);
-    long long told_ns = now_ns();
+    long long told_ns = repeat(operation, &code);
     int class = -1, length;
     char text[MPI_MAX_ERROR_STRING];
     MPI_Error_class(code, &class);
     MPI_Error_string(code, text, &length);
-    printf("told %d %lld %s %s\n", rank, told_ns, class == MPI_ERR_PROC_ABORTED ? "dead" : "other", text);
-    fflush(stdout);
+    was_told(rank, told_ns, class == MPI_ERR_PROC_ABORTED, text);
     for (;;) pause();
 }

@@ -1,10 +1,7 @@
 /* Address space ends: what needs much memory of its own fails with MPI_ERR_NO_MEM, at members that have none and at
  * those that need them. Nobody hangs, and the same call works as soon as there is memory again. */
 #include "check.h"
-
-#include <malloc.h>
-#include <sys/resource.h>
-#include <unistd.h>
+#include "address_space.h"
 
 enum { BYTES = 4 << 20, COUNT = BYTES / sizeof(int), LEFT = 2 << 20 };
 enum form {
@@ -18,23 +15,11 @@ static MPI_Datatype whole;
 static MPI_Op own;
 /* Between the even ranks and the odd ones. */
 static MPI_Comm across;
-static struct rlimit usual;
 
 static void add(void *from, void *to, int *length, MPI_Datatype *type)
 {
     (void)type;
     for (int at = 0; at < *length; at++) ((int *)to)[at] += ((int *)from)[at];
-}
-
-/* From now on there are so many bytes beside those that the process has. */
-static void leave(size_t bytes)
-{
-    unsigned long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    CHECK(file && fscanf(file, "%lu", &pages) == 1);
-    fclose(file);
-    struct rlimit limit = {pages * sysconf(_SC_PAGESIZE) + bytes, usual.rlim_max};
-    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 }
 
 static int fill(enum form form)
@@ -170,9 +155,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    CHECK(getrlimit(RLIMIT_AS, &usual) == 0);
-    /* Much memory that is freed is the system's at once. */
-    CHECK(mallopt(M_MMAP_THRESHOLD, 1 << 17));
+    watch_space();
     in = malloc(BYTES);
     out = malloc(BYTES);
     MPI_Type_contiguous(COUNT, MPI_INT, &whole);
@@ -203,7 +186,7 @@ int main(int argc, char **argv)
             check(code, 1, form, shorts[which]);
             failed += code != MPI_SUCCESS;
             meet(MPI_COMM_WORLD);
-            CHECK(setrlimit(RLIMIT_AS, &usual) == 0);
+            leave_all();
         }
         fill(form);
         check(call(form), 0, form, 0);

@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use landeck_testing::Trail;
-use landeck_testing::program::{build, compiler, offer_library, succeed};
+use landeck_testing::program::{build, compiler, offer_library, shared_headers, succeed};
 
 /// How long one run of a program may take.
 pub(crate) const RUN_LIMIT: Duration = Duration::from_secs(150);
@@ -196,6 +196,7 @@ fn compile(compiler: &OsStr, options: &[&str], source: &str) -> PathBuf {
     let mut making = Command::new(compiler);
     making.args(options).args(["-Wall", "-Wextra", "-Werror", "-O2", "-pthread"]);
     making.arg("-I").arg(folder.join("include")).arg("-I").arg(folder.join("tests/c"));
+    making.arg("-I").arg(shared_headers());
     if let Some(sanitizer) = sanitizer::wanted() {
         let object = target.with_extension("o");
         sanitizer.compile(&mut making, &source, &object);
