@@ -1,6 +1,7 @@
 //! Man pages, shell completions and the chapter of the book, made from the definition of the command
 //! line.
 
+mod environment;
 mod reference;
 
 use crate::{cli, mpiexec};
@@ -9,6 +10,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use landeck::host::file::make_directory;
 use std::fs;
 use std::io;
+use std::io::Write;
 use std::path::Path;
 
 /// What can be generated.
@@ -28,7 +30,8 @@ pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
     let mut definition = cli::definition();
     match what {
         What::Man => {
-            clap_mangen::generate_to(definition, directory)?;
+            clap_mangen::generate_to(definition.clone(), directory)?;
+            complete_pages(&definition, "landeck", directory)?;
             fs::write(directory.join("mpiexec.1"), mpiexec_page())
         }
         What::Completions => {
@@ -41,6 +44,35 @@ pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {
         }
         What::Reference => fs::write(directory.join("launcher.md"), reference::text(definition)),
     }
+}
+
+/// Adds what clap leaves out to the page of this name and to those below it: the environment of
+/// `landeck run`, and where to read on.
+fn complete_pages(command: &clap::Command, page: &str, directory: &Path) -> io::Result<()> {
+    let mut sections = Roff::new();
+    if page == "landeck-run" {
+        environment::add_to(&mut sections);
+    }
+    let others =
+        ["landeck", "landeck-run", "landeck-why", "landeck-top", "mpiexec", "mpicc_abi", "deckcc"];
+    let others: Vec<&str> = others.into_iter().filter(|other| *other != page).collect();
+    sections.extend([see_also(&others)]);
+    let mut file = fs::OpenOptions::new().append(true).open(directory.join(format!("{page}.1")))?;
+    file.write_all(sections.to_roff().as_bytes())?;
+    let mut shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.try_for_each(|below| {
+        complete_pages(below, &format!("{page}-{}", below.get_name()), directory)
+    })
+}
+
+fn see_also(pages: &[&str]) -> Roff {
+    let mut section = Roff::new();
+    section.control("SH", ["SEE ALSO"]);
+    for (number, page) in pages.iter().enumerate() {
+        let end = if number + 1 < pages.len() { "(1)," } else { "(1)" };
+        section.text([bold(*page), roman(end)]);
+    }
+    section
 }
 
 /// The page of mpiexec: what its help says, line by line.
@@ -57,14 +89,25 @@ fn mpiexec_page() -> String {
         page.text([roman(line)]);
     }
     page.control("fi", []);
-    page.control("SH", ["SEE ALSO"]);
-    page.text([bold("landeck-run"), roman("(1), "), bold("mpicc_abi"), roman("(1)")]);
+    page.extend([see_also(&["landeck-run", "mpicc_abi"])]);
     page.to_roff()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_of_run_has_the_environment_and_every_page_says_where_to_read_on() {
+        let directory = std::env::temp_dir().join(format!("landeck-man-{}", std::process::id()));
+        write(What::Man, &directory).unwrap();
+        let page = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+        let (run, why) = (page("landeck-run.1"), page("landeck-why.1"));
+        fs::remove_dir_all(&directory).unwrap();
+        assert!(run.contains(".SH ENVIRONMENT") && run.contains("LANDECK_COLLECTIVES"), "{run}");
+        assert!(run.contains("landeck\\-why"), "{run}");
+        assert!(why.contains(".SH \"SEE ALSO\"") && !why.contains("ENVIRONMENT"), "{why}");
+    }
 
     #[test]
     fn the_page_of_mpiexec_has_all_its_options() {

@@ -1,15 +1,28 @@
 //! Short functions may not become long ones, nor files. Ask of a long one: which noun wants to
-//! leave?
+//! leave? The first page stays short as well: what a newcomer does not need has a page in `docs/`.
 
 use super::Fault;
 use super::source::{Source, end_of_item, is_word};
-use super::tree::Tree;
+use super::tree::{Document, Tree};
 
+const README: &str = "README.md";
+const README_LINES_MAX: usize = 120;
 const FILE_LINES_MAX: usize = 900;
 const FUNCTION_LINES_MAX: usize = 80;
 
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
-    tree.sources.iter().flat_map(check_source).collect()
+    let faults = tree.sources.iter().flat_map(check_source);
+    faults.chain(tree.documents.iter().filter_map(check_first_page)).collect()
+}
+
+fn check_first_page(document: &Document) -> Option<Fault> {
+    let lines = document.text.lines().count();
+    (document.path == README && lines > README_LINES_MAX).then(|| {
+        let message = format!(
+            "has {lines} lines, more than {README_LINES_MAX}: move what a newcomer does not need to docs/"
+        );
+        Fault::new(&document.path, 0, message)
+    })
 }
 
 fn check_source(source: &Source) -> Vec<Fault> {
@@ -71,6 +84,19 @@ mod tests {
     fn a_long_file_is_a_fault() {
         assert_eq!(faults(&"\n".repeat(FILE_LINES_MAX)), []);
         assert_eq!(faults(&"\n".repeat(FILE_LINES_MAX + 1)).len(), 1);
+    }
+
+    #[test]
+    fn a_long_first_page_is_a_fault_and_another_page_is_none() {
+        let faults = |path: &str, lines| {
+            let document = Document { path: path.to_owned(), text: "\n".repeat(lines) };
+            check(&Tree { documents: vec![document], ..Tree::default() })
+        };
+        assert_eq!(faults(README, README_LINES_MAX), []);
+        assert_eq!(faults("docs/README.md", README_LINES_MAX + 1), []);
+        let found = faults(README, README_LINES_MAX + 1);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].message.contains("has 121 lines"), "{}", found[0]);
     }
 
     #[test]

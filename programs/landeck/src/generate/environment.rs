@@ -1,0 +1,68 @@
+//! The environment variables that a user may set, as the manual page of `landeck run` has them.
+
+use clap_mangen::roff::{Roff, bold, roman};
+
+/// Names, and what each does; `docs/environment.md` has the same rows.
+const VARIABLES: [(&str, &str); 12] = [
+    ("LANDECK_COLLECTIVES", "which ways collective operations take, as --collectives has it"),
+    ("LANDECK_CLUSTERS", "what makes members near, as --clusters has it: caches, hosts or none"),
+    (
+        "LANDECK_CHECKING",
+        "1: members of every collective operation compare counts, types and operations first, and a difference is an \
+         error; 0: they do not (default)",
+    ),
+    (
+        "LANDECK_JOB",
+        "a process that is started by hand joins this running job as a guest: its name, or the first digits of its \
+         identity",
+    ),
+    (
+        "LANDECK_MPI_INITIAL_ERRHANDLER",
+        "the error handler that an MPI program has at first: mpi_errors_are_fatal, mpi_errors_abort or \
+         mpi_errors_return",
+    ),
+    ("MPIEXEC_TIMEOUT", "mpiexec ends the job after so many seconds"),
+    (
+        "OMP_NUM_THREADS, MKL_NUM_THREADS, OPENBLAS_NUM_THREADS, BLIS_NUM_THREADS, RAYON_NUM_THREADS, \
+         NUMEXPR_NUM_THREADS, JULIA_NUM_THREADS, GOMAXPROCS",
+        "if one of them asks for more than one thread, processes are not bound unless --bind-to or --map-by says so",
+    ),
+    (
+        "XDG_RUNTIME_DIR",
+        "the index of running jobs is the folder landeck in it; without the variable it is /tmp/landeck-UID",
+    ),
+    (
+        "XDG_CACHE_HOME, HOME",
+        "the figures of landeck tune are in landeck/figures below the first, or below .cache of the second",
+    ),
+    ("PATH", "where programs without a slash in their names are found"),
+    (
+        "LD_LIBRARY_PATH",
+        "where the loader looks for libmpi_abi.so.1 first, and landeck doctor with it",
+    ),
+    ("PMIX_PREFIX", "under a launcher that speaks PMIx, the installation in which libpmix.so.2 is"),
+];
+
+/// Adds the section to a page.
+pub(super) fn add_to(page: &mut Roff) {
+    page.control("SH", ["ENVIRONMENT"]);
+    for (names, effect) in VARIABLES {
+        page.control("TP", []);
+        page.text([bold(names)]);
+        page.text([roman(effect)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_of_the_book_has_the_same_rows() {
+        let page = include_str!("../../../../docs/environment.md").replace('`', "");
+        for (names, effect) in VARIABLES {
+            let row = format!("| {names} | {effect} |");
+            assert!(page.contains(&row), "docs/environment.md has no row {row}");
+        }
+    }
+}
