@@ -590,7 +590,7 @@ impl Job<'_> {
             Some(First::Failed(failed)) => self.say_failure(failed, self.others(failed.rank)),
         }
         self.say_restarts();
-        if !self.has_members && !self.foreign().is_empty() {
+        if code == 0 && !self.has_members && !self.foreign().is_empty() {
             self.started.output.say(&format!(
                 "landeck: none of the {} processes joined the job.",
                 self.processes.len()

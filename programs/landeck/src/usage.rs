@@ -3,6 +3,7 @@
 use crate::mpiexec;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
+use landeck::host::program::is_near;
 use std::error::Error as _;
 use std::ffi::OsString;
 
@@ -92,9 +93,8 @@ impl Usage<'_> {
             return known;
         }
         let near = self.strings(ContextKind::SuggestedArg);
-        // What begins otherwise was not meant.
-        let begins_alike = |near: &&String| near.chars().take(3).eq(option.chars().take(3));
-        let near = did_you_mean(near.first().filter(begins_alike));
+        let is_meant = |near: &&String| near.starts_with(option) || is_near(near, option);
+        let near = did_you_mean(near.first().filter(is_meant));
         format!("there is no option {option}; {}", near.unwrap_or(see))
     }
 
@@ -188,6 +188,8 @@ mod tests {
                 "--hostfile is not supported: processes are started on this host only; leave",
             ),
             ("run -l ./p", "-l is an option of mpiexec; write --tag"),
+            ("why --tsacks", "there is no option --tsacks; did you mean --stacks?"),
+            ("run --output d ./p", "there is no option --output; did you mean --output-dir?"),
             ("run -n two ./p", "-n two: a whole number is wanted, from 1 to 16,368, such as 4"),
             ("run --np 0 ./p", "--np 0: a whole number is wanted, from 1 to 16,368, such as 4"),
             ("run -n 2", "a program is needed, as in `landeck run -n 4 ./program`"),
