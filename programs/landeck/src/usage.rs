@@ -25,11 +25,15 @@ pub(crate) fn text(
     definition: &Command,
     runs: impl Fn(Vec<OsString>) -> bool,
 ) -> String {
-    let named = line.get(1).and_then(|word| definition.find_subcommand(word));
-    let name =
-        named.map_or("landeck".to_owned(), |command| format!("landeck {}", command.get_name()));
-    let usage = Usage { error, line, command: named.unwrap_or(definition), name };
-    let as_run = || usage.as_run().filter(|_| named.is_none());
+    let (mut command, mut name) = (definition, "landeck".to_owned());
+    for word in line.iter().skip(1) {
+        let Some(below) = command.find_subcommand(word) else { break };
+        name += &format!(" {}", below.get_name());
+        command = below;
+    }
+    let is_named = !std::ptr::eq(command, definition);
+    let usage = Usage { error, line, command, name };
+    let as_run = || usage.as_run().filter(|_| !is_named);
     match as_run().filter(|line| runs(line.clone())) {
         Some(line) => {
             let words: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
@@ -88,6 +92,12 @@ impl Usage<'_> {
 
     /// An option that there is not.
     fn unknown(&self, option: &str, see: String) -> String {
+        if !option.starts_with('-') {
+            return format!(
+                "{option} is one word too many; `{} -h` says what is wanted",
+                self.name
+            );
+        }
         let is_run = self.command.get_name() == "run";
         if let Some(known) = mpiexec::elsewhere(option).filter(|_| is_run) {
             return known;
@@ -190,6 +200,8 @@ mod tests {
             ("run -l ./p", "-l is an option of mpiexec; write --tag"),
             ("why --tsacks", "there is no option --tsacks; did you mean --stacks?"),
             ("run --output d ./p", "there is no option --output; did you mean --output-dir?"),
+            ("why one two", "two is one word too many; `landeck why -h` says what is wanted"),
+            ("group show", "<GROUP> is needed; `landeck group show -h` says what it means"),
             ("run -n two ./p", "-n two: a whole number is wanted, from 1 to 16,368, such as 4"),
             ("run --np 0 ./p", "--np 0: a whole number is wanted, from 1 to 16,368, such as 4"),
             ("run -n 2", "a program is needed, as in `landeck run -n 4 ./program`"),
