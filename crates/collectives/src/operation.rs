@@ -52,9 +52,24 @@ impl Operation {
         Self::ALL.into_iter().find(|operation| *operation as u8 == number)
     }
 
-    /// The operation with this name.
+    /// The operation with this name, or with one of its [other names](Self::aliases).
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| operation.as_str() == name)
+        let is_it =
+            |operation: &Self| operation.as_str() == name || operation.aliases().contains(&name);
+        Self::ALL.into_iter().find(is_it)
+    }
+
+    /// Its names in MPI and elsewhere, where they differ.
+    pub const fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::Broadcast => &["bcast"],
+            Self::AllGather => &["all-gather"],
+            Self::AllReduce => &["all-reduce"],
+            Self::AllToAll => &["all-to-all"],
+            Self::ReduceScatter => &["reduce_scatter"],
+            Self::ExclusiveScan => &["exscan"],
+            Self::Barrier | Self::Gather | Self::Scatter | Self::Reduce | Self::Scan => &[],
+        }
     }
 
     /// Its name on the command line and in reports.
@@ -111,6 +126,9 @@ mod tests {
         for operation in Operation::ALL {
             assert_eq!(Operation::from_number(operation as u8), Some(operation));
             assert_eq!(Operation::from_name(operation.as_str()), Some(operation));
+            for alias in operation.aliases() {
+                assert_eq!(Operation::from_name(alias), Some(operation));
+            }
         }
         assert_eq!((Operation::from_number(0), Operation::from_name("")), (None, None));
     }

@@ -6,7 +6,7 @@
 //! The number of processes is never changed.
 
 use crate::memory_groups::MemoryGroups;
-use crate::report::size;
+use crate::report::{size, thousands};
 use landeck_memory::SegmentPlan;
 use landeck_memory::plan::{GUESTS, SLOTS_MAX};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -26,7 +26,10 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BudgetError {
     /// The segment has no room for so many.
-    #[error("a job has at most {most} processes on one host, not {wanted}; start fewer")]
+    #[error(
+        "a job has at most {} processes on one host, not {}; start fewer",
+        thousands((*.most).into()), thousands(*.wanted)
+    )]
     Processes {
         /// How many were wanted.
         wanted: u64,
@@ -82,12 +85,15 @@ impl Limits {
     }
 }
 
+/// The most processes that a job has on one host.
+pub const PROCESSES_MAX: u32 = SLOTS_MAX - GUESTS;
+
 /// Checks that a segment has room for so many processes.
 ///
 /// # Errors
 /// When there are too many.
 pub fn check_processes(wanted: u64) -> Result<(), BudgetError> {
-    let most = SLOTS_MAX - GUESTS;
+    let most = PROCESSES_MAX;
     match wanted <= u64::from(most) {
         true => Ok(()),
         false => Err(BudgetError::Processes { wanted, most }),

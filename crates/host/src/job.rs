@@ -3,8 +3,9 @@
 use crate::guardian::{Command, Event, OnFailure, Restart};
 use crate::input::Input;
 use crate::launch::{
-    LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, Started, TIMED_OUT, system,
+    Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, Started, TIMED_OUT, system,
 };
+use crate::linkage::{ForeignMpi, foreign_mpi};
 use crate::output::{Output, Stream};
 use crate::plan::Plan;
 use crate::process::{StartError, Step};
@@ -58,6 +59,8 @@ pub(crate) struct Job<'a> {
     guardian_gone: bool,
     /// Whether nothing runs any more.
     is_over: bool,
+    /// Whether any process was ever a member of the job.
+    has_members: bool,
     /// The sinks that are watched, since they hold something.
     watched_sinks: BTreeSet<usize>,
     /// Whether the last round had anything to read.
@@ -147,6 +150,7 @@ impl Job<'_> {
             timed_out: false,
             guardian_gone: false,
             is_over: false,
+            has_members: false,
             watched_sinks: BTreeSet::new(),
             was_busy: true,
             serves_groups: launch.serves_groups,
@@ -168,14 +172,30 @@ impl Job<'_> {
             for name in &program.environment.missing {
                 let name = brief(name.to_string_lossy());
                 self.started.output.say(&format!(
-                    "-x {name}: this variable is not set here, so it is not passed on; \
+                    "landeck: -x {name}: this variable is not set here, so it is not passed on; \
                      -x {name}=value sets it"
                 ));
             }
         }
+        for (program, ForeignMpi { library, implementation }) in self.foreign() {
+            self.started.output.say(&format!(
+                "landeck: {program} is linked with {library}, the library of {implementation}: each of its \
+                 processes will be rank 0 of 1. Compile it with mpicc_abi, or start it with the mpiexec of \
+                 that MPI."
+            ));
+        }
         if self.launch.report_bindings {
             self.started.output.say(&self.plan.bindings());
         }
+    }
+
+    /// The programs of a job of several processes that are linked with another MPI, and with which.
+    fn foreign(&self) -> Vec<(String, ForeignMpi)> {
+        let programs = self.plan.programs.iter().filter(|_| self.plan.processes() > 1);
+        let found = programs.filter_map(|program| {
+            Some((program.file.display().to_string(), foreign_mpi(&program.file)?))
+        });
+        found.collect()
     }
 
     fn see_to_its_end(&mut self) -> Result<(), LaunchError> {
@@ -228,7 +248,7 @@ impl Job<'_> {
             if let Err(why) = serve(&host.to_string())
                 && is_listened_to(&Address::of_job(host))
             {
-                complain(format_args!("landeck run: the launcher serves no groups: {why}"));
+                complain(format_args!("landeck: the launcher serves no groups: {why}"));
             }
         };
         let builder = thread::Builder::new().name("landeck-groups".to_owned());
@@ -253,6 +273,7 @@ impl Job<'_> {
                     self.take_failed_start(rank, error, again);
                 }
                 Event::Ended { slot, pid, status, at, wait, presence, again } => {
+                    self.has_members |= presence != Presence::NotAttached;
                     let Some(&rank) = self.ranks.get(&slot) else { continue };
                     let deeds = self.deeds_in(slot);
                     self.change(slot, |process| {
@@ -439,21 +460,32 @@ impl Job<'_> {
             alive.len(),
             self.processes.len()
         );
+        let job = HostId(self.started.segment.plan().host).to_string();
+        let explanation = self.launch.explain.and_then(|explain| explain(&job));
+        if let Some(Explanation { verdict, .. }) = &explanation {
+            text += &format!("{verdict}\n");
+        }
         let give_up = Instant::now() + STACKS_MAX;
-        for (rank, process) in alive.iter().take(LISTED_MAX) {
+        // A debugger takes its time, and it stops processes: all places are taken before.
+        let places: Vec<String> =
+            alive.iter().take(LISTED_MAX).map(|(_, process)| self.place(process)).collect();
+        for ((rank, process), place) in alive.iter().zip(places) {
             if process.pid == 0 {
                 text += &format!("  rank {rank}: was not started yet\n");
                 continue;
             }
             // It may be another one than was started, below that.
             let pid = self.started.segment.slot_record(process.slot).pid;
-            text += &format!("  rank {rank} (pid {pid}): {}\n", self.place(process));
+            text += &format!("  rank {rank} (pid {pid}): {place}\n");
             if self.launch.stacks {
                 text += &stacks::of_process(pid, give_up);
             }
         }
         if alive.len() > LISTED_MAX {
             text += &format!("  and {} more\n", alive.len() - LISTED_MAX);
+        }
+        if let Some(advice) = explanation.and_then(|explanation| explanation.advice) {
+            text += &format!("{advice}\n");
         }
         self.started.output.say(&text);
         Ok(self.started.guardian.send(Command::End { grace: self.launch.grace })?)
@@ -558,6 +590,12 @@ impl Job<'_> {
             Some(First::Failed(failed)) => self.say_failure(failed, self.others(failed.rank)),
         }
         self.say_restarts();
+        if code == 0 && !self.has_members && !self.foreign().is_empty() {
+            self.started.output.say(&format!(
+                "landeck: none of the {} processes joined the job.",
+                self.processes.len()
+            ));
+        }
     }
 
     fn say_told(&mut self, code: u8) {

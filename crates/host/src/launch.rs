@@ -57,6 +57,8 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// Whether to show the stacks of all processes then.
     pub stacks: bool,
+    /// What tells why the job does not end, when the time is over.
+    pub explain: Option<Explain>,
     /// Who gets the standard input.
     pub stdin: InputTo,
     /// What a failed process means for the others.
@@ -75,6 +77,18 @@ pub struct Launch {
 
 /// Serves the named groups of the job with this identity, to its end; says what keeps it from that.
 pub type ServeGroups = fn(&str) -> Result<(), String>;
+
+/// Tells why the job with this identity does not go on; `None` where it cannot be looked at.
+pub type Explain = fn(&str) -> Option<Explanation>;
+
+/// Why a job does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// The reason, in a sentence.
+    pub verdict: String,
+    /// What to do now, where that is known.
+    pub advice: Option<String>,
+}
 
 /// A program of a job.
 #[derive(Debug, Clone)]
@@ -101,7 +115,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// A working directory is not there.
-    #[error("working directory {}: {source}", .path.display())]
+    #[error("--wdir {}: {}; give a folder that this user may enter", .path.display(), why(source))]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -159,6 +173,15 @@ pub enum LaunchError {
     },
 }
 
+/// Why a directory cannot be used, in words.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+        io::ErrorKind::NotADirectory => "this is no folder".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 impl LaunchError {
     /// The exit code for it.
     pub fn exit_code(&self) -> u8 {
@@ -197,6 +220,7 @@ impl Launch {
             output_directory: None,
             timeout: None,
             stacks: false,
+            explain: None,
             stdin: InputTo::Rank(0),
             on_failure: OnFailure::Abort,
             is_hardened: false,

@@ -19,6 +19,7 @@ pub mod input;
 mod job;
 mod keeper;
 pub mod launch;
+pub mod linkage;
 pub mod memory_groups;
 pub mod objects;
 pub mod observe;

@@ -71,7 +71,7 @@ pub struct Output {
     room_changed: bool,
     /// Whether something that was written is lost.
     has_lost: bool,
-    /// The last lines of each process.
+    /// The last lines of each process that do not stand on our standard error.
     recent: Vec<VecDeque<Vec<u8>>>,
     /// How many sources hold a part of a line.
     holding: usize,
@@ -327,7 +327,7 @@ impl Output {
         }
         let (name, error) = (&self.sinks[sink].name, io::Error::from(errno));
         self.say(&format!(
-            "landeck run: cannot write to {name}: {error}. Lines are lost until it takes more: make \
+            "landeck: cannot write to {name}: {error}. Lines are lost until it takes more: make \
              room there. The processes go on; the exit code will not be 0."
         ));
     }
@@ -357,7 +357,7 @@ impl Output {
         self.note(number, had_room);
     }
 
-    /// The last lines of a process, oldest first.
+    /// The last lines of a process that went elsewhere than to standard error, oldest first.
     pub fn recent_lines(&self, process: usize) -> Vec<String> {
         let whole = self.recent[process].iter().map(Vec::as_slice);
         let own = self.sources.iter().filter(|source| source.process == process);
@@ -444,8 +444,12 @@ impl Output {
         self.note(number, had_room);
     }
 
-    /// Remembers the last of what a process wrote: only that can be asked for.
+    /// Remembers the last of what a process wrote: only that can be asked for. Where messages go its lines
+    /// stand already, and are not said again.
     fn remember(&mut self, source: usize, lines: &[u8], part: &[u8]) {
+        if self.sources[source].sink == self.sink_of(Stream::Error) {
+            return;
+        }
         let Source { process, line, .. } = &mut self.sources[source];
         if let Some(bytes) = lines.strip_suffix(
             b"
@@ -700,7 +704,7 @@ mod tests {
         bench.feed(&mut err, "bad\n");
         bench.feed(&mut out, "o\n\nthree");
         bench.end(out);
-        assert_eq!(bench.output.recent_lines(0), ["one", "bad", "two", "three"]);
+        assert_eq!(bench.output.recent_lines(0), ["one", "two", "three"]);
         assert_eq!(
             bench.finish(),
             ("[0] one\n[0] two\n[0] \n[0] three".into(), "[0] bad\n".into())
@@ -818,7 +822,7 @@ mod tests {
         bench.feed(&mut zero, "there is room\n");
         let (out, err) = bench.finish();
         assert_eq!(out, "there is room\n");
-        let words = "landeck run: cannot write to standard output: No space left on device";
+        let words = "landeck: cannot write to standard output: No space left on device";
         assert!(err.starts_with(words) && err.lines().count() == 1, "{err}");
     }
 

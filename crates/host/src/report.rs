@@ -124,7 +124,9 @@ impl Failure {
                      its control group"
                 )
             }
-            Failure::NotLeft => "ended with exit code 0 but without leaving the job".to_owned(),
+            Failure::NotLeft => {
+                "exited without calling MPI_Finalize (or deck_finalize, Job::leave)".to_owned()
+            }
             Failure::Unseen => {
                 "ended without leaving the job (how, only what started it has been told)".to_owned()
             }
@@ -278,7 +280,7 @@ pub fn place(wait: &WaitRecord, since: Duration) -> Option<String> {
             index => text += &format!(", context {index}"),
         }
     }
-    text += &format!(", since {}", duration(since));
+    text += &format!(", for {}", duration(since));
     Some(text)
 }
 
@@ -399,7 +401,7 @@ mod tests {
         };
         let expected = "\
 rank 2 of 4 (pid 4711, host a) was killed by signal 11 (segmentation fault) after 0.4 s.
-  It was in: receive from rank 1, tag 7, group world, since 0.3 s.
+  It was in: receive from rank 1, tag 7, group world, for 0.3 s.
   Its last lines: \"reading part 17\"
 The other 3 processes were ended (--on-failure abort). Exit code 139.
 ";
@@ -519,13 +521,13 @@ Of the others 2 were ended (--on-failure restart), 1 ended by itself. Exit code 
     fn places_are_put_in_words() {
         let at = |wait: WaitRecord| place(&wait, Duration::from_secs(4)).unwrap_or_default();
         let send = WaitRecord { operation: Operation::Send, bytes: 1 << 20, ..receive() };
-        assert_eq!(at(send), "send to rank 1, 1.0 MiB, tag 7, group world, since 4.0 s");
+        assert_eq!(at(send), "send to rank 1, 1.0 MiB, tag 7, group world, for 4.0 s");
         let any = WaitRecord { peer: None, tag: None, context: 9, ..receive() };
-        assert_eq!(at(any), "receive from any rank, context 9, since 4.0 s");
+        assert_eq!(at(any), "receive from any rank, context 9, for 4.0 s");
         let inner = WaitRecord { context: ContextId::CREATION, ..receive() };
-        assert_eq!(at(inner), "receive from rank 1, to make a group, group world, since 4.0 s");
+        assert_eq!(at(inner), "receive from rank 1, to make a group, group world, for 4.0 s");
         let wait = WaitRecord { operation: Operation::Leave, ..WaitRecord::default() };
-        assert_eq!(at(wait), "leave, since 4.0 s");
+        assert_eq!(at(wait), "leave, for 4.0 s");
         assert_eq!(at(WaitRecord::default()), "");
     }
 

@@ -10,6 +10,26 @@ use std::io::{Read, Seek};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+/// Where this library's functions stand: in its source files, in its libraries, or by their names.
+const OWN_PLACES: [&str; 14] = [
+    "crates/memory/src/",
+    "crates/channel/src/",
+    "crates/transports/src/",
+    "crates/kernel/src/",
+    "crates/collectives/src/",
+    "crates/groups/src/",
+    "crates/host/src/",
+    "crates/node/src/",
+    "fronts/c_boundary/src/",
+    "fronts/deck/src/",
+    "fronts/mpi/src/",
+    "/libmpi_abi.so",
+    "/libdeck.so",
+    " in landeck_",
+];
+/// And those of the C library and of Rust's.
+const SYSTEM_PLACES: [&str; 4] = ["/rustc/", "/sysdeps/", "/libc.so", "/ld-linux"];
+
 /// The stacks of a process, in indented lines. A debugger that is not done by `deadline` is ended.
 pub fn of_process(pid: u32, deadline: Instant) -> String {
     let stacks = by_debugger(pid, deadline).unwrap_or_else(|| by_kernel(pid));
@@ -42,7 +62,53 @@ fn by_debugger(pid: u32, deadline: Instant) -> Option<String> {
 fn frames(text: &str) -> Option<String> {
     let is_shown = |line: &&str| line.starts_with('#') || line.starts_with("Thread ");
     let shown: Vec<&str> = text.lines().filter(is_shown).collect();
-    shown.iter().any(|line| line.starts_with('#')).then(|| shown.join("\n"))
+    shown.iter().any(|line| line.starts_with('#')).then(|| folded(&shown).join("\n"))
+}
+
+/// The lines, with one for all frames inside Landeck that follow each other, but for the outermost: by that
+/// call the program entered it.
+fn folded(lines: &[&str]) -> Vec<String> {
+    let mut text = Vec::new();
+    let mut rest = lines;
+    while let [first, others @ ..] = rest {
+        let within = rest.iter().take_while(|line| origin(line) != Origin::Program);
+        let inside = within.enumerate().filter(|(_, line)| origin(line) == Origin::Landeck);
+        match inside.last() {
+            Some((last, _)) if last > 1 => {
+                let number = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+                let (from, to) = (number(first), number(rest[last - 1]));
+                text.push(format!("{from} to {to}  inside Landeck"));
+                text.push(rest[last].to_owned());
+                rest = &rest[last + 1..];
+            }
+            _ => {
+                text.push((*first).to_owned());
+                rest = others;
+            }
+        }
+    }
+    text
+}
+
+/// Whose a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// This library's.
+    Landeck,
+    /// That of the C library or of Rust's, which all others call.
+    System,
+    /// That of anything else; also the line that begins a thread.
+    Program,
+}
+
+fn origin(line: &str) -> Origin {
+    let is_in = |places: &[&str]| places.iter().any(|place| line.contains(place));
+    match () {
+        () if !line.starts_with('#') => Origin::Program,
+        () if is_in(&OWN_PLACES) => Origin::Landeck,
+        () if is_in(&SYSTEM_PLACES) => Origin::System,
+        () => Origin::Program,
+    }
 }
 
 fn by_kernel(pid: u32) -> String {
@@ -84,6 +150,37 @@ mod tests {
             "[New LWP 7]\nThread 1 (LWP 3):\n#0  read () at x.c:1\n#1  main ()\n[Inferior]\n";
         assert_eq!(frames(text).unwrap(), "Thread 1 (LWP 3):\n#0  read () at x.c:1\n#1  main ()");
         assert_eq!(frames("ptrace: Operation not permitted.\nThread 1\n"), None);
+    }
+
+    #[test]
+    fn frames_of_ours_are_one_line() {
+        let text = "\
+Thread 1 (LWP 3):
+#0  syscall () at ../sysdeps/unix/sysv/linux/x86_64/syscall.S:38
+#1  0x00007ff8 in futex_wait () at crates/memory/src/system.rs:142
+#2  call_once () at /rustc/59/library/core/src/panic/unwind_safe.rs:274
+#3  0x00007ff8 in entered () at fronts/mpi/src/entry.rs:93
+#4  MPI_Recv () at fronts/mpi/src/entry.rs:34
+#5  0x00005616 in main (c=1) at dead.c:2
+Thread 2 (LWP 4):
+#0  read () from /lib/x86_64-linux-gnu/libc.so.6
+#1  work () at dead.c:9
+#2  0x00007ff8 in ?? () from /usr/local/lib/libmpi_abi.so.1
+#3  MPI_Allreduce () from /usr/local/lib/libmpi_abi.so.1
+#4  main () at dead.c:20
+";
+        let wanted = "\
+Thread 1 (LWP 3):
+#0 to #3  inside Landeck
+#4  MPI_Recv () at fronts/mpi/src/entry.rs:34
+#5  0x00005616 in main (c=1) at dead.c:2
+Thread 2 (LWP 4):
+#0  read () from /lib/x86_64-linux-gnu/libc.so.6
+#1  work () at dead.c:9
+#2  0x00007ff8 in ?? () from /usr/local/lib/libmpi_abi.so.1
+#3  MPI_Allreduce () from /usr/local/lib/libmpi_abi.so.1
+#4  main () at dead.c:20";
+        assert_eq!(frames(text).unwrap(), wanted);
     }
 
     #[test]

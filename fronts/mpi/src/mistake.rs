@@ -47,7 +47,7 @@ impl Mistake {
     pub(crate) fn unsupported() -> Self {
         Self::new(
             ERR_UNSUPPORTED_OPERATION,
-            "this library does not have it yet; docs/mpi-functions.md lists what works",
+            "Landeck does not implement it; docs/mpi-functions.md of its source lists what works",
         )
     }
 

@@ -7,22 +7,27 @@ use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
 use crate::seeing::top::TopArguments;
+use crate::seeing::two_pictures;
 use crate::seeing::why::WhyArguments;
 use crate::simulate::SimulateArguments;
 use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
+use crate::usage;
 use crate::values::{time, whole};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use landeck::collectives::{Nearness, Overrides};
+use landeck::host::budget::PROCESSES_MAX;
 use landeck::host::environment::Export;
 use landeck::host::guardian::OnFailure;
 use landeck::host::input::InputTo;
-use landeck::host::launch::{Launch, Program, ServeGroups};
+use landeck::host::launch::{Explain, Explanation, Launch, Program, ServeGroups};
+use landeck::host::observe;
 use landeck::host::output::Tag;
 use landeck::host::placement::{BindTo, MapBy};
 use landeck::memory::JobName;
+use landeck::seeing::Report;
 use landeck::{Job, Options};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -86,6 +91,13 @@ pub(crate) struct Wishes {
 /// A command line that is not understood, or that asks for help.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) clap::Error);
+
+impl Usage {
+    /// What is to be said of it to the user who has written this line.
+    pub(crate) fn text(&self, line: &[OsString]) -> String {
+        usage::text(&self.0, line, &definition(), |line| parse(line).is_ok())
+    }
+}
 
 /// Reads a command line, which begins with the name of the command.
 pub(crate) fn parse(line: Vec<OsString>) -> Result<Command, Usage> {
@@ -151,6 +163,8 @@ enum CliCommand {
     Plan(Box<PlanArguments>),
     Simulate(Box<SimulateArguments>),
     Tune(TuneArguments),
+    /// Only the source tree has the program that it needs.
+    #[command(hide = true)]
     Bench(BenchArguments),
     /// Measure as a process of a job that `tune` has started.
     #[command(hide = true)]
@@ -170,7 +184,7 @@ enum CliCommand {
     },
 }
 
-/// Start a job on this host and see it to its end.
+/// Run a program as N processes on this host.
 ///
 /// Options stand before the program; what follows the program belongs to it. Several programs make
 /// one job when a colon stands between them: their processes get ranks in this order, and each has
@@ -178,7 +192,8 @@ enum CliCommand {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "landeck run [OPTIONS] PROGRAM [ARGUMENTS]... [: [-n N] PROGRAM [ARGUMENTS]...]...",
-    after_help = RUN_NOTES
+    after_help = RUN_EXAMPLES,
+    after_long_help = notes()
 )]
 struct RunArguments {
     #[command(flatten)]
@@ -232,36 +247,58 @@ as on a full disk, the launcher says so at once, and the processes go on.
 
 Signals: INT is passed on, twice within 2 seconds it kills. TERM and HUP end the job: TERM, the grace
 time, KILL. QUIT, USR1, USR2, WINCH, TSTP and CONT are passed on. The processes inherit the signals that
-were ignored (but for PIPE) or blocked when the launcher was started; the launcher hears the blocked ones.
+were ignored (but for PIPE) or blocked when the launcher was started; the launcher hears the blocked ones.";
 
+const RUN_EXAMPLES: &str = "\
 Examples:
   landeck run -n 4 ./heat 512
   landeck run -n 1 ./master : -n 3 -x OMP_NUM_THREADS=2 ./worker
-  landeck run -n 8 --tag --timeout 60 --stacks ./program";
+  landeck run -n 8 --tag --timeout 60 --stacks ./program
+
+`landeck run --help` and landeck-run(1) say more: exit codes, output, signals.";
+
+fn notes() -> String {
+    let examples = RUN_EXAMPLES.split("\n\n").next().unwrap_or_default();
+    format!("{RUN_NOTES}\n\n{examples}")
+}
 
 /// How often a process is started again, where that is all that was asked for.
 const RESTARTS: u32 = 3;
 
+/// The headings of the options.
+const PROGRAMS: &str = "Options of each program";
+const PLACEMENT: &str = "Placement";
+const OUTPUT: &str = "Input and output";
+const FAILURES: &str = "When something goes wrong";
+const JOB: &str = "The job";
+
 /// What holds for a whole job.
 #[derive(Debug, Args)]
 struct JobArguments {
-    /// What the job is called, for `landeck ps`, `top` and `why` [default: the program's name]
-    #[arg(long, value_name = "NAME", value_parser = job_name)]
-    name: Option<String>,
-    /// Bind each process: to nothing, a hardware thread, its cores, or to the L3 cache, memory node
-    /// or package of its first core [default: core; none if there are more processes than cores, or
-    /// threads are asked for, as by OMP_NUM_THREADS]
-    #[arg(long, value_name = "WHAT", value_parser = bind_to())]
-    bind_to: Option<BindTo>,
-    /// Deal processes out over cores (slot, core), L3 caches or memory nodes, with pe=N cores for
-    /// each: slot, core, l3, numa, pe=N, numa:pe=N
-    #[arg(long, value_name = "HOW", default_value = "slot", hide_default_value = true)]
+    /// Deal processes out over cores, L3 caches or memory nodes, with N cores each.
+    ///
+    /// slot or core: neighbouring ranks on neighbouring cores; l3, numa: neighbouring ranks on different caches
+    /// or memory nodes; pe=N or numa:pe=N: N cores for each process.
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "slot",
+        hide_default_value = true,
+        help_heading = PLACEMENT
+    )]
     map_by: MapBy,
+    /// Bind each process to a part of the machine.
+    ///
+    /// To nothing, a hardware thread, its cores, or to the L3 cache, memory node or package of its first core
+    /// [default: core; none if there are more processes than cores, or threads are asked for, as by
+    /// OMP_NUM_THREADS].
+    #[arg(long, value_name = "WHAT", value_parser = bind_to(), help_heading = PLACEMENT)]
+    bind_to: Option<BindTo>,
     /// Say which process is bound to what
-    #[arg(long)]
+    #[arg(long, help_heading = PLACEMENT)]
     report_bindings: bool,
     /// Say what would be started where, and start nothing
-    #[arg(long)]
+    #[arg(long, help_heading = PLACEMENT)]
     dry_run: bool,
     /// Put the rank, or the rank and the host, before each line of output
     #[arg(
@@ -270,88 +307,123 @@ struct JobArguments {
         value_enum,
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "rank"
+        default_missing_value = "rank",
+        help_heading = OUTPUT
     )]
     tag: Option<TagWith>,
-    /// Write the output of each process into files in this directory: rank-N.stdout, rank-N.stderr
-    #[arg(long, value_name = "DIRECTORY")]
+    /// Write the output of each process into files in this directory.
+    ///
+    /// They are called rank-N.stdout and rank-N.stderr.
+    #[arg(long, value_name = "DIRECTORY", help_heading = OUTPUT)]
     output_dir: Option<PathBuf>,
-    /// End the job after this time (seconds, or with a unit: 90, 0.5, 10m, 2h); exit code 124
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
-    timeout: Option<Duration>,
-    /// Show the stacks of all processes when the time is over
-    #[arg(long, requires = "timeout")]
-    stacks: bool,
-    /// Who gets the standard input: all, none, or a rank
+    /// The receiver of the standard input: all, none, or a rank
     #[arg(
         long,
         value_name = "WHO",
         value_parser = input_to,
         allow_negative_numbers = true,
-        default_value = "0"
+        default_value = "0",
+        help_heading = OUTPUT
     )]
     stdin: InputTo,
-    /// When a process fails: end the others (abort), tell them and let them go on (notify), or start
-    /// it again besides (restart), up to 3 times or as in restart:5. When it has failed once more the
-    /// others are ended; they go on as in restart:5,notify. An abort of a process always ends the job
-    #[arg(long, value_name = "WHAT", value_parser = on_failure, default_value = "abort")]
+    /// Sum up a job that ended well: messages, bytes, time waiting
+    #[arg(long, help_heading = OUTPUT)]
+    summary: bool,
+    /// End the job after this time; exit code 124.
+    ///
+    /// In seconds, or with a unit: 90, 0.5, 10m, 2h. Says why the job has not ended, and what each process waits
+    /// for.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = time,
+        allow_negative_numbers = true,
+        help_heading = FAILURES
+    )]
+    timeout: Option<Duration>,
+    /// Show the stacks of all processes when the time is over
+    #[arg(long, requires = "timeout", help_heading = FAILURES)]
+    stacks: bool,
+    /// What a failed process means for the others: abort, notify, restart.
+    ///
+    /// End the others (abort), tell them and let them go on (notify), or start the process again besides
+    /// (restart), up to 3 times or as in restart:5. When it has failed once more the others are ended; they go on
+    /// as in restart:5,notify. An abort of a process always ends the job.
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_parser = on_failure,
+        default_value = "abort",
+        help_heading = FAILURES
+    )]
     on_failure: OnFailure,
-    /// Let each process only read what another one alone writes: a stray write into that ends its writer
-    #[arg(long)]
-    harden: bool,
-    /// Serve the named groups that programs make for the launcher to serve (ServedBy::Launcher,
-    /// DECK_LAUNCHER), in a thread of it
-    #[arg(long)]
-    serve_groups: bool,
     /// Time between asking processes to end (TERM) and killing them
     #[arg(
         long,
         value_name = "TIME",
         value_parser = time,
         allow_negative_numbers = true,
-        default_value = "10"
+        default_value = "10",
+        help_heading = FAILURES
     )]
     grace: Duration,
-    /// Say what a job has done that ended well: messages, bytes, time waiting
-    #[arg(long)]
-    summary: bool,
-    /// Which ways collective operations take: a name for all, or allreduce=butterfly,broadcast=daisy
-    /// [default: LANDECK_COLLECTIVES, else what `landeck tune --show` says]
-    #[arg(long, value_name = "WAYS", value_parser = overrides)]
+    /// Map what other processes write for reading alone.
+    ///
+    /// A stray write into that ends its writer.
+    #[arg(long, help_heading = FAILURES)]
+    harden: bool,
+    /// The job's name, for `landeck ps`, `top` and `why` [default: the program's name]
+    #[arg(long, value_name = "NAME", value_parser = job_name, help_heading = JOB)]
+    name: Option<String>,
+    /// The ways of collective operations: one for all, or one for each.
+    ///
+    /// As in allreduce=butterfly,broadcast=daisy [default: LANDECK_COLLECTIVES, else what
+    /// `landeck tune --show` says].
+    #[arg(long, value_name = "WAYS", value_parser = overrides, help_heading = JOB)]
     collectives: Option<Overrides>,
-    /// What makes members near, for the ways that care: the last-level cache they are bound to
-    /// (caches), their host (hosts), or nothing (none) [default: LANDECK_CLUSTERS, else caches]
-    #[arg(long, value_name = "BY", value_parser = nearness())]
+    /// What makes members near, for the ways that care.
+    ///
+    /// The last-level cache they are bound to (caches), their host (hosts), or nothing (none) [default:
+    /// LANDECK_CLUSTERS, else caches].
+    #[arg(long, value_name = "BY", value_parser = nearness(), help_heading = JOB)]
     clusters: Option<Nearness>,
+    /// Serve named groups in a thread of the launcher.
+    ///
+    /// Those that programs make for that: ServedBy::Launcher, DECK_LAUNCHER.
+    #[arg(long, help_heading = JOB)]
+    serve_groups: bool,
 }
 
 /// What holds for one program of a job.
 #[derive(Debug, Args)]
 struct ProgramArguments {
-    /// Number of processes, also -np [default: one for each usable core; one for each program after
-    /// a colon]
+    /// Number of processes.
+    ///
+    /// Also -np [default: one for each usable core; one for each program after a colon].
     #[arg(
         short = 'n',
         long = "np",
         value_name = "N",
-        value_parser = whole(1, u32::MAX),
-        allow_negative_numbers = true
+        value_parser = whole(1, PROCESSES_MAX),
+        allow_negative_numbers = true,
+        help_heading = PROGRAMS
     )]
     processes: Option<u32>,
-    /// Set a variable for the processes, or pass one on in spite of --env-none
+    /// Set a variable, or pass one on in spite of --env-none
     #[arg(
         short = 'x',
         long = "export",
         value_name = "NAME[=VALUE]",
         value_parser = clap::builder::OsStringValueParser::new().try_map(export),
-        action = ArgAction::Append
+        action = ArgAction::Append,
+        help_heading = PROGRAMS
     )]
     exports: Vec<Export>,
     /// Let the processes inherit no variables but those of -x
-    #[arg(long)]
+    #[arg(long, help_heading = PROGRAMS)]
     env_none: bool,
     /// Start the processes in this directory
-    #[arg(short = 'C', long = "wdir", value_name = "DIRECTORY")]
+    #[arg(short = 'C', long = "wdir", value_name = "DIRECTORY", help_heading = PROGRAMS)]
     directory: Option<PathBuf>,
     /// The program and its arguments
     #[arg(
@@ -386,6 +458,7 @@ impl JobArguments {
             output_directory: self.output_dir,
             timeout: self.timeout,
             stacks: self.stacks,
+            explain: Some(explain as Explain),
             stdin: self.stdin,
             on_failure: self.on_failure,
             is_hardened: self.harden,
@@ -416,6 +489,15 @@ impl ProgramArguments {
 fn serve_groups(job: &str) -> Result<(), String> {
     let served = Job::join_running(job, Options::default()).and_then(|guest| guest.serve_groups());
     served.map_err(|error| error.to_string())
+}
+
+/// Why a job does not end, as `landeck why` says it.
+fn explain(job: &str) -> Option<Explanation> {
+    let job = observe::find(Some(job)).ok()?;
+    let (before, now) = two_pictures(&job);
+    let report = Report::of(&job, &before, &now);
+    let advice = report.advice().map(str::to_owned);
+    Some(Explanation { verdict: report.verdict().to_owned(), advice })
 }
 
 /// The definition of what may stand after a colon.
@@ -679,15 +761,16 @@ mod tests {
             ("--on-failure restart:-1 x", "choose abort, notify, restart"),
             ("--on-failure abort:3 x", "choose abort, notify, restart"),
             ("--on-failure notify,abort x", "choose abort, notify, restart"),
-            ("--timeout soon x", "the unit is not known"),
+            ("--timeout soon x", "a time is wanted, 0 or more"),
+            ("--timeout 3d x", "the unit is not known"),
             ("--timeout=-3 x", "a time is wanted, 0 or more"),
             ("--timeout -5 x", "a time is wanted, 0 or more"),
             ("--grace -1 x", "a time is wanted, 0 or more"),
             ("--stdin -1 x", "choose all, none"),
-            ("-n -1 x", "a whole number is wanted, 1 or more"),
-            ("-np -1 x", "a whole number is wanted, 1 or more"),
-            ("-n two x", "a whole number is wanted, 1 or more"),
-            ("-n 1 x : -n -1 y", "a whole number is wanted, 1 or more"),
+            ("-n -1 x", "a whole number is wanted, from 1 to 16,368"),
+            ("-np -1 x", "a whole number is wanted, from 1 to 16,368"),
+            ("-n two x", "a whole number is wanted, from 1 to 16,368"),
+            ("-n 1 x : -n -1 y", "a whole number is wanted, from 1 to 16,368"),
             ("--tag rank ./x", "write --tag=rank for what stands before each line"),
             ("--tag host x", "or --tag -- host for a program that is called host"),
             ("-x =3 x", "a name is needed"),

@@ -11,12 +11,14 @@ mod plan;
 mod seeing;
 mod simulate;
 mod tune;
+mod usage;
 mod values;
 
+use clap::error::ErrorKind;
 use cli::{Command, Usage, Wishes};
 use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
-use landeck::host::say::{brief, complain, heard, say};
+use landeck::host::say::{complain, heard, say};
 use landeck::host::start_signals;
 use landeck::tuning;
 use mpiexec::Asked;
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
 
 /// Does what a command line of `landeck` says.
 fn follow(line: Vec<OsString>) -> ExitCode {
+    let written = line.clone();
     match cli::parse(line) {
         Ok(Command::Run(launch, wishes)) => run(*launch, wishes),
         Ok(Command::Tune { is_forced }) => said(tune::run(is_forced)),
@@ -65,23 +68,21 @@ fn follow(line: Vec<OsString>) -> ExitCode {
             let place = directory.display().to_string();
             said(generate::write(what, &directory).map_err(|error| format!("{place}: {error}")))
         }
-        Err(Usage(error)) => answer(&error),
+        Err(usage) => answer(&usage, &written),
     }
 }
 
 /// Shows the help that was asked for, or says what is wrong with a command line.
-fn answer(error: &clap::Error) -> ExitCode {
+fn answer(usage: &Usage, line: &[OsString]) -> ExitCode {
+    let Usage(error) = usage;
     if !error.use_stderr() {
         return said(heard(error.print()));
     }
-    let text = error.to_string();
-    let text = text.trim_end();
-    match brief(text) {
-        short if short != text => complain(short),
-        // With colours, where they can be seen.
-        _ => drop(error.print()),
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return ExitCode::from(WRONG_USAGE);
     }
-    ExitCode::from(WRONG_USAGE)
+    failed(usage.text(line), WRONG_USAGE)
 }
 
 /// Starts a job with the settings of this host and what the user asks for; that wins.

@@ -27,6 +27,7 @@ options of MPICH's mpiexec; each may be written with one dash or two.
 
 For one program:
   -n N, -np N           number of processes (1 if not given)
+  -N N, -npernode N     the same: there is one host
   -env NAME VALUE       set a variable
   -x NAME[=VALUE]       set a variable, or pass it on in spite of -envnone
   -envlist A,B          pass on these variables, and no others
@@ -35,9 +36,12 @@ For one program:
 
 For all programs, to be given before the first:
   -genv NAME VALUE, -genvlist A,B, -genvnone, -genvall
-  -l, -prepend-rank     put the rank before each line of output
+  -l, -prepend-rank, -tag-output
+                        put the rank before each line of output
   -bind-to WHAT         none, hwthread, core, l3, numa, socket
-  -map-by HOW           slot, core, l3, numa, and pe=N
+  -map-by HOW           slot, core, l3, numa, and pe=N; ppr:N:node
+  -report-bindings      say which process is bound to what
+  -timeout SECONDS      end the job after so many seconds
   -initial-errhandler H mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return
   -disable-auto-cleanup a process that fails ends no other
   -host H, -hosts H,... accepted if all are this host
@@ -129,6 +133,8 @@ pub(crate) enum MpiexecError {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Processes,
+    /// As many processes as on each host, of which there is one.
+    PerHost,
     Set {
         all: bool,
     },
@@ -146,6 +152,8 @@ enum Meaning {
     Tag,
     BindTo,
     MapBy,
+    Report,
+    TimeLimit,
     GoOn,
     ErrorHandler,
     Hosts,
@@ -160,7 +168,7 @@ enum Meaning {
 
 use Meaning::{
     AsItIs, Bare, BindTo, Directory, ErrorHandler, Export, GoOn, Help, Hosts, Inherit, MapBy,
-    NotHere, Only, Processes, Set, Tag, Version,
+    NotHere, Only, PerHost, Processes, Report, Set, Tag, TimeLimit, Version,
 };
 
 const ONE_HOST: &str = "processes are started on this host only; leave the option out";
@@ -169,6 +177,7 @@ const TREE: &str = "there are no other launchers below this one; leave the optio
 
 const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["n", "np", "c"], Processes),
+    (&["N", "npernode"], PerHost),
     (&["env"], Set { all: false }),
     (&["genv"], Set { all: true }),
     (&["x"], Export),
@@ -179,9 +188,11 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
     (&["envall"], Inherit { all: false }),
     (&["genvall"], Inherit { all: true }),
     (&["wdir", "wd"], Directory),
-    (&["l", "prepend-rank"], Tag),
+    (&["l", "prepend-rank", "tag-output"], Tag),
     (&["bind-to"], BindTo),
     (&["map-by"], MapBy),
+    (&["report-bindings"], Report),
+    (&["timeout"], TimeLimit),
     (&["disable-auto-cleanup"], GoOn),
     (&["initial-errhandler", "initial_errhandler"], ErrorHandler),
     (&["host", "hosts"], Hosts),
@@ -205,6 +216,21 @@ const OPTIONS: &[(&[&str], Meaning)] = &[
         NotHere("the only kinds are mpi and system, and they are always there"),
     ),
 ];
+
+/// What a user of `landeck run` is told who writes an option that only other launchers have; `None` where they
+/// have none of that name.
+pub(crate) fn elsewhere(option: &str) -> Option<String> {
+    let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let (_, meaning) = OPTIONS.iter().find(|(names, _)| names.contains(&name))?;
+    Some(match meaning {
+        NotHere(reason) => format!("{option} is not supported: {reason}"),
+        AsItIs { .. } => format!("{option} is always so; leave the option out"),
+        Tag => format!("{option} is an option of mpiexec; write --tag"),
+        _ => {
+            format!("{option} is an option of mpiexec; `landeck run -h` lists those there are here")
+        }
+    })
+}
 
 /// Reads a line that begins with the name under which the command was called.
 ///
@@ -302,6 +328,11 @@ impl JobWords {
         let mut value = |what| words.value(&mut flag, what);
         match meaning {
             Processes => program.processes = Some(value("a number of processes")?),
+            // There is one host: a number for all processes is the same, and says more.
+            PerHost => {
+                let number = value("a number of processes")?;
+                program.processes.get_or_insert(number);
+            }
             Set { all } => {
                 let (name, value) = (value("a name and a value")?, value("a value")?);
                 self.exports(all, program).extend(["-x".into(), joined(&name, "=", &value)]);
@@ -320,7 +351,15 @@ impl JobWords {
             Directory => program.options.extend(["--wdir".into(), value("a directory")?]),
             Tag => self.options.push("--tag".into()),
             BindTo => self.options.extend(["--bind-to".into(), place(&value("what")?)]),
-            MapBy => self.options.extend(["--map-by".into(), place(&value("how")?)]),
+            MapBy => {
+                let how = value("how")?;
+                match per_host(&flag.written, &how)? {
+                    Some(number) => drop(program.processes.get_or_insert(number)),
+                    None => self.options.extend(["--map-by".into(), place(&how)]),
+                }
+            }
+            Report => self.options.push("--report-bindings".into()),
+            TimeLimit => self.options.extend(["--timeout".into(), value("a number of seconds")?]),
             GoOn => self.options.extend(["--on-failure".into(), "notify".into()]),
             ErrorHandler => {
                 let name = value("the name of an error handler")?;
@@ -396,8 +435,8 @@ impl Meaning {
     fn is_for_all(self) -> bool {
         match self {
             Set { all } | Only { all } | Bare { all } | Inherit { all } => all,
-            Tag | BindTo | MapBy | GoOn | ErrorHandler => true,
-            Processes | Export | Directory | Hosts | AsItIs { .. } => false,
+            Tag | BindTo | MapBy | Report | TimeLimit | GoOn | ErrorHandler => true,
+            Processes | PerHost | Export | Directory | Hosts | AsItIs { .. } => false,
             Help | Version | NotHere(_) => false,
         }
     }
@@ -446,6 +485,21 @@ fn place(word: &OsStr) -> OsString {
         Some("socket") => "package".into(),
         Some("l3cache") => "l3".into(),
         _ => word.to_owned(),
+    }
+}
+
+/// The number of `ppr:N:node`, which is one of processes where there is one host; `None` where it is another
+/// mapping. So many on each core or cache, with ranks in that order, there are not.
+fn per_host(option: &str, how: &OsStr) -> Result<Option<OsString>, MpiexecError> {
+    let how = how.to_string_lossy();
+    let Some(pattern) = how.strip_prefix("ppr:") else { return Ok(None) };
+    match pattern.split_once(':') {
+        Some((number, "node")) => Ok(Some(number.into())),
+        _ => Err(MpiexecError::NotHere {
+            option: format!("{option} {how}"),
+            reason: "of these mappings there is ppr:N:node alone; give the number with -n, and core, l3 or \
+                     numa with -map-by",
+        }),
     }
 }
 
@@ -535,6 +589,12 @@ mod tests {
                 "-initial-errhandler mpi_errors_return a",
                 "-n 1 -x LANDECK_MPI_INITIAL_ERRHANDLER=mpi_errors_return -- a",
             ),
+            ("--tag-output -n 2 a", "--tag -n 2 -- a"),
+            ("--report-bindings --timeout 9 a", "--report-bindings --timeout 9 -n 1 -- a"),
+            ("-N 4 a", "-n 4 -- a"),
+            ("-N 2 -np 4 a", "-n 4 -- a"),
+            ("-np 4 -N 2 a", "-n 4 -- a"),
+            ("--map-by ppr:4:node a", "-n 4 -- a"),
             ("-ppn 2 -host localhost:4,127.0.0.1 -n 3 a", "-n 3 -- a"),
             ("--oversubscribe --allow-run-as-root -n 3 -- -a", "-n 3 -- -a"),
         ] {
@@ -561,6 +621,10 @@ mod tests {
             ("-l=3 a", "-l=3: there is no such option"),
             ("-n4 a", "-n4: there is no such option"),
             ("-f hosts a", "-f is not supported: processes are started on this host only"),
+            (
+                "--map-by ppr:2:socket a",
+                "--map-by ppr:2:socket is not supported: of these mappings there is",
+            ),
             ("-host elsewhere a", "-host elsewhere: processes can be started on this host only"),
             ("-initial-errhandler none a", "-initial-errhandler none: there is no such error"),
             ("-n 2 a : -l b", "-l is for all programs: write it before the first"),

@@ -3,7 +3,7 @@
 
 use crate::clusters::{self, ClustersError};
 use crate::values::whole;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use landeck::collectives::preset::NAMES;
 use landeck::collectives::{
@@ -148,6 +148,8 @@ pub(crate) enum PlanError {
         "--cluster-sizes have {sum} members together, at most {MEMBERS_MAX} can be planned. Give less."
     )]
     TooMany { sum: u64 },
+    #[error("{option} {count}: the group has {size} members. Give {size} or less.")]
+    Empty { option: &'static str, count: u32, size: u32 },
     #[error("{option}: {operation} {what}. Leave the option out.")]
     Senseless { option: &'static str, operation: Operation, what: &'static str },
     #[error("--split: {0}.")]
@@ -171,7 +173,11 @@ impl PlanArguments {
         let drawing = Drawing::new(&task, &way, &group);
         match &self.svg {
             Some(path) => draw(&drawing, path),
-            None => say(&drawing.text(self.member)),
+            None => {
+                let text = drawing.text(self.member);
+                let (heading, rest) = text.split_once('\n').unwrap_or((&text, ""));
+                say(&format!("{heading}\n{}{rest}", self.remark()))
+            }
         }
     }
 
@@ -180,6 +186,11 @@ impl PlanArguments {
         let members = self.members.unwrap_or(0);
         if let Some(map_by) = derived {
             return Ok(clusters::here(members, *map_by, Some(BindTo::Core), Nearness::Caches)?);
+        }
+        for (option, count) in [("--clusters", clusters), ("--columns", columns)] {
+            if let Some(count) = count.filter(|&count| count > members) {
+                return Err(PlanError::Empty { option, count, size: members });
+            }
         }
         Ok(match (clusters, cluster_sizes, columns) {
             (_, Some(sizes), _) => {
@@ -228,6 +239,19 @@ impl PlanArguments {
         })
     }
 
+    /// What a reader who expects the ring of the textbooks is to know.
+    fn remark(&self) -> &'static str {
+        let is_reduction =
+            matches!(self.operation, Operation::AllReduce | Operation::ReduceScatter);
+        match self.architecture.to_string() == "ring" && is_reduction && !self.split {
+            true => {
+                "ring is a chain here: whole data go down and back. The ring of textbooks, which divides the \
+                 data, is ring+split.\n"
+            }
+            false => "",
+        }
+    }
+
     fn way(&self) -> Result<Way, PlanError> {
         let preset = self.architecture.clone();
         let preset = if self.split { preset.split()? } else { preset };
@@ -255,9 +279,14 @@ fn say(text: &str) -> Result<(), PlanError> {
     Ok(say::say(text)?)
 }
 
-fn operation() -> impl TypedValueParser<Value = Operation> {
-    PossibleValuesParser::new(Operation::ALL.map(Operation::as_str))
+pub(crate) fn operation() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(Operation::ALL.map(operation_value))
         .try_map(|name| Operation::from_name(&name).ok_or("there is no such operation"))
+}
+
+/// An operation as a word of the command line, also by its name in MPI.
+pub(crate) fn operation_value(operation: Operation) -> PossibleValue {
+    PossibleValue::new(operation.as_str()).aliases(operation.aliases())
 }
 
 fn notes() -> String {

@@ -1,5 +1,6 @@
 //! Values on the command line, read so that a wrong one is told what is wanted.
 
+use landeck::host::report::thousands;
 use std::time::Duration;
 
 /// Reads a whole number from `least` to `most`.
@@ -9,14 +10,23 @@ pub(crate) fn whole(
 ) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
     move |text| match text.parse() {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ if most == u32::MAX => Err(format!("a whole number is wanted, {least} or more")),
-        _ => Err(format!("a whole number is wanted, from {least} to {most}")),
+        _ if most == u32::MAX => {
+            Err(format!("a whole number is wanted, {least} or more, such as 4"))
+        }
+        _ => {
+            let example = 4.clamp(least, most);
+            let most = thousands(most.into());
+            Err(format!("a whole number is wanted, from {least} to {most}, such as {example}"))
+        }
     }
 }
 
 /// Reads a time with or without a unit.
 pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
     const WANTED: &str = "a time is wanted, 0 or more, such as 90, 0.5, 10m or 2h";
+    if text.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return Err(WANTED); // a word is no unit of anything
+    }
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_seconds = match &text[digits.len()..] {
         "" | "s" => 1.0,
@@ -38,9 +48,12 @@ mod tests {
         assert_eq!(whole(1, u32::MAX)("4294967295"), Ok(u32::MAX));
         for text in ["0", "-1", "two", "", "4294967296"] {
             let error = whole(1, u32::MAX)(text).unwrap_err();
-            assert_eq!(error, "a whole number is wanted, 1 or more", "{text}");
+            assert_eq!(error, "a whole number is wanted, 1 or more, such as 4", "{text}");
         }
-        assert_eq!(whole(0, 9)("10").unwrap_err(), "a whole number is wanted, from 0 to 9");
+        assert_eq!(
+            whole(0, 9)("10").unwrap_err(),
+            "a whole number is wanted, from 0 to 9, such as 4"
+        );
     }
 
     #[test]

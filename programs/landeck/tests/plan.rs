@@ -94,6 +94,8 @@ fn clusters_are_given_in_many_ways() {
         let text = printed(&format!("barrier -a pipeline {line}"));
         assert!(text.contains(clusters), "{line}: {text}");
     }
+    assert!(printed("allreduce -a ring -n 3").contains("\nring is a chain here"));
+    assert!(!printed("allreduce -a ring+split -n 3").contains("chain"));
     let alone = printed("broadcast -a pipeline -n 4");
     assert!(alone.starts_with("broadcast by pipeline: 3 messages in 3 steps\n4 members, root 0\n"));
 }
@@ -196,13 +198,13 @@ fn whoever_has_seen_enough_may_go() {
 fn what_there_is_not_is_explained() {
     let _watchdog = Watchdog::start(TEST_MAX);
     for (line, words) in [
-        ("dance -a flat -n 3", "possible values: barrier, broadcast"),
+        ("dance -a flat -n 3", "choose one of barrier, broadcast"),
         ("scan -a dasy -n 3", "did you mean \"daisy\"?); there are flat, pipeline"),
         ("scan -a knomial:1 -n 3", "give a radix of 2 or more"),
         ("scan -n 3", "--architecture <NAME>"),
         ("scan -a flat", "--np <N>"),
-        ("scan -a flat -n 0", "a whole number is wanted, from 1 to 1024"),
-        ("scan -a flat -n -1", "a whole number is wanted, from 1 to 1024"),
+        ("scan -a flat -n 0", "a whole number is wanted, from 1 to 1,024, such as 4"),
+        ("scan -a flat -n -1", "a whole number is wanted, from 1 to 1,024, such as 4"),
         ("gather -a flat -n 3 --root -1", "a whole number is wanted, 0 or more"),
         ("gather -a flat -n 3 --member two", "a whole number is wanted, 0 or more"),
         ("scan -a flat -n 3 --root 1", "landeck: --root: scan has no root. Leave the option out."),
@@ -213,7 +215,18 @@ fn what_there_is_not_is_explained() {
         ("barrier -a flat -n 3 --in-place", "--in-place: barrier has no contribution in place"),
         ("gather -a flat -n 3 --cluster-sizes 1,1", "2 members together, -n says 3. Make them"),
         ("gather -a flat --cluster-sizes 999,999", "1998 members together, at most 1024"),
-        ("gather -a flat -n 3 --clusters 2 --columns 2", "cannot be used with '--columns <N>'"),
+        (
+            "gather -a flat -n 3 --clusters 2 --columns 2",
+            "--clusters <N> cannot be used with --columns <N>; leave one of them out",
+        ),
+        (
+            "gather -a flat -n 7 --clusters 9",
+            "--clusters 9: the group has 7 members. Give 7 or less.",
+        ),
+        (
+            "gather -a flat -n 7 --columns 9",
+            "--columns 9: the group has 7 members. Give 7 or less.",
+        ),
         ("reduce -a board -n 3 --split", "--split: board cannot be split; leave +split out"),
         ("reduce -a flat -n 3 --svg /no/such.svg", "cannot write /no/such.svg: No such file"),
     ] {

@@ -191,7 +191,7 @@ fn what_is_asked_for_wrongly_is_explained() {
         ("broadcast -n 500 --platform myrinet2000", "need 250 hosts; platform myrinet2000 has 96"),
         ("broadcast --root 24", "--root 24: the group has 24 members, 0 to 23"),
         ("broadcast --root -1", "a whole number is wanted, 0 or more"),
-        ("broadcast --jitter -1", "a whole number is wanted, from 0 to 1000"),
+        ("broadcast --jitter -1", "a whole number is wanted, from 0 to 1,000"),
         ("barrier --root 1", "--root: barrier has no root"),
         ("barrier --segments 2", "--segments: barrier has no segments"),
         ("broadcast --explain", "--explain shows one run"),
@@ -205,7 +205,7 @@ fn what_is_asked_for_wrongly_is_explained() {
         ("barrier --measured", "--platform host alone"),
         ("barrier --measured --platform host -n 33", "up to 32 processes"),
         ("scan --measured --platform host -n 2", "scan is not among what is measured"),
-        ("broadcats", "a similar value exists: 'broadcast'"),
+        ("broadcats", "did you mean broadcast?"),
         ("broadcast --map", "--out"),
     ] {
         let ran = simulate(line);

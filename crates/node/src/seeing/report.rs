@@ -122,11 +122,11 @@ impl Words<'_> {
         match verdict {
             Verdict::Circle(circle) => {
                 let youngest = circle.iter().filter_map(|&at| self.waited(at)).min();
-                format!("Stuck since {}: {}", said(youngest), self.circle(circle))
+                format!("Stuck for {}: {}", said(youngest), self.circle(circle))
             }
             Verdict::Mismatch(mismatch) => self.mismatch(mismatch),
             Verdict::Stopped { whom, waiting } => format!(
-                "Stuck since {}: {} {} stopped by a signal or a debugger, and {} for {}.",
+                "Stuck for {}: {} {} stopped by a signal or a debugger, and {} for {}.",
                 said(self.longest(waiting)),
                 self.names(whom),
                 are(whom),
@@ -134,7 +134,7 @@ impl Words<'_> {
                 them(whom),
             ),
             Verdict::Gone { whom, waiting } => format!(
-                "Stuck since {}: {} {}, and {} for {}.",
+                "Stuck for {}: {} {}, and {} for {}.",
                 said(self.longest(waiting)),
                 self.names(whom),
                 self.how_gone(whom),
@@ -143,19 +143,19 @@ impl Words<'_> {
             ),
             Verdict::Held { whom, waiting } => self.held(whom, waiting),
             Verdict::NobodyActs(waiting) => format!(
-                "Stuck since {}: {}, and nobody is left who could send anything.",
+                "Stuck for {}: {}, and nobody is left who could send anything.",
                 said(self.longest(waiting)),
                 self.wait(waiting),
             ),
             Verdict::Awaited { whom, waiting } => format!(
-                "Not stuck: {} since {} for {}, which {}.",
+                "Not stuck: {}, for {} now, for {}, which {}.",
                 self.wait(waiting),
                 said(self.longest(waiting)),
                 self.names(whom),
                 self.how_busy(whom),
             ),
             Verdict::Elsewhere(waiting) => format!(
-                "Not stuck, as far as can be seen: {} since {}, for what any of several may do, or \
+                "Not stuck, as far as can be seen: {}, for {} now, for what any of several may do, or \
                  nobody of this job.",
                 self.wait(waiting),
                 said(self.longest(waiting)),
@@ -177,7 +177,7 @@ impl Words<'_> {
             false => format!(", and {} for {}", self.wait(waiting), them(whom)),
         };
         format!(
-            "Stuck since {since}: {names} {goes} not go on, although nobody is missing where {} {waits}{others}.",
+            "Stuck for {since}: {names} {goes} not go on, although nobody is missing where {} {waits}{others}.",
             if whom.len() == 1 { "it" } else { "they" },
         )
     }
@@ -219,7 +219,7 @@ impl Words<'_> {
         let since = said(self.longest(&all));
         let group = self.group(mismatch.board);
         format!(
-            "Stuck since {since}: members of {group} are out of step: {calls}. \
+            "Stuck for {since}: members of {group} are out of step: {calls}. \
              All members call the same operations in the same order."
         )
     }

@@ -37,14 +37,36 @@ fn section(command: &Command) -> String {
     let about = styled(command.get_long_about().or(command.get_about()));
     let usage = command.clone().render_usage().to_string();
     let mut text = format!("\n## landeck {}\n\n{about}\n\n", command.get_name());
-    text += &format!("```text\n{usage}\n```\n\n| option | what |\n|---|---|\n");
-    let is_shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
-    for argument in command.get_arguments().filter(is_shown) {
-        text += &format!("| {} | {} |\n", names(argument), cell(&meaning(argument)));
-    }
-    let notes = styled(command.get_after_help());
+    text += &format!("```text\n{usage}\n```\n");
+    text += &options(command, command.get_name());
+    let notes = styled(command.get_after_long_help().or(command.get_after_help()));
     if !notes.is_empty() {
         text += &format!("\n```text\n{notes}\n```\n");
+    }
+    text
+}
+
+/// A table of the options under each heading; where there are subcommands, of theirs instead.
+fn options(command: &Command, name: &str) -> String {
+    let mut text = String::new();
+    for below in command.get_subcommands().filter(|command| is_shown(command)) {
+        let name = format!("{name} {}", below.get_name());
+        text += &format!("\n`landeck {name}`: {}\n", cell(&styled(below.get_about())));
+        text += &options(below, &name);
+    }
+    let is_shown = |argument: &&Arg| !argument.is_hide_set() && argument.get_id() != "help";
+    let shown: Vec<&Arg> = command.get_arguments().filter(is_shown).collect();
+    let mut headings: Vec<Option<&str>> = Vec::new();
+    for heading in shown.iter().map(|argument| argument.get_help_heading()) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    for heading in headings {
+        text += &format!("\n| {} | what |\n|---|---|\n", heading.unwrap_or("option"));
+        for argument in shown.iter().filter(|argument| argument.get_help_heading() == heading) {
+            text += &format!("| {} | {} |\n", names(argument), cell(&meaning(argument)));
+        }
     }
     text
 }

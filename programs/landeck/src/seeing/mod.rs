@@ -30,7 +30,7 @@ pub(crate) enum SeeingError {
 }
 
 /// Two pictures of a job, a moment apart.
-fn two_pictures(job: &ObservedJob) -> (Picture, Picture) {
+pub(crate) fn two_pictures(job: &ObservedJob) -> (Picture, Picture) {
     let first = Picture::glance(job);
     pause(BETWEEN);
     (first, Picture::take(job))

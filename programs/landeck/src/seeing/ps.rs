@@ -59,13 +59,14 @@ fn listed(job: &ObservedJob, most: usize) -> String {
     let ending = if picture.state == JobState::Ending { ", ending" } else { "" };
     let processes = if plan.processes == 1 { "process" } else { "processes" };
     let mut text = format!(
-        "{}  {}, {} {processes}: {}; since {}, {agent}{ending}\n",
+        "{}  {}, {} {processes}: {}; running for {}, {agent}{ending}\n",
         job.host,
         plan.name,
         plan.processes,
         counted(&picture),
         age(job),
     );
+    text += &format!("  {:<13} {:<11} {:<9}{}\n", "PROCESS", "PID", "STATE", "PROCESSOR TIME");
     for member in picture.members.iter().take(most) {
         let name = picture.names.one(member.slot);
         text += &format!(
@@ -98,13 +99,13 @@ fn counted(picture: &Picture) -> String {
 fn pid_of(member: &Member) -> String {
     match member.record.pid {
         0 => "-".to_owned(),
-        pid => format!("pid {pid}"),
+        pid => pid.to_string(),
     }
 }
 
 fn computed(member: &Member) -> String {
     let figures = member.figures.map(|figures| figures.computed);
-    figures.map_or_else(String::new, |time| format!("{} of processor time", duration(time)))
+    figures.map_or_else(String::new, duration)
 }
 
 fn as_json(job: &ObservedJob) -> serde_json::Value {

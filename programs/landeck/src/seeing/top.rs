@@ -98,7 +98,7 @@ impl Scene {
         let report = Report::of(job, before, now);
         let alive = now.members.iter().filter(|member| member.record.state == SlotState::Alive);
         let heading = format!(
-            "{} ({}), {} of {} processes alive, since {}",
+            "{} ({}), {} of {} processes alive, running for {}",
             plan.name,
             job.host,
             alive.count(),

@@ -15,7 +15,7 @@ const STACKS_MAX: Duration = Duration::from_secs(30);
 /// Processes whose stacks are shown.
 const STACKS_OF_MAX: usize = 16;
 
-/// Say why a job does not go on: who waits for whom, since when, and what the cause is.
+/// Explain why a job is stuck: who waits for whom, for how long, and what the cause is.
 ///
 /// Works at any time, without anything switched on beforehand, also for processes that are stopped,
 /// wedged or dead. Exit code: 0 when the job goes on as far as can be seen, 1 when it does not.
@@ -41,7 +41,7 @@ impl WhyArguments {
         let name = &job.segment.plan().name;
         let text = match self.json {
             true => format!("{:#}\n", as_json(&job.host.to_string(), &name.to_string(), &report)),
-            false => format!("{name} ({}), since {}\n{}", job.host, age(&job), report.text()),
+            false => format!("{name} ({}), running for {}\n{}", job.host, age(&job), report.text()),
         };
         say(&text)?;
         if self.stacks {

@@ -14,6 +14,7 @@ mod sizes;
 mod study;
 mod table;
 
+use crate::plan::operation_value;
 use crate::tune::{self, Found, Share, TuneError};
 use crate::values::whole;
 use chart::svg;
@@ -41,7 +42,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use study::{Along, Ground, Series, Study};
 
-/// Simulate a collective operation on a platform that is not here.
+/// Simulate a collective operation on a modelled cluster.
 ///
 /// The members' plans are those of a real group; the same executor walks them, on simulated
 /// processors, networks and time. The table shows microseconds from the first call to the last
@@ -108,7 +109,7 @@ pub(crate) struct SimulateArguments {
     /// Write the page index.html and its pictures (SVG) into this directory
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
-    /// Let everything take longer by up to so many percent, each thing by its own part
+    /// Delay each event by a random 0 to so many percent
     #[arg(
         long,
         value_name = "PERCENT",
@@ -240,6 +241,9 @@ impl SimulateArguments {
         let platform = platform(&self.platform)?;
         let faults = self.faults(10 * self.jitter);
         let ground = self.ground(&platform, &faults, Calls::AtOnce, 1);
+        if let Some(note) = self.note_of_one_host(&platform) {
+            complain(format_args!("landeck: {note}"));
+        }
         // A run may take long: where it cannot be written to is better known before.
         self.out.as_deref().map_or(Ok(()), make_directory)?;
         if self.explain || !self.kill.is_empty() {
@@ -247,6 +251,24 @@ impl SimulateArguments {
         }
         let studies = self.simulated(&ground)?;
         self.tell(&ground, &studies)
+    }
+
+    /// That the network of a platform is not used, where nobody has asked for that.
+    fn note_of_one_host(&self, platform: &Platform) -> Option<String> {
+        let most = match self.subject {
+            Subject::Message => 2,
+            Subject::Operation(_) => self.processes().last().copied().unwrap_or(0),
+        };
+        let is_asked = self.spread || self.per_host.is_some() || self.paper;
+        let has_network = platform.network.is_some() && platform.hosts() > 1;
+        let fits = most <= u64::from(platform.host.processors);
+        (has_network && fits && most > 1 && !is_asked).then(|| {
+            format!(
+                "{most} processes have room on one host of {}, so no network is used; --spread puts each on a \
+                 host of its own",
+                platform.name
+            )
+        })
     }
 
     /// All that was asked for.
@@ -677,7 +699,7 @@ impl Subject {
 const MESSAGE: &str = "message";
 
 fn subject() -> impl TypedValueParser<Value = Subject> {
-    let names = Operation::ALL.map(Operation::as_str).into_iter().chain([MESSAGE]);
+    let names = Operation::ALL.map(operation_value).into_iter().chain([MESSAGE.into()]);
     PossibleValuesParser::new(names).try_map(|name| match Operation::from_name(&name) {
         Some(operation) => Ok(Subject::Operation(operation)),
         None if name == MESSAGE => Ok(Subject::Message),

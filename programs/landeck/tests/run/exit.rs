@@ -33,8 +33,18 @@ fn the_last_lines_are_those_of_the_failed_process() {
         "if [ $RANK = 0 ]; then seq 1 100; echo why >&2; exit 1; fi; echo other; exec sleep 50";
     let ended = run_shells(2, &[], script);
     assert!(ended.err.contains("    99\n"), "{}", ended.err);
-    assert!(ended.err.contains("    why\n"), "{}", ended.err);
+    // Lines on standard error stand above already.
+    assert_eq!(ended.err.matches("why\n").count(), 1, "{}", ended.err);
     assert!(!ended.err.contains("    95\n") && !ended.err.contains("    other"), "{}", ended.err);
+}
+
+#[test]
+fn lines_that_stand_above_are_not_said_again() {
+    let launcher = env!("CARGO_BIN_EXE_landeck");
+    let script = format!("{launcher} run -n 2 sh -c 'echo why; exit 1' 2>&1 | cat");
+    let ended = run_command(Command::new("sh").args(["-c", &script]));
+    assert!(ended.out.contains(" ended with exit code 1 "), "{}", ended.out);
+    assert!(!ended.out.contains("Its last lines") && !ended.out.contains("\"why"), "{}", ended.out);
 }
 
 #[test]
@@ -57,7 +67,8 @@ fn what_cannot_be_started_is_126_or_127() {
     std::fs::set_permissions(&script, mode).unwrap();
     let cases = [
         ("no-such-program", 127, "not found in PATH"),
-        ("./no/such/program", 127, "no such file"),
+        ("./no-such-program", 127, "no such file in /"),
+        ("./no/such/program", 127, "no folder /"),
         ("/etc/passwd", 126, "chmod +x /etc/passwd"),
         ("/tmp", 126, "is a directory"),
         (script.to_str().unwrap(), 126, "#!/bin/sh"),

@@ -5,6 +5,7 @@
 mod exit;
 mod faults;
 mod input;
+mod linkage;
 mod members;
 mod mpiexec;
 mod options;

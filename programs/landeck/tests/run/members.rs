@@ -32,7 +32,7 @@ fn the_report_says_what_the_dead_waited_for() {
     if !is_member() {
         let ended = run_members("the_report_says_what_the_dead_waited_for", &[]);
         assert_eq!(ended.code, Some(137));
-        let line = "  It was in: receive from rank 1, tag 7, group world, since ";
+        let line = "  It was in: receive from rank 1, tag 7, group world, for ";
         assert!(ended.err.contains("rank 0 of 2 (pid "), "{}", ended.err);
         assert!(ended.err.contains(line), "{}", ended.err);
         return;
@@ -58,11 +58,11 @@ fn the_time_limit_says_who_waits_for_whom() {
         let test = "the_time_limit_says_who_waits_for_whom";
         let ended = run_members(test, &["--timeout", "8", "--grace", "0.1"]);
         assert_eq!(ended.code, Some(124));
-        for line in
-            ["): receive from rank 1, tag 7, group world, since ", "): receive from any rank"]
+        for line in ["): receive from rank 1, tag 7, group world, for ", "): receive from any rank"]
         {
             assert!(ended.err.contains(line), "{}", ended.err);
         }
+        assert!(ended.err.lines().nth(1).unwrap().starts_with("Stuck for "), "{}", ended.err);
         return;
     }
     let job = Job::join().unwrap();
@@ -97,7 +97,13 @@ fn who_does_not_leave_has_failed() {
     if !is_member() {
         let ended = run_members("who_does_not_leave_has_failed", &[]);
         assert_eq!(ended.code, Some(1), "{}", ended.err);
-        assert!(ended.err.contains("exit code 0 but without leaving the job"), "{}", ended.err);
+        assert!(
+            ended
+                .err
+                .contains("exited without calling MPI_Finalize (or deck_finalize, Job::leave)"),
+            "{}",
+            ended.err
+        );
         return;
     }
     let _job = Job::join().unwrap();

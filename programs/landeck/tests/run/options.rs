@@ -28,7 +28,7 @@ fn the_environment_is_inherited_but_for_launchers() {
         assert!(ended.out.lines().any(|other| other == line), "{line}: {}", ended.out);
     }
     assert!(!ended.out.contains("PMI_FD") && !ended.out.contains("OMPI_UNIVERSE_SIZE"));
-    assert!(ended.err.starts_with("-x C: this variable is not set here"), "{}", ended.err);
+    assert!(ended.err.starts_with("landeck: -x C: this variable is not set here"), "{}", ended.err);
 }
 
 #[test]
@@ -47,7 +47,11 @@ fn programs_start_in_their_directory() {
     assert_eq!(run(&["-n", "1", "-C", "/usr/bin", "./true"]).code, Some(0));
     let ended = run(&["-n", "1", "-C", "/no/such", "true"]);
     assert_eq!(ended.code, Some(125));
-    assert!(ended.err.starts_with("landeck: working directory /no/such: "), "{}", ended.err);
+    assert!(
+        ended.err.starts_with("landeck: --wdir /no/such: there is no such folder; "),
+        "{}",
+        ended.err
+    );
 }
 
 #[test]
@@ -92,10 +96,10 @@ fn long_words_are_not_repeated_whole() {
     let cases: [(&[&str], &str); 6] = [
         (&["-n", "1", &long], "landeck: program \"xxx"),
         (&["-n", "1", &path], "landeck: program \"./xxx"),
-        (&["-n", "1", "-C", &long, "true"], "landeck: working directory xxx"),
-        (&["-n", &long, "true"], "error: invalid value 'xxx"),
-        (&["-n", "1", "--collectives", &long, "true"], "error: invalid value 'xxx"),
-        (&["-n", "1", "-x", &long, "true"], "-x xxx"),
+        (&["-n", "1", "-C", &long, "true"], "landeck: --wdir xxx"),
+        (&["-n", &long, "true"], "landeck: -n xxx"),
+        (&["-n", "1", "--collectives", &long, "true"], "landeck: --collectives xxx"),
+        (&["-n", "1", "-x", &long, "true"], "landeck: -x xxx"),
     ];
     for (arguments, words) in cases {
         let ended = run(arguments);

@@ -150,7 +150,7 @@ fn a_full_disk_is_said_and_ends_no_process() {
     let script = "echo $RANK; sleep 0.2; echo again; echo done >&2";
     let ended = run_into_full(&mut landeck_run(&["-n", "2", "sh", "-c", script]));
     assert_eq!(ended.code, Some(125));
-    let words = "landeck run: cannot write to standard output: No space left on device";
+    let words = "landeck: cannot write to standard output: No space left on device";
     assert!(ended.err.starts_with(words), "{}", ended.err);
     assert_eq!(ended.err.matches("done\n").count(), 2, "{}", ended.err);
     // A failure of the job comes first.
@@ -179,7 +179,7 @@ fn output_files_on_a_full_disk_are_named() {
     let other = std::fs::read_to_string(folder.join("rank-0.stdout")).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!((ended.code, other.as_str()), (Some(125), "0\n0\n"), "{}", ended.err);
-    let words = format!("landeck run: cannot write to {path}/rank-1.stdout: No space left");
+    let words = format!("landeck: cannot write to {path}/rank-1.stdout: No space left");
     assert!(ended.err.starts_with(&words) && ended.err.lines().count() == 1, "{}", ended.err);
 }
 
@@ -197,7 +197,7 @@ fn a_file_that_becomes_too_large_is_said() {
     let ended = run_command(Command::new("bash").args(["-c", &line]));
     std::fs::remove_file(&path).unwrap();
     assert_eq!(ended.out, "125\n", "{}", ended.err);
-    let words = "landeck run: cannot write to standard output: File too large";
+    let words = "landeck: cannot write to standard output: File too large";
     assert!(ended.err.contains(words) && ended.err.contains("end\n"), "{}", ended.err);
 }
 
@@ -213,7 +213,7 @@ fn every_command_says_that_its_answer_is_lost() {
         "ps",
         "doctor",
         "plan barrier -a ring -n 3",
-        "simulate barrier -a ring -n 4",
+        "simulate barrier -a ring -n 4 --spread",
         "tune --show",
     ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landeck"));

@@ -87,7 +87,7 @@ fn whoever_does_not_come_is_named() {
         });
     }
     let job = Watched::start(4, "why::whoever_does_not_come_is_named");
-    let wait = "Not stuck: ranks 0-2 wait since ";
+    let wait = "Not stuck: ranks 0-2 wait, for ";
     let sleeps = " for rank 3, which sleeps outside all waits of ours";
     let said = job.until_all_said(&["why"], &[wait, sleeps]);
     assert!(said.contains("missing rank 3"), "{said}");
@@ -152,7 +152,7 @@ fn a_root_that_does_not_come_holds_up_a_broadcast() {
     }
     let job = Watched::start(3, "why::a_root_that_does_not_come_holds_up_a_broadcast");
     job.until_said(&["why"], "broadcast with root 1, world");
-    job.until_said(&["why"], "Not stuck: ranks 0 2 wait since ");
+    job.until_said(&["why"], "Not stuck: ranks 0 2 wait, for ");
     job.end();
 }
 
