@@ -69,19 +69,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/kernel/src",
-        about: "modules area, arrival, backlog, endpoint, failure, in_cell, mailboxes, \
-                membership, put_back, request, succession, transfer import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/layout/src",
-        about: "modules cursor, layout, list, path, signature, tree import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
         path: "crates/memory/src",
         about: "modules board, bond, heap, membership, page, placement, remark, segment, \
                 waited_for, waiter import",
