@@ -69,20 +69,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/memory/src",
-        about: "modules board, bond, heap, membership, page, placement, remark, segment, \
-                waited_for, waiter import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/memory/src/board",
-        about: "modules agreement, cells, common, deposits, difference, handle, history, \
-                place, statement, words import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
         path: "crates/node/src",
         about: "modules collective, combine, error, group_service, groups, job, loan, \
                 mailbox, message, modes, outbox, progress, raw, scope, semaphore, shared, \
