@@ -102,24 +102,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "crates/simulator/src",
-        about: "modules caches, near, walks import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/simulator/src",
-        about: "modules simulation, stages, volume, world import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "crates/simulator/src/platform",
-        about: "modules file, library import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
         path: "fronts/deck/src",
         about: "modules handle, recent import",
         reason: "was there before this rule",
