@@ -7,6 +7,7 @@ use landeck_c_boundary::{pointer, string};
 
 use crate::arguments::TEXT_BYTES_MAX;
 use crate::mistake::Mistake;
+use crate::objects::group;
 use crate::{entry, errors, job};
 
 /// A thread receives while the program does not call.
@@ -29,6 +30,8 @@ pub(crate) unsafe fn init_flags(
 }
 
 pub(crate) fn done() -> Result<(), Mistake> {
+    job::check()?;
+    group::leave_all();
     job::finish()
 }
 
