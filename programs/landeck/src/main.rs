@@ -12,8 +12,9 @@ mod seeing;
 mod simulate;
 mod tune;
 mod values;
+mod wishes;
 
-use cli::{Command, Usage, Wishes};
+use cli::{Command, Usage};
 use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::host::say::{brief, complain, heard, say};
@@ -24,6 +25,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
+use wishes::Wishes;
 
 /// The exit code when the command line makes no sense.
 const WRONG_USAGE: u8 = 2;

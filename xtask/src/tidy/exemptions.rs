@@ -102,18 +102,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
     },
     Exemption {
         rule: "cycles",
-        path: "fronts/deck/src",
-        about: "modules handle, recent import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "fronts/deck/src",
-        about: "modules job, objects import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
         path: "fronts/mpi/src",
         about: "modules job, mistake, objects, walk import",
         reason: "was there before this rule",
@@ -129,30 +117,6 @@ pub(super) const EXEMPTIONS: &[Exemption] = &[
         path: "fronts/mpi/src/objects",
         about: "modules buffer, communicator, completion, exchange, generalized, group, \
                 request, session import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "programs/bench/src",
-        about: "modules candidate, figure import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "programs/landeck/src",
-        about: "modules cli, generate, simulate, tune import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "programs/landeck/src/simulate",
-        about: "modules measured, study import",
-        reason: "was there before this rule",
-    },
-    Exemption {
-        rule: "cycles",
-        path: "programs/landeck/src/tune",
-        about: "modules measure, probe import",
         reason: "was there before this rule",
     },
 ];
