@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use crate::half::Half;
-use crate::loops::{Find, Number};
+use crate::lane::{Combine, Find, Lane, Number, Places, combine_block, lane};
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,9 +50,11 @@ macro_rules! real {
 
 real!(f32 f64);
 
+lane!(Extended Complex<Half> Complex<f32> Complex<f64> Complex<Extended>);
+
 impl<T: Real> Number for Complex<T>
 where
-    Self: crate::loops::Lane,
+    Self: Lane,
 {
     #[inline(always)]
     fn sum(self, other: Self) -> Self {
@@ -63,6 +65,19 @@ where
     fn product(self, other: Self) -> Self {
         let (a, b, c, d) = (self.real, self.imaginary, other.real, other.imaginary);
         Self { real: a.times(c).minus(b.times(d)), imaginary: a.times(d).plus(b.times(c)) }
+    }
+}
+
+impl<V: Copy + PartialOrd, P: Copy + PartialOrd> Lane for Located<V, P> {
+    #[inline(always)]
+    unsafe fn combine_all<C: Combine<Self>, const OPERANDS: usize>(
+        places: Places<OPERANDS>,
+        length_bytes: usize,
+    ) {
+        for offset in (0..length_bytes).step_by(size_of::<Self>()) {
+            // SAFETY: the length is a whole number of elements, which all places have.
+            unsafe { combine_block::<Self, C, 1, OPERANDS>(places, offset) };
+        }
     }
 }
 

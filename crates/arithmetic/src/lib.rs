@@ -14,6 +14,7 @@ mod composed;
 mod element;
 mod error;
 mod half;
+mod lane;
 mod loops;
 mod operation;
 mod operator;

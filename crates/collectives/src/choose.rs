@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use crate::architecture::{Architecture, Butterfly, Flat, Knomial};
 use crate::cost::{Load, Scene};
-use crate::derive::{BoardStyle, Order, Way};
+use crate::derive::{BoardStyle, Way};
 use crate::group::Group;
 use crate::operation::Operation;
+use crate::partial::Order;
 use crate::settings::Settings;
 
 /// On the board of one host, nothing else is looked at for data up to this all together, nor where members share

@@ -14,9 +14,10 @@ use std::collections::BTreeSet;
 use crate::architecture::Architecture;
 use crate::blocks::Blocks;
 use crate::check::Facts;
-use crate::derive::{self, Order, Task, Way};
+use crate::derive::{self, Task, Way};
 use crate::group::Group;
 use crate::operation::Operation;
+use crate::partial::Order;
 use crate::rounds::Rounds;
 use crate::tree::Tree;
 

@@ -23,6 +23,7 @@
 //! | [`execute`] | walking a plan |
 //! | [`figures`] | what a host can do, in numbers |
 //! | [`details`] | more of that, for the simulator |
+//! | [`record`] | both as text, as they are kept |
 //! | [`settings`] | figures and what the user asks for, alike in all processes of a job |
 //! | [`cost`] | what a way of doing an operation costs |
 //! | [`choose`] | which way an operation takes in a group |
@@ -51,6 +52,7 @@ pub mod partial;
 pub mod plan;
 pub mod preset;
 pub mod program;
+pub mod record;
 pub mod rounds;
 pub mod settings;
 pub mod tree;
@@ -58,7 +60,7 @@ pub mod tree;
 pub use architecture::Architecture;
 pub use choose::{Choice, Facts, Request, Table};
 pub use course::Course;
-pub use derive::{BoardStyle, Order, Task, Way, plan_of, plans};
+pub use derive::{BoardStyle, Task, Way, plan_of, plans};
 pub use details::Details;
 pub use draw::{Drawing, Timeline};
 pub use execute::{Execution, Precedence, Walk};
@@ -67,6 +69,7 @@ pub use group::{Group, GroupError};
 pub use kin::{Kin, each_kin};
 pub use nearness::{Nearness, NearnessError, Place};
 pub use operation::Operation;
+pub use partial::Order;
 pub use plan::{Action, Cells, Plan, Step, Store};
 pub use preset::{Preset, PresetError};
 pub use program::Program;

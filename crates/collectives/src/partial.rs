@@ -17,9 +17,21 @@
 
 use std::ops::Range;
 
-use crate::derive::Order;
 use crate::plan::{Cells, Store};
 use crate::program::Program;
+
+/// In which order partial results combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As the architecture likes; the same in every execution of the same plan. For operations
+    /// that are commutative.
+    Free,
+    /// The canonical one, whatever the architecture: that of this module.
+    Canonical,
+    /// The canonical one, and nobody combines before the last: all data go to the root (or to
+    /// everybody), who combines them in one pass.
+    Late,
+}
 
 /// A value that stands for the data of consecutive members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

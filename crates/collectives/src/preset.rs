@@ -28,8 +28,9 @@ use crate::architecture::{
     Architecture, BinaryTree, Butterfly, Circulant, Daisy, Flat, Hierarchy, HierarchyError,
     Hypercube, Knomial, Pipeline, Ring,
 };
-use crate::derive::{BoardStyle, Order, Way};
+use crate::derive::{BoardStyle, Way};
 use crate::operation::Operation;
+use crate::partial::Order;
 
 /// A way for each operation.
 #[derive(Clone, Debug)]

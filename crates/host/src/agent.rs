@@ -26,11 +26,12 @@ use rustix::time::Timespec;
 use self::names::Name;
 use self::record::written;
 use self::vacancy::VACANCY_LOOK;
+use crate::address::{Address, own_uid};
 use crate::index::{Entry, Index};
 use crate::keeper::Keeper;
 use crate::objects;
 use crate::peer;
-use crate::socket::{self, Address, Answer, Question, Verdict};
+use crate::socket::{Answer, Question, Verdict};
 
 mod below;
 pub(crate) mod names;
@@ -148,7 +149,7 @@ impl Agent {
             segment,
             membership: Membership::new(plan),
             began,
-            trusted_uid: socket::own_uid(),
+            trusted_uid: own_uid(),
             epoll,
             door,
             entry,
@@ -625,7 +626,7 @@ fn verdict_of(why: Refusal) -> Verdict {
 mod tests {
     use super::*;
     use crate::agent_thread::{AgentError, serve_in_thread, start_thread};
-    use crate::socket::{ExchangeError, JoinError, PublishError};
+    use crate::socket::{self, ExchangeError, JoinError, PublishError};
     use landeck_groups::membership::OnFailure;
     use landeck_memory::{SegmentPlan, SlotState};
     use landeck_testing::Watchdog;
@@ -670,7 +671,7 @@ mod tests {
     fn connected(segment: &Segment) -> OwnedFd {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        let name = format!("landeck-{}-{}", socket::own_uid(), host(segment));
+        let name = format!("landeck-{}-{}", own_uid(), host(segment));
         connect(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap()).unwrap();
         socket
     }
@@ -796,7 +797,7 @@ mod tests {
         let _watchdog = limited();
         let segment = segment(1);
         let mut agent = Agent::new(segment.clone(), plan(&segment), Instant::now()).unwrap();
-        agent.trusted_uid = socket::own_uid() + 1;
+        agent.trusted_uid = own_uid() + 1;
         let _agent = start_thread(agent, 0, None).unwrap();
         let refused = socket::join(host(&segment), PATIENCE);
         assert!(matches!(refused, Err(JoinError::Exchange(ExchangeError::NobodyThere { .. }))));

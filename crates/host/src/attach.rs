@@ -30,12 +30,12 @@ use crate::budget::{self, BudgetError, Limits};
 use crate::claim::{self, ClaimError};
 use crate::death_notice;
 use crate::environment::own_text;
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, ForeignError};
 use crate::inherited::{self, InheritError};
 use crate::memory_groups::MemoryGroups;
 use crate::observe::{self, FindError};
-use crate::pmi::{self, PmiError};
-use crate::pmix::{self, PmixError};
+use crate::pmi;
+use crate::pmix;
 use crate::say::quoted;
 use crate::socket::{self, AGENT_TIME, ExchangeError, JoinError, Joined, Verdict};
 use crate::tie::Tie;
@@ -217,7 +217,7 @@ pub enum AttachError {
     Tie(io::Error),
     /// The other launcher cannot be talked to.
     #[error(transparent)]
-    Pmi(#[from] PmiError),
+    Foreign(#[from] ForeignError),
     /// The first process published something else.
     #[error(
         "rank 0 published {}, which names no job: use the same version of Landeck everywhere",
@@ -227,9 +227,6 @@ pub enum AttachError {
         /// What was published.
         value: String,
     },
-    /// The same of one that speaks PMIx.
-    #[error(transparent)]
-    Pmix(#[from] PmixError),
     /// The processes of such a job are on more than one host.
     #[error(
         "rank 0 runs on host {first} and rank {rank} on host {own}, or in another network \
@@ -262,18 +259,20 @@ pub fn attach(settings: impl FnOnce() -> Settings) -> Result<Attachment, AttachE
     inherited::reserve_standard();
     // Our launcher leaves no way to another in the environment of its processes. One that is there
     // all the same belongs to a launcher that one of them has started.
-    let inner = pmi::Address::from_environment()?;
+    let inner = pmi::Address::from_environment().map_err(ForeignError::from)?;
     if inner.is_none()
         && let Some(attachment) = from_environment()?
     {
         return Ok(attachment);
     }
-    if let Some(client) = inner.map(|address| pmi::Client::connect(&address)).transpose()? {
+    if let Some(address) = inner {
+        let client = pmi::Client::connect(&address).map_err(ForeignError::from)?;
         death_notice::let_pass();
         return of_foreign(Foreign::Pmi(client), settings);
     }
-    if let Some(name) = pmix::claiming_variable(own_text)? {
-        return of_foreign(Foreign::Pmix(Box::new(pmix::Client::connect(name)?)), settings);
+    if let Some(name) = pmix::claiming_variable(own_text).map_err(ForeignError::from)? {
+        let client = pmix::Client::connect(name).map_err(ForeignError::from)?;
+        return of_foreign(Foreign::Pmix(Box::new(client)), settings);
     }
     claim::refuse(own_text)?;
     alone(settings)
@@ -363,7 +362,7 @@ impl Attachment {
     /// others have left.
     ///
     /// # Errors
-    /// [`AttachError::Pmi`], [`AttachError::Pmix`] when the other launcher does not take leave of us.
+    /// [`AttachError::Foreign`] when the other launcher does not take leave of us.
     pub fn leave(self) -> Result<(), AttachError> {
         self.segment.set_presence(self.slot, Presence::Finalized);
         drop(self.tie);
@@ -371,7 +370,7 @@ impl Attachment {
             agent.finish();
         }
         match self.origin {
-            Origin::Foreign(client) => client.finalize(),
+            Origin::Foreign(client) => Ok(client.finalize()?),
             Origin::Launcher | Origin::Socket | Origin::Alone => Ok(()),
         }
     }
@@ -383,7 +382,7 @@ impl Attachment {
     /// that, and gets time to do so: what the first has ended with is what the user is to see.
     ///
     /// # Errors
-    /// [`AttachError::Pmi`], [`AttachError::Pmix`] when it cannot be told.
+    /// [`AttachError::Foreign`] when it cannot be told.
     pub fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
         let is_first = !self.is_broken();
         match &mut self.origin {

@@ -10,11 +10,11 @@ use landeck_memory::{Segment, SegmentPlan, processors, system};
 use landeck_wire::HostId;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 
+use crate::address::Address;
 use crate::budget::{Limits, fit_segment};
 use crate::index::Index;
 use crate::memory_groups::MemoryGroups;
 use crate::report::size;
-use crate::socket::Address;
 
 /// What was found of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::attach::AttachError;
-use crate::pmi::{self, Place};
-use crate::pmix;
+use crate::pmi::{self, Place, PmiError};
+use crate::pmix::{self, PmixError};
 
 /// A conversation with such a launcher.
 #[derive(Debug)]
@@ -14,6 +13,17 @@ pub enum Foreign {
     Pmi(pmi::Client),
     /// It speaks PMIx.
     Pmix(Box<pmix::Client>),
+}
+
+/// Why such a launcher cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// It speaks PMI-1.
+    #[error(transparent)]
+    Pmi(#[from] PmiError),
+    /// It speaks PMIx.
+    #[error(transparent)]
+    Pmix(#[from] PmixError),
 }
 
 impl Foreign {
@@ -34,7 +44,7 @@ impl Foreign {
     }
 
     /// Makes a value known to the others, behind the next fence.
-    pub(crate) fn put(&mut self, key: &str, value: &str) -> Result<(), AttachError> {
+    pub(crate) fn put(&mut self, key: &str, value: &str) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.put(key, value)?),
             Self::Pmix(client) => Ok(client.put(key, value)?),
@@ -42,7 +52,7 @@ impl Foreign {
     }
 
     /// Returns when all processes of the job have come this far.
-    pub(crate) fn fence(&mut self) -> Result<(), AttachError> {
+    pub(crate) fn fence(&mut self) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.fence()?),
             Self::Pmix(client) => Ok(client.fence()?),
@@ -50,7 +60,7 @@ impl Foreign {
     }
 
     /// The value that the process of a rank has put.
-    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<String, AttachError> {
+    pub(crate) fn get(&mut self, rank: u32, key: &str) -> Result<String, ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.get(key)?),
             Self::Pmix(client) => Ok(client.get(rank, key)?),
@@ -58,7 +68,7 @@ impl Foreign {
     }
 
     /// Tells the launcher to end the job.
-    pub(crate) fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), AttachError> {
+    pub(crate) fn abort(&mut self, exit_code: i32, message: &str) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.abort(exit_code, message)?),
             Self::Pmix(client) => Ok(client.abort(exit_code, message)?),
@@ -73,7 +83,7 @@ impl Foreign {
     }
 
     /// Takes leave.
-    pub(crate) fn finalize(self) -> Result<(), AttachError> {
+    pub(crate) fn finalize(self) -> Result<(), ForeignError> {
         match self {
             Self::Pmi(client) => Ok(client.finalize()?),
             Self::Pmix(client) => Ok(client.finalize()?),

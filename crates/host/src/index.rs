@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use landeck_memory::JobName;
 use landeck_wire::HostId;
 
-use crate::socket::{Address, is_listened_to, own_uid};
+use crate::address::{Address, is_listened_to, own_uid};
 
 /// What stands behind the identity in the name of an entry.
 const SUFFIX: &str = ".job";

@@ -1,19 +1,20 @@
 //! A job that runs: one loop over everything that happens to it, in the launcher's first thread.
 
+use crate::address::{Address, is_listened_to};
 use crate::guardian::{Command, Event, OnFailure, Restart};
-use crate::input::Input;
+use crate::input::{Input, InputTo};
 use crate::launch::{
-    Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, Started, TIMED_OUT, system,
+    Explanation, LAUNCHER_FAILED, Launch, LaunchError, ServeGroups, TIMED_OUT, system,
 };
 use crate::linkage::{ForeignMpi, foreign_mpi};
 use crate::output::{Output, Stream};
 use crate::plan::Plan;
 use crate::process::{StartError, Step};
 use crate::report::{self, Deeds, Failure, FailureReport, Others, Who};
-use crate::say::{brief, complain};
+use crate::say::{brief, complain, say};
 use crate::signals::{self, Conduct, Reaction};
-use crate::socket::{Address, is_listened_to};
 use crate::stacks;
+use crate::start::Started;
 use crate::watch::Watch;
 use landeck_memory::{Presence, WaitRecord, system as clock};
 use landeck_wire::HostId;
@@ -34,6 +35,31 @@ const SINKS: u64 = 3 << 32;
 const STACKS_MAX: Duration = Duration::from_secs(30);
 /// Processes that a message lists one by one.
 const LISTED_MAX: usize = 64;
+
+impl Launch {
+    /// Starts the job, sees it to its end and returns the exit code for it: that of the process
+    /// that failed first (128 and the signal, if one killed it), 124 after a timeout, 125 where nothing
+    /// failed but output is lost, else 0.
+    ///
+    /// To be called while this process has one thread. Its signals are caught from then on.
+    ///
+    /// # Errors
+    /// When there can be no such job: nothing was started then. A process that cannot be started
+    /// is part of the job's end.
+    pub fn run(&self) -> Result<u8, LaunchError> {
+        let plan = Plan::new(self)?;
+        if let InputTo::Rank(rank) = self.stdin
+            && rank >= plan.processes()
+        {
+            return Err(LaunchError::StdinRank { rank, processes: plan.processes() });
+        }
+        if self.dry_run {
+            say(&plan.text())?;
+            return Ok(0);
+        }
+        Job::run(self, &plan, self.start(&plan)?)
+    }
+}
 
 /// A job on its way to its end.
 pub(crate) struct Job<'a> {
@@ -710,5 +736,20 @@ fn not_started_code(error: StartError) -> u8 {
         (Step::Execute, libc::ENOENT) => 127,
         (Step::Execute, _) => 126,
         _ => LAUNCHER_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Program;
+
+    #[test]
+    fn a_rank_that_does_not_exist_gets_no_input() {
+        let program = Program { processes: Some(2), ..Program::new("true") };
+        let launch = Launch { stdin: InputTo::Rank(2), ..Launch::new(vec![program]) };
+        let error = launch.run().unwrap_err();
+        assert_eq!(error.exit_code(), LAUNCHER_FAILED);
+        assert!(error.to_string().starts_with("--stdin 2: there is no such rank"), "{error}");
     }
 }

@@ -8,10 +8,7 @@ use landeck_memory::shared_area;
 use landeck_wire::{ProcessId, Slot};
 
 use crate::objects::{Answer, Asked, Object, ObjectKind, ObjectName, Question};
-use crate::socket::Verdict;
-
-/// Most objects of a job.
-pub(crate) const KEPT_MAX: usize = 4096;
+use crate::socket::{KEPT_MAX, Verdict};
 
 /// The objects of a job.
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! What launcher and daemon share: process start, guardian, output, signals, joining.
 
+mod address;
 pub mod agent;
 pub mod agent_thread;
 pub mod attach;
@@ -38,6 +39,7 @@ pub mod signals;
 pub mod socket;
 pub mod stacks;
 mod standard_output;
+mod start;
 pub mod start_signals;
 mod terminal;
 pub mod tie;

@@ -24,8 +24,9 @@ use std::time::Duration;
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
+use crate::address::Address;
 use crate::report::thousands;
-use crate::socket::{self, Address, ExchangeError, Verdict};
+use crate::socket::{self, ExchangeError, Verdict};
 
 /// Most bytes of an object's name.
 pub const OBJECT_NAME_BYTES_MAX: usize = 64;
@@ -460,7 +461,7 @@ fn ask_within(
     let host = question.process.host;
     let address = Address::of_job(host);
     let (bytes, passed) = socket::exchange_bytes(&address, &question.encode(), time)?;
-    let answer = Answer::decode(&bytes, host).ok_or_else(|| address.garbled())?;
+    let answer = Answer::decode(&bytes, host).ok_or_else(|| ExchangeError::garbled(&address))?;
     let kind = question.kind;
     let name = || question.name.as_ref().map_or_else(String::new, |name| name.0.clone());
     match answer.verdict {

@@ -14,9 +14,10 @@ use landeck_memory::{JobName, Observed, SegmentError};
 use landeck_wire::HostId;
 use rustix::fs::{Mode, OFlags};
 
+use crate::address::{Address, own_uid};
 use crate::index::Index;
 use crate::say::quoted;
-use crate::socket::{self, Address, JoinError, own_uid};
+use crate::socket::{self, JoinError};
 
 /// How long an agent has to answer before others are looked at.
 const ANSWER_TIME: Duration = Duration::from_millis(250);

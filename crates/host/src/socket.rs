@@ -15,25 +15,23 @@
 //! | 16..20 | context | 24..32 | slot and incarnation of who published |
 //! | 20..84 | name | 32..40 | its process number, its context |
 
-use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use landeck_memory::GateError;
 use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, bind, connect,
-    listen, recvmsg, sendmsg, socket_with,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
 pub use self::verdict::Verdict;
+pub(crate) use self::verdict::{KEPT_MAX, NAMES_MAX};
+use crate::address::{Address, dial, own_uid, remaining, uninterrupted};
 use crate::index::Index;
 use crate::peer;
 
@@ -115,6 +113,13 @@ pub enum ExchangeError {
         /// What the kernel answered.
         source: io::Error,
     },
+}
+
+impl ExchangeError {
+    /// What came from there is no answer.
+    pub(crate) fn garbled(address: &Address) -> Self {
+        Self::Garbled { address: address.to_string() }
+    }
 }
 
 /// Why a process was not let into a job.
@@ -231,7 +236,7 @@ pub fn join_as(host: HostId, slot: Slot, timeout: Duration) -> Result<Joined, Jo
 /// # Errors
 /// [`JoinError`].
 pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined), JoinError> {
-    let address = Address::of_name(name)?;
+    let address = PublicName::new(name)?.address();
     join_at(&address, Question::Join { wanted: None }, timeout)
         .map_err(|error| unknown_name(name, error))
 }
@@ -241,7 +246,7 @@ pub fn connect_name(name: &str, timeout: Duration) -> Result<(Published, Joined)
 /// # Errors
 /// [`JoinError`].
 pub fn look_up(name: &str, timeout: Duration) -> Result<Published, JoinError> {
-    let address = Address::of_name(name)?;
+    let address = PublicName::new(name)?.address();
     let outcome = exchange(&address, &Question::LookUp, timeout).map_err(JoinError::from);
     let exchanged = outcome.map_err(|error| unknown_name(name, error))?;
     match exchanged.answer.verdict {
@@ -258,18 +263,9 @@ pub(crate) fn observe(address: &Address, timeout: Duration) -> Result<(OwnedFd, 
         (Verdict::Granted, Some(segment)) => {
             Ok((segment, peer::credentials(&connection).map_or(0, |own| own.1)))
         }
-        (Verdict::Granted, None) => {
-            Err(ExchangeError::Garbled { address: address.to_string() }.into())
-        }
+        (Verdict::Granted, None) => Err(ExchangeError::garbled(address).into()),
         (verdict, _) => Err(JoinError::Refused(verdict)),
     }
-}
-
-/// Whether anybody listens there. Where that cannot be found out, somebody does.
-pub(crate) fn is_listened_to(address: &Address) -> bool {
-    const MOMENT: Duration = Duration::from_millis(100);
-    let outcome = dial(address, Instant::now() + MOMENT);
-    !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Publishes a name for a process of the host's job. It stands as long as the process lives, or
@@ -320,86 +316,15 @@ pub fn unpublish(process: ProcessId, name: &str, timeout: Duration) -> Result<()
 pub(crate) struct PublicName(String);
 
 impl PublicName {
+    /// Where the agent of who has published it listens.
+    pub(crate) fn address(&self) -> Address {
+        Address::of_public_name(&self.0)
+    }
+
     pub(crate) fn new(name: &str) -> Result<Self, NameError> {
         let fits = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(char::is_control);
         if fits { Ok(Self(name.to_owned())) } else { Err(NameError { name: name.to_owned() }) }
     }
-}
-
-/// Where a socket of this user is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    /// Under a name that is no file.
-    Abstract(String),
-    /// Under a file: also reached from another network namespace, as a container's.
-    File(PathBuf),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Abstract(name) => formatter.write_str(name),
-            Self::File(path) => write!(formatter, "{}", path.display()),
-        }
-    }
-}
-
-impl Address {
-    pub(crate) fn of_job(host: HostId) -> Self {
-        Self::Abstract(format!("landeck-{}-{host}", own_uid()))
-    }
-
-    pub(crate) fn of_public_name(name: &PublicName) -> Self {
-        Self::Abstract(format!("landeck-{}-name-{}", own_uid(), name.0))
-    }
-
-    /// What came from here is no answer.
-    pub(crate) fn garbled(&self) -> ExchangeError {
-        ExchangeError::Garbled { address: self.to_string() }
-    }
-
-    fn of_name(name: &str) -> Result<Self, NameError> {
-        PublicName::new(name).map(|name| Self::of_public_name(&name))
-    }
-
-    /// A socket that listens here and never blocks.
-    pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
-        const BACKLOG: i32 = 64;
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
-        listen(&socket, BACKLOG)?;
-        Ok(socket)
-    }
-
-    /// Calls with the address as the kernel takes it. A path may be longer than fits in one: it is
-    /// then reached by the descriptor of its directory.
-    fn with_socket_address<T>(
-        &self,
-        call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
-    ) -> io::Result<T> {
-        let path = match self {
-            Self::Abstract(name) => {
-                return call(&SocketAddrUnix::new_abstract_name(name.as_bytes())?);
-            }
-            Self::File(path) => path,
-        };
-        if let Ok(address) = SocketAddrUnix::new(path) {
-            return call(&address);
-        }
-        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
-        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
-        call(&SocketAddrUnix::new(&short)?)
-    }
-}
-
-/// The user that this process acts as.
-pub(crate) fn own_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 /// What may be asked.
@@ -580,9 +505,7 @@ fn join_at(
         (Verdict::Granted, Some(segment)) => {
             Ok((answer.published, Joined { segment, process: answer.joined, connection }))
         }
-        (Verdict::Granted, None) => {
-            Err(ExchangeError::Garbled { address: address.to_string() }.into())
-        }
+        (Verdict::Granted, None) => Err(ExchangeError::garbled(address).into()),
         (verdict, _) => Err(JoinError::Refused(verdict)),
     }
 }
@@ -613,7 +536,7 @@ fn exchange_as(
 ) -> Result<Exchanged, ExchangeError> {
     let (bytes, passed, connection) =
         exchange_bytes_as(trusted_uid, address, &question.encode(), timeout)?;
-    let answer = Answer::decode(&bytes).ok_or_else(|| address.garbled())?;
+    let answer = Answer::decode(&bytes).ok_or_else(|| ExchangeError::garbled(address))?;
     Ok(Exchanged { answer, passed, connection })
 }
 
@@ -656,19 +579,6 @@ fn exchange_bytes_as(
     Ok((bytes, passed, connection))
 }
 
-fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    address.with_socket_address(|address| {
-        uninterrupted(|| {
-            // For a Unix socket this also limits the wait for room in the listener's queue.
-            set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
-            Ok(connect(&connection, address)?)
-        })
-    })?;
-    Ok(connection)
-}
-
 /// Sends a question and waits for the answer. No bytes: the other end is gone.
 fn ask(
     connection: &OwnedFd,
@@ -707,23 +617,6 @@ fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// The time that is left; never zero, which would mean no limit.
-fn remaining(give_up: Instant) -> io::Result<Duration> {
-    match give_up.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-        left => Ok(left.max(Duration::from_micros(1))),
-    }
-}
-
-fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match attempt() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            outcome => return outcome,
-        }
-    }
-}
-
 pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -731,6 +624,7 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::address::is_listened_to;
 
     const HOST: HostId = HostId(0x0123_4567_89ab_cdef);
 

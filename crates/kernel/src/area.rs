@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 use landeck_layout::{Layout, Strip};
 use landeck_memory::{Beside, Blocks, Buffer, Bytes, Spread};
 
-use crate::Failure;
+use crate::failure::Failure;
+use crate::status::Status;
 
 /// Memory to send from or to receive into: all of a buffer, the parts that a layout names, or
 /// several areas one after the other.
@@ -107,6 +108,12 @@ impl Area {
     #[inline]
     pub fn packed_bytes(&self) -> u64 {
         self.packed_bytes
+    }
+
+    /// Why a message that is longer than the area was not received whole.
+    pub(crate) fn truncates(&self, status: Status) -> Failure {
+        let Status { peer, tag, bytes: message_bytes, .. } = status;
+        Failure::Truncated { peer, tag, message_bytes, buffer_bytes: self.packed_bytes }
     }
 
     /// Whether the area is all of a buffer. Then it owns nothing.

@@ -4,25 +4,24 @@ use std::collections::HashMap;
 
 use landeck_channel::{BrokenPeer, Peer, Sink, Verdict};
 use landeck_memory::heap::{Borrowed, Heap, Place};
-use landeck_memory::{Bytes, InCell, MessageCells, Segment, Tally};
+use landeck_memory::{Bytes, MessageCells, Segment, Tally};
 use landeck_wire::{Class, Flags, Header, Kind, REFERENCE_BYTES, Reference};
 
 use crate::area::Area;
 use crate::backlog::Backlog;
 use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::mailboxes::Mailboxes;
 use crate::matching::{Label, Matching, Waiting, Wanted};
 use crate::membership::Membership;
-use crate::put_back::Begun;
-use crate::request::{Completion, RequestId, Requests, Status};
+use crate::request::{Completion, Received, RequestId};
+use crate::requests::Requests;
+use crate::status::Status;
 use crate::transfer::{
-    Active, Collecting, Draining, Received, Reply, Source, Target, Work, decode_pair, encode_pair,
+    Active, Collecting, Draining, Reply, Source, Target, decode_pair, encode_pair,
 };
+use crate::work::Work;
 
-/// Bytes of data kept in the message itself when nobody has asked for it.
-const KEPT_INLINE_BYTES: usize = 48;
-/// What a kept message costs beside its data.
-const KEPT_OVERHEAD_BYTES: u64 = 128;
 /// Most bytes that messages nobody asked for may take, from one sender and from all.
 const KEPT_BYTES_PER_PEER: u64 = 4 << 20;
 const KEPT_BYTES: u64 = 64 << 20;
@@ -55,64 +54,6 @@ pub(crate) struct Core {
     /// Requests that fill, drain or part.
     pub(crate) active: Active,
     pub(crate) replies: Vec<Reply>,
-}
-
-/// A message that nobody has asked for yet.
-pub(crate) enum Kept {
-    Short {
-        length: u8,
-        data: [u8; KEPT_INLINE_BYTES],
-    },
-    Long(Vec<u8>),
-    Elsewhere {
-        place: Place,
-        length: u64,
-    },
-    InCell(InCell),
-    Offer {
-        length: u64,
-        send: u64,
-    },
-    /// A part has come for a receive that was given up.
-    Begun(Box<Begun>),
-    /// The same, and the rest comes by itself: its parts name this request.
-    Coming {
-        named: RequestId,
-        length: u64,
-    },
-}
-
-impl Kept {
-    fn new(data: Bytes<'_>) -> Self {
-        if data.len() > KEPT_INLINE_BYTES {
-            return Self::Long(data.to_vec());
-        }
-        let mut short = [0; KEPT_INLINE_BYTES];
-        let length = data.copy_to_slice(&mut short) as u8;
-        Self::Short { length, data: short }
-    }
-
-    pub(crate) fn message_bytes(&self) -> u64 {
-        match self {
-            Self::Short { length, .. } => u64::from(*length),
-            Self::Long(data) => data.len() as u64,
-            Self::Elsewhere { length, .. }
-            | Self::Offer { length, .. }
-            | Self::Coming { length, .. } => *length,
-            Self::InCell(place) => place.bytes.into(),
-            Self::Begun(begun) => begun.status.bytes,
-        }
-    }
-
-    /// Bytes of ours that it takes.
-    pub(crate) fn cost_bytes(&self) -> u64 {
-        let more = match self {
-            Self::Long(data) => data.len() as u64,
-            Self::Begun(begun) => begun.cost_bytes(),
-            _ => 0,
-        };
-        KEPT_OVERHEAD_BYTES + more
-    }
 }
 
 impl Core {
@@ -521,7 +462,7 @@ fn put(area: &Area, status: &Status, data: Bytes<'_>) -> Result<(), Box<Failure>
 #[inline]
 fn whole(area: &Area, status: &Status) -> Result<(), Box<Failure>> {
     match area.packed_bytes() < status.bytes {
-        true => Err(Box::new(Failure::truncated(*status, area))),
+        true => Err(Box::new(area.truncates(*status))),
         false => Ok(()),
     }
 }

@@ -14,16 +14,24 @@ use crate::area::Area;
 use crate::arrival::{Core, Direct, DirectOwn};
 use crate::backlog::Line;
 use crate::failure::Failure;
-use crate::in_cell::CELL_BYTES_MIN;
 use crate::matching::Wanted;
-use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Collecting, Draining, Filling, Target, Work};
+use crate::request::{Completion, RequestId};
+use crate::status::Status;
+use crate::transfer::{Collecting, Draining, Filling, Target};
+use crate::work::Work;
 
 /// So many messages of a peer are taken in one look, as long as receives are posted: who waits for one
 /// of a window of them will wait for the next.
 const MESSAGES_AT_ONCE: u32 = 8;
 /// Looks before sleep that find something, at most: more than a channel holds, unless it is filled meanwhile.
 const LOOKS_BEFORE_SLEEP: u32 = 1 << 12;
+
+mod mailboxes;
+mod membership;
+mod succession;
+
+/// Shorter messages travel in a ring, where telling of them and sending them is one.
+const CELL_BYTES_MIN: usize = 4 << 10;
 
 /// How far an operation got at once.
 #[derive(Debug)]

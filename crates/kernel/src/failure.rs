@@ -3,9 +3,6 @@
 use landeck_channel::{BrokenPeer, Peer};
 use landeck_memory::NoMemory;
 
-use crate::area::Area;
-use crate::request::Status;
-
 /// Why an operation did not do what was asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -61,11 +58,5 @@ impl Failure {
     /// Whether somebody has only left, in good order: what went before is whole.
     pub fn is_departure(&self) -> bool {
         matches!(self, Self::PeerGone { died: false, .. })
-    }
-
-    /// A message that is longer than the area it was received into.
-    pub(crate) fn truncated(status: Status, area: &Area) -> Self {
-        let Status { peer, tag, bytes: message_bytes, .. } = status;
-        Self::Truncated { peer, tag, message_bytes, buffer_bytes: area.packed_bytes() }
     }
 }

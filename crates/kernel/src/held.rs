@@ -6,8 +6,10 @@ use crate::area::Area;
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::matching::{Label, Wanted};
-use crate::request::{RequestId, Status};
-use crate::transfer::{Target, Work};
+use crate::request::RequestId;
+use crate::status::Status;
+use crate::transfer::Target;
+use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
     /// What a receive would get; from now on only [`Endpoint::receive_held`] of this name gets it.

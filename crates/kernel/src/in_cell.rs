@@ -5,15 +5,15 @@ use landeck_memory::message_cells::CELL_BYTES;
 use landeck_memory::{Bytes, InCell};
 use landeck_wire::{Header, Kind};
 
-use crate::arrival::{Core, Kept};
+use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::kept::Kept;
 use crate::matching::Label;
-use crate::request::{RequestId, Status};
-use crate::transfer::{Draining, Source, Work, decode_pair, encode_pair};
-
-/// Shorter messages travel in a ring, where telling of them and sending them is one.
-pub(crate) const CELL_BYTES_MIN: usize = 4 << 10;
+use crate::request::RequestId;
+use crate::status::Status;
+use crate::transfer::{Draining, Source, decode_pair, encode_pair};
+use crate::work::Work;
 
 impl<N: Channel> Endpoint<N> {
     /// Sends a message in a cell. False, and nothing has happened, where this process has none, the message does

@@ -8,33 +8,15 @@
 use landeck_channel::Channel;
 use landeck_memory::{NoMemory, room};
 
-use crate::arrival::{Core, Kept};
+use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
+use crate::kept::{Begun, Kept};
 use crate::matching::{Label, Waiting};
-use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Collecting, Draining, Received, Source, Target, Work};
-
-/// A message of which a part has come for a receive that was given up.
-pub(crate) struct Begun {
-    pub(crate) source: Source,
-    pub(crate) status: Status,
-    is_whole: bool,
-    /// What is no more where it was.
-    has_come: Vec<u8>,
-}
-
-impl Begun {
-    /// Whether its data are in the heap of a slot.
-    pub(crate) fn is_in(&self, slot: u32) -> bool {
-        matches!(&self.source, Source::Block(block) if block.owner() == slot)
-    }
-
-    /// Bytes that are kept here.
-    pub(crate) fn cost_bytes(&self) -> u64 {
-        self.has_come.len() as u64
-    }
-}
+use crate::request::{Completion, Received, RequestId};
+use crate::status::Status;
+use crate::transfer::{Collecting, Draining, Target};
+use crate::work::Work;
 
 impl Target {
     /// Its first bytes, which had come.

@@ -1,15 +1,15 @@
-//! The one kind of pending operation, and the table they are in.
+//! The one kind of pending operation, and how it ends.
 
-use landeck_channel::Peer;
+use landeck_memory::heap::Borrowed;
 
 use crate::failure::Failure;
-use crate::transfer::{Target, Work};
+use crate::status::Status;
 
 /// A pending operation of one endpoint. A stale one is recognised by its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RequestId {
-    index: u32,
-    generation: u32,
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
 }
 
 impl RequestId {
@@ -24,22 +24,18 @@ impl RequestId {
     }
 }
 
-/// What is known of a message that was received, probed or sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The other process.
-    pub peer: Peer,
-    /// The tag.
-    pub tag: u32,
-    /// Bytes of the message.
-    pub bytes: u64,
-    /// Whether the operation was cancelled before it began.
-    pub cancelled: bool,
-}
-
-impl Status {
-    /// Of no message yet: to be written over.
-    pub const NONE: Self = Self { peer: Peer(0), tag: 0, bytes: 0, cancelled: false };
+/// Data that were received without a buffer of the user's.
+#[derive(Debug)]
+pub enum Received {
+    /// A private copy.
+    Private(Vec<u8>),
+    /// The sender's own bytes, read in place until dropped.
+    Borrowed {
+        /// The block they are in.
+        block: Borrowed,
+        /// How many they are.
+        length: usize,
+    },
 }
 
 /// How an operation ended, with the data where it brought any of its own.
@@ -48,124 +44,5 @@ pub struct Completion {
     /// What is known of the message.
     pub result: Result<Status, Failure>,
     /// The data, when they were received without a buffer of the user's.
-    pub data: Option<crate::transfer::Received>,
-}
-
-/// The pending operations of an endpoint.
-#[derive(Default)]
-pub(crate) struct Requests {
-    entries: Vec<Entry>,
-    free: Vec<u32>,
-    /// How many have ended so far.
-    endings: u64,
-}
-
-struct Entry {
-    generation: u32,
-    work: Work,
-}
-
-impl Requests {
-    #[inline(always)]
-    pub(crate) fn insert(&mut self, work: Work) -> RequestId {
-        let index = self.free.pop().unwrap_or_else(|| self.grow());
-        let entry = &mut self.entries[index as usize];
-        fill(&mut entry.work, work);
-        RequestId { index, generation: entry.generation }
-    }
-
-    /// One place more.
-    #[cold]
-    fn grow(&mut self) -> u32 {
-        self.entries.push(Entry { generation: 1, work: Work::Free });
-        (self.entries.len() - 1) as u32
-    }
-
-    #[inline]
-    pub(crate) fn get(&self, id: RequestId) -> Option<&Work> {
-        let entry = self.entries.get(id.index as usize)?;
-        (entry.generation == id.generation).then_some(&entry.work)
-    }
-
-    #[inline]
-    pub(crate) fn get_mut(&mut self, id: RequestId) -> Option<&mut Work> {
-        let entry = self.entries.get_mut(id.index as usize)?;
-        (entry.generation == id.generation).then_some(&mut entry.work)
-    }
-
-    /// Has a request do something else; nothing when it is not there (any more).
-    #[inline]
-    pub(crate) fn put(&mut self, id: RequestId, work: Work) {
-        let is_end = matches!(work, Work::Done(_));
-        if let Some(place) = self.get_mut(id) {
-            *place = work;
-            self.endings += u64::from(is_end);
-        }
-    }
-
-    /// Ends a request well, without data of its own; nothing when it is not there (any more).
-    #[inline]
-    pub(crate) fn end_well(&mut self, id: RequestId, status: Status) {
-        let Some(place) = self.get_mut(id) else { return };
-        let end = Work::Done(Completion { result: Ok(status), data: None });
-        match place {
-            Work::Posted { target: Target::Area(area), .. } if area.is_plain() => fill(place, end),
-            _ => *place = end,
-        }
-        self.endings += 1;
-    }
-
-    /// Takes the status of a request that has ended well, without data of its own; it is no more.
-    #[inline]
-    pub(crate) fn take_well(&mut self, id: RequestId) -> Option<Status> {
-        let entry = self.entries.get_mut(id.index as usize)?;
-        match entry.work {
-            Work::Done(Completion { result: Ok(status), data: None })
-                if entry.generation == id.generation =>
-            {
-                entry.generation = entry.generation.wrapping_add(1);
-                fill(&mut entry.work, Work::Free);
-                self.free.push(id.index);
-                Some(status)
-            }
-            _ => None,
-        }
-    }
-
-    /// Grows with every request that ends.
-    #[inline]
-    pub(crate) fn endings(&self) -> u64 {
-        self.endings
-    }
-
-    #[inline]
-    pub(crate) fn remove(&mut self, id: RequestId) -> Option<Work> {
-        let entry = self.entries.get_mut(id.index as usize)?;
-        if entry.generation != id.generation {
-            return None;
-        }
-        entry.generation = entry.generation.wrapping_add(1);
-        self.free.push(id.index);
-        Some(std::mem::replace(&mut entry.work, Work::Free))
-    }
-
-    pub(crate) fn pending(&self) -> impl Iterator<Item = RequestId> {
-        (0u32..).zip(&self.entries).filter_map(|(index, entry)| {
-            let pending = !matches!(entry.work, Work::Free | Work::Held(_) | Work::Done(_));
-            pending.then_some(RequestId { index, generation: entry.generation })
-        })
-    }
-}
-
-/// Puts work where there is nothing to drop: in a free place, or one that has only a status or a
-/// plain area.
-#[inline(always)]
-fn fill(place: &mut Work, work: Work) {
-    let before = std::mem::replace(place, work);
-    debug_assert!(match &before {
-        Work::Posted { target: Target::Area(area), .. } => area.is_plain(),
-        Work::Free | Work::Done(Completion { result: Ok(_), data: None }) => true,
-        _ => false,
-    });
-    std::mem::forget(before);
+    pub data: Option<Received>,
 }

@@ -8,8 +8,10 @@ use crate::area::Area;
 use crate::arrival::Core;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
-use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Filling, Work, encode_pair};
+use crate::request::{Completion, RequestId};
+use crate::status::Status;
+use crate::transfer::{Filling, encode_pair};
+use crate::work::Work;
 
 /// A message up to this size gets a block with room for all of it.
 const WHOLE_BYTES: u64 = 256 << 10;

@@ -1,4 +1,4 @@
-//! What a request is doing: the states of an operation and the steps that move data.
+//! The steps that move data.
 //!
 //! Data up to the channel's limit travel with their header. Longer ones go through a block of the
 //! sender's heap: the reference travels, the sender fills the block, the receiver drains it, both
@@ -7,29 +7,13 @@
 //! parts follow when the receiver has accepted.
 
 use landeck_channel::Peer;
-use landeck_memory::heap::{Block, Borrowed, Lent};
+use landeck_memory::heap::{Borrowed, Lent};
 use landeck_memory::{Bytes, InCell, MessageCells, NoMemory, room};
 use landeck_wire::Header;
 
 use crate::area::Area;
-use crate::arrival::Kept;
-use crate::failure::Failure;
-use crate::matching::{Waiting, Wanted};
-use crate::request::{Completion, RequestId, Status};
-
-/// Data that were received without a buffer of the user's.
-#[derive(Debug)]
-pub enum Received {
-    /// A private copy.
-    Private(Vec<u8>),
-    /// The sender's own bytes, read in place until dropped.
-    Borrowed {
-        /// The block they are in.
-        block: Borrowed,
-        /// How many they are.
-        length: usize,
-    },
-}
+use crate::request::{Completion, Received, RequestId};
+use crate::status::Status;
 
 /// Where a receive puts its data.
 pub(crate) enum Target {
@@ -66,7 +50,7 @@ impl Target {
     pub(crate) fn complete(self, status: Status) -> Completion {
         match self {
             Self::Area(area) if area.packed_bytes() < status.bytes => {
-                Completion { result: Err(Failure::truncated(status, &area)), data: None }
+                Completion { result: Err(area.truncates(status)), data: None }
             }
             Self::Area(_) => Completion { result: Ok(status), data: None },
             Self::Own(own) => Completion { result: Ok(status), data: Some(Received::Private(own)) },
@@ -78,53 +62,6 @@ impl Target {
             Self::Nowhere => Completion { result: Ok(status), data: None },
             Self::Missing(no_memory) => Completion { result: Err(no_memory.into()), data: None },
         }
-    }
-}
-
-/// What a request is doing.
-pub(crate) enum Work {
-    /// Nothing: the place is free.
-    Free,
-    /// A receive waits for its message.
-    Posted { wanted: Wanted, target: Target },
-    /// A send has had no room yet.
-    Queued { to: Peer, header: Header, area: Area, loan: Option<Block> },
-    /// A send fills its block.
-    Filling(Filling),
-    /// A receive drains a block.
-    Draining(Draining),
-    /// A send has offered its message and waits to be asked for it.
-    Offered { to: Peer, context: u32, area: Area, tag: u32 },
-    /// A send sends the parts that were asked for.
-    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
-    /// A receive collects the parts it asked for.
-    Collecting(Collecting),
-    /// Parts that name this request are for another one.
-    Passed { to: RequestId },
-    /// A message was taken out for whoever receives it by this name.
-    Held(Waiting<Kept>),
-    /// It has ended.
-    Done(Completion),
-}
-
-impl Work {
-    /// The peer without which the operation cannot complete; none for a receive from anybody.
-    pub(crate) fn depends_on(&self) -> Option<Peer> {
-        match self {
-            Self::Posted { wanted, .. } => wanted.source.map(Peer),
-            Self::Queued { to, .. } | Self::Offered { to, .. } | Self::Parting { to, .. } => {
-                Some(*to)
-            }
-            Self::Filling(filling) => Some(filling.to),
-            Self::Draining(draining) => Some(draining.status.peer),
-            Self::Collecting(collecting) => Some(collecting.status.peer),
-            Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
-        }
-    }
-
-    /// A failed end.
-    pub(crate) fn failed(failure: Failure) -> Self {
-        Self::Done(Completion { result: Err(failure), data: None })
     }
 }
 

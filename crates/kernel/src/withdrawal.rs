@@ -8,10 +8,13 @@ use landeck_channel::{Channel, Peer};
 use landeck_memory::Bytes;
 use landeck_wire::{Header, Kind};
 
-use crate::arrival::{Core, Kept};
+use crate::arrival::Core;
 use crate::endpoint::Endpoint;
-use crate::request::{Completion, RequestId, Status};
-use crate::transfer::{Reply, Work, decode_pair, encode_pair};
+use crate::kept::Kept;
+use crate::request::{Completion, RequestId};
+use crate::status::Status;
+use crate::transfer::{Reply, decode_pair, encode_pair};
+use crate::work::Work;
 
 /// The message that is asked for back was offered: the number is that of the send.
 const OFFERED: u32 = 0;

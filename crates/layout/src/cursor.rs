@@ -37,6 +37,34 @@ struct Run {
     length: u64,
 }
 
+impl Layout {
+    /// A cursor over all packed bytes of `count` items.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits.
+    pub fn cursor(&self, count: u64) -> Result<Cursor, LayoutError> {
+        Cursor::new(self, count)
+    }
+
+    /// The one piece of the buffer that holds `count` items, if there is one: no cursor needed.
+    pub fn single_piece(&self, count: u64) -> Option<Piece> {
+        let dense = self.facts().dense && (count <= 1 || self.next_follows());
+        let length = self.facts().size.checked_mul(count)?;
+        if length == 0 {
+            return Some(Piece { offset: 0, length: 0 });
+        }
+        dense.then_some(Piece {
+            offset: self.facts().true_bounds.lower,
+            length: usize::try_from(length).ok()?,
+        })
+    }
+
+    /// Whether the bytes of the next item follow this one's.
+    fn next_follows(&self) -> bool {
+        self.facts().bounds.extent() == i64::try_from(self.facts().size).ok()
+    }
+}
+
 impl Cursor {
     /// A cursor over all packed bytes of `count` items.
     pub(crate) fn new(layout: &Layout, count: u64) -> Result<Self, LayoutError> {

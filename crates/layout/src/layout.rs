@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use crate::fingerprint::Fingerprint;
-use crate::list::ListBuilder;
-use crate::signature::Signature;
 use crate::tree::{Facts, Form, Repeat, Tree, too_large};
-use crate::{Cursor, Kind, LayoutError, Piece};
+use crate::{Bounds, Kind, LayoutError};
 
 /// Which bytes, counted from a base address, belong to one item, and in which order they pack.
 ///
@@ -16,35 +14,6 @@ pub struct Layout {
     facts: Facts,
     /// `None`: the run of elements that the facts describe.
     tree: Option<Arc<Tree>>,
-}
-
-/// Where something begins and ends, in bytes from its base address. It may begin before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// The first byte.
-    pub lower: i64,
-    /// One behind the last byte.
-    pub upper: i64,
-}
-
-/// `count` items, one behind the other, at `offset` bytes from the base address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Where the first item's base address lies.
-    pub offset: i64,
-    /// How many items there are.
-    pub count: u64,
-}
-
-/// A block with a layout of its own: one member of a structure.
-#[derive(Clone, Debug)]
-pub struct Member {
-    /// Where the first item's base address lies.
-    pub offset: i64,
-    /// How many items there are.
-    pub count: u64,
-    /// What each item looks like.
-    pub layout: Layout,
 }
 
 impl Layout {
@@ -92,30 +61,6 @@ impl Layout {
         item: &Self,
     ) -> Result<Self, LayoutError> {
         Self::contiguous(block, item)?.repeated(count, stride_bytes)
-    }
-
-    /// Blocks of the same item at any offsets, packed in the order given.
-    ///
-    /// # Errors
-    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
-    pub fn indexed(blocks: &[Block], item: &Self) -> Result<Self, LayoutError> {
-        let mut list = ListBuilder::new();
-        for run in merged(blocks, item)? {
-            list.add(run.offset, &Self::contiguous(run.count, item)?)?;
-        }
-        list.finish()
-    }
-
-    /// Members of different layouts at any offsets, packed in the order given.
-    ///
-    /// # Errors
-    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
-    pub fn structure(members: &[Member]) -> Result<Self, LayoutError> {
-        let mut list = ListBuilder::new();
-        for member in members {
-            list.add(member.offset, &Self::contiguous(member.count, &member.layout)?)?;
-        }
-        list.finish()
     }
 
     /// The same bytes between other bounds: what follows starts at `bounds.upper`. Where a layout
@@ -172,19 +117,6 @@ impl Layout {
             && self.facts.bounds.extent() == i64::try_from(self.facts.size).ok()
     }
 
-    /// The one piece of the buffer that holds `count` items, if there is one: no cursor needed.
-    pub fn single_piece(&self, count: u64) -> Option<Piece> {
-        let dense = self.facts.dense && (count <= 1 || self.next_follows());
-        let length = self.facts.size.checked_mul(count)?;
-        if length == 0 {
-            return Some(Piece { offset: 0, length: 0 });
-        }
-        dense.then_some(Piece {
-            offset: self.facts.true_bounds.lower,
-            length: usize::try_from(length).ok()?,
-        })
-    }
-
     /// How many bytes `count` items pack to.
     ///
     /// # Errors
@@ -201,19 +133,6 @@ impl Layout {
         self.facts.span(count, self.extent_bytes()?)
     }
 
-    /// A cursor over all packed bytes of `count` items.
-    ///
-    /// # Errors
-    /// [`LayoutError::TooLarge`] beyond 63 bits.
-    pub fn cursor(&self, count: u64) -> Result<Cursor, LayoutError> {
-        Cursor::new(self, count)
-    }
-
-    /// The sequence of element kinds of `count` items.
-    pub fn signature(&self, count: u64) -> Signature {
-        Signature::new(self.clone(), count)
-    }
-
     /// A layout of facts and, unless it is a run of elements, a table.
     pub(crate) fn from_parts(facts: Facts, tree: Option<Arc<Tree>>) -> Self {
         Self { facts, tree }
@@ -227,11 +146,6 @@ impl Layout {
     /// What is known of one item.
     pub(crate) fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    /// Whether the bytes of the next item follow this one's.
-    fn next_follows(&self) -> bool {
-        self.facts.bounds.extent() == i64::try_from(self.facts.size).ok()
     }
 
     /// This item `count` times, each `stride` bytes behind the one before.
@@ -269,50 +183,6 @@ impl Layout {
     }
 }
 
-impl Bounds {
-    /// Nothing, at the base address.
-    pub const EMPTY: Self = Self { lower: 0, upper: 0 };
-
-    /// Upper less lower bound, if 63 bits hold it.
-    pub fn extent(&self) -> Option<i64> {
-        self.upper.checked_sub(self.lower)
-    }
-
-    /// The bounds of both.
-    pub(crate) fn joined(&self, other: &Self) -> Self {
-        Self { lower: self.lower.min(other.lower), upper: self.upper.max(other.upper) }
-    }
-
-    /// The same bounds elsewhere.
-    pub(crate) fn moved(&self, offset: i64) -> Result<Self, LayoutError> {
-        let lower = self.lower.checked_add(offset).ok_or(too_large("an offset"))?;
-        let upper = self.upper.checked_add(offset).ok_or(too_large("an offset"))?;
-        Ok(Self { lower, upper })
-    }
-}
-
-/// The blocks without the empty ones; neighbours that follow each other exactly become one.
-fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
-    let extent = item.extent_bytes()?;
-    let mut runs: Vec<Block> = Vec::with_capacity(blocks.len());
-    for block in blocks.iter().filter(|block| block.count > 0) {
-        if let Some(last) = runs.last_mut()
-            && end_of(last, extent) == Some(block.offset)
-            && let Some(count) = last.count.checked_add(block.count)
-        {
-            last.count = count;
-        } else {
-            runs.push(*block);
-        }
-    }
-    Ok(runs)
-}
-
-/// Where the item behind a block would lie.
-fn end_of(block: &Block, extent: i64) -> Option<i64> {
-    i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
-}
-
 /// Whether repeating a repetition at this distance goes on as it does.
 fn is_one_repetition(inner: &Repeat, count: u64, stride: i64) -> bool {
     let length = i64::try_from(inner.count).ok().and_then(|it| it.checked_mul(inner.stride));
@@ -322,7 +192,7 @@ fn is_one_repetition(inner: &Repeat, count: u64, stride: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Family;
+    use crate::{Block, Family, Piece};
 
     fn integer() -> Layout {
         Layout::element(Kind::new(Family::Signed, 4).unwrap())

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod bounds;
 mod count;
 mod cursor;
 mod error;
@@ -25,10 +26,12 @@ mod strips;
 mod tree;
 
 pub use array::{ArrayError, Axis, Distribution, Order, Section};
+pub use bounds::Bounds;
 pub use cursor::{Cursor, Piece};
 pub use error::LayoutError;
 pub use external32::ConversionError;
 pub use kind::{Family, Kind};
-pub use layout::{Block, Bounds, Layout, Member};
+pub use layout::Layout;
+pub use list::{Block, Member};
 pub use signature::{Run, Runs, Signature};
 pub use strips::{Beside, Strip};

@@ -14,6 +14,74 @@ const SPLICED_ENTRIES: u32 = 16;
 /// A shorter row of equal distances within a list stays as it is.
 const ROW_MIN: usize = 4;
 
+/// `count` items, one behind the other, at `offset` bytes from the base address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where the first item's base address lies.
+    pub offset: i64,
+    /// How many items there are.
+    pub count: u64,
+}
+
+/// A block with a layout of its own: one member of a structure.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Where the first item's base address lies.
+    pub offset: i64,
+    /// How many items there are.
+    pub count: u64,
+    /// What each item looks like.
+    pub layout: Layout,
+}
+
+impl Layout {
+    /// Blocks of the same item at any offsets, packed in the order given.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
+    pub fn indexed(blocks: &[Block], item: &Self) -> Result<Self, LayoutError> {
+        let mut list = ListBuilder::new();
+        for run in merged(blocks, item)? {
+            list.add(run.offset, &Self::contiguous(run.count, item)?)?;
+        }
+        list.finish()
+    }
+
+    /// Members of different layouts at any offsets, packed in the order given.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`] beyond 63 bits, [`LayoutError::TooManyParts`] beyond 32 bits.
+    pub fn structure(members: &[Member]) -> Result<Self, LayoutError> {
+        let mut list = ListBuilder::new();
+        for member in members {
+            list.add(member.offset, &Self::contiguous(member.count, &member.layout)?)?;
+        }
+        list.finish()
+    }
+}
+
+/// The blocks without the empty ones; neighbours that follow each other exactly become one.
+fn merged(blocks: &[Block], item: &Layout) -> Result<Vec<Block>, LayoutError> {
+    let extent = item.extent_bytes()?;
+    let mut runs: Vec<Block> = Vec::with_capacity(blocks.len());
+    for block in blocks.iter().filter(|block| block.count > 0) {
+        if let Some(last) = runs.last_mut()
+            && end_of(last, extent) == Some(block.offset)
+            && let Some(count) = last.count.checked_add(block.count)
+        {
+            last.count = count;
+        } else {
+            runs.push(*block);
+        }
+    }
+    Ok(runs)
+}
+
+/// Where the item behind a block would lie.
+fn end_of(block: &Block, extent: i64) -> Option<i64> {
+    i64::try_from(block.count).ok()?.checked_mul(extent)?.checked_add(block.offset)
+}
+
 /// Collects the entries of a list and its facts.
 pub(crate) struct ListBuilder {
     tree: Tree,

@@ -40,6 +40,13 @@ pub struct Runs {
 /// How many runs are shown before a signature is cut off.
 const SHOWN_RUNS: usize = 8;
 
+impl Layout {
+    /// The sequence of element kinds of `count` items.
+    pub fn signature(&self, count: u64) -> Signature {
+        Signature::new(self.clone(), count)
+    }
+}
+
 impl Signature {
     pub(crate) fn new(layout: Layout, count: u64) -> Self {
         Self { layout, count }

@@ -14,7 +14,7 @@
 //! something, and it has not looked since the end? Both make a slot *kept*. Setting a bit costs a look at
 //! it, and what a process has of others is counted in its private memory.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::board::{PROGRESS, STRIDE_BYTES, WINDOW};
 use crate::page::Presence;
@@ -25,19 +25,6 @@ use crate::segment::Segment;
 const SEEN: u64 = 8;
 /// Where the word with the outcome of the last agreement is on a board.
 const OUTCOME_LINE: u64 = 2;
-
-/// What this process has of others, by their slots.
-pub(crate) struct Holdings(Box<[AtomicU32]>);
-
-impl Holdings {
-    pub(crate) fn new(slots: u32) -> Self {
-        Self((0..slots).map(|_| AtomicU32::new(0)).collect())
-    }
-
-    fn of(&self, slot: u32) -> Option<&AtomicU32> {
-        self.0.get(slot as usize)
-    }
-}
 
 impl Segment {
     /// Counts something that this process has in the memory of a slot, until [`Segment::release`].

@@ -61,6 +61,8 @@ mod group_log {
 mod hardening;
 pub mod heap;
 #[cfg(not(loom))]
+mod holdings;
+#[cfg(not(loom))]
 mod ladder;
 #[cfg(not(loom))]
 mod line_up;

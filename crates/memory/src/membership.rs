@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 
 use crate::plan::{MEMBERSHIP_HEAD_BYTES, RECORD_BYTES};
 use crate::segment::Segment;
-use crate::waiter;
 
 /// Where the cache stands in the first word of a record.
 const CACHE_BIT: u32 = 16;
@@ -180,7 +179,7 @@ impl Segment {
     pub fn announce_membership(&self) {
         self.word(self.plan().membership()).fetch_add(1, Ordering::SeqCst);
         for slot in 0..self.plan().slots() {
-            waiter::wake(self, slot);
+            self.wake(slot);
         }
     }
 

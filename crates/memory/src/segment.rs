@@ -18,17 +18,17 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::bond::Holdings;
 use crate::bytes::Bytes;
 use crate::fork;
+use crate::holdings::Holdings;
 use crate::plan::{
     HEAP_BYTES_MAX, JobName, NAME_WORDS, PAGE_BYTES, SETTINGS_WORDS, SLOTS_MAX, SegmentPlan,
 };
+use crate::sleep_word;
 use crate::system;
-use crate::waiter;
 
 /// Version 11 of the layout, as its last byte says.
 const MAGIC: u64 = u64::from_le_bytes(*b"LANDECK\x0c");
@@ -250,11 +250,20 @@ impl Segment {
         self.word(self.shared_page(slot) + REVOCATIONS_WORD).load(Ordering::Acquire)
     }
 
+    /// Wakes the process of a slot if it sleeps. Everything stored before is visible to it.
+    pub(crate) fn wake(&self, slot: u32) {
+        fence(Ordering::SeqCst);
+        let word = self.sleep_word(slot);
+        if sleep_word::is_raised(word) {
+            sleep_word::wake(word);
+        }
+    }
+
     /// Tells the process of a slot that one of its groups was revoked.
     pub(crate) fn tell_revocation(&self, slot: u32) {
         let word = self.word(self.shared_page(slot) + REVOCATIONS_WORD);
         word.fetch_add(1, Ordering::SeqCst);
-        waiter::wake(self, slot);
+        self.wake(slot);
     }
 
     /// The number of the region of somebody else's that the process of a slot accesses; zero for
@@ -275,7 +284,7 @@ impl Segment {
         if slot < self.plan().slots() {
             let word = self.word(self.shared_page(slot) + NEWS_WORD);
             word.fetch_add(1, Ordering::SeqCst);
-            waiter::wake(self, slot);
+            self.wake(slot);
         }
     }
 

@@ -6,6 +6,8 @@
 //! instead, which comes to the same.
 
 use crate::sync::{AtomicU32, Ordering, fence};
+#[cfg(not(loom))]
+use crate::system;
 
 /// The value of a raised word: what the sleeper gives to the kernel as expected.
 pub(crate) const RAISED: u32 = 1;
@@ -40,6 +42,16 @@ pub(crate) fn is_raised(word: &AtomicU32) -> bool {
 #[inline]
 pub(crate) fn lower_for_sleeper(word: &AtomicU32) -> bool {
     word.swap(LOWERED, Ordering::SeqCst) != LOWERED
+}
+
+/// A caller that found the word raised: wakes the sleeper, unless another one does.
+#[cfg(not(loom))]
+#[cold]
+#[inline(never)]
+pub(crate) fn wake(word: &AtomicU32) {
+    if lower_for_sleeper(word) {
+        system::futex_wake(word, 1);
+    }
 }
 
 #[cfg(all(test, loom))]

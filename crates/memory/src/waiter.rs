@@ -589,7 +589,7 @@ impl Doorbell {
         // SAFETY: the word stays mapped while `_segment` lives.
         let word = unsafe { self.word.as_ref() };
         if sleep_word::is_raised(word) {
-            wake_word(word);
+            sleep_word::wake(word);
         }
     }
 
@@ -621,23 +621,6 @@ impl Follower {
     pub fn call(&self) {
         self.called.store(1, Ordering::Release);
         system::futex_wake(&self.called, 1);
-    }
-}
-
-/// Wakes the process of a slot if it sleeps.
-pub(crate) fn wake(segment: &Segment, slot: u32) {
-    fence(Ordering::SeqCst);
-    let word = segment.sleep_word(slot);
-    if sleep_word::is_raised(word) {
-        wake_word(word);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn wake_word(word: &AtomicU32) {
-    if sleep_word::lower_for_sleeper(word) {
-        system::futex_wake(word, 1);
     }
 }
 

@@ -27,10 +27,11 @@ use landeck_memory::board::{Agreed, Offer};
 use landeck_memory::{NoMemory, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
+use crate::collective::WaitError;
 use crate::collective::groups::{Founding, Setting, founding_of, number_of};
+use crate::context::NAMES_CONTEXT;
 use crate::error::{Error, Result};
-use crate::job::NAMES_CONTEXT;
-use crate::shared::{Shared, WaitError};
+use crate::shared::Shared;
 use crate::world::World;
 
 /// What the members of a world have agreed on: the same for all who return.

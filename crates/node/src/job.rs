@@ -9,6 +9,7 @@ use landeck_host::say::complain;
 use landeck_kernel::Peer;
 use landeck_memory::{Counters, GateError, Presence, Segment, ThreadMode, fork};
 
+use crate::context::WORLD_CONTEXT;
 use crate::error::{Error, Result};
 use crate::loan::Loan;
 use crate::progress::{Progress, ProgressThread};
@@ -16,12 +17,6 @@ use crate::raw;
 use crate::shared::Shared;
 use crate::tuning;
 use crate::world::World;
-
-/// The context of the first world, the same in every job.
-pub(crate) const WORLD_CONTEXT: u32 = landeck_wire::ContextId::new(0, 1).0;
-/// The context of groups that are made under a name: nothing is said there but that.
-pub(crate) const NAMES_CONTEXT: u32 =
-    landeck_wire::ContextId::new((1 << (landeck_wire::ContextId::INDEX_BITS - 1)) - 1, 1).0;
 
 /// This process's membership in its job. One per process.
 ///

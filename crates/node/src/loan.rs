@@ -10,8 +10,9 @@ use landeck_memory::heap::Block;
 use landeck_memory::plain::Plain;
 use landeck_wire::Tag;
 
+use crate::collective::WaitError;
 use crate::error::{Error, Result};
-use crate::shared::{Shared, WaitError};
+use crate::shared::Shared;
 use crate::world::World;
 use landeck_kernel::Received;
 

@@ -14,6 +14,7 @@ use landeck_memory::{End, GateError, Operation, ThreadMode, WaitRecord, Waiter};
 use landeck_transports::SharedMemory;
 
 use crate::collective::Fault;
+use crate::collective::WaitError;
 use crate::collective::board::BoardError;
 use crate::collective::brief::Brief;
 use crate::collective::call::Call;
@@ -21,7 +22,7 @@ use crate::collective::circle::Circle;
 use crate::collective::engine::board_fault;
 use crate::collective::sight::Sight;
 use crate::collective::visit::Visit;
-use crate::shared::{Kernel, Shared, WaitError, why};
+use crate::shared::{Kernel, Shared, why};
 
 /// Whether an operation with short data was done. What went wrong has a place of its own, so that an answer
 /// is two words: one that was written to memory would be copied at each step back to the caller.

@@ -33,7 +33,7 @@ use landeck_layout::{Kind, Layout};
 use landeck_memory::plain::{Plain, bytes_of, bytes_of_mut, zero};
 use landeck_memory::{Buffer, Bytes, NoMemory, room};
 
-use crate::mailbox::MailboxAddress;
+use crate::mailbox_address::MailboxAddress;
 use crate::typed::Typed;
 use piece::{Form, Memory, Piece, Storage};
 

@@ -7,9 +7,10 @@ use landeck_memory::{Buffer, Bytes, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::OperationId;
+use crate::collective::WaitError;
 use crate::error::{Error, Result};
 use crate::loan::Loan;
-use crate::shared::{Kernel, WaitError};
+use crate::shared::Kernel;
 use crate::world::{From, Status, Tagged, World};
 
 /// When a send is over.

@@ -8,11 +8,13 @@ use landeck_memory::plain::bytes_of;
 use landeck_memory::{Buffer, Bytes, MarkView, Operation, WaitRecord};
 
 use crate::collective::OperationId;
+use crate::collective::WaitError;
 use crate::error::{Error, Result};
-use crate::mailbox::{MailboxAddress, MailboxError};
+use crate::mailbox::MailboxError;
+use crate::mailbox_address::MailboxAddress;
 use crate::message::{Message, tag_of_values};
 use crate::modes::{Attempt, urgent_bytes};
-use crate::shared::{Kernel, Shared, WaitError};
+use crate::shared::{Kernel, Shared};
 use crate::typed::Typed;
 use crate::world::deadline_ns;
 

@@ -67,8 +67,8 @@ pub use message::{Held, Mode};
 pub use moves::Moves;
 pub use request::{Endings, are_over, cancel, each_over, find_over, release, test, wait, wait_any};
 
+use crate::collective::WaitError;
 use crate::error::Result;
-use crate::shared::WaitError;
 use crate::world::{From, Status, Tagged, World};
 
 /// An operation that was begun.

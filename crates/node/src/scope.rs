@@ -13,8 +13,9 @@ use landeck_memory::{Buffer, Operation, Plain, WaitRecord};
 use landeck_wire::Tag;
 
 use crate::collective::OperationId;
+use crate::collective::WaitError;
 use crate::error::Result;
-use crate::shared::{Kernel, WaitError};
+use crate::shared::Kernel;
 use crate::world::{From, Status, Tagged, World};
 
 /// The operations of one [`World::scope`].

@@ -36,9 +36,10 @@ use landeck_memory::semaphore::{SemaphoreWords, Take, UNITS_MAX};
 use landeck_memory::{GateError, Operation, SharedArea, WaitRecord, fork};
 use landeck_wire::ProcessId;
 
+use crate::collective::WaitError;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::shared::{Shared, WaitError};
+use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
 use crate::world::deadline_ns;
 

@@ -18,7 +18,7 @@ use landeck_transports::SharedMemory;
 use landeck_transports::wake_thread::WakeThread;
 
 use crate::collective::engine::START_BYTES;
-use crate::collective::{Engine, Fault, OperationId};
+use crate::collective::{Engine, Fault, OperationId, WaitError};
 use crate::error::Error;
 use crate::group_service::Employment;
 use crate::progress::{Assisted, Helper, Progress, ProgressThread};
@@ -52,27 +52,6 @@ pub(crate) struct Shared {
     helper: Option<Arc<Helper>>,
     /// Whether a thread of this process serves groups.
     pub(crate) employment: Employment,
-}
-
-/// How a wait for a request went wrong.
-#[derive(Debug)]
-pub(crate) enum WaitError {
-    /// The request failed, or cannot complete.
-    Failure(Failure),
-    /// The collective operation did not end well.
-    Collective(Fault),
-    /// The deadline passed; the request goes on.
-    TimedOut,
-    /// The job is being ended.
-    Ended,
-    /// The thread may not call.
-    Gate(GateError),
-}
-
-impl From<GateError> for WaitError {
-    fn from(error: GateError) -> Self {
-        Self::Gate(error)
-    }
 }
 
 impl Shared {

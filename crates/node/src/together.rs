@@ -26,6 +26,7 @@ use landeck_memory::plain::Plain;
 
 use crate::collective::Fault;
 use crate::collective::OperationId;
+use crate::collective::WaitError;
 use crate::collective::brief::Brief;
 use crate::collective::call::Call;
 use crate::collective::calls::{Caller, Parts};
@@ -33,7 +34,6 @@ use crate::collective::check::ValueType;
 use crate::collective::engine::Begun;
 use crate::combine::{Combination, Combine};
 use crate::error::{Error, Result};
-use crate::shared::WaitError;
 use crate::world::World;
 
 /// Data that lie as a layout says: `count` items of it, its offset zero `offset_bytes` into the

@@ -10,7 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use landeck_collectives::figures::{Figures, FiguresError, Record};
+use landeck_collectives::figures::{Figures, FiguresError};
+use landeck_collectives::record::Record;
 use landeck_collectives::{Details, Nearness, NearnessError, Overrides, OverridesError, Settings};
 use landeck_host::file::{make_directory, read_within};
 use landeck_host::say::{brief, quoted};

@@ -12,14 +12,15 @@ use landeck_memory::{Buffer, Operation, WaitRecord, room};
 use landeck_wire::Tag;
 
 use crate::collective::OperationId;
+use crate::collective::WaitError;
 use crate::collective::call::Manner;
 use crate::collective::groups::inside_of;
+use crate::context::WORLD_CONTEXT;
 use crate::error::{Error, Result};
 use crate::groups::Lease;
-use crate::job::WORLD_CONTEXT;
 use crate::loan::{Loan, Loaned};
 use crate::scope::Scope;
-use crate::shared::{Kernel, Shared, WaitError};
+use crate::shared::{Kernel, Shared};
 
 /// Any sender, or any tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -372,7 +372,7 @@ const fn copied(bytes: u64, laid_bytes: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::Touched;
+    use crate::touched::Touched;
     use crate::walks::{Path, Walks};
     use landeck_collectives::{BoardStyle, Group, Operation, Precedence, Task, Way};
     use std::sync::Arc;

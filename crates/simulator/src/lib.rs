@@ -9,10 +9,13 @@
 //! | [`platform`] | hosts and networks as text files |
 //! | `network` | cards and switches that carry one message at a time |
 //! | `near` | messages within a host |
+//! | `touched`, `caches` | what members touch, and what copies take then |
 //! | `processors` | processes that take turns |
 //! | `board` | the shared memory of a host |
 //! | [`fault`] | what goes wrong |
+//! | `setting`, `hosts` | what a run is of, and who is where |
 //! | [`simulation`] | a run |
+//! | `report` | what came of it |
 //! | `volume` | how much a run is, before it is begun |
 //! | `stages` | what all do one after the other |
 //! | `walks` | what all members walk, in little memory |
@@ -39,24 +42,30 @@
 
 mod board;
 mod caches;
+mod error;
 pub mod fault;
 pub mod history;
+mod hosts;
 mod load;
 mod near;
 mod network;
 pub mod platform;
 mod processors;
+mod report;
+mod setting;
 pub mod simulation;
 mod stages;
 pub mod time;
+mod touched;
 mod volume;
 mod walks;
 mod world;
 
+pub use error::SimulationError;
 pub use fault::{Death, DeathError, Faults};
 pub use history::{History, Record, What};
 pub use platform::{Platform, PlatformError};
-pub use simulation::{
-    Calls, Outcome, Placement, Progress, Report, Setting, SimulationError, Work, run,
-};
+pub use report::{Outcome, Progress, Report};
+pub use setting::{Calls, Placement, Setting, Work};
+pub use simulation::run;
 pub use time::{Events, Time};

@@ -9,15 +9,13 @@
 //! it does not delay that one message, but those that follow.
 
 use landeck_collectives::{Details, Figures};
-use landeck_memory::message_cells::CELL_BYTES;
 
 use crate::caches::{Rates, Whose};
 use crate::platform::bytes_ps;
+use crate::touched::CELL_BYTES_MIN;
 
 /// Data up to this travel with their header.
 const INLINE_BYTES: u64 = 48;
-/// Data from here on travel in a cell, where their sender has one and they fit.
-const CELL_BYTES_MIN: u64 = 4 * 1024;
 /// Data up to this lie in a ring as a whole, if not in a cell; longer ones pass through a block in such pieces.
 const RING_BYTES: u64 = 16 * 1024;
 
@@ -98,11 +96,6 @@ impl Near {
             lend_ps: of_crowd(&details.crowd_lends_ps, 0),
             drain_ps: of_crowd(&details.crowd_drains_ps, 0),
         }
-    }
-
-    /// Whether a message of so many bytes travels in a cell, if its sender has one.
-    pub(crate) const fn fits_cell(bytes: u64) -> bool {
-        bytes >= CELL_BYTES_MIN && bytes <= CELL_BYTES
     }
 
     /// How long a sender is busy on a processor with these rates, and when the receiver can begin.
@@ -208,7 +201,7 @@ impl Near {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::caches::Touched;
+    use crate::touched::{Touched, fits_cell};
 
     const LONG_BYTES: u64 = 1 << 20;
     const ALONE: Route = Route {
@@ -274,7 +267,7 @@ mod tests {
             );
         }
         assert_eq!(
-            [4095, 4096, 128 << 10, (128 << 10) + 1].map(Near::fits_cell),
+            [4095, 4096, 128 << 10, (128 << 10) + 1].map(fits_cell),
             [false, true, true, false]
         );
     }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use landeck_collectives::{BoardStyle, Group, Operation, Task, Way};
 
-use crate::caches::Touched;
 use crate::near::Ways;
-use crate::simulation::{Calls, Progress, Work};
+use crate::report::Progress;
+use crate::setting::{Calls, Work};
 use crate::time::Time;
+use crate::touched::Touched;
 use crate::walks::{Path, ROOM_BYTES, Walks};
 
 /// The stages of a run, the same for all members.

@@ -8,7 +8,8 @@
 use landeck_collectives::{Group, Task};
 
 use crate::fault::Faults;
-use crate::simulation::{Calls, Hosts, Setting, Work};
+use crate::hosts::Hosts;
+use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
 use crate::walks::ROOM_BYTES;
 use crate::world::World;
@@ -136,7 +137,7 @@ impl Volume {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::Placement;
+    use crate::setting::Placement;
     use landeck_collectives::{Operation, Preset, Way};
 
     fn way(name: &str, operation: Operation) -> Way {

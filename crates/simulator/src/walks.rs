@@ -17,9 +17,9 @@ use landeck_collectives::{
 };
 use landeck_memory::message_cells::CELL_BYTES;
 
-use crate::caches::Touched;
 use crate::load::Sizes;
 use crate::near::Ways;
+use crate::touched::{Manner, Touched};
 
 /// So much the plans take that are made at a time.
 pub(crate) const ROOM_BYTES: u64 = 128 << 20;
@@ -80,17 +80,6 @@ struct Walk {
     scratch_bytes: u64,
     touched: Touched,
     manner: Manner,
-}
-
-/// How a member lays down what it brings to the board.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Manner {
-    /// It takes nothing.
-    pub(crate) only_gives: bool,
-    /// What it lays down has one taker, which lays down its next data there.
-    pub(crate) hands_over: bool,
-    /// It is the root, and lays down for several others who share processors.
-    pub(crate) is_of_root: bool,
 }
 
 /// A step as it is kept.

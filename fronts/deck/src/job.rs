@@ -12,7 +12,6 @@ use landeck::{Job, Options, Progress, ServedBy, ThreadMode};
 
 use crate::errors;
 use crate::mistake::Mistake;
-use crate::objects::group;
 
 const BEFORE: u8 = 0;
 const STARTING: u8 = 1;
@@ -55,7 +54,6 @@ pub(crate) fn start(progress: Progress) -> Result<(), Mistake> {
 /// deck_done.
 pub(crate) fn finish() -> Result<(), Mistake> {
     check()?;
-    group::leave_all();
     let member = write().take().ok_or_else(too_late)?;
     PHASE.store(AFTER, Ordering::Release);
     Ok(member.job.leave()?)

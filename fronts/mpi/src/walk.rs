@@ -6,7 +6,6 @@ use std::ffi::c_void;
 use landeck_c_boundary::{Next, Steps};
 
 use crate::mistake::{Mistake, RawMistake};
-use crate::objects::generalized::Asking;
 
 /// Calls a function of the program: `run` gets `data`, which lives on the heap, owned by the steps,
 /// takes the arguments from there and leaves the result there. It owns nothing itself.
@@ -34,13 +33,5 @@ impl Walk {
             Ok(None) => Next::Done(None),
             Err(mistake) => Next::Done(Some(mistake.into_raw())),
         }))
-    }
-
-    /// Calls functions of the program for its own operation, one after the other.
-    pub(crate) fn asking(mut asking: Asking) -> Self {
-        Self::new(move || match asking.step() {
-            Some(call) => Ok(Some(call)),
-            None => asking.end().mistake.map_or(Ok(None), Err),
-        })
     }
 }

@@ -3,7 +3,8 @@
 use crate::candidate::Candidate::{
     self, Bare, Counter, Iceoryx2, Landeck, Mpich, MpichThrottled, Queues,
 };
-use crate::figure::{Figure, Method, Program, Who};
+use crate::candidate::Program;
+use crate::figure::{Figure, Method, Who};
 
 /// What a candidate does in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

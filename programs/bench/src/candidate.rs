@@ -5,7 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use crate::figure::Program;
+/// The program in C that measures a figure over MPI; over Landeck's own interface one program knows all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Points,
+    Collectives,
+    /// What collectives.c does over MPI; over Landeck it is DECK's program.
+    Deck,
+}
 
 /// One of those who are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 use crate::bench::BenchArguments;
 use crate::doctor::DoctorArguments;
-use crate::generate::What;
 use crate::plan::PlanArguments;
 use crate::seeing::group::GroupArguments;
 use crate::seeing::ps::PsArguments;
@@ -14,6 +13,7 @@ use crate::simulate::measured::MeasureWayArguments;
 use crate::tune::measure::Subject;
 use crate::usage;
 use crate::values::{time, whole};
+use crate::wishes::Wishes;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -79,13 +79,15 @@ pub(crate) enum Command {
     },
 }
 
-/// What is asked of collective operations; none where the environment is to say.
-#[derive(Debug, Default)]
-pub(crate) struct Wishes {
-    /// Which ways they take.
-    pub(crate) overrides: Option<Overrides>,
-    /// What makes members near.
-    pub(crate) nearness: Option<Nearness>,
+/// What can be generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum What {
+    /// A page for the command, one for each subcommand, and that of mpiexec.
+    Man,
+    /// Completions for bash, zsh and fish.
+    Completions,
+    /// The chapter launcher.md of the book.
+    Reference,
 }
 
 /// A command line that is not understood, or that asks for help.

@@ -4,7 +4,8 @@
 mod environment;
 mod reference;
 
-use crate::{cli, mpiexec};
+use crate::cli::{self, What};
+use crate::mpiexec;
 use clap_complete::{Generator, Shell};
 use clap_mangen::roff::{Roff, bold, roman};
 use landeck::host::file::make_directory;
@@ -12,17 +13,6 @@ use std::fs;
 use std::io;
 use std::io::Write;
 use std::path::Path;
-
-/// What can be generated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum What {
-    /// A page for the command, one for each subcommand, and that of mpiexec.
-    Man,
-    /// Completions for bash, zsh and fish.
-    Completions,
-    /// The chapter launcher.md of the book.
-    Reference,
-}
 
 /// Writes the files into a directory, which is made if need be.
 pub(crate) fn write(what: What, directory: &Path) -> io::Result<()> {

@@ -13,9 +13,10 @@ mod simulate;
 mod tune;
 mod usage;
 mod values;
+mod wishes;
 
 use clap::error::ErrorKind;
-use cli::{Command, Usage, Wishes};
+use cli::{Command, Usage};
 use landeck::collectives::Settings;
 use landeck::host::launch::{LAUNCHER_FAILED, Launch};
 use landeck::host::say::{complain, heard, say};
@@ -26,6 +27,7 @@ use std::error::Error;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
+use wishes::Wishes;
 
 /// The exit code when the command line makes no sense.
 const WRONG_USAGE: u8 = 2;

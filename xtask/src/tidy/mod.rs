@@ -3,6 +3,7 @@
 //! A rule is a function from the tree to its faults; [`RULES`] is the table of all of them. What a
 //! rule must let pass stands in [`exemptions`], each with its reason.
 
+mod cycles;
 mod exemptions;
 mod heads;
 mod imports;
@@ -28,6 +29,7 @@ type Rule = (&'static str, fn(&Tree) -> Vec<Fault>);
 
 const RULES: &[Rule] = &[
     ("imports", imports::check),
+    ("cycles", cycles::check),
     ("purity", purity::check),
     ("unsafe rooms", unsafe_rooms::check),
     ("safety", safety::check),

@@ -18,7 +18,6 @@
 //! What it then says about the plans, [`Facts`], is compared with [`crate::derivation`], which
 //! counts the same without making plans.
 
-mod board;
 mod fault;
 mod form;
 mod grid;

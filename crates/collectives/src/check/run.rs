@@ -8,23 +8,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::board::Board;
 use super::fault::{Fault, Wait};
 use super::grid::Grid;
 use super::messages::Messages;
 use super::shape::{Shape, Wanted};
 use super::values::{NOTHING, Seen, Value, Values};
-use crate::derive::Order;
 use crate::execute::{Execution, Walk};
 use crate::operation::Operation;
+use crate::partial::Order;
 use crate::plan::{Action, Cells, Plan, Store};
+
+mod board;
+
+use board::Board;
 
 /// All members at work.
 pub(super) struct Run<'a> {
     pub(super) shape: &'a Shape,
     pub(super) plans: &'a [Plan],
     pub(super) values: Values,
-    pub(super) board: Board,
+    board: Board,
     grids: &'a [Grid],
     messages: &'a Messages,
     members: Vec<Member>,
@@ -282,7 +285,7 @@ impl<'a> Run<'a> {
     }
 
     fn try_on_board(&mut self, member: u32, step: u32) -> Result<bool, Fault> {
-        let is_over = super::board::try_step(self, member, step)?;
+        let is_over = board::try_step(self, member, step)?;
         if is_over {
             let awaits = &self.plans[member as usize].steps[step as usize].action;
             if *awaits == Action::Await

@@ -36,24 +36,12 @@ use crate::architecture::Architecture;
 use crate::blocks::Blocks;
 use crate::group::Group;
 use crate::operation::Operation;
+use crate::partial::Order;
 use crate::plan::{Cells, Plan, Store};
 use crate::program::Program;
 use crate::rounds::Rounds;
 
 pub use board::BoardStyle;
-
-/// In which order partial results combine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// As the architecture likes; the same in every execution of the same plan. For operations
-    /// that are commutative.
-    Free,
-    /// The canonical one, whatever the architecture: [`crate::partial`].
-    Canonical,
-    /// The canonical one, and nobody combines before the last: all data go to the root (or to
-    /// everybody), who combines them in one pass.
-    Late,
-}
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,10 +7,7 @@ use landeck_wire::ProcessId;
 use rustix::event::epoll::EventFlags;
 
 use super::{Agent, Watched};
-use crate::socket::{Address, Answer, PublicName, Published, Verdict};
-
-/// Most names that the processes of a job publish.
-pub(crate) const NAMES_MAX: usize = 256;
+use crate::socket::{Answer, NAMES_MAX, PublicName, Published, Verdict};
 
 /// A published name.
 pub(super) struct Name {
@@ -45,7 +42,7 @@ impl Agent {
         if self.names.len() >= NAMES_MAX {
             return bare(Verdict::TooMany);
         }
-        let door = match Address::of_public_name(&name).listen() {
+        let door = match name.address().listen() {
             Ok(door) => door,
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return bare(Verdict::InUse),
             Err(_) => return bare(Verdict::TooMany),

@@ -1,7 +1,10 @@
 //! What an agent says to a question, in one byte.
 
-use crate::agent::names::NAMES_MAX;
-use crate::keeper::KEPT_MAX;
+/// Names that a job may publish at a time.
+pub(crate) const NAMES_MAX: usize = 256;
+
+/// Mailboxes with names, segments, semaphores and groups that a job may have at a time.
+pub(crate) const KEPT_MAX: usize = 4096;
 
 /// The short form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

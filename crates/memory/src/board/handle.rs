@@ -4,16 +4,11 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence, fence};
 
-use super::agreement::OwnPart;
-use super::cells::{self, Cells};
-use super::common::Common;
 use super::deposits::Deposits;
-use super::difference::Difference;
 use super::history::History;
 use super::outcome::{Coming, Outcome};
 use super::place::{LinesPlace, is_board, lines_at};
 use super::room::Room;
-use super::statement::Stated;
 use super::words::{Arrival, Epoch, IN_HEAP, Line, Lines, LongLine, NO_ROOM, Roster, Shared};
 use super::{LINES_BYTES, PIECES_MAX, SHARED_BYTES, WINDOW};
 use crate::bytes::Bytes;
@@ -23,6 +18,20 @@ use crate::page::Tally;
 use crate::plan::PAGE_BYTES;
 use crate::segment::Segment;
 use crate::waiter;
+
+mod agreement;
+mod cells;
+mod common;
+mod difference;
+mod statement;
+
+use agreement::OwnPart;
+use cells::Cells;
+use common::Common;
+use statement::Stated;
+
+pub use common::COMMON_LENGTHS;
+pub use difference::Difference;
 
 /// One member's hold on a board. One thread at a time.
 pub struct Board {
@@ -451,7 +460,7 @@ impl Board {
     pub(super) fn wake_all(&self) {
         let own = self.members[self.own as usize].slot;
         self.members.iter().filter(|member| member.slot != own).for_each(|member| {
-            waiter::wake(&self.segment, member.slot);
+            self.segment.wake(member.slot);
         });
     }
 

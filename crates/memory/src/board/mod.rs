@@ -19,13 +19,7 @@ mod words;
 #[cfg(not(loom))]
 mod ahead;
 #[cfg(not(loom))]
-mod cells;
-#[cfg(not(loom))]
-mod common;
-#[cfg(not(loom))]
 mod deposits;
-#[cfg(not(loom))]
-mod difference;
 #[cfg(all(test, not(loom)))]
 mod fixture;
 #[cfg(not(loom))]
@@ -47,8 +41,6 @@ mod room;
 #[cfg(not(loom))]
 pub(crate) mod roster;
 #[cfg(not(loom))]
-mod statement;
-#[cfg(not(loom))]
 mod ticket;
 
 pub use agreement::{Agreed, Offer, Part};
@@ -57,8 +49,6 @@ pub use words::{INLINE_BYTES, LINES_BYTES, PIECES_MAX, RESULT_BYTES, SHARED_BYTE
 #[cfg(not(loom))]
 pub use {
     ahead::window_of,
-    common::COMMON_LENGTHS,
-    difference::Difference,
     handle::*,
     history::{CALL_BITS, ROOT_BITS, call_of},
     neighbours::LOOKED_AT_MAX,

@@ -27,7 +27,6 @@
 #[cfg(not(loom))]
 use std::ptr::NonNull;
 
-use super::agreement::Vote;
 #[cfg(not(loom))]
 use crate::bytes::{Bytes, copy};
 use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -193,6 +192,18 @@ impl LongLine {
         // SAFETY: the data of the line begin within it, and the words behind it follow without a gap.
         unsafe { NonNull::from(self).cast::<u8>().add(std::mem::offset_of!(Line, data)) }
     }
+}
+
+/// The words of one member in an agreement.
+#[repr(C)]
+#[derive(Default)]
+pub(crate) struct Vote {
+    /// Number of the agreement (low half) and flags (high half); stored last.
+    pub(super) word: AtomicU64,
+    /// Acknowledged deaths (low half), offered context (high half).
+    pub(super) about: AtomicU64,
+    pub(super) lines: AtomicU64,
+    pub(super) board: AtomicU64,
 }
 
 /// The lines of one member.

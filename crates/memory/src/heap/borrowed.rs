@@ -9,7 +9,7 @@ use super::{Place, returns};
 use crate::bytes::Bytes;
 use crate::plan::LINE_BYTES;
 use crate::segment::Segment;
-use crate::{sync, waiter};
+use crate::sync;
 
 /// A block that its owner has lent to this process. Dropped, it is given back.
 pub struct Borrowed {
@@ -181,7 +181,7 @@ impl Drop for Borrowed {
                 returns::push(self.segment.return_word(self.owner), number, &control.link);
             }
             // It may be waiting for room.
-            waiter::wake(&self.segment, self.owner);
+            self.segment.wake(self.owner);
         }
         self.segment.release(self.owner);
     }

@@ -14,6 +14,7 @@ use landeck_memory::system::now_ns;
 use landeck_memory::{End, Operation as Waited, Segment, WaitRecord};
 use landeck_transports::SharedMemory;
 
+use super::WaitError;
 use super::board::BoardError;
 use super::brief::Brief;
 use super::call::Call;
@@ -25,8 +26,7 @@ use super::groups::{Estate, contexts_beside};
 use super::running::Running;
 use super::table::{CollectiveId, Table};
 use super::visit::fault_of;
-use crate::job::WORLD_CONTEXT;
-use crate::shared::WaitError;
+use crate::context::WORLD_CONTEXT;
 use crate::signals::{SignalId, Signals};
 
 /// An operation that goes on.

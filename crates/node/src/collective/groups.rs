@@ -429,6 +429,6 @@ mod tests {
             assert!((1..5).all(|at| !others[..at].contains(&others[at])), "{others:x?}");
         }
         assert_eq!((context_of(NUMBERS), context_of(u32::MAX)), (0, 0));
-        assert_eq!(number_of(crate::job::WORLD_CONTEXT), None);
+        assert_eq!(number_of(crate::context::WORLD_CONTEXT), None);
     }
 }

@@ -22,6 +22,7 @@
 //! | [`combine`] | combining data wherever they lie |
 //! | [`table`] | the operations that go on |
 //! | [`fault`] | why one did not end well |
+//! | [`wait_error`] | how a wait for one went wrong |
 //! | [`mismatch`] | members that called different operations |
 
 mod beside;
@@ -48,7 +49,9 @@ pub(crate) mod signature;
 mod table;
 pub(crate) mod visit;
 mod visits;
+mod wait_error;
 
 pub(crate) use engine::Engine;
 pub use engine::OperationId;
 pub(crate) use fault::Fault;
+pub(crate) use wait_error::WaitError;

@@ -12,9 +12,9 @@ use landeck_kernel::Peer;
 use super::live::{Live, Mirror, nobody};
 use super::{GroupError, Member};
 use crate::collective::groups::founding_of;
+use crate::context::NAMES_CONTEXT;
 use crate::error::Result;
 use crate::groups::tag_of;
-use crate::job::NAMES_CONTEXT;
 use crate::world::World;
 
 /// How far a member has come in the group's operations.

@@ -12,11 +12,12 @@ use landeck_wire::Slot;
 
 use super::GroupError;
 use super::options::{GroupOptions, ServedBy};
+use crate::collective::WaitError;
 use crate::error::{Error, Result};
 use crate::job::Job;
 use crate::message::Message;
 use crate::outbox::Outbox;
-use crate::shared::{Kernel, WaitError};
+use crate::shared::Kernel;
 use crate::world::deadline_ns;
 
 /// The name of the launcher's mailbox.

@@ -73,7 +73,7 @@ use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
 
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::mailbox::MailboxAddress;
+use crate::mailbox_address::MailboxAddress;
 use crate::message::Message;
 use crate::shared::Shared;
 use crate::shared_segment::{Use, map};
@@ -130,7 +130,8 @@ impl Job {
     pub fn create_group(&self, name: impl AsRef<[u8]>, options: GroupOptions) -> Result<Group> {
         let name = ObjectName::new(name).map_err(ObjectError::from)?;
         let launcher = self.serving_launcher(&name, options)?;
-        let options = options.made_by(self.shared.slot, launcher.as_ref());
+        let options = options
+            .made_by(self.shared.slot, launcher.as_ref().map(launcher::ServingLauncher::place));
         let shape = options.check()?;
         let (process, words) = (self.process(), options.to_words());
         let bytes = shape.memory_bytes(self.segment().plan().slots());

@@ -8,7 +8,6 @@ use landeck_memory::group_log::{GroupShape, MESSAGES_MAX};
 use landeck_memory::shared_area::AREA_BYTES_MAX;
 
 use super::GroupError;
-use super::launcher::ServingLauncher;
 
 /// Bits that the bytes have room in; above them stands a slot.
 const BYTES_BITS: u32 = 48;
@@ -133,11 +132,11 @@ impl GroupOptions {
         self.served_by == ServedBy::Launcher
     }
 
-    /// The same where the creator is known, and the launcher if it is to serve.
-    pub(super) fn made_by(self, slot: u32, launcher: Option<&ServingLauncher>) -> Self {
+    /// The same where the creator is known, and what the launcher is named by if it is to serve.
+    pub(super) fn made_by(self, slot: u32, launcher: Option<ServedBy>) -> Self {
         match (self.served_by, launcher) {
             (ServedBy::Creator, _) => self.served_by(ServedBy::Process(slot)),
-            (ServedBy::Launcher, Some(launcher)) => self.served_by(launcher.place()),
+            (ServedBy::Launcher, Some(launcher)) => self.served_by(launcher),
             _ => self,
         }
     }

@@ -17,7 +17,7 @@ use landeck_memory::{Bytes, NoMemory, room};
 
 use super::piece::{Form, Memory, Piece, Storage};
 use super::{Message, Result};
-use crate::mailbox::MailboxAddress;
+use crate::mailbox_address::MailboxAddress;
 use crate::typed::{Typed, code_of, kind_of};
 
 /// The tag of a message whose pieces have headers.

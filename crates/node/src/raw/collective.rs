@@ -9,12 +9,12 @@ use landeck_layout::Layout;
 use landeck_memory::{Buffer, NoMemory};
 
 use super::{Memory, Operation, memory};
+use crate::collective::WaitError;
 use crate::collective::binding::Blocks;
 use crate::collective::call::Call;
 use crate::collective::check::ValueType;
 use crate::collective::fault::Fault;
 use crate::error::Result;
-use crate::shared::WaitError;
 use crate::world::{Status, World};
 
 /// Where one side of a call has its data. Addresses are those of the items' base, which need not

@@ -366,7 +366,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::job::WORLD_CONTEXT;
+    use crate::context::WORLD_CONTEXT;
     use crate::progress::Progress;
     use crate::shared::Shared;
     use landeck_channel::Peer;

@@ -9,8 +9,9 @@ use landeck_wire::Tag;
 
 use super::memory::SHORT_BYTES;
 use super::{Memory, Operation, going, operation, started_receive, started_send};
+use crate::collective::WaitError;
 use crate::error::Result;
-use crate::shared::{Kernel, WaitError};
+use crate::shared::Kernel;
 use crate::world::{From, Status, Tagged, World};
 
 /// When a send is over.

@@ -16,7 +16,7 @@ use super::names::NAMED_MAX;
 use super::picture::{Doing, Member, Picture};
 use super::verdict::{Conduct, Mismatch, Needs, Verdict, verdict};
 use crate::collective::signature::Signature;
-use crate::job::WORLD_CONTEXT;
+use crate::context::WORLD_CONTEXT;
 
 /// What there is to say of a job.
 #[derive(Clone, Debug)]

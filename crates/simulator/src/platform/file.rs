@@ -26,13 +26,15 @@ pub enum PlatformError {
         "there is no platform {name:?}{}; there are {}. Or give the path of a platform file, with a \
          slash or ending in .toml.",
         .near.map_or(String::new(), |near| format!(" (did you mean {near:?}?)")),
-        super::library::NAMES.map(|(name, _)| name).join(", ")
+        .known.join(", ")
     )]
     Unknown {
         /// What was asked for.
         name: String,
         /// What was perhaps meant.
         near: Option<&'static str>,
+        /// The platforms that there are.
+        known: Vec<&'static str>,
     },
 }
 

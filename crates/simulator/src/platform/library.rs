@@ -31,7 +31,10 @@ pub fn find(name: &str) -> Result<Platform, PlatformError> {
         "infiniband" => include_str!("../../platforms/infiniband.toml"),
         "myrinet2000" => include_str!("../../platforms/myrinet2000.toml"),
         "sites" => include_str!("../../platforms/sites.toml"),
-        _ => return Err(PlatformError::Unknown { name: name.into(), near: near(name) }),
+        _ => {
+            let known = NAMES.map(|(name, _)| name).to_vec();
+            return Err(PlatformError::Unknown { name: name.into(), near: near(name), known });
+        }
     };
     Platform::parse(name, text)
 }

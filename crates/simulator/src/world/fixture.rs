@@ -3,7 +3,8 @@
 use landeck_collectives::{Details, Figures, Group, Operation, Preset, Task};
 
 use super::World;
-use crate::simulation::{Calls, Hosts, Setting, Work};
+use crate::hosts::Hosts;
+use crate::setting::{Calls, Setting, Work};
 use crate::stages::Stages;
 use crate::{Faults, Platform};
 

@@ -2,7 +2,7 @@
 //! longest of all plans, whatever it will do until its end.
 
 use super::*;
-use crate::simulation::{Calls, Placement, Work};
+use crate::setting::{Calls, Placement, Work};
 use crate::{Faults, platform::library};
 use landeck_collectives::{Group, Operation, Preset, Task};
 

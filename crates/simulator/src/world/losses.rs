@@ -6,7 +6,7 @@
 
 use super::{Event, News, World};
 use crate::fault::Death;
-use crate::simulation::Outcome;
+use crate::report::Outcome;
 use crate::time::Time;
 
 /// Why a member gave up.

@@ -5,9 +5,10 @@ use landeck_kernel::matching::{Label, Waiting};
 
 use super::{CONTEXT, Doing, Event, Message, MessageId, News, Stage, TAG, World};
 use crate::history::{NOTHING, RecordId, What};
-use crate::near::{Near, Route};
+use crate::near::Route;
 use crate::network::{Passed, Transit};
 use crate::time::Time;
+use crate::touched::fits_cell;
 use crate::walks::Path;
 use landeck_collectives::Precedence;
 
@@ -68,7 +69,7 @@ impl World {
         let is_fresh =
             self.members[from as usize].execution.as_ref().is_some_and(|now| waits(now.walk()));
         let place = self.member(from);
-        let is_in_cell = is_near && Near::fits_cell(bytes) && place.cells > 0;
+        let is_in_cell = is_near && fits_cell(bytes) && place.cells > 0;
         place.cells -= u32::from(is_in_cell);
         let is_again = self.calls_again(from);
         Route {

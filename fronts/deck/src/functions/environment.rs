@@ -9,6 +9,7 @@ use landeck_c_boundary::{pointer, string};
 
 use crate::arguments::TEXT_BYTES_MAX;
 use crate::mistake::Mistake;
+use crate::objects::group;
 use crate::{entry, errors, job};
 
 const MAJOR: c_int = number(env!("CARGO_PKG_VERSION_MAJOR"));
@@ -38,6 +39,8 @@ pub(crate) unsafe fn init_flags(
 }
 
 pub(crate) fn done() -> Result<(), Mistake> {
+    job::check()?;
+    group::leave_all();
     job::finish()
 }
 

@@ -4,12 +4,13 @@
 pub(crate) mod group;
 pub(crate) mod mailbox;
 pub(crate) mod message;
+mod table;
 pub(crate) mod thread;
 
 use landeck::{Semaphore, SharedSegment};
 
-use crate::handle::Objects;
 use crate::recent::{found_anew, kept_by_threads};
+use table::Objects;
 
 kept_by_threads!(mailbox::Mailbox, group::Group);
 // Somebody may wait to see these go.

@@ -49,7 +49,7 @@ pub(crate) unsafe fn grequest_complete(request: Handle) -> Result<Walk, Mistake>
         Some(false) => Ok(Walk::Done),
         Some(true) => {
             request::take("request", request)?;
-            Ok(Walk::asking(own.dispose()?))
+            Ok(own.dispose()?.into_walk())
         }
     }
 }

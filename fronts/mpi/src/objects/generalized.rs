@@ -9,7 +9,7 @@ use landeck::{World, raw};
 use crate::abi::{CancelFunction, FreeFunction, QueryFunction, SUCCESS, Status};
 use crate::mistake::Mistake;
 use crate::objects::completion::End;
-use crate::walk::Call;
+use crate::walk::{Call, Walk};
 
 /// An operation of the program.
 pub(crate) struct Generalized {
@@ -136,6 +136,14 @@ impl Asking {
             failed: None,
         };
         Self { left: questions, asked: Box::new(asked) }
+    }
+
+    /// The calls as what is left to do of a call of the program's.
+    pub(crate) fn into_walk(mut self) -> Walk {
+        Walk::new(move || match self.step() {
+            Some(call) => Ok(Some(call)),
+            None => self.end().mistake.map_or(Ok(None), Err),
+        })
     }
 
     /// Goes on to the next call.

@@ -1,7 +1,8 @@
 //! Figures of the collective operations, how fast they must be, and how they grow.
 
 use super::Limit::{AsProcessesSince, OfBestPeer, OfBestPeerOrFloor, Value};
-use super::{Axis, Figure, Limits, Method, Program, Target, Who, part};
+use super::{Axis, Figure, Limits, Method, Target, Who, part};
+use crate::candidate::Program;
 use crate::sample::Point;
 
 /// Bytes of a block, as the measuring programs read them; barriers have none.

@@ -2,7 +2,8 @@
 //! which no peer has.
 
 use super::Limit::{OfBestPeer, Value};
-use super::{Axis, Figure, Limits, Method, Program, Target, Who, no_rule, part};
+use super::{Axis, Figure, Limits, Method, Target, Who, no_rule, part};
+use crate::candidate::Program;
 use crate::sample::Point;
 
 /// The papers' sizes, in whole doubles.

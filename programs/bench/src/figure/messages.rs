@@ -1,8 +1,8 @@
 //! Figures of messages between two, and of what it costs to be there.
 
 use super::Limit::{self, BeyondForm, BeyondPending, OfBestPeer, OfForm, OfLine, OfOwnTwo, Value};
-use super::{Axis, Figure, Limits, Method, Program, Target, Who, no_rule, part};
-use crate::candidate::Candidate;
+use super::{Axis, Figure, Limits, Method, Target, Who, no_rule, part};
+use crate::candidate::{Candidate, Program};
 use crate::sample::Point;
 
 /// In the order in which they are measured.

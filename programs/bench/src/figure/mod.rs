@@ -4,7 +4,7 @@ mod collectives;
 mod deck;
 mod messages;
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Program};
 use crate::sample::Point;
 
 /// One figure: a table, a file of results and plots.
@@ -31,15 +31,6 @@ pub(crate) struct Figure {
 pub(crate) struct Part {
     pub(crate) n: u32,
     pub(crate) arguments: &'static [&'static str],
-}
-
-/// The program in C that measures it over MPI; over Landeck's own interface one program knows all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Program {
-    Points,
-    Collectives,
-    /// What collectives.c does over MPI; over Landeck it is DECK's program.
-    Deck,
 }
 
 /// Who can do this at all.

@@ -8,9 +8,9 @@ use rustix::time::{ClockId, clock_gettime};
 use std::io;
 use std::process::{Command, Stdio};
 
-use super::study::Series;
+use super::study::{Series, calls_in_a_batch};
 use crate::tune;
-use crate::tune::measure::{clock_ps, median, of_page, page_room};
+use crate::tune::instruments::{clock_ps, median, of_page, page_room};
 
 /// Time that a measurement may take, in seconds.
 const JOB_S: &str = "90";
@@ -20,10 +20,6 @@ const WARM: usize = 20;
 /// Batches of messages, of which the least counts: the figures that it is compared with are the least of
 /// some, too, and what disturbs a message is not simulated. Of an operation's batches the median counts.
 const BATCHES: usize = 15;
-/// A batch takes about so long at most, where processes wait for processors too: so all sizes are
-/// measured within [`JOB_S`].
-const BATCH_MAX_US: f64 = 30_000.0;
-
 /// What one of the processes is to measure.
 #[derive(Debug, Args)]
 pub(crate) struct MeasureWayArguments {
@@ -57,12 +53,6 @@ pub(crate) const fn calls(operation: Operation) -> u32 {
 pub(crate) const fn batches(operation: Operation) -> u32 {
     let batches = BATCHES as u32;
     if calls(operation) > 1 { batches } else { 20 * batches }
-}
-
-/// How often something is called in a batch where one call takes so long: `usual`, or fewer where they would take
-/// longer than [`BATCH_MAX_US`].
-pub(crate) fn calls_in_a_batch(usual: u32, call_us: f64) -> u32 {
-    ((BATCH_MAX_US / call_us) as u32).clamp(1, usual)
 }
 
 /// What so many processes of this host take that are started once, in microseconds. `what` is an operation, or

@@ -6,8 +6,11 @@ use landeck_simulator::{
     Calls, Faults, Placement, Platform, Progress, Setting, SimulationError, Work, run,
 };
 
-use super::measured::calls_in_a_batch;
 use super::meter::Meter;
+
+/// A batch takes about so long at most, where processes wait for processors too: so all sizes are
+/// measured within the time of one job.
+const BATCH_MAX_US: f64 = 30_000.0;
 
 /// An architecture, with its number of clusters where somebody has said it.
 #[derive(Clone, Debug)]
@@ -202,6 +205,12 @@ impl Ground<'_> {
         let about = self.platform.about.trim_end_matches('.');
         format!("Simulated, not measured. Platform {}: {about}.", self.platform.name)
     }
+}
+
+/// How often something is called in a batch where one call takes so long: `usual`, or fewer where they would take
+/// longer than [`BATCH_MAX_US`].
+pub(crate) fn calls_in_a_batch(usual: u32, call_us: f64) -> u32 {
+    ((BATCH_MAX_US / call_us) as u32).clamp(1, usual)
 }
 
 #[cfg(test)]

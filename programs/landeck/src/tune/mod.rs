@@ -9,6 +9,7 @@
 //! time no round begins ([`ROUNDS_MAX`]), and in each job nothing is repeated ([`measure`]). What was found
 //! then is not kept unless it is asked for ([`share`]).
 
+pub(crate) mod instruments;
 pub(crate) mod measure;
 mod probe;
 mod share;
@@ -16,8 +17,8 @@ mod share;
 pub(crate) use probe::line_ps;
 pub(crate) use share::Share;
 
-use crate::cli::Wishes;
 use crate::clusters::{self, ClustersError};
+use crate::wishes::Wishes;
 use indicatif::{ProgressBar, ProgressStyle};
 use landeck::collectives::details::{CELL_MESSAGE_BYTES, CROWDS, MESSAGE_BYTES, ROTATION_BYTES};
 use landeck::collectives::{Details, Facts, Figures, OverridesError, Table};

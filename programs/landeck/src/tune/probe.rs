@@ -14,7 +14,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::measure::{PAGE_BYTES, clock_ps, median, of_page, page_room};
+use super::instruments::{PAGE_BYTES, clock_ps, median, of_page, page_room};
 
 const BATCHES: usize = 9;
 const ROUND_TRIPS: u64 = 10_000;

@@ -8,7 +8,8 @@
 //! | `side` | what the program brings, or gets |
 //! | `blocking` | the functions that return when this process has done its part |
 //! | `quick` | the short way of the most usual calls |
-//! | `asked` | a call whose arguments are checked: done, started, kept |
+//! | `asked` | a call whose arguments are checked, and as the layer below has it |
+//! | `doing` | it is done, started, or kept to be started |
 //! | `fold` | combining what was brought together, with the program's functions |
 //! | `between` | operations of two groups |
 
@@ -16,6 +17,7 @@ mod asked;
 mod between;
 mod blocking;
 pub(crate) mod combining;
+mod doing;
 mod fold;
 pub(crate) mod moving;
 mod quick;

@@ -107,7 +107,7 @@ pub(crate) unsafe fn cancel(request: *mut Handle) -> Result<Walk, Mistake> {
         Found::Null => Err(not_cancellable(handle)),
         Found::Immediate(_) => Ok(Walk::Done),
         Found::Kept(entry) => match &entry.request {
-            Request::Generalized(own) => Ok(Walk::asking(own.cancel(own.is_over()))),
+            Request::Generalized(own) => Ok(own.cancel(own.is_over()).into_walk()),
             Request::PointToPoint(message) => cancel_message(message.world(), message.operation),
             Request::Persistent(persistent) if persistent.is_message => {
                 match &*persistent.active() {
@@ -172,7 +172,7 @@ fn free_generalized(handle: Handle, own: &Generalized) -> Result<Walk, Mistake> 
     }
     let asking = own.dispose()?;
     request::take("request", handle)?;
-    Ok(Walk::asking(asking))
+    Ok(asking.into_walk())
 }
 
 /// Leaves an operation to itself, unless its end is known.

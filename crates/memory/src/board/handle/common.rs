@@ -13,8 +13,8 @@
 use std::ops::RangeInclusive;
 use std::ptr::NonNull;
 
-use super::handle::Board;
-use super::words::IN_COMMON;
+use super::Board;
+use crate::board::words::IN_COMMON;
 use crate::bytes::Bytes;
 use crate::plan::{COMMON_BYTES, COMMON_PLACES};
 use crate::segment::Segment;
@@ -24,7 +24,7 @@ pub const COMMON_LENGTHS: RangeInclusive<usize> = 256 << 10..=COMMON_BYTES as us
 
 /// What a member has to do with the common places.
 #[derive(Default)]
-pub(super) struct Common {
+pub(in crate::board) struct Common {
     /// How many there are: none, or [`COMMON_PLACES`].
     places: u32,
     /// Operations under way in which this member is the root, with the bytes of its data.
@@ -33,7 +33,7 @@ pub(super) struct Common {
 
 impl Common {
     /// Those of the board with shared words at this place.
-    pub(super) fn of(segment: &Segment, shared: u64) -> Self {
+    pub(in crate::board) fn of(segment: &Segment, shared: u64) -> Self {
         let is_of_world = shared == segment.world_board();
         let places = if is_of_world { segment.plan().common_places() } else { 0 };
         Self { places, open: Vec::new() }
@@ -41,13 +41,13 @@ impl Common {
 
     /// Bytes of the data that this member lays there in an operation.
     #[inline]
-    pub(super) fn length_of(&self, number: u32) -> Option<usize> {
+    pub(in crate::board) fn length_of(&self, number: u32) -> Option<usize> {
         self.open.iter().find(|open| open.0 == number).map(|open| open.1)
     }
 
     /// This member is over with an operation.
     #[inline]
-    pub(super) fn end(&mut self, number: u32) {
+    pub(in crate::board) fn end(&mut self, number: u32) {
         if !self.open.is_empty() {
             self.open.retain(|open| open.0 != number);
         }
@@ -92,7 +92,11 @@ impl Board {
 
     /// Where this member's data of an operation lie in its common place.
     #[inline]
-    pub(super) fn common_room(&mut self, number: u32, length: usize) -> Option<&mut [u8]> {
+    pub(in crate::board) fn common_room(
+        &mut self,
+        number: u32,
+        length: usize,
+    ) -> Option<&mut [u8]> {
         let place = self.common_place(number % COMMON_PLACES)?;
         let length = length.min(COMMON_BYTES as usize);
         // SAFETY: the place lies in the segment, which stays mapped while `self` is borrowed. It is this member's
@@ -102,7 +106,7 @@ impl Board {
     }
 
     /// The first bytes of the common place with this number.
-    pub(super) fn common_bytes(&self, place: u64, length: u64) -> Option<Bytes<'_>> {
+    pub(in crate::board) fn common_bytes(&self, place: u64, length: u64) -> Option<Bytes<'_>> {
         let place = self.common_place(u32::try_from(place).ok()?);
         let place = place.filter(|_| length <= COMMON_BYTES)?;
         // SAFETY: the range was just checked to be of a common place in the segment, which stays mapped while
@@ -122,10 +126,10 @@ impl Board {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use super::super::fixture::boards;
-    use super::super::{Came, Deposit, LinesPlace};
     use super::*;
     use crate::board::NoDeposit;
+    use crate::board::fixture::boards;
+    use crate::board::{Came, Deposit, LinesPlace};
 
     const SIGNATURE: u32 = 3;
     const BYTES: usize = 300_000;

@@ -18,15 +18,15 @@
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-use super::handle::Board;
-use super::words::IN_CELL;
+use super::Board;
+use crate::board::words::IN_CELL;
 use crate::bytes::Bytes;
 use crate::plan::{CELL_BYTES, SegmentPlan};
 use crate::segment::Segment;
 
 /// What a member has of the cells.
 #[derive(Default)]
-pub(super) struct Cells {
+pub(in crate::board) struct Cells {
     /// Those that it may write to, the one that it has read last at the end.
     held: Vec<u32>,
     /// Those that it still fills, and those that are to come back.
@@ -44,7 +44,7 @@ struct Open {
 
 impl Cells {
     /// Those that a member of the first world has at first.
-    pub(super) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
+    pub(in crate::board) fn of_member(plan: &SegmentPlan, member: u32) -> Self {
         let each = plan.cells_each();
         let held = (member * each..(member + 1) * each).rev().collect();
         Self { held, open: Vec::new() }
@@ -52,13 +52,13 @@ impl Cells {
 
     /// So much of what it brings to an operation is there.
     #[inline]
-    pub(super) fn are_filled(&mut self, number: u32, bytes: usize) {
+    pub(in crate::board) fn are_filled(&mut self, number: u32, bytes: usize) {
         self.open.retain(|open| open.number != number || bytes < open.length || open.comes_back);
     }
 
     /// It is over with an operation, whatever it has brought.
     #[inline]
-    pub(super) fn end(&mut self, number: u32) {
+    pub(in crate::board) fn end(&mut self, number: u32) {
         if !self.open.is_empty() {
             self.open.retain(|open| open.number != number);
         }
@@ -98,7 +98,7 @@ impl Board {
 
     /// The cell that this member fills in an operation, or that is to come back.
     #[inline]
-    pub(super) fn open_cell(&mut self, number: u32) -> Option<&mut [u8]> {
+    pub(in crate::board) fn open_cell(&mut self, number: u32) -> Option<&mut [u8]> {
         let open = self.cells.open.iter().find(|open| open.number == number)?;
         let (place, length) = (self.cell(open.cell)?, open.length);
         // SAFETY: as in `come_in_cell`; `length` is at most that of a cell. Where it comes back, the other member
@@ -159,7 +159,7 @@ impl Board {
     }
 
     /// The first bytes of the cell with this number.
-    pub(super) fn cell_bytes(&self, cell: u64, length: u64) -> Option<Bytes<'_>> {
+    pub(in crate::board) fn cell_bytes(&self, cell: u64, length: u64) -> Option<Bytes<'_>> {
         let place = self.cell(u32::try_from(cell).ok()?).filter(|_| length <= CELL_BYTES)?;
         // SAFETY: the range was just checked to be of a cell in the segment, which stays mapped while `self`
         // is borrowed.
@@ -174,16 +174,16 @@ impl Board {
 }
 
 /// Whether the board with shared words at this place has cells.
-pub(super) fn are_there(segment: &Segment, shared: u64) -> bool {
+pub(in crate::board) fn are_there(segment: &Segment, shared: u64) -> bool {
     shared == segment.world_board() && segment.plan().board_cells() > 0
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::boards;
-    use super::super::words::IN_HEAP;
-    use super::super::{Came, Deposit, LinesPlace};
     use super::*;
+    use crate::board::fixture::boards;
+    use crate::board::words::IN_HEAP;
+    use crate::board::{Came, Deposit, LinesPlace};
 
     const SIGNATURE: u32 = 3;
 

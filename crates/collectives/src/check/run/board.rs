@@ -1,8 +1,8 @@
 //! What the steps at the board do, with symbolic contents.
 
-use super::fault::Fault;
-use super::run::Run;
-use super::values::{NOTHING, Value};
+use super::super::fault::Fault;
+use super::super::values::{NOTHING, Value};
+use super::Run;
 use crate::plan::{Action, Cells, Store};
 
 /// What lies on the board.

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
-use super::handle::Board;
+use super::Board;
 
 /// What stands in a line, but for data.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Stated {
-    pub(super) has_come: bool,
-    pub(super) number: u32,
-    pub(super) signature: u32,
+pub(in crate::board) struct Stated {
+    pub(in crate::board) has_come: bool,
+    pub(in crate::board) number: u32,
+    pub(in crate::board) signature: u32,
     /// Bytes in the block, if there is one, and of the result there.
-    pub(super) block: Option<(u64, u64)>,
+    pub(in crate::board) block: Option<(u64, u64)>,
 }
 
 impl Board {
@@ -53,9 +53,9 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::boards;
-    use super::super::{Came, Deposit};
     use super::*;
+    use crate::board::fixture::boards;
+    use crate::board::{Came, Deposit};
     use crate::bytes::Bytes;
     use crate::heap::Heap;
 

@@ -2,9 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use super::WINDOW;
-use super::handle::Board;
-use super::history::{call_of, follows};
+use super::Board;
+use crate::board::WINDOW;
+use crate::board::history::{call_of, follows};
 
 /// What a member has called in the place of what this one called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Difference {
 impl Board {
     /// What this member's lines say of how far it is.
     #[inline]
-    pub(super) fn progress(&self) -> u64 {
+    pub(in crate::board) fn progress(&self) -> u64 {
         let sum = self.history.before(self.over).unwrap_or(0);
         u64::from(self.over) | u64::from(sum) << 32
     }
 
     /// Compares what a member has called, as far as it is over, with what this one has.
     #[inline]
-    pub(super) fn compare(&self, member: u32, progress: u64) -> Option<Difference> {
+    pub(in crate::board) fn compare(&self, member: u32, progress: u64) -> Option<Difference> {
         let (over, sum) = (progress as u32, (progress >> 32) as u32);
         let is_same = match self.history.before(over) {
             Some(before) => before == sum,
@@ -76,9 +76,9 @@ impl Board {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Came;
-    use super::super::fixture::boards;
     use super::*;
+    use crate::board::Came;
+    use crate::board::fixture::boards;
     use crate::bytes::Bytes;
 
     /// A member calls something that it comes to, and that is over for it.

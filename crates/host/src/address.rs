@@ -1,0 +1,121 @@
+//! Where the sockets of this user's agents are, and how they are listened at and called.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landeck_wire::HostId;
+use rustix::fs::{Mode, OFlags};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+
+/// Where a socket of this user is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// Under a name that is no file.
+    Abstract(String),
+    /// Under a file: also reached from another network namespace, as a container's.
+    File(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Abstract(name) => formatter.write_str(name),
+            Self::File(path) => write!(formatter, "{}", path.display()),
+        }
+    }
+}
+
+impl Address {
+    pub(crate) fn of_job(host: HostId) -> Self {
+        Self::Abstract(format!("landeck-{}-{host}", own_uid()))
+    }
+
+    /// Where one listens under a name that a process has published.
+    pub(crate) fn of_public_name(name: &str) -> Self {
+        Self::Abstract(format!("landeck-{}-name-{name}", own_uid()))
+    }
+
+    /// A socket that listens here and never blocks.
+    pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
+        const BACKLOG: i32 = 64;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        self.with_socket_address(|address| Ok(bind(&socket, address)?))?;
+        listen(&socket, BACKLOG)?;
+        Ok(socket)
+    }
+
+    /// Calls with the address as the kernel takes it. A path may be longer than fits in one: it is
+    /// then reached by the descriptor of its directory.
+    fn with_socket_address<T>(
+        &self,
+        call: impl FnOnce(&SocketAddrUnix) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let path = match self {
+            Self::Abstract(name) => {
+                return call(&SocketAddrUnix::new_abstract_name(name.as_bytes())?);
+            }
+            Self::File(path) => path,
+        };
+        if let Ok(address) = SocketAddrUnix::new(path) {
+            return call(&address);
+        }
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+        let short = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        call(&SocketAddrUnix::new(&short)?)
+    }
+}
+
+/// The user that this process acts as.
+pub(crate) fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Whether anybody listens there. Where that cannot be found out, somebody does.
+pub(crate) fn is_listened_to(address: &Address) -> bool {
+    const MOMENT: Duration = Duration::from_millis(100);
+    let outcome = dial(address, Instant::now() + MOMENT);
+    !outcome.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// A connection to who listens there; an error of the kind `TimedOut` at `give_up`.
+pub(crate) fn dial(address: &Address, give_up: Instant) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    address.with_socket_address(|address| {
+        uninterrupted(|| {
+            // For a Unix socket this also limits the wait for room in the listener's queue.
+            set_socket_timeout(&connection, Timeout::Send, Some(remaining(give_up)?))?;
+            Ok(connect(&connection, address)?)
+        })
+    })?;
+    Ok(connection)
+}
+
+/// The time that is left; never zero, which would mean no limit.
+pub(crate) fn remaining(give_up: Instant) -> io::Result<Duration> {
+    match give_up.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+        left => Ok(left.max(Duration::from_micros(1))),
+    }
+}
+
+/// Attempts again what a signal has interrupted.
+pub(crate) fn uninterrupted<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a slot's next process means for an endpoint.
+
+use landeck_channel::{Channel, Peer};
+
+use super::Endpoint;
+use crate::failure::Failure;
+use crate::request::RequestId;
+use crate::work::Work;
+
+impl<N: Channel> Endpoint<N> {
+    /// Says that a context has the members that another one has, in the same slots: whoever is dead
+    /// there is dead here.
+    pub fn set_members_of(&mut self, context: u32, other: u32, members: Vec<Peer>) {
+        self.set_members(context, members);
+        self.core.membership.succession.begin_beside(context, other);
+    }
+
+    /// A slot has another process than the one known here, whose end may not have been seen.
+    pub(crate) fn succeed(&mut self, slot: u32) {
+        let membership = &mut self.core.membership;
+        let seen = membership.gone.remove(&slot);
+        let contexts = membership.contexts.iter();
+        let with_it = contexts.filter(|(_, members)| members.contains(&Peer(slot)));
+        let with_it = with_it.map(|(&context, _)| context);
+        membership.succession.succeed(slot, seen.unwrap_or(true), with_it);
+        membership.broken.remove(&slot);
+        if seen.is_none() {
+            membership.unacknowledged.insert(slot);
+            self.core.heap.reclaim_from(slot);
+        }
+        let needs_it: Vec<RequestId> =
+            self.core.requests.pending().filter(|&id| self.needed_predecessor(id, slot)).collect();
+        for id in needs_it {
+            let failure = Failure::PeerGone { peer: Peer(slot), died: seen.unwrap_or(true) };
+            self.core.end(id, Work::failed(failure));
+        }
+    }
+
+    /// Whether an operation needs the process that a slot had before.
+    fn needed_predecessor(&self, id: RequestId, slot: u32) -> bool {
+        let Some(work) = self.core.requests.get(id) else { return false };
+        if work.depends_on() != Some(Peer(slot)) {
+            return false;
+        }
+        match work {
+            Work::Posted { wanted, .. } => {
+                self.core.membership.succession.failure_of(wanted.context, Peer(slot)).is_some()
+            }
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Messages that nobody has asked for yet.
+
+use landeck_memory::heap::Place;
+use landeck_memory::{Bytes, InCell};
+
+use crate::request::RequestId;
+use crate::status::Status;
+use crate::transfer::Source;
+
+/// Bytes of data kept in the message itself when nobody has asked for it.
+const KEPT_INLINE_BYTES: usize = 48;
+/// What a kept message costs beside its data.
+const KEPT_OVERHEAD_BYTES: u64 = 128;
+
+/// A message that nobody has asked for yet.
+pub(crate) enum Kept {
+    Short {
+        length: u8,
+        data: [u8; KEPT_INLINE_BYTES],
+    },
+    Long(Vec<u8>),
+    Elsewhere {
+        place: Place,
+        length: u64,
+    },
+    InCell(InCell),
+    Offer {
+        length: u64,
+        send: u64,
+    },
+    /// A part has come for a receive that was given up.
+    Begun(Box<Begun>),
+    /// The same, and the rest comes by itself: its parts name this request.
+    Coming {
+        named: RequestId,
+        length: u64,
+    },
+}
+
+impl Kept {
+    pub(crate) fn new(data: Bytes<'_>) -> Self {
+        if data.len() > KEPT_INLINE_BYTES {
+            return Self::Long(data.to_vec());
+        }
+        let mut short = [0; KEPT_INLINE_BYTES];
+        let length = data.copy_to_slice(&mut short) as u8;
+        Self::Short { length, data: short }
+    }
+
+    pub(crate) fn message_bytes(&self) -> u64 {
+        match self {
+            Self::Short { length, .. } => u64::from(*length),
+            Self::Long(data) => data.len() as u64,
+            Self::Elsewhere { length, .. }
+            | Self::Offer { length, .. }
+            | Self::Coming { length, .. } => *length,
+            Self::InCell(place) => place.bytes.into(),
+            Self::Begun(begun) => begun.status.bytes,
+        }
+    }
+
+    /// Bytes of ours that it takes.
+    pub(crate) fn cost_bytes(&self) -> u64 {
+        let more = match self {
+            Self::Long(data) => data.len() as u64,
+            Self::Begun(begun) => begun.cost_bytes(),
+            _ => 0,
+        };
+        KEPT_OVERHEAD_BYTES + more
+    }
+}
+
+/// A message of which a part has come for a receive that was given up.
+pub(crate) struct Begun {
+    pub(crate) source: Source,
+    pub(crate) status: Status,
+    pub(crate) is_whole: bool,
+    /// What is no more where it was.
+    pub(crate) has_come: Vec<u8>,
+}
+
+impl Begun {
+    /// Whether its data are in the heap of a slot.
+    pub(crate) fn is_in(&self, slot: u32) -> bool {
+        matches!(&self.source, Source::Block(block) if block.owner() == slot)
+    }
+
+    /// Bytes that are kept here.
+    pub(crate) fn cost_bytes(&self) -> u64 {
+        self.has_come.len() as u64
+    }
+}

@@ -1,0 +1,59 @@
+//! What a request is doing.
+
+use landeck_channel::Peer;
+use landeck_memory::heap::Block;
+use landeck_wire::Header;
+
+use crate::area::Area;
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::matching::{Waiting, Wanted};
+use crate::request::{Completion, RequestId};
+use crate::transfer::{Collecting, Draining, Filling, Target};
+
+/// What a request is doing.
+pub(crate) enum Work {
+    /// Nothing: the place is free.
+    Free,
+    /// A receive waits for its message.
+    Posted { wanted: Wanted, target: Target },
+    /// A send has had no room yet.
+    Queued { to: Peer, header: Header, area: Area, loan: Option<Block> },
+    /// A send fills its block.
+    Filling(Filling),
+    /// A receive drains a block.
+    Draining(Draining),
+    /// A send has offered its message and waits to be asked for it.
+    Offered { to: Peer, context: u32, area: Area, tag: u32 },
+    /// A send sends the parts that were asked for.
+    Parting { to: Peer, area: Area, tag: u32, position: u64, receive: u64 },
+    /// A receive collects the parts it asked for.
+    Collecting(Collecting),
+    /// Parts that name this request are for another one.
+    Passed { to: RequestId },
+    /// A message was taken out for whoever receives it by this name.
+    Held(Waiting<Kept>),
+    /// It has ended.
+    Done(Completion),
+}
+
+impl Work {
+    /// The peer without which the operation cannot complete; none for a receive from anybody.
+    pub(crate) fn depends_on(&self) -> Option<Peer> {
+        match self {
+            Self::Posted { wanted, .. } => wanted.source.map(Peer),
+            Self::Queued { to, .. } | Self::Offered { to, .. } | Self::Parting { to, .. } => {
+                Some(*to)
+            }
+            Self::Filling(filling) => Some(filling.to),
+            Self::Draining(draining) => Some(draining.status.peer),
+            Self::Collecting(collecting) => Some(collecting.status.peer),
+            Self::Free | Self::Passed { .. } | Self::Held(_) | Self::Done(_) => None,
+        }
+    }
+
+    /// A failed end.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self::Done(Completion { result: Err(failure), data: None })
+    }
+}

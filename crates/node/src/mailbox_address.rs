@@ -1,0 +1,49 @@
+//! Where a mailbox is.
+
+use landeck_wire::{HostId, Incarnation, ProcessId, Slot};
+
+/// Where a mailbox is: a plain value that may travel in any way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MailboxAddress {
+    pub(crate) process: ProcessId,
+    pub(crate) context: u32,
+    /// Where the mark is that says it is there, in the heap of its owner.
+    pub(crate) place: u64,
+}
+
+impl MailboxAddress {
+    /// How many words an address has.
+    pub const WORDS: usize = 4;
+
+    /// The process that owns the mailbox.
+    pub fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// The address as words, for who carries it in a way of its own.
+    pub fn to_words(&self) -> [u64; Self::WORDS] {
+        let ProcessId { host, slot, incarnation } = self.process;
+        let process = u64::from(slot.0) | u64::from(incarnation.0) << 32;
+        [host.0, process, u64::from(self.context), self.place]
+    }
+
+    /// The address of [`MailboxAddress::to_words`]. Whether it is one, opening it says.
+    pub fn from_words([host, process, context, place]: [u64; Self::WORDS]) -> Self {
+        let (slot, incarnation) = (Slot(process as u32), Incarnation((process >> 32) as u32));
+        let process = ProcessId { host: HostId(host), slot, incarnation };
+        Self { process, context: context as u32, place }
+    }
+
+    pub(crate) fn context(&self) -> u32 {
+        self.context
+    }
+
+    pub(crate) fn place(&self) -> u64 {
+        self.place
+    }
+
+    /// The number of its mark: never zero, and never that of another mailbox.
+    pub(crate) fn mark_number(&self) -> u64 {
+        u64::from(self.context) << 32 | u64::from(self.process.incarnation.0)
+    }
+}

@@ -1,0 +1,87 @@
+//! Which member is on which host.
+
+use landeck_collectives::Way;
+
+use crate::error::SimulationError;
+use crate::platform::Platform;
+use crate::setting::{Calls, Placement, Setting, Work};
+
+/// Which member is on which host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hosts {
+    /// Members on each host, but perhaps on the last.
+    pub(crate) per_host: u32,
+    /// Hosts with members.
+    pub(crate) count: u32,
+    /// Whether neighbours are on different hosts.
+    is_spread: bool,
+}
+
+impl Hosts {
+    pub(crate) fn of(work: &Work<'_>, setting: &Setting<'_>) -> Result<Self, SimulationError> {
+        let (size, platform) = (work.group.size(), setting.platform);
+        let hosts = platform.hosts();
+        let per_host = match (setting.placement, &platform.network) {
+            (Placement::PerHost(per_host), _) => per_host,
+            (Placement::Spread, _) => size.div_ceil(hosts),
+            (Placement::Usual, Some(_)) => platform.host.processors,
+            (Placement::Usual, None) => size,
+        };
+        if per_host == 0 {
+            return Err(SimulationError::NobodyOnHosts);
+        }
+        let is_spread = setting.placement == Placement::Spread;
+        let count = if is_spread { size.min(hosts) } else { size.div_ceil(per_host) };
+        if count > hosts {
+            let (needed, platform) = (count, platform.name.clone());
+            return Err(SimulationError::NoRoom {
+                processes: size,
+                per_host,
+                needed,
+                platform,
+                hosts,
+            });
+        }
+        let needs_board =
+            matches!(work.way, Way::Board(_)) || matches!(setting.calls, Calls::Measured { .. });
+        if count > 1 && needs_board {
+            return Err(SimulationError::NoBoard { processes: size, hosts: count });
+        }
+        Ok(Self { per_host, count, is_spread })
+    }
+
+    /// So many members share a processor, of so many in all.
+    pub(crate) fn sharing(self, size: u32, platform: &Platform) -> u32 {
+        self.per_host.min(size).div_ceil(platform.host.processors.max(1))
+    }
+
+    /// The members of a host, of so many.
+    pub(crate) fn members(self, host: u32, size: u32) -> impl Iterator<Item = u32> {
+        let (first, step, end) = match self.is_spread {
+            true => (host, self.count, size),
+            false => (host * self.per_host, 1, size.min((host + 1).saturating_mul(self.per_host))),
+        };
+        (first..end).step_by(step as usize)
+    }
+
+    /// The host of a member.
+    pub(crate) const fn host(&self, member: u32) -> u32 {
+        if self.is_spread { member % self.count } else { member / self.per_host }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_and_members_say_the_same() {
+        for (is_spread, of_host_one) in [(true, vec![1, 5]), (false, vec![2, 3])] {
+            let hosts = Hosts { per_host: 2, count: 4, is_spread };
+            assert_eq!(hosts.members(1, 7).collect::<Vec<_>>(), of_host_one);
+            for host in 0..4 {
+                assert!(hosts.members(host, 7).all(|member| hosts.host(member) == host));
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! What members touch in an operation: how much of the caches it takes is found from that.
+
+use landeck_memory::board::{COMMON_LENGTHS, window_of};
+use landeck_memory::message_cells::CELL_BYTES;
+use landeck_memory::plan::{COMMON_PLACES, RING_BULK_BYTES};
+use landeck_memory::ring;
+
+/// Deposits up to this have other places each time.
+const GO_ROUND_BYTES: u64 = 128 * 1024;
+pub(crate) const PAGE_KIB: u64 = 4;
+pub(crate) const PAGE_BYTES: u64 = PAGE_KIB << 10;
+/// Data from here on travel in a cell, where their sender has one and they fit.
+pub(crate) const CELL_BYTES_MIN: u64 = 4 * 1024;
+
+/// How a member lays down what it brings to the board.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Manner {
+    /// It takes nothing.
+    pub(crate) only_gives: bool,
+    /// What it lays down has one taker, which lays down its next data there.
+    pub(crate) hands_over: bool,
+    /// It is the root, and lays down for several others who share processors.
+    pub(crate) is_of_root: bool,
+}
+
+/// What members touch in an operation, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Touched {
+    /// How many they are.
+    pub(crate) members: u64,
+    /// Their own data, each place once.
+    pub(crate) own: u64,
+    /// What they lay down for others, on the board or in messages, and the places for it; and if those are others in
+    /// each operation, the places of as many as are under way at once.
+    pub(crate) laid_down: u64,
+    pub(crate) places: u64,
+    pub(crate) all_places: u64,
+    /// In so many pieces that is laid down or taken, of data that are copied.
+    pub(crate) pieces: u64,
+    /// What they take of what others have laid down, and whether they put it past the caches.
+    pub(crate) taken: u64,
+    pub(crate) goes_past_caches: bool,
+}
+
+impl Touched {
+    /// Whether data of a message lie in a ring, each time behind those of the one before.
+    pub(crate) fn goes_round_in_a_ring(bytes: u64) -> bool {
+        bytes > ring::INLINE_BYTES as u64 && !fits_cell(bytes) && bytes <= RING_BULK_BYTES / 4
+    }
+
+    /// A message of so many bytes: one that waits for nothing can be under way at the same time as others. Those that
+    /// do follow what was received, in one place after the other. What lies in a ring goes through all of it.
+    pub(crate) fn send(&mut self, bytes: u64, waits: bool, is_in_new_ring: bool) {
+        self.laid_down += bytes;
+        self.pieces += u64::from(bytes > ring::INLINE_BYTES as u64);
+        match (Self::goes_round_in_a_ring(bytes), waits) {
+            (true, _) => self.places += if is_in_new_ring { RING_BULK_BYTES } else { 0 },
+            (false, true) => self.places = self.places.max(bytes),
+            (false, false) => self.places += bytes,
+        }
+    }
+
+    /// A deposit of so many bytes on the board, on which there are so many members.
+    pub(crate) fn deposit(&mut self, bytes: u64, members: u32, manner: Manner) {
+        self.laid_down += bytes;
+        self.pieces += 1;
+        self.places += bytes;
+        let is_common = manner.is_of_root && COMMON_LENGTHS.contains(&(bytes as usize));
+        let other_places = match () {
+            () if manner.hands_over => 0,
+            () if is_common => u64::from(COMMON_PLACES),
+            () if bytes <= GO_ROUND_BYTES => window_of(bytes as usize, members) as u64,
+            () => 0,
+        };
+        self.all_places += bytes * other_places;
+    }
+
+    /// So many bytes are taken.
+    pub(crate) fn take(&mut self, bytes: u64) {
+        self.taken += bytes;
+        self.pieces += u64::from(bytes > 0);
+    }
+
+    /// The same where of so many operations at the board only some are this one.
+    pub(crate) const fn in_every(self, some: u32, of: u32) -> Self {
+        Self { all_places: self.all_places * some as u64 / of as u64, ..self }
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            members: self.members + other.members,
+            own: self.own.saturating_add(other.own),
+            laid_down: self.laid_down.saturating_add(other.laid_down),
+            places: self.places.saturating_add(other.places),
+            all_places: self.all_places.saturating_add(other.all_places),
+            pieces: self.pieces.saturating_add(other.pieces),
+            taken: self.taken.saturating_add(other.taken),
+            goes_past_caches: self.goes_past_caches || other.goes_past_caches,
+        }
+    }
+
+    /// What all of these touch.
+    pub(crate) fn of_all(all: impl Iterator<Item = Self>) -> Self {
+        all.fold(Self::default(), Self::and)
+    }
+
+    /// What goes round on a processor whose members touch this in an operation, where all of the host touch that. What
+    /// they take lies there already if one of themselves has laid it down.
+    pub(crate) fn operation_bytes(&self, host: &Self) -> u64 {
+        let (here, all) = (self.places.min(self.laid_down), host.places.min(host.laid_down));
+        self.going_round(here, all, host)
+    }
+
+    /// The same between two times that something is laid down at the same place.
+    pub(crate) fn rotation_bytes(&self, host: &Self) -> u64 {
+        self.going_round(self.places.max(self.all_places), host.places.max(host.all_places), host)
+    }
+
+    fn going_round(&self, here: u64, all: u64, host: &Self) -> u64 {
+        let elsewhere = host.laid_down.saturating_sub(self.laid_down);
+        let places = all.saturating_sub(here);
+        let fetched = part(places, self.taken.min(elsewhere), elsewhere);
+        self.own.saturating_add(here).saturating_add(fetched)
+    }
+
+    /// What first touches of pages take for each KiB that is copied, given what one takes: each piece has a page at least.
+    pub(crate) fn pages_of_copied(&self, page_ps: u64) -> u64 {
+        let copied = self.laid_down.saturating_add(self.taken);
+        let pages = (self.own / PAGE_BYTES).saturating_add(self.pieces.max(copied / PAGE_BYTES));
+        part(page_ps, pages.saturating_mul(1024), copied)
+    }
+
+    /// What goes round between two times that a place is touched in which something is laid down, given what goes
+    /// round in all: what is under way at once uses each its own, and what follows each other the same ones.
+    pub(crate) fn of_places(&self, bytes: u64) -> u64 {
+        part(bytes, self.places.min(self.laid_down), self.laid_down)
+    }
+
+    /// What goes round in one member's turn.
+    pub(crate) fn turn_bytes(&self) -> u64 {
+        self.own.saturating_add(self.taken) / self.members.max(1)
+    }
+}
+
+/// Whether a message of so many bytes travels in a cell, if its sender has one.
+pub(crate) const fn fits_cell(bytes: u64) -> bool {
+    bytes >= CELL_BYTES_MIN && bytes <= CELL_BYTES
+}
+
+/// `whole * some / all`.
+pub(crate) fn part(whole: u64, some: u64, all: u64) -> u64 {
+    (u128::from(whole) * u128::from(some) / u128::from(all.max(1))) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landeck_memory::board::WINDOW;
+
+    fn touched(own: u64, laid_down: u64, places: u64, taken: u64) -> Touched {
+        Touched { members: 2, own, laid_down, places, taken, ..Touched::default() }
+    }
+
+    #[test]
+    fn own_data_are_touched_once_in_an_operation_and_places_when_all_are_over_with_it() {
+        let here = Touched { all_places: 60, ..touched(50, 10, 10, 10) };
+        let all = Touched { all_places: 120, ..touched(100, 20, 20, 20) };
+        assert_eq!(here.operation_bytes(&all), 50 + 10 + 10);
+        assert_eq!(here.rotation_bytes(&all), 50 + 60 + 60);
+        let some = |this: &Touched| Touched { all_places: 7, ..*this };
+        assert_eq!(some(&here).rotation_bytes(&some(&all)), 70, "one is there at least");
+        let takes_half = Touched { taken: 5, ..some(&here) };
+        assert_eq!(takes_half.rotation_bytes(&some(&all)), 50 + 10 + 5, "here as elsewhere");
+        assert_eq!(here.in_every(1, 4).all_places, 15);
+    }
+
+    #[test]
+    fn what_is_taken_goes_round_once_wherever_it_was_laid_down() {
+        let here = touched(5, 3, 6, 20);
+        let on_host = |laid_down| here.rotation_bytes(&touched(0, laid_down, 2 * laid_down, 0));
+        assert_eq!(on_host(3), 11, "all of it here");
+        assert_eq!(on_host(10), 25, "seven elsewhere, in 14 places, of which all take");
+        assert_eq!(on_host(43), 51, "half of what lies elsewhere");
+    }
+
+    #[test]
+    fn short_deposits_go_round_and_long_ones_have_one_place() {
+        let places = |bytes| {
+            let mut touched = Touched::default();
+            touched.deposit(bytes, 32, Manner::default());
+            (touched.laid_down, touched.places, touched.all_places)
+        };
+        let mut handed_over = Touched::default();
+        handed_over.deposit(100, 2, Manner { hands_over: true, ..Manner::default() });
+        let cells = (handed_over.places, handed_over.all_places);
+        assert_eq!(cells, (100, 0), "always the cell that was just read");
+        assert_eq!(places(100), (100, 100, 100 * WINDOW as u64));
+        assert_eq!(
+            places(GO_ROUND_BYTES).2,
+            WINDOW as u64 / 2 * GO_ROUND_BYTES,
+            "of long data fewer"
+        );
+        assert_eq!(places(GO_ROUND_BYTES + 1).2, 0);
+    }
+
+    #[test]
+    fn long_data_of_a_root_lie_in_a_few_places_by_turns() {
+        let all_places = |bytes, is_of_root| {
+            let mut touched = Touched::default();
+            touched.deposit(bytes, 32, Manner { is_of_root, ..Manner::default() });
+            assert_eq!((touched.laid_down, touched.places), (bytes, bytes));
+            touched.all_places
+        };
+        let [least, most] =
+            [COMMON_LENGTHS.start(), COMMON_LENGTHS.end()].map(|bytes| *bytes as u64);
+        assert_eq!([least, most].map(|bytes| all_places(bytes, true) / bytes), [4, 4]);
+        assert_eq!([least - 1, most + 1].map(|bytes| all_places(bytes, true)), [0, 0]);
+        assert_eq!(
+            [least, most].map(|bytes| all_places(bytes, false)),
+            [0, 0],
+            "blocks of its own"
+        );
+    }
+}
