@@ -10,20 +10,7 @@ use landeck_c_boundary::{StringError, pointer, string};
 
 use crate::errors;
 use crate::mistake::Mistake;
-
-/// The operations of `enum deck_op`, of which the first has the number 1.
-pub(crate) const OPERATIONS: [(&str, Operation); 10] = [
-    ("DECK_SUM", Operation::Sum),
-    ("DECK_PROD", Operation::Product),
-    ("DECK_MIN", Operation::Minimum),
-    ("DECK_MAX", Operation::Maximum),
-    ("DECK_AND", Operation::LogicalAnd),
-    ("DECK_OR", Operation::LogicalOr),
-    ("DECK_XOR", Operation::LogicalXor),
-    ("DECK_BIT_AND", Operation::BitAnd),
-    ("DECK_BIT_OR", Operation::BitOr),
-    ("DECK_BIT_XOR", Operation::BitXor),
-];
+use crate::words::OPERATIONS;
 
 /// Longest text that is looked at for its end.
 pub(crate) const TEXT_BYTES_MAX: usize = 1 << 30;

@@ -4,8 +4,6 @@ use landeck::arithmetic::{Element, Operation, ReductionError};
 use landeck::memory::GateError;
 use landeck::{Error, GroupError, MailboxError, MessageError, ObjectError, SemaphoreError};
 
-use crate::arguments::OPERATIONS;
-
 /// The types of `enum deck_type` that are numbers: what messages call them, and what elements they are.
 const TYPES: [(&str, &str, Element); 10] = [
     ("DECK_INT8", "signed8", Element::I8),
@@ -18,6 +16,20 @@ const TYPES: [(&str, &str, Element); 10] = [
     ("DECK_UINT64", "unsigned64", Element::U64),
     ("DECK_FLOAT", "float32", Element::F32),
     ("DECK_DOUBLE", "float64", Element::F64),
+];
+
+/// The operations of `enum deck_op`, of which the first has the number 1.
+pub(crate) const OPERATIONS: [(&str, Operation); 10] = [
+    ("DECK_SUM", Operation::Sum),
+    ("DECK_PROD", Operation::Product),
+    ("DECK_MIN", Operation::Minimum),
+    ("DECK_MAX", Operation::Maximum),
+    ("DECK_AND", Operation::LogicalAnd),
+    ("DECK_OR", Operation::LogicalOr),
+    ("DECK_XOR", Operation::LogicalXor),
+    ("DECK_BIT_AND", Operation::BitAnd),
+    ("DECK_BIT_OR", Operation::BitOr),
+    ("DECK_BIT_XOR", Operation::BitXor),
 ];
 
 /// The text of an error.
