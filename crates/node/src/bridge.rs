@@ -62,14 +62,14 @@ impl World {
         &self,
         leader: usize,
         other: Option<(&World, usize)>,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Bridge> {
         self.peer(leader)?;
         let other = other.filter(|_| self.rank() == leader).map(|(between, rank)| OtherLeader {
             peer: between.peer(rank).ok(),
             meeting: between.peer(rank).map(|_| (between.clone(), rank)),
         });
-        Bridge::connect(&self.members, self.duplicate(), leader, other, tag)
+        Bridge::connect(&self.members, self.duplicate(), leader, other, tag.into())
     }
 
     /// A bridge between two groups of ranks of this world, which need no world in common but this one: all members of

@@ -155,7 +155,8 @@ impl World {
     /// [`Error::NoSuchRank`], [`Error::RankTwice`], [`Error::NotAMember`],
     /// [`Error::TooManyGroups`], [`Error::PeerFailed`], [`Error::Revoked`], [`Error::Ended`],
     /// [`Error::Thread`].
-    pub fn among(&self, ranks: &[usize], tag: Tag) -> Result<World> {
+    pub fn among(&self, ranks: &[usize], tag: impl Into<Tag>) -> Result<World> {
+        let tag = tag.into();
         self.check_members(ranks)?;
         let members: Arc<[Peer]> = ranks.iter().map(|&rank| self.members[rank]).collect();
         let tag = tag_of(&tag.0.to_le_bytes(), &members);

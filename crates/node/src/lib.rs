@@ -1,14 +1,14 @@
 //! The Landeck API for Rust programs.
 //!
 //! ```no_run
-//! use landeck::{Any, Job, Tag};
+//! use landeck::{Any, Job};
 //!
 //! fn main() -> landeck::Result<()> {
 //!     let job = Job::join()?; // under `landeck run`, under mpiexec, or alone
 //!     let world = job.world();
 //!     let (rank, size) = (world.rank(), world.size());
-//!     world.send(&[rank as u64], (rank + 1) % size, Tag(7))?;
-//!     let (value, status) = world.receive::<u64>(Any, Tag(7))?;
+//!     world.send(&[rank as u64], (rank + 1) % size, 7)?;
+//!     let (value, status) = world.receive::<u64>(Any, 7)?;
 //!     println!("rank {rank}: {value} from rank {}", status.rank());
 //!     job.leave()
 //! }
@@ -112,7 +112,7 @@ pub use shared_segment::SharedSegment;
 pub use thread::{Thread, ThreadError, Threads};
 pub use together::Part;
 pub use typed::Typed;
-pub use world::{Any, Status, World};
+pub use world::{Any, Source, Status, TagFilter, World};
 
 // What programs and fronts need of the rooms below.
 pub use landeck_arithmetic as arithmetic;

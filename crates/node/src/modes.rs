@@ -10,7 +10,7 @@ use crate::collective::OperationId;
 use crate::error::{Error, Result};
 use crate::loan::Loan;
 use crate::shared::{Kernel, WaitError};
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// When a send is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,8 +43,9 @@ impl World {
         mode: SendMode,
         values: &[T],
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<()> {
+        let tag = tag.into();
         match mode {
             SendMode::Standard | SendMode::Ready => self.send(values, to, tag),
             SendMode::Synchronous => self.send_synchronous(values, to, tag),
@@ -105,7 +106,13 @@ impl World {
     ///
     /// # Errors
     /// [`Error::UrgentTooLong`], and as [`World::send`].
-    pub fn send_urgent<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+    pub fn send_urgent<T: Plain>(
+        &self,
+        values: &[T],
+        to: usize,
+        tag: impl Into<Tag>,
+    ) -> Result<()> {
+        let tag = tag.into();
         let peer = self.peer(to)?;
         let bytes = urgent_bytes(values)?;
         let record = WaitRecord {
@@ -134,7 +141,13 @@ impl World {
     ///
     /// # Errors
     /// As [`World::send`], and [`Error::Lend`] for too many; who was told before an error has it.
-    pub fn send_loan_to<T: Plain>(&self, loan: Loan<T>, to: &[usize], tag: Tag) -> Result<()> {
+    pub fn send_loan_to<T: Plain>(
+        &self,
+        loan: Loan<T>,
+        to: &[usize],
+        tag: impl Into<Tag>,
+    ) -> Result<()> {
+        let tag = tag.into();
         let peers: Vec<_> = to.iter().map(|&rank| self.peer(rank)).collect::<Result<_>>()?;
         let lent = self.shared.kernel.enter()?.lend(loan.into_block(), &peers, self.context);
         let lent = lent.map_err(|failure| self.error(WaitError::Failure(failure), None))??;
@@ -159,7 +172,11 @@ impl World {
     ///
     /// # Errors
     /// As [`World::try_probe`].
-    pub fn try_hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Option<Held>> {
+    pub fn try_hold(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
+    ) -> Result<Option<Held>> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let found = self.try_find(wanted, |kernel| kernel.hold(wanted))?;
         Ok(found.map(|(id, status)| self.held(id, &status)))
@@ -169,7 +186,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::probe`].
-    pub fn hold(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Held> {
+    pub fn hold(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Held> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let (id, status) = self.find(wanted, |kernel: &mut Kernel| kernel.hold(wanted))?;
         Ok(self.held(id, &status))
@@ -269,21 +286,27 @@ pub struct Repeated<T: Plain> {
 #[derive(Clone, Copy)]
 enum What {
     Send { mode: SendMode, to: usize, tag: Tag },
-    Receive { from: From, tag: Tagged },
+    Receive { from: Source, tag: TagFilter },
 }
 
 impl<T: Plain> Repeated<T> {
     /// A send in one of the modes.
-    pub fn send(world: &World, mode: SendMode, values: Vec<T>, to: usize, tag: Tag) -> Self {
-        Self::new(world, values, What::Send { mode, to, tag })
+    pub fn send(
+        world: &World,
+        mode: SendMode,
+        values: Vec<T>,
+        to: usize,
+        tag: impl Into<Tag>,
+    ) -> Self {
+        Self::new(world, values, What::Send { mode, to, tag: tag.into() })
     }
 
     /// A receive of at most so many values.
     pub fn receive(
         world: &World,
         values: usize,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Self {
         let what = What::Receive { from: from.into(), tag: tag.into() };
         Self::new(world, vec![zero(); values], what)

@@ -26,7 +26,7 @@ use landeck_wire::{HostId, Tag};
 use crate::collective::groups::plain_context;
 use crate::error::{Error, Result};
 use crate::job::Job;
-use crate::world::{Status, Tagged, World, deadline_ns};
+use crate::world::{Status, TagFilter, World, deadline_ns};
 
 /// How long the other process may take to answer; it answers in [`Port::accept`].
 const HANDSHAKE_TIME: Duration = Duration::from_secs(60);
@@ -207,8 +207,8 @@ impl Remote {
     ///
     /// # Errors
     /// As [`World::send`].
-    pub fn send<T: Plain>(&self, values: &[T], tag: Tag) -> Result<()> {
-        self.world.send(values, 1, tag)
+    pub fn send<T: Plain>(&self, values: &[T], tag: impl Into<Tag>) -> Result<()> {
+        self.world.send(values, 1, tag.into())
     }
 
     /// Receives values from the other process; as [`World::receive_into`].
@@ -218,7 +218,7 @@ impl Remote {
     pub fn receive_into<T: Plain>(
         &self,
         values: &mut [T],
-        tag: impl Into<Tagged>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         self.world.receive_into(values, 1, tag)
     }

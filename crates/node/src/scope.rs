@@ -15,7 +15,7 @@ use landeck_wire::Tag;
 use crate::collective::OperationId;
 use crate::error::Result;
 use crate::shared::{Kernel, WaitError};
-use crate::world::{From, Status, Tagged, World};
+use crate::world::{Source, Status, TagFilter, World};
 
 /// The operations of one [`World::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
@@ -65,12 +65,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         &'scope self,
         values: &'env [T],
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Request<'scope>> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does: its
         // end waits for the request or gives it up.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(Area::contiguous(buffer), to, tag)
+        self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
     /// Begins to send values that lie as a layout says; as [`World::send_layout`].
@@ -83,11 +83,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         layout: &Layout,
         count: u64,
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<Request<'scope>> {
         // SAFETY: as in `send`.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(self.world.area(buffer, layout, count)?, to, tag)
+        self.send_area(self.world.area(buffer, layout, count)?, to, tag.into())
     }
 
     fn send_area(&'scope self, area: Area, to: usize, tag: Tag) -> Result<Request<'scope>> {
@@ -106,8 +106,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn receive_into<T: Plain>(
         &'scope self,
         values: &'env mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Request<'scope>> {
         // SAFETY: the values are borrowed for `'env`, and the scope ends before `'env` does.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -123,15 +123,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         values: &'env mut [T],
         layout: &Layout,
         count: u64,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Request<'scope>> {
         // SAFETY: as in `receive_into`.
         let buffer = unsafe { Buffer::of_mut(values) };
         self.receive_area(self.world.area(buffer, layout, count)?, from.into(), tag.into())
     }
 
-    fn receive_area(&'scope self, area: Area, from: From, tag: Tagged) -> Result<Request<'scope>> {
+    fn receive_area(
+        &'scope self,
+        area: Area,
+        from: Source,
+        tag: TagFilter,
+    ) -> Result<Request<'scope>> {
         let wanted = self.world.wanted(from, tag)?;
         Ok(self.started(self.world.shared.begin_receive(wanted, area)?))
     }

@@ -27,31 +27,37 @@ pub struct Any;
 
 /// Whom to receive from: a rank, or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct From(pub(crate) Option<usize>);
+pub struct Source(pub(crate) Option<usize>);
 
 /// Which tag to receive: a [`Tag`], or [`Any`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tagged(pub(crate) Option<u32>);
+pub struct TagFilter(pub(crate) Option<u32>);
 
-impl std::convert::From<usize> for From {
+impl From<usize> for Source {
     fn from(rank: usize) -> Self {
         Self(Some(rank))
     }
 }
 
-impl std::convert::From<Any> for From {
+impl From<Any> for Source {
     fn from(_: Any) -> Self {
         Self(None)
     }
 }
 
-impl std::convert::From<Tag> for Tagged {
+impl From<Tag> for TagFilter {
     fn from(tag: Tag) -> Self {
         Self(Some(tag.0))
     }
 }
 
-impl std::convert::From<Any> for Tagged {
+impl From<u32> for TagFilter {
+    fn from(tag: u32) -> Self {
+        Self(Some(tag))
+    }
+}
+
+impl From<Any> for TagFilter {
     fn from(_: Any) -> Self {
         Self(None)
     }
@@ -172,10 +178,10 @@ impl World {
     /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::PeerBroken`], [`Error::Revoked`],
     /// [`Error::Ended`], [`Error::Thread`].
     #[inline(never)]
-    pub fn send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+    pub fn send<T: Plain>(&self, values: &[T], to: usize, tag: impl Into<Tag>) -> Result<()> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of(values) };
-        self.send_area(Area::contiguous(buffer), to, tag)
+        self.send_area(Area::contiguous(buffer), to, tag.into())
     }
 
     /// Sends values that lie as a layout says: `count` items of it, its offset zero at the start
@@ -189,12 +195,12 @@ impl World {
         layout: &Layout,
         count: u64,
         to: usize,
-        tag: Tag,
+        tag: impl Into<Tag>,
     ) -> Result<()> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of(values) };
         let area = self.area(buffer, layout, count)?;
-        self.send_area(area, to, tag)
+        self.send_area(area, to, tag.into())
     }
 
     pub(crate) fn area(&self, buffer: Buffer, layout: &Layout, count: u64) -> Result<Area> {
@@ -212,9 +218,9 @@ impl World {
     ///
     /// # Errors
     /// [`Error::WouldBlock`], and as [`World::send`].
-    pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: Tag) -> Result<()> {
+    pub fn try_send<T: Plain>(&self, values: &[T], to: usize, tag: impl Into<Tag>) -> Result<()> {
         let peer = self.peer(to)?;
-        match self.shared.try_send(peer, self.context, tag.0, bytes_of(values)) {
+        match self.shared.try_send(peer, self.context, tag.into().0, bytes_of(values)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Error::WouldBlock),
             Err(error) => Err(self.error(error, None)),
@@ -227,8 +233,8 @@ impl World {
     /// As [`World::receive_into`], and [`Error::WrongType`] when the message is no single value.
     pub fn receive<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(T, Status)> {
         let mut value = [zero()];
         let status = self.receive_into(&mut value, from, tag)?;
@@ -249,8 +255,8 @@ impl World {
     pub fn receive_into<T: Plain>(
         &self,
         values: &mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -265,8 +271,8 @@ impl World {
     pub fn receive_into_within<T: Plain>(
         &self,
         values: &mut [T],
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
         time: Duration,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
@@ -283,8 +289,8 @@ impl World {
         values: &mut [T],
         layout: &Layout,
         count: u64,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Status> {
         // SAFETY: the request is over when the call returns; the values are borrowed until then.
         let buffer = unsafe { Buffer::of_mut(values) };
@@ -296,8 +302,8 @@ impl World {
     pub(crate) fn receive_area(
         &self,
         area: Area,
-        from: From,
-        tag: Tagged,
+        from: Source,
+        tag: TagFilter,
         time: Option<Duration>,
     ) -> Result<Status> {
         let wanted = self.wanted(from, tag)?;
@@ -313,8 +319,8 @@ impl World {
     /// As [`World::receive_into`], [`Error::WrongType`], and [`Error::NoMemory`]; then the message is lost.
     pub fn receive_vec<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(Vec<T>, Status)> {
         let (loaned, status) = self.receive_loan::<u8>(from, tag)?;
         let (bytes, value_bytes) = (loaned.bytes(), size_of::<T>().max(1));
@@ -328,9 +334,9 @@ impl World {
     ///
     /// # Errors
     /// As [`World::send`].
-    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: Tag) -> Result<()> {
+    pub fn send_loan<T: Plain>(&self, loan: Loan<T>, to: usize, tag: impl Into<Tag>) -> Result<()> {
         let peer = self.peer(to)?;
-        loan.send(self, peer, tag)
+        loan.send(self, peer, tag.into())
     }
 
     /// Receives a message where it lies: what was sent as a loan, or through the heap, is read in
@@ -340,8 +346,8 @@ impl World {
     /// As [`World::receive_into`], and [`Error::WrongType`].
     pub fn receive_loan<T: Plain>(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<(Loaned<T>, Status)> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let completion =
@@ -407,8 +413,8 @@ impl World {
     /// [`Error::NoSuchRank`], [`Error::PeerFailed`], [`Error::Thread`].
     pub fn try_probe(
         &self,
-        from: impl Into<From>,
-        tag: impl Into<Tagged>,
+        from: impl Into<Source>,
+        tag: impl Into<TagFilter>,
     ) -> Result<Option<Status>> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let found = self.try_find(wanted, |kernel| kernel.probe(wanted))?;
@@ -419,7 +425,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::receive_into`].
-    pub fn probe(&self, from: impl Into<From>, tag: impl Into<Tagged>) -> Result<Status> {
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagFilter>) -> Result<Status> {
         let wanted = self.wanted(from.into(), tag.into())?;
         let status = self.find(wanted, |kernel| kernel.probe(wanted))?;
         Ok(self.status_of(&status))
@@ -484,7 +490,7 @@ impl World {
     }
 
     #[inline]
-    pub(crate) fn wanted(&self, from: From, tag: Tagged) -> Result<Wanted> {
+    pub(crate) fn wanted(&self, from: Source, tag: TagFilter) -> Result<Wanted> {
         let source = match from.0 {
             Some(rank) => Some(self.peer(rank)?.0),
             None => None,
